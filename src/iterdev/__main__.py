@@ -1,0 +1,30 @@
+"""Where the commands start. Asking for the version must not load anything else."""
+
+import sys
+
+
+def main() -> int:
+    return start(sys.argv[1:])
+
+
+def team_main() -> int:
+    """`team-iterdev`: the same as `iterdev run`, and the words with which its users wake it up."""
+    words = sys.argv[1:]
+    if len(words) == 1 and words[0] in {"check", "status", "resume", "continue"}:
+        return start(words)
+    return start(["run", *words])
+
+
+def start(arguments: list[str]) -> int:
+    if arguments == ["--version"]:
+        from iterdev import __version__
+
+        sys.stdout.write(f"iterdev {__version__}\n")
+        return 0
+    from iterdev.surfaces.cli.main import run
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Programs that do the work, each behind the same small contract."""

@@ -1,0 +1,131 @@
+"""What an agent is: something that can be probed, opened as a conversation, talked to, and closed.
+
+Agents do not start processes themselves: the engine hands them a `Spawn`, so that every process an agent
+causes is owned, limited and ended in one place.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from iterdev.core.results import Usage
+
+
+class Said(Struct, frozen=True, tag=True):
+    """A line of text that the agent wrote while working."""
+
+    text: str
+
+
+class Spent(Struct, frozen=True, tag=True):
+    usage: Usage
+
+
+class PermissionAsked(Struct, frozen=True, tag=True):
+    """The agent wanted something that nobody is there to allow; it is denied and recorded."""
+
+    what: str
+
+
+AgentEvent = Said | Spent | PermissionAsked
+
+
+class TroubleKind(StrEnum):
+    crashed = "crashed"
+    timed_out = "timed out"
+    limited = "rate limited"
+    permission = "permission denied"
+    silent = "no result"
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The end of a turn in which the agent gave a result; whether it fits its schema is not the agent's to say."""
+
+    body: bytes
+    usage: Usage = Usage()
+
+
+class Trouble(Struct, frozen=True, kw_only=True):
+    """The end of a turn without a result."""
+
+    kind: TroubleKind
+    message: str
+    reset_at: float | None = None
+    """When a limited provider answers again, in seconds since the epoch."""
+
+
+Reply = Answer | Trouble
+
+
+class Assignment(Struct, frozen=True, kw_only=True):
+    """Everything about one attempt that an agent may know."""
+
+    task: str
+    role: str
+    attempt: int
+    session: str
+    session_dir: str
+    workspace: str
+    result_path: str
+    schema: Mapping[str, object]
+    may_write: bool
+    limit: float
+    """Seconds for the whole attempt."""
+    environment: Mapping[str, str]
+    issues: Sequence[str] = ()
+
+
+class Exit(Struct, frozen=True, kw_only=True):
+    code: int
+    """As in subprocess: negative for a signal."""
+    timed_out: bool = False
+
+
+class Process(Protocol):
+    """A running program whose whole tree ends with it."""
+
+    async def write(self, data: bytes) -> None: ...
+    async def close_input(self) -> None: ...
+    def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Chunks of ("stdout" | "stderr", bytes) until the whole tree has ended."""
+        ...
+
+    async def wait(self) -> Exit: ...
+    async def end(self) -> None:
+        """Asks the tree to end, then makes it."""
+        ...
+
+
+class Spawn(Protocol):
+    def __call__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AbstractAsyncContextManager[Process]:
+        """Starts a program; leaving the context ends its whole tree."""
+        ...
+
+
+class Conversation(Protocol):
+    async def send(self, prompt: str) -> Reply:
+        """Gives the agent its next turn; one that is still running is interrupted."""
+        ...
+
+
+class Probe(Struct, frozen=True, kw_only=True):
+    installed: bool
+    version: str = ""
+    problem: str = ""
+    hint: str = ""
+
+
+class Agent(Protocol):
+    @property
+    def name(self) -> str: ...
+    def probe(self) -> Probe: ...
+    def open(
+        self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]
+    ) -> AbstractAsyncContextManager[Conversation]:
+        """Opens a conversation; leaving the context closes it, whatever happened."""
+        ...

@@ -1,0 +1,1 @@
+"""The pure part: plan, decide, apply. No clock, disk, process or chance."""

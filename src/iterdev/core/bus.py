@@ -1,0 +1,106 @@
+"""Which message each event puts on the bus: who tells whom what, in one sentence that starts with the role."""
+
+from iterdev.core import critic
+from iterdev.core import events as e
+from iterdev.core.state import Message, State
+from iterdev.core.words import Role, Severity, TaskId
+
+COORDINATOR = "coordinator"
+EVERYBODY = "all"
+
+
+def announcement(event: e.Event, state: State, at: float) -> Message | None:
+    """The message that the event is worth, seen from the state after it."""
+    match event:
+        case e.SessionStarted():
+            return _started(state, at)
+        case e.TasksAdded(tasks) if len(tasks) == len(state.tasks):
+            return _coordinator(at, "sprint_started", f"sprint-{state.sprint} started: {state.session.requirement}")
+        case e.AttemptEnded(task, _, _, e.Done() as done):
+            return _worked(state, task, done, at)
+        case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
+            return _worker(state, task, at, "error", f"{task} failed: {error}")
+        case e.LandingRefused(task, files):
+            return _worker(state, task, at, "error", f"{task} does not merge with what landed: {', '.join(files)}")
+        case e.RoundStarted(number=number, raised_by=raised_by, why=why):
+            data: dict[str, object] = {"round": number, "raised_by": list(raised_by)}
+            return _coordinator(at, "gc_loop_trigger", f"fix round {number}: {why}", data)
+        case e.ReviewPassed(task, _):
+            return _coordinator(at, "task_unblocked", f"{task} passed, the pipeline goes on", {"task": task})
+        case e.ConvergenceForced(sprint=sprint, problems=problems):
+            text = f"convergence of sprint-{sprint} forced after {state.round} rounds, {len(problems)} problems left"
+            return _coordinator(at, "task_unblocked", text, {"forced": True, "problems": list(problems)})
+        case e.Warned(text):
+            return _coordinator(at, "error", f"warning: {text}")
+        case e.Finished():
+            return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
+        case _:
+            return None
+
+
+def _started(state: State, at: float) -> Message:
+    workers = [role.value for role in Role if role is not Role.gc_controller]
+    data: dict[str, object] = {
+        "pipeline_mode": state.pipeline or state.session.analysis.pipeline,
+        "pipeline_stages": workers,
+        "roles": [COORDINATOR, *workers],
+        "team_name": state.session.team,
+    }
+    return _coordinator(at, "state_update", f"session {state.session.id} started", data)
+
+
+def _worked(state: State, task: TaskId, done: e.Done, at: float) -> Message:
+    data: dict[str, object] = {"ref": done.commit} if done.commit else {}
+    return _worker(state, task, at, _kind(state, task, done), f"{task} {_news(state, task, done)}", data)
+
+
+def _kind(state: State, task: TaskId, done: e.Done) -> str:
+    match state.tasks[task].role:
+        case Role.architect:
+            return "design_ready"
+        case Role.developer:
+            return "dev_complete"
+        case Role.tester:
+            return _verify_kind(done)
+        case Role.reviewer:
+            return _review_kind(state, task, done)
+        case Role.gc_controller:
+            return "state_update"
+
+
+def _verify_kind(done: e.Done) -> str:
+    """Passed; or still failing after an agent tried to mend it; or failing with nobody trying."""
+    if done.verification is None or not critic.fails(done.verification):
+        return "verify_passed"
+    return "fix_required" if done.iterations else "verify_failed"
+
+
+def _review_kind(state: State, task: TaskId, done: e.Done) -> str:
+    issues = done.review.issues if done.review else ()
+    if any(issue.grade is Severity.critical for issue in issues):
+        return "review_critical"
+    passed = state.progress[task].signal != "REVISION_NEEDED"
+    return "review_passed" if passed else "review_revision"
+
+
+def _news(state: State, task: TaskId, done: e.Done) -> str:
+    if done.review:
+        return f"scored {state.progress[task].score}: {done.findings}"
+    if done.verification and done.verification.pass_rate is not None:
+        return f"pass rate {done.verification.pass_rate:.0%}: {done.findings}"
+    return f"completed: {done.findings}"
+
+
+def _worker(
+    state: State, task: TaskId, at: float, kind: str, text: str, data: dict[str, object] | None = None
+) -> Message:
+    role = state.tasks[task].role
+    return Message(
+        ts=at, sender=role, to=COORDINATOR, type=kind, summary=f"[{role}] {text}", data={"task": task, **(data or {})}
+    )
+
+
+def _coordinator(at: float, kind: str, text: str, data: dict[str, object] | None = None) -> Message:
+    return Message(
+        ts=at, sender=COORDINATOR, to=EVERYBODY, type=kind, summary=f"[{COORDINATOR}] {text}", data=data or {}
+    )

@@ -1,0 +1,169 @@
+"""The Generator-Critic loop: scores, signals, and what follows from a review or a test run.
+
+The rule, and nothing else: a critical finding or a score below 7 asks for another round, and so do failing
+tests. After the last round the work is accepted with a warning, and what is left is recorded.
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from iterdev.core import events as e
+from iterdev.core import pipelines
+from iterdev.core.plan import Task
+from iterdev.core.results import Finding, Review, Scores
+from iterdev.core.state import State
+from iterdev.core.verification import Verification
+from iterdev.core.words import Pipeline, Role, Severity, Signal, Status, TaskId
+
+PASSING_SCORE = 7
+WEIGHTS = {"correctness": 30, "completeness": 25, "maintainability": 25, "security": 20}
+"""Per cent of the whole score."""
+MUST_FIX = (Severity.critical, Severity.high)
+
+
+def score(scores: Scores) -> float:
+    """The weighted mean, to one decimal; a score a hair below the limit is still below it."""
+    total: float = sum(getattr(scores, name) * weight for name, weight in WEIGHTS.items())
+    return math.floor(round(total / 10, 6)) / 10
+
+
+def critical_count(review: Review) -> int:
+    return sum(issue.grade is Severity.critical for issue in review.issues)
+
+
+def signal(review: Review) -> Signal:
+    triggered = critical_count(review) > 0 or score(review.scores) < PASSING_SCORE
+    return Signal.revision_needed if triggered else Signal.converged
+
+
+def grade(review: Review) -> Severity:
+    """The verdict's own severity: high asks for a round, medium is worth a warning, low passes."""
+    if signal(review) is Signal.revision_needed:
+        return Severity.high
+    notable = {Severity.critical, Severity.high, Severity.medium}
+    return Severity.medium if any(issue.grade in notable for issue in review.issues) else Severity.low
+
+
+def must_fix(review: Review) -> list[Finding]:
+    """Critical findings, then high ones: what a fix is confined to."""
+    return [issue for severity in MUST_FIX for issue in review.issues if issue.grade is severity]
+
+
+def fails(verification: Verification) -> bool:
+    """Tests that say nothing do not ask for a round; they are reported as unverified."""
+    return verification.pass_rate is not None and not verification.passed
+
+
+def verify_error(task: Task, verification: Verification | None) -> str:
+    """Why failing tests fail the task: a patch has no round in which they could be mended."""
+    if verification is None or not fails(verification) or task.pipeline is not Pipeline.patch:
+        return ""
+    return f"pass rate {verification.pass_rate or 0:.0%} is below 95 %: {', '.join(verification.failures[:5])}"
+
+
+def consequences(state: State) -> tuple[e.Event, ...]:
+    """What has to be recorded because reviews and verifications ended that nobody has judged yet."""
+    reviews = [task for task in _unjudged(state, Role.reviewer) if not _has_controller(state, task)]
+    verifies = [task for task in _unjudged(state, Role.tester) if fails(state.verifications[task.id])]
+    for task in verifies:
+        if fix := _newer_fix(state, task):
+            again = pipelines.reverification(fix, state.scope, state.tasks.keys())
+            return e.Reverified(task.id), e.TasksAdded(_with_waves(state, [again]))
+    if verifies and not reviews and _review_is_open(state, verifies[0].sprint):
+        return ()
+    return _judgement(state, reviews, verifies)
+
+
+def decided_by(state: State, controller: Task) -> tuple[e.Event, ...]:
+    """What a controller row decides about the reviews that it depends on."""
+    reviews = [state.tasks[dep] for dep in controller.deps if dep in state.reviews and dep not in state.judged]
+    verifies = [task for task in _unjudged(state, Role.tester) if fails(state.verifications[task.id])]
+    verdict = _judgement(state, reviews, verifies, controller)
+    revision = any(isinstance(event, e.RoundStarted) for event in verdict)
+    decision = "REVISION" if revision else "CONVERGE"
+    number = state.rounds.get(controller.sprint, 0)
+    return e.RoundDecided(task=controller.id, decision=decision, number=number), *verdict
+
+
+def _judgement(
+    state: State, reviews: Sequence[Task], verifies: Sequence[Task], controller: Task | None = None
+) -> tuple[e.Event, ...]:
+    bad = [task for task in reviews if signal(state.reviews[task.id]) is Signal.revision_needed]
+    passed = tuple(e.ReviewPassed(task.id, grade(state.reviews[task.id])) for task in reviews if task not in bad)
+    raisers = [*bad, *verifies]
+    if not raisers:
+        return passed
+    sprint = raisers[0].sprint
+    raised_by = tuple(task.id for task in raisers)
+    used = state.rounds.get(sprint, 0)
+    if used >= state.policy.rounds:
+        problems = tuple(problem for task in raisers for problem in open_problems(state, task.id))
+        return *passed, e.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems)
+    why = "; ".join(_reason(state, task.id) for task in raisers)
+    fix = pipelines.FixRound(
+        pipeline=raisers[0].pipeline,
+        sprint=sprint,
+        number=used + 1,
+        raised_by=(controller.id,) if controller else raised_by,
+        context=raised_by,
+        verify=bool(verifies),
+        check=controller is not None,
+    )
+    rows = pipelines.fix_round(fix, state.scope, state.tasks.keys())
+    started = e.RoundStarted(sprint=sprint, number=used + 1, raised_by=raised_by, why=why)
+    return *passed, started, e.TasksAdded(_with_waves(state, rows))
+
+
+def open_problems(state: State, task: TaskId) -> list[str]:
+    """What a verdict leaves unsolved, one sentence each."""
+    if review := state.reviews.get(task):
+        found = [f"{issue.grade}: {issue.place} {issue.description}".replace("  ", " ") for issue in must_fix(review)]
+        return found or [f"{task} scored {score(review.scores)}, below {PASSING_SCORE}"]
+    verification = state.verifications[task]
+    failures = [f"failing test: {name}" for name in verification.failures]
+    return failures or [f"{task}: the tests fail ({verification.note or verification.command})"]
+
+
+def _reason(state: State, task: TaskId) -> str:
+    if review := state.reviews.get(task):
+        critical = critical_count(review)
+        return f"{task} scored {score(review.scores)} with {critical} critical finding{'' if critical == 1 else 's'}"
+    rate = state.verifications[task].pass_rate or 0
+    return f"{task} measured a pass rate of {rate:.0%}"
+
+
+def _unjudged(state: State, role: Role) -> list[Task]:
+    done = (
+        task
+        for task in (*state.reviews, *state.verifications)
+        if task not in state.judged and state.progress[task].status is Status.completed
+    )
+    tasks = [state.tasks[task] for task in done]
+    return [task for task in tasks if task.role is role and task.pipeline is not Pipeline.patch]
+
+
+def _has_controller(state: State, task: Task) -> bool:
+    return any(state.tasks[other].role is Role.gc_controller for other in state.dependants.get(task.id, ()))
+
+
+def _newer_fix(state: State, verify: Task) -> Task | None:
+    """A fix of the same sprint that was raised while the verification still ran."""
+    newer = [task for task in state.of_role(Role.developer, verify.sprint) if task.round > verify.round]
+    return newer[-1] if newer else None
+
+
+def _review_is_open(state: State, sprint: int) -> bool:
+    return any(not state.progress[task.id].status.is_final for task in state.of_role(Role.reviewer, sprint))
+
+
+def _with_waves(state: State, rows: Sequence[Task]) -> tuple[Task, ...]:
+    """Waves of rows that are added to a table whose own waves are known."""
+    waves = {task: state.tasks[task].wave for task in state.tasks}
+    placed: list[Task] = []
+    for row in rows:
+        wave = 1 + max((waves[dep] for dep in row.deps), default=0)
+        waves[row.id] = wave
+        placed.append(msgspec.structs.replace(row, wave=wave))
+    return tuple(placed)

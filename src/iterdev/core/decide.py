@@ -1,0 +1,200 @@
+"""What to do next. Deciding never acts: it looks at the state and the time, and returns commands.
+
+Both engines are here: `wave` finishes every task of one depth before it starts the next; `beat` starts whatever
+is ready.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from iterdev.core import critic, pipelines
+from iterdev.core import events as e
+from iterdev.core.plan import Task
+from iterdev.core.state import State
+from iterdev.core.words import Engine, Mode, Phase, Pipeline, Role, Status, TaskId
+
+APPROVE, REJECT = "approve", "reject"
+RETRY, ABORT = "retry", "abort"
+PIPELINE_GATE, PLAN_GATE = "pipeline", "plan"
+
+
+class Record(Struct, frozen=True):
+    """Something that is so from now on, and needs no effect but its place in the journal."""
+
+    events: tuple[e.Event, ...]
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """Let an agent try a task."""
+
+    task: TaskId
+    number: int
+    limit: float
+
+
+class Land(Struct, frozen=True):
+    """Merge a task's commit into the session's branch."""
+
+    task: TaskId
+
+
+class Wait(Struct, frozen=True):
+    """Nothing can be started before this time."""
+
+    until: float
+
+
+Command = Record | Start | Land | Wait
+
+
+def decide(state: State, now: float) -> tuple[Command, ...]:
+    """The commands that the state asks for; none means that something has to happen first, or that all is over."""
+    if state.phase is not Phase.active or state.gates:
+        return ()
+    if not state.tasks:
+        return _plan(state)
+    if question := _unasked_plan(state):
+        return (question,)
+    if state.landing:
+        return (Land(next(iter(state.landing))),)
+    return _next_of_wave(state, now) if state.session.engine is Engine.wave else _next_of_beat(state, now)
+
+
+def _plan(state: State) -> tuple[Command, ...]:
+    if not state.pipeline:
+        answer = state.answers.get(PIPELINE_GATE)
+        recommended = state.session.analysis.pipeline
+        if state.policy.auto or answer == APPROVE:
+            return (Record((e.PipelineChosen(recommended),)),)
+        if answer:
+            return (Record((e.PipelineChosen(Pipeline(answer)),)),)
+        return (Record((e.GateOpened(_pipeline_gate(state)),)),)
+    tasks = pipelines.first_tasks(state.pipeline, state.scope, state.session.engine)
+    return (Record((e.TasksAdded(tasks),)),)
+
+
+def _pipeline_gate(state: State) -> e.Gate:
+    analysis = state.session.analysis
+    roles = ", ".join(task.role for task in _preview(state, analysis.pipeline))
+    question = (
+        f'"{state.session.requirement}": the {analysis.pipeline} pipeline is recommended '
+        f"(score {analysis.score}, complexity {analysis.complexity.level}; roles: {roles})"
+    )
+    return e.Gate(id=PIPELINE_GATE, question=question, choices=(APPROVE, *Pipeline))
+
+
+def _preview(state: State, pipeline: Pipeline) -> list[Task]:
+    """One task per role, in order of appearance."""
+    tasks = pipelines.first_tasks(pipeline, state.scope, state.session.engine)
+    return list({task.role: task for task in tasks if task.role is not Role.gc_controller}.values())
+
+
+def _unasked_plan(state: State) -> Command | None:
+    """The question whether the breakdown is right, before the first task starts; a no ends the session."""
+    if state.policy.auto:
+        return None
+    match state.answers.get(PLAN_GATE):
+        case None:
+            rows = ", ".join(f"{task.id} (wave {task.wave}, {task.mode})" for task in state.tasks.values())
+            gate = e.Gate(id=PLAN_GATE, question=f"Run these tasks? {rows}", choices=(APPROVE, REJECT))
+            return Record((e.GateOpened(gate),))
+        case "reject":
+            return Record((e.Finished(e.Finished.WHY_REJECTED),))
+        case _:
+            return None
+
+
+def _next_of_beat(state: State, now: float) -> tuple[Command, ...]:
+    if skips := _skips(state, state.doomed):
+        return (Record(skips),)
+    if verdict := critic.consequences(state):
+        return (Record(verdict),)
+    if not any(state.open_in_wave.values()):
+        return (Record((e.Finished(),)),)
+    return _starts(state, state.ready, now, state.policy.attempt_limit)
+
+
+def _next_of_wave(state: State, now: float) -> tuple[Command, ...]:
+    if not state.wave:
+        following = min((wave for wave, count in state.open_in_wave.items() if count), default=None)
+        return (Record((e.Finished() if following is None else e.WaveStarted(following),)),)
+    if skips := _skips(state, (task for task in state.doomed if state.tasks[task].wave == state.wave)):
+        return (Record(skips),)
+    if state.open_in_wave.get(state.wave):
+        return _within_wave(state, now)
+    return _end_of_wave(state)
+
+
+def _within_wave(state: State, now: float) -> tuple[Command, ...]:
+    ready = [state.tasks[task] for task in state.ready if state.tasks[task].wave == state.wave]
+    left = state.wave_started_at + state.policy.wave_limit - now
+    if left <= 0 and ready:
+        error = f"wave {state.wave} had used up its {state.policy.wave_limit:g} s before it could start"
+        return (Record(tuple(e.TaskFailed(task.id, error) for task in ready)),)
+    batch = [task.id for task in ready if task.mode is Mode.csv_wave]
+    if batch or any(state.tasks[task].mode is Mode.csv_wave for task in state.running):
+        return _starts(state, batch, now, min(state.policy.attempt_limit, left))
+    if state.running or not ready:
+        return ()
+    return _interactive(state, min(ready, key=lambda task: state.order[task.id]), now)
+
+
+def _interactive(state: State, task: Task, now: float) -> tuple[Command, ...]:
+    if task.role is Role.gc_controller:
+        return (Record(critic.decided_by(state, task)),)
+    return _starts(state, [task.id], now, state.policy.attempt_limit)
+
+
+def _end_of_wave(state: State) -> tuple[Command, ...]:
+    gate = f"wave-{state.wave}"
+    failed = _failed_wholly(state)
+    if failed and not state.policy.auto:
+        match state.answers.get(gate):
+            case None:
+                question = (
+                    f"Every agent of wave {state.wave} failed ({', '.join(failed)}). Try again, or go on without?"
+                )
+                return (Record((e.GateOpened(e.Gate(id=gate, question=question, choices=(ABORT, RETRY))),)),)
+            case "retry":
+                answered = e.GateAnswered(gate, "")
+                return (Record((answered, e.TasksReset(tuple(failed)))),)
+            case _:
+                pass
+    if verdict := critic.consequences(state):
+        return (Record(verdict),)
+    return (Record((e.WaveMerged(state.wave),)),)
+
+
+def _failed_wholly(state: State) -> list[TaskId]:
+    """The tasks of a wave in which agents were tried and every one of them failed."""
+    tried = [task.id for task, progress in state.rows() if task.wave == state.wave and progress.requests]
+    failed = [task for task in tried if state.progress[task].status is Status.failed]
+    return failed if len(failed) == len(tried) else []
+
+
+def _skips(state: State, doomed: Iterable[TaskId]) -> tuple[e.TaskSkipped, ...]:
+    return tuple(e.TaskSkipped(task, _skip_reason(state, task)) for task in doomed)
+
+
+def _skip_reason(state: State, task: TaskId) -> str:
+    lost = {Status.failed, Status.skipped}
+    culprits = [dep for dep in state.tasks[task].deps if state.progress[dep].status in lost]
+    return f"Dependency failed or skipped: {', '.join(culprits)}"
+
+
+def _starts(state: State, candidates: Iterable[TaskId], now: float, limit: float) -> tuple[Command, ...]:
+    """As many starts as there are free places, in the order of the table; or the time to wait for."""
+    places = state.policy.concurrency - len(state.running)
+    possible = [task for task in candidates if state.progress[task].not_before <= now]
+    if possible:
+        first = heapq.nsmallest(places, possible, key=state.order.__getitem__) if places > 0 else []
+        return tuple(_start(state, first, limit))
+    waits = [state.progress[task].not_before for task in candidates]
+    return (Wait(min(waits)),) if waits and not state.running else ()
+
+
+def _start(state: State, tasks: Iterable[TaskId], limit: float) -> Iterator[Start]:
+    for task in tasks:
+        yield Start(task=task, number=state.progress[task].requests + 1, limit=limit)

@@ -1,0 +1,22 @@
+"""The family of errors that a person can act on, split by who can mend them. Anything else is a defect."""
+
+
+class IterdevError(Exception):
+    """One sentence for the user, and a hint that can be pasted."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UserError(IterdevError):
+    """The request or the configuration is wrong."""
+
+
+class HostError(IterdevError):
+    """The machine is not able: git, disk, a missing program."""
+
+
+class AgentError(IterdevError):
+    """A coding agent that could not be driven."""

@@ -1,0 +1,262 @@
+"""What can have happened in a session. The journal holds nothing else, and the state is made of nothing else."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Struct
+
+from iterdev.core.analysis import Analysis
+from iterdev.core.plan import Task
+from iterdev.core.results import Dependency, Design, Discovery, Review, Usage, Wisdom
+from iterdev.core.verification import SuiteReport, Verification
+from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Status, TaskId, Team
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """The rules that deciding follows; journalled, so that every decision can be made again."""
+
+    auto: bool = False
+    concurrency: int = 3
+    rounds: int = 3
+    wave_limit: float = 900
+    attempt_limit: float = 900
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """The facts of a session that never change."""
+
+    id: SessionId
+    team: Team
+    engine: Engine
+    requirement: str
+    folder: str
+    base: str
+    """The commit that the work starts from."""
+    branch: str
+    """The user's branch at the start, to which `accept` brings the work."""
+    analysis: Analysis
+    pipeline: Pipeline | None = None
+    """The pipeline that the user named; without it the analysis recommends one."""
+    agents: Mapping[Role, str] = {}
+    """Agents named on the command line, by role."""
+    by_hand: bool = False
+    """The table was made by a person, not by a pipeline."""
+
+
+class Gate(Struct, frozen=True, kw_only=True):
+    """A question to the user, open until somebody answers it."""
+
+    id: str
+    question: str
+    choices: tuple[str, ...]
+    """The first one is taken when nobody may be asked."""
+
+
+class Done(Struct, frozen=True, kw_only=True, tag=True):
+    """The agent did its work, and what could be checked was checked."""
+
+    findings: str
+    commit: str | None = None
+    """The attempt's changes, kept under a ref of its own; None when nothing changed."""
+    changed: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    wisdom: Wisdom = Wisdom()
+    discoveries: tuple[Discovery, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the user should know about the attempt, such as changes that were set aside."""
+    design: Design | None = None
+    review: Review | None = None
+    verification: Verification | None = None
+    baseline: SuiteReport | None = None
+    """The test run on the base commit, when this attempt made it."""
+    iterations: int = 0
+    dependencies: tuple[Dependency, ...] = ()
+
+
+class Failed(Struct, frozen=True, kw_only=True, tag=True):
+    error: str
+    commit: str | None = None
+    usage: Usage = Usage()
+
+
+class Limited(Struct, frozen=True, kw_only=True, tag=True):
+    """The provider asked for patience; the attempt does not count."""
+
+    error: str
+    reset_at: float
+    commit: str | None = None
+
+
+class Interrupted(Struct, frozen=True, kw_only=True, tag=True):
+    """iterdev itself stopped; the work so far is kept, and the task is pending again."""
+
+    commit: str | None = None
+
+
+Outcome = Done | Failed | Limited | Interrupted
+
+
+class RowEdit(Struct, frozen=True, kw_only=True):
+    """A row of the table as a person left it."""
+
+    task: Task
+    status: Status
+    findings: str = ""
+    score: float | None = None
+    error: str = ""
+
+
+class SessionStarted(Struct, frozen=True, tag=True):
+    session: Session
+    policy: Policy
+
+
+class PolicyChanged(Struct, frozen=True, tag=True):
+    policy: Policy
+
+
+class PipelineChosen(Struct, frozen=True, tag=True):
+    pipeline: Pipeline
+
+
+class GateOpened(Struct, frozen=True, tag=True):
+    gate: Gate
+
+
+class GateAnswered(Struct, frozen=True, tag=True):
+    gate: str
+    choice: str
+
+
+class TasksAdded(Struct, frozen=True, tag=True):
+    tasks: tuple[Task, ...]
+
+
+class TableEdited(Struct, frozen=True, tag=True):
+    rows: tuple[RowEdit, ...]
+
+
+class WaveStarted(Struct, frozen=True, tag=True):
+    wave: int
+
+
+class WaveMerged(Struct, frozen=True, tag=True):
+    wave: int
+
+
+class AttemptStarted(Struct, frozen=True, tag=True):
+    task: TaskId
+    number: int
+    agent: str
+    base: str
+
+
+class AttemptEnded(Struct, frozen=True, tag=True):
+    task: TaskId
+    number: int
+    requests: int
+    """How often the agent was asked; each request has its own number."""
+    outcome: Outcome
+
+
+class Landed(Struct, frozen=True, tag=True):
+    task: TaskId
+    tip: str
+
+
+class LandingRefused(Struct, frozen=True, tag=True):
+    """The work does not merge with what landed before it; it is kept, and the task failed."""
+
+    task: TaskId
+    files: tuple[str, ...]
+
+
+class TaskFailed(Struct, frozen=True, tag=True):
+    task: TaskId
+    error: str
+
+
+class TaskSkipped(Struct, frozen=True, tag=True):
+    task: TaskId
+    error: str
+
+
+class TasksReset(Struct, frozen=True, tag=True):
+    """Failed and skipped tasks are to be run again."""
+
+    tasks: tuple[TaskId, ...]
+
+
+class RoundStarted(Struct, frozen=True, kw_only=True, tag=True):
+    sprint: int
+    number: int
+    raised_by: tuple[TaskId, ...]
+    why: str
+
+
+class Reverified(Struct, frozen=True, tag=True):
+    """A failed verification of work that has changed since; another one looks at the newer work."""
+
+    task: TaskId
+
+
+class ReviewPassed(Struct, frozen=True, tag=True):
+    task: TaskId
+    grade: Severity
+
+
+class ConvergenceForced(Struct, frozen=True, kw_only=True, tag=True):
+    sprint: int
+    raised_by: tuple[TaskId, ...]
+    problems: tuple[str, ...]
+
+
+class RoundDecided(Struct, frozen=True, kw_only=True, tag=True):
+    """The controller row's decision."""
+
+    task: TaskId
+    decision: str
+    number: int
+
+
+class Warned(Struct, frozen=True, tag=True):
+    text: str
+
+
+class EngineStarted(Struct, frozen=True, tag=True):
+    """An engine took the session up; whatever the one before left running is not running any more."""
+
+    pid: int
+    tip: str
+    """Where the session's branch really is."""
+
+
+class Paused(Struct, frozen=True, tag=True):
+    why: str
+
+
+class Finished(Struct, frozen=True, tag=True):
+    WHY_REJECTED: ClassVar[str] = "the plan was rejected"
+    why: str = ""
+
+
+class Accepted(Struct, frozen=True, tag=True):
+    branch: str
+    commit: str
+
+
+TableEvent = TasksAdded | TableEdited | TasksReset
+AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | TaskFailed | TaskSkipped
+RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | RoundDecided
+GateEvent = PipelineChosen | GateOpened | GateAnswered
+WaveEvent = WaveStarted | WaveMerged
+SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
+Event = TableEvent | AttemptEvent | RoundEvent | GateEvent | WaveEvent | SessionEvent
+
+
+class Entry(Struct, frozen=True):
+    """An event with its place in the journal and its time."""
+
+    seq: int
+    at: float
+    event: Event

@@ -1,0 +1,355 @@
+"""Makes the state from the journal: `evolve` takes the state so far and new entries, and returns the next state.
+
+Folding is pure from the outside. Inside one call the maps are copied once and then changed in place, so that
+folding a whole journal takes time in proportion to its length.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+import msgspec
+
+from iterdev.core import bus, critic, graph
+from iterdev.core import events as e
+from iterdev.core.plan import Task
+from iterdev.core.state import Note, Progress, State
+from iterdev.core.words import FINAL, Phase, Status, TaskId
+
+
+def replay(entries: Sequence[e.Entry]) -> State | None:
+    """The state that a whole journal folds to; an empty one folds to nothing."""
+    return evolve(_beginning(entries[0]), entries) if entries else None
+
+
+def evolve(state: State, entries: Sequence[e.Entry]) -> State:
+    """The state after further entries."""
+    if not entries:
+        return state
+    fold = _Fold(state)
+    for entry in entries:
+        fold.apply(entry)
+    return fold.state()
+
+
+def _beginning(entry: e.Entry) -> State:
+    if not isinstance(entry.event, e.SessionStarted):
+        raise TypeError(f"a journal begins with SessionStarted, not {type(entry.event).__name__}")
+    session, policy = entry.event.session, entry.event.policy
+    return State(
+        session=session,
+        policy=policy,
+        seq=entry.seq,
+        created_at=entry.at,
+        updated_at=entry.at,
+        tip=session.base,
+        pipeline=session.pipeline,
+    )
+
+
+class _Fold:
+    """One fold under way: copies of the maps that it may change, and the other fields to be."""
+
+    def __init__(self, state: State) -> None:
+        self._order = dict(state.order)
+        self._tasks = dict(state.tasks)
+        self._progress = dict(state.progress)
+        self._blockers = dict(state.blockers)
+        self._dependants = dict(state.dependants)
+        self._ready = dict(state.ready)
+        self._doomed = dict(state.doomed)
+        self._running = dict(state.running)
+        self._landing = dict(state.landing)
+        self._open_in_wave = dict(state.open_in_wave)
+        self._gates = dict(state.gates)
+        self._answers = dict(state.answers)
+        self._judged = dict(state.judged)
+        self._decisions = dict(state.decisions)
+        self._designs = dict(state.designs)
+        self._reviews = dict(state.reviews)
+        self._verifications = dict(state.verifications)
+        self._iterations = dict(state.iterations)
+        self._warnings = list(state.warnings)
+        self._messages = list(state.messages)
+        self._notes = list(state.notes)
+        self._state = msgspec.structs.replace(
+            state,
+            order=self._order,
+            tasks=self._tasks,
+            progress=self._progress,
+            blockers=self._blockers,
+            dependants=self._dependants,
+            ready=self._ready,
+            doomed=self._doomed,
+            running=self._running,
+            landing=self._landing,
+            open_in_wave=self._open_in_wave,
+            gates=self._gates,
+            answers=self._answers,
+            judged=self._judged,
+            decisions=self._decisions,
+            designs=self._designs,
+            reviews=self._reviews,
+            verifications=self._verifications,
+            iterations=self._iterations,
+        )
+
+    def state(self) -> State:
+        return self._with(warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes))
+
+    def apply(self, entry: e.Entry) -> None:
+        self._state = self._with(seq=entry.seq, updated_at=entry.at)
+        self._change(entry.event, entry.at)
+        if message := bus.announcement(entry.event, self._state, entry.at):
+            self._messages.append(message)
+
+    def _with(self, **fields: object) -> State:
+        return msgspec.structs.replace(self._state, **fields)
+
+    def _set(self, **fields: object) -> None:
+        self._state = self._with(**fields)
+
+    def _change(self, event: e.Event, at: float) -> None:
+        match event:
+            case e.TasksAdded() | e.TableEdited() | e.TasksReset():
+                self._change_table(event)
+            case e.RoundStarted() | e.Reverified() | e.ReviewPassed() | e.ConvergenceForced() | e.RoundDecided():
+                self._change_rounds(event, at)
+            case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
+                self._change_gates(event)
+            case e.WaveStarted(wave):
+                self._set(wave=wave, wave_started_at=at)
+            case e.WaveMerged():
+                self._set(wave=0)
+            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.EngineStarted() | e.Paused():
+                self._change_session(event)
+            case e.Finished() | e.Accepted():
+                self._change_session(event)
+            case _:
+                self._change_attempt(event, at)
+
+    def _change_session(self, event: e.SessionEvent) -> None:
+        match event:
+            case e.SessionStarted():
+                pass
+            case e.PolicyChanged(policy):
+                self._set(policy=policy)
+            case e.Warned(text):
+                self._warnings.append(text)
+            case e.EngineStarted(_, tip):
+                self._set(phase=Phase.active, why="", tip=tip)
+            case e.Paused(why):
+                self._set(phase=Phase.paused, why=why)
+            case e.Finished(why):
+                self._set(phase=Phase.completed, why=why)
+            case e.Accepted(_, commit):
+                self._set(accepted=commit)
+            case _:
+                assert_never(event)
+
+    def _change_gates(self, event: e.GateEvent) -> None:
+        match event:
+            case e.PipelineChosen(pipeline):
+                self._set(pipeline=pipeline)
+            case e.GateOpened(gate):
+                self._gates[gate.id] = gate
+                self._answers.pop(gate.id, None)
+            case e.GateAnswered(gate, choice):
+                self._gates.pop(gate, None)
+                self._answers[gate] = choice
+            case _:
+                assert_never(event)
+
+    def _change_table(self, event: e.TableEvent) -> None:
+        match event:
+            case e.TasksAdded(tasks):
+                for task in tasks:
+                    self._add(task)
+            case e.TableEdited(rows):
+                self._edit(rows)
+            case e.TasksReset(tasks):
+                for name in tasks:
+                    before = self._progress[name]
+                    self._progress[name] = Progress(requests=before.requests, usage=before.usage)
+                    self._judged.pop(name, None)
+                self._reindex()
+
+    def _change_attempt(self, event: e.AttemptEvent, at: float) -> None:
+        match event:
+            case e.TaskFailed(task, error):
+                self._close(task, Status.failed, at, error=error)
+            case e.TaskSkipped(task, error):
+                self._close(task, Status.skipped, at, error=error)
+            case e.AttemptStarted(task):
+                self._ready.pop(task, None)
+                self._running[task] = event
+                self._update(task, status=Status.in_progress, agent=event.agent, started_at=at, ended_at=None)
+            case e.AttemptEnded(task):
+                self._running.pop(task, None)
+                self._update(task, requests=self._progress[task].requests + event.requests)
+                self._conclude(task, event.outcome, at)
+            case e.Landed(task, tip):
+                self._landing.pop(task, None)
+                self._set(tip=tip)
+                self._complete(task, at)
+            case e.LandingRefused(task, files):
+                self._landing.pop(task, None)
+                where = self._progress[task].commit
+                error = (
+                    f"conflicts with work that landed before it in {', '.join(files)}; the change is kept as {where}"
+                )
+                self._close(task, Status.failed, at, error=error)
+
+    def _change_rounds(self, event: e.RoundEvent, at: float) -> None:
+        state = self._state
+        match event:
+            case e.RoundStarted(sprint=sprint, number=number, raised_by=raised_by):
+                self._judge(*raised_by)
+                self._set(rounds={**state.rounds, sprint: number})
+            case e.Reverified(task):
+                self._judge(task)
+            case e.ReviewPassed(task, grade):
+                self._judge(task)
+                if grade == "medium":
+                    self._warnings.append(f"{task} passed with findings of medium or high severity")
+            case e.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems):
+                self._judge(*raised_by)
+                self._set(forced=(*state.forced, sprint))
+                self._warnings.append(
+                    f"convergence of sprint-{sprint} was forced after {state.round} fix rounds; "
+                    f"still open: {'; '.join(problems)}"
+                )
+                self._note("issues", problems, raised_by[-1])
+            case e.RoundDecided(task=task, decision=decision, number=number):
+                self._decisions[task] = decision
+                self._ready.pop(task, None)
+                self._close(task, Status.completed, at, findings=f"GC decision: {decision} (round {number})")
+
+    def _conclude(self, task: TaskId, outcome: e.Outcome, at: float) -> None:
+        match outcome:
+            case e.Done():
+                self._record(task, outcome, at)
+            case e.Failed(error=error, commit=commit, usage=usage):
+                self._update(task, commit=commit, usage=self._progress[task].usage + usage)
+                self._close(task, Status.failed, at, error=error)
+            case e.Limited(reset_at=reset_at):
+                self._again(task, not_before=reset_at)
+            case e.Interrupted():
+                self._again(task)
+
+    def _record(self, task: TaskId, done: e.Done, at: float) -> None:
+        """Keeps what an agent handed in; a commit still has to land before the task is completed."""
+        before = self._progress[task]
+        self._update(
+            task,
+            findings=done.findings,
+            commit=done.commit,
+            changed=done.changed,
+            usage=before.usage + done.usage,
+            ended_at=at,
+            error="",
+        )
+        self._keep_documents(task, done)
+        for file in ("learnings", "decisions", "conventions", "issues"):
+            self._note(file, getattr(done.wisdom, file), task)
+        for note in done.notes:
+            self._warnings.append(note)
+        if done.commit:
+            self._landing[task] = None
+            self._update(task, status=Status.landing)
+        else:
+            self._complete(task, at)
+
+    def _keep_documents(self, task: TaskId, done: e.Done) -> None:
+        if done.design:
+            self._designs[task] = done.design
+        if done.review:
+            self._reviews[task] = done.review
+            self._update(task, score=critic.score(done.review.scores), signal=critic.signal(done.review))
+        if done.verification:
+            self._verifications[task] = done.verification
+            self._iterations[task] = done.iterations
+        if done.baseline:
+            self._set(baseline=done.baseline)
+
+    def _complete(self, task: TaskId, at: float) -> None:
+        error = critic.verify_error(self._tasks[task], self._state.verifications.get(task))
+        self._close(task, Status.failed if error else Status.completed, at, error=error)
+
+    def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
+        """A task reaches its final status, and its dependants learn of it."""
+        was = self._progress[task]
+        if was.status.is_final:
+            return
+        self._ready.pop(task, None)
+        self._doomed.pop(task, None)
+        self._update(task, status=status, ended_at=was.ended_at or at, **fields)
+        self._open_in_wave[self._tasks[task].wave] -= 1
+        for other in self._dependants.get(task, ()):
+            self._hear(other, status)
+
+    def _hear(self, task: TaskId, status: Status) -> None:
+        if status is Status.completed:
+            self._blockers[task] -= 1
+            if not self._blockers[task] and self._progress[task].status is Status.pending:
+                self._ready[task] = None
+        elif self._progress[task].status is Status.pending:
+            self._doomed[task] = None
+
+    def _again(self, task: TaskId, not_before: float = 0) -> None:
+        self._update(task, status=Status.pending, not_before=not_before)
+        self._ready[task] = None
+
+    def _update(self, task: TaskId, **fields: object) -> None:
+        self._progress[task] = msgspec.structs.replace(self._progress[task], **fields)
+
+    def _judge(self, *tasks: TaskId) -> None:
+        self._judged.update(dict.fromkeys(tasks))
+
+    def _note(self, file: str, texts: Iterable[str], task: str) -> None:
+        self._notes.extend(Note(file=file, text=text, task=task) for text in texts)
+
+    def _add(self, task: Task) -> None:
+        self._order[task.id] = len(self._order)
+        self._tasks[task.id] = task
+        self._progress[task.id] = Progress()
+        self._index(task)
+
+    def _index(self, task: Task) -> None:
+        statuses = [self._progress[dep].status for dep in task.deps]
+        for dep in task.deps:
+            self._dependants[dep] = (*self._dependants.get(dep, ()), task.id)
+        self._blockers[task.id] = sum(status is not Status.completed for status in statuses)
+        status = self._progress[task.id].status
+        self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + (status not in FINAL)
+        if status is not Status.pending:
+            return
+        if not self._blockers[task.id]:
+            self._ready[task.id] = None
+        elif any(other in {Status.failed, Status.skipped} for other in statuses):
+            self._doomed[task.id] = None
+
+    def _edit(self, rows: Iterable[e.RowEdit]) -> None:
+        for row in rows:
+            self._order.setdefault(row.task.id, len(self._order))
+            self._tasks[row.task.id] = row.task
+            before = self._progress.get(row.task.id, Progress())
+            under_way = before.status in {Status.in_progress, Status.landing}
+            self._progress[row.task.id] = msgspec.structs.replace(
+                before,
+                status=before.status if under_way else row.status,
+                findings=row.findings,
+                score=row.score,
+                error=row.error,
+            )
+        self._reindex()
+
+    def _reindex(self) -> None:
+        """Makes every derived map again, after a change that may have touched any row."""
+        for derived in (self._blockers, self._dependants, self._ready, self._doomed, self._open_in_wave):
+            derived.clear()
+        depth = graph.depths({task.id: task.deps for task in self._tasks.values()})
+        for name, task in self._tasks.items():
+            self._tasks[name] = msgspec.structs.replace(task, wave=depth[name])
+        for task in self._tasks.values():
+            self._index(task)
+        self._set(wave=0)

@@ -1,0 +1,155 @@
+"""The text that an agent gets: the task in its form, what came before, what to hand in."""
+
+import json
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from iterdev.core import briefs, context, critic
+from iterdev.core.plan import Task
+from iterdev.core.results import schema
+from iterdev.core.state import State
+from iterdev.core.verification import Verification
+from iterdev.core.words import WRITERS, Role
+
+NOTES_SHOWN = 40
+DISCOVERIES_SHOWN = 30
+CHANGED_SHOWN = 200
+RESULT = "<the result file>"
+"""Stands for the path that is known only when the workspace is."""
+OUTPUT_SHOWN = 4000
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What only the shell knows when a prompt is made."""
+
+    session_dir: str
+    board_path: str
+    discoveries: tuple[str, ...] = ()
+    """The newest lines of the discovery board."""
+    changed: tuple[str, ...] = ()
+    """Files that the session has changed so far."""
+
+
+def render(state: State, task: Task, around: Surroundings) -> str:
+    parts = [
+        f"# {task.id}: {task.title}\n\nYou are the {task.role} of a development team.",
+        briefs.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
+        _part("Previous context", [context.previous(state, task.id)]),
+        *_for_role(state, task, around),
+        _part("What the team has learned", [f"- {note.file}: {note.text}" for note in state.notes[-NOTES_SHOWN:]]),
+        _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
+        _rules(task, around),
+        _part("Result", [f'"id" is "{task.id}".', _form(task.role)]),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def correction(error: str, role: Role) -> str:
+    """Asks for the result again, quoting what is wrong with it."""
+    return (
+        f"Your result was not usable: {error}\n\n"
+        "Your work is kept. Hand in the result again, nothing else has to be done.\n\n" + _form(role)
+    )
+
+
+def repair(problems: Sequence[str], role: Role) -> str:
+    """Asks a developer to mend what the checks after its work found."""
+    return f"{_part('Mend these problems of your change', [f'- {text}' for text in problems])}\n\n{_form(role)}"
+
+
+URGE = "Please finish now and hand in the result with what you have."
+
+
+def mend(task: Task, verification: Verification, changed: Sequence[str]) -> str:
+    """Asks the tester to mend what the measured test run found, in the files that the session changed."""
+    return "\n\n".join(
+        part
+        for part in (
+            f"The tests fail. Command: `{verification.command}`",
+            _part("Failing tests", [f"- {name}" for name in verification.failures]),
+            _part("Output, shortened", [_fence(verification.output[-OUTPUT_SHOWN:])]),
+            _part("You may change only these files", [f"- {name}" for name in changed]),
+            f"Mend the failures, then hand in your result for {task.id}. iterdev runs the tests again itself.",
+        )
+        if part
+    )
+
+
+def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
+    match task.role:
+        case Role.developer if task.round:
+            return [_part("Findings to fix", findings_to_fix(state, task))]
+        case Role.developer:
+            return [_breakdown(state, task.sprint)]
+        case Role.reviewer:
+            return [_under_review(state, around), _breakdown(state, task.sprint)]
+        case Role.tester:
+            return [_part("Changed files", [f"- {name}" for name in around.changed[:CHANGED_SHOWN]])]
+        case _:
+            return []
+
+
+def findings_to_fix(state: State, task: Task) -> list[str]:
+    """The critical and high findings, and the failing tests, of the verdicts that raised the round."""
+    lines: list[str] = []
+    for source in task.context_from:
+        if review := state.reviews.get(source):
+            for issue in critic.must_fix(review):
+                lines.append(f"- [{issue.grade}] {issue.place} ({issue.dimension}): {issue.description}")
+                if issue.suggestion:
+                    lines.append(f"  Suggestion: {issue.suggestion}")
+        if (verification := state.verifications.get(source)) and critic.fails(verification):
+            lines += [f"- failing test: {name}" for name in verification.failures]
+            lines.append(f"- `{verification.command}` said:\n{_fence(verification.output[-OUTPUT_SHOWN:])}")
+    return lines or ["- The score was too low; raise the quality of the changed code."]
+
+
+def _breakdown(state: State, sprint: int) -> str:
+    designs = [state.designs[task] for task in state.designs if state.tasks[task].sprint == sprint]
+    if not designs:
+        return ""
+    lines = []
+    for item in designs[-1].tasks:
+        criteria = item.acceptance_criteria
+        wanted = criteria if isinstance(criteria, str) else "; ".join(criteria)
+        lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
+    return f"{_part('Design', [designs[-1].design])}\n\n{_part('Task breakdown', lines)}"
+
+
+def _under_review(state: State, around: Surroundings) -> str:
+    changed = [f"- {name}" for name in around.changed[:CHANGED_SHOWN]]
+    return _part(
+        "Under review",
+        [f"Commit {state.tip}, checked out here. See it with `git diff {state.session.base} {state.tip}`.", *changed],
+    )
+
+
+def _rules(task: Task, around: Surroundings) -> str:
+    rules = [
+        "Work only inside the current directory; it is a git worktree of your own.",
+        f"The documents of the session are in {around.session_dir}; read them there, iterdev writes them.",
+        "Do not push, and do not switch branches. iterdev commits what you change."
+        if task.role in WRITERS
+        else "Change no file: you read and judge. Changes would be set aside.",
+        f"Share what others should know by appending one JSON line to {around.board_path}: "
+        '{"ts": "<ISO 8601>", "worker": "' + task.id + '", "type": "...", "data": {...}}',
+    ]
+    return _part("Rules", [f"- {rule}" for rule in rules])
+
+
+def _form(role: Role) -> str:
+    text = json.dumps(schema(role), ensure_ascii=False)
+    return (
+        f"Write one JSON object to {RESULT} (the variable ITERDEV_RESULT holds its path), "
+        f"or print it as the last thing. It must fit this JSON Schema:\n```json\n{text}\n```"
+    )
+
+
+def _part(title: str, lines: Sequence[str]) -> str:
+    body = "\n".join(line for line in lines if line)
+    return f"## {title}\n{body}" if body else ""
+
+
+def _fence(text: str) -> str:
+    return f"```\n{text.strip()}\n```"

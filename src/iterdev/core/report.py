@@ -1,0 +1,110 @@
+"""context.md: what happened, for a person to read at the end."""
+
+from collections.abc import Iterator
+
+from iterdev.core import critic
+from iterdev.core.names import branch, moment, number_of
+from iterdev.core.plan import Task
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Role, Status
+
+
+def report(state: State) -> str:
+    parts = (_header(state), _summary(state), _warnings(state), _verdict(state), _waves(state), _details(state))
+    return "\n---\n\n".join(part for part in (*parts, _deliverables(state)) if part)
+
+
+def _header(state: State) -> str:
+    ended = moment(state.updated_at) if state.is_over else "not yet"
+    accepted = f"**Accepted**: {state.accepted}\n" if state.accepted else ""
+    return (
+        "# Team IterDev Report\n\n"
+        f"**Session**: {state.session.id}\n"
+        f"**Requirement**: {state.session.requirement}\n"
+        f"**Pipeline**: {state.pipeline or 'not chosen'}\n"
+        f"**Branch**: {branch(state.session.id)} at {state.tip[:12]}\n"
+        f"{accepted}"
+        f"**Completed**: {ended}\n"
+    )
+
+
+def _summary(state: State) -> str:
+    rows = (
+        ("Total Tasks", len(state.tasks)),
+        ("Completed", state.count(Status.completed)),
+        ("Failed", state.count(Status.failed)),
+        ("Skipped", state.count(Status.skipped)),
+        ("GC Rounds", sum(state.rounds.values())),
+    )
+    lines = "".join(f"| {name} | {count} |\n" for name, count in rows)
+    spent = state.spent
+    cost = f"\nTokens: {spent.input_tokens} in, {spent.output_tokens} out. Cost: ${spent.cost_usd:.2f}.\n"
+    return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent.input_tokens else "")
+
+
+def _warnings(state: State) -> str:
+    return "## Warnings\n\n" + "".join(f"- {text}\n" for text in state.warnings) if state.warnings else ""
+
+
+def _verdict(state: State) -> str:
+    """What was measured, as opposed to what was said."""
+    lines = []
+    for task, verification in state.verifications.items():
+        rate = "nothing was verified" if verification.pass_rate is None else f"{verification.pass_rate:.1%} passed"
+        known = f", {len(verification.known_failures)} failed before too" if verification.known_failures else ""
+        note = f" ({verification.note})" if verification.note else ""
+        lines.append(f"- {task}: {rate}{known}, `{verification.command}`{note}\n")
+    for task, review in state.reviews.items():
+        lines.append(
+            f"- {task}: score {critic.score(review.scores):g}, {critic.critical_count(review)} critical, "
+            f"{len(review.issues)} findings, {critic.signal(review)}\n"
+        )
+    return f"## Verdicts\n\n{''.join(lines)}" if lines else ""
+
+
+def _waves(state: State) -> str:
+    waves: dict[int, list[str]] = {}
+    for task, progress in state.rows():
+        waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {progress.status}\n")
+    return "## Pipeline Execution\n\n" + "\n".join(
+        f"### Wave {wave}\n\n{''.join(lines)}" for wave, lines in sorted(waves.items())
+    )
+
+
+def _details(state: State) -> str:
+    return "## Task Details\n\n" + "\n".join("".join(_detail(task, progress)) for task, progress in state.rows())
+
+
+def _detail(task: Task, progress: Progress) -> Iterator[str]:
+    yield f"### {task.id}: {task.title}\n\n"
+    yield f"- Role: {task.role}" + (f", agent: {progress.agent}" if progress.agent else "") + "\n"
+    yield f"- Status: {progress.status}, requests: {progress.requests}\n"
+    if progress.score is not None:
+        yield f"- Score: {progress.score:g} ({progress.signal})\n"
+    if progress.changed:
+        yield f"- Changed: {', '.join(progress.changed)}\n"
+    if progress.findings:
+        yield f"- Findings: {progress.findings}\n"
+    if progress.error:
+        yield f"- Error: {progress.error}\n"
+    if progress.commit:
+        yield f"- Commit: {progress.commit}\n"
+
+
+def _deliverables(state: State) -> str:
+    def numbered(role: Role, form: str) -> list[str]:
+        done = (task for task, progress in state.rows() if progress.status is Status.completed)
+        return [form.format(number_of(task.id)) for task in done if task.role is role]
+
+    rows = (
+        ("Design Document", numbered(Role.architect, "design/design-{}.md")),
+        ("Task Breakdown", ["design/task-breakdown.json"] if state.designs else []),
+        ("Dev Log", ["code/dev-log.md"]),
+        ("Verification", numbered(Role.tester, "verify/verify-{}.json")),
+        ("Review Report", numbered(Role.reviewer, "review/review-{}.md")),
+        ("Wisdom", ["wisdom/"]),
+    )
+    lines = "".join(
+        f"| {name} | {', '.join(f'{state.session.folder}/{file}' for file in files) or '-'} |\n" for name, files in rows
+    )
+    return f"## Deliverables\n\n| Artifact | Path |\n|----------|------|\n{lines}"

@@ -1,0 +1,71 @@
+"""What was asked for, checked before anything is created."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from iterdev.core import names
+from iterdev.core.analysis import analyse
+from iterdev.core.errors import UserError
+from iterdev.core.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
+from iterdev.core.settings import Settings
+from iterdev.core.words import Engine, Pipeline, Role, SessionId, Team
+
+EMPTY_HINT = 'iterdev run "Add a greeting"'
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    requirement: str
+    auto: bool = False
+    concurrency: int | None = None
+    pipeline: Pipeline | None = None
+    files: int | None = None
+    engine: Engine = Engine.wave
+    agent: str | None = None
+    role_agents: Mapping[Role, str] = {}
+
+
+def checked(request: Request) -> Request:
+    if not request.requirement.strip():
+        raise UserError("The requirement is empty", hint=EMPTY_HINT)
+    if request.concurrency is not None and request.concurrency < 1:
+        raise UserError(f'The concurrency "{request.concurrency}" is not a positive number', hint="-c 3")
+    if request.files is not None and request.files < 0:
+        raise UserError(f'The number of files "{request.files}" is negative', hint="--files 4")
+    return request
+
+
+def policy(request: Request, settings: Settings) -> Policy:
+    return Policy(
+        auto=request.auto,
+        concurrency=request.concurrency or settings.run.concurrency,
+        rounds=settings.limits.rounds,
+        wave_limit=settings.limits.wave,
+        attempt_limit=settings.limits.attempt,
+    )
+
+
+def new_session(
+    request: Request, settings: Settings, *, session: SessionId, base: str, branch: str, rows: tuple[RowEdit, ...] = ()
+) -> list[Event]:
+    """The first events of a session; the rows of a table made by hand come with it."""
+    agents = dict(request.role_agents)
+    if request.agent:
+        agents = dict.fromkeys(Role, request.agent) | agents
+    started = Session(
+        id=session,
+        team=Team.iterdev,
+        engine=request.engine,
+        requirement=request.requirement.strip(),
+        folder=names.folder(request.engine, session),
+        base=base,
+        branch=branch,
+        analysis=analyse(request.requirement, request.files),
+        pipeline=rows[0].task.pipeline if rows else request.pipeline,
+        agents=agents,
+        by_hand=bool(rows),
+    )
+    events: list[Event] = [SessionStarted(started, policy(request, settings))]
+    if rows:
+        events += [TasksAdded(tuple(row.task for row in rows)), TableEdited(rows)]
+    return events

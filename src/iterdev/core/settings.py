@@ -1,0 +1,143 @@
+"""The configuration: every key with its default and its meaning, and the reading of a document into it."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.errors import UserError
+from iterdev.core.words import WORKERS, Role
+
+FILE = "iterdev.toml"
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    agent: str = "claude"
+    """The agent of every role that names no other."""
+    concurrency: int = 3
+    """The most agents that run at once."""
+    budget_usd: float | None = None
+    """The most money that one session may spend; checked before every start of an agent."""
+    budget_tokens: int | None = None
+    """The most tokens that one session may use; checked before every start of an agent."""
+
+
+class RoleSettings(Struct, frozen=True, kw_only=True):
+    agent: str | None = None
+    """The agent of this role."""
+
+
+class Project(Struct, frozen=True, kw_only=True):
+    setup: str | None = None
+    """A shell command that makes a new worktree ready, run once in each."""
+    test: str | None = None
+    """The shell command that runs the tests; found automatically when absent."""
+    copy: tuple[str, ...] = ()
+    """Files of the checkout that git does not know and every worktree needs, such as `.env`."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    wave: float = 900
+    """Seconds that one wave may take."""
+    attempt: float = 900
+    """Seconds that one attempt of an agent may take."""
+    test: float = 600
+    """Seconds that one run of the tests may take."""
+    setup: float = 600
+    """Seconds that the setup command may take."""
+    rounds: int = 3
+    """Fix rounds per sprint before convergence is forced."""
+    interactive: float = 120
+    """Seconds before an interactive agent is urged to finish."""
+    urged: float = 60
+    """Seconds that an urged agent still gets."""
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True):
+    command: tuple[str, ...] = ()
+    """Any program that follows the agent contract."""
+    script: str | None = None
+    """A script for the built-in scripted agent."""
+    env: tuple[str, ...] = ()
+    """Names of further variables of your environment that this agent may see."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    run: Run = Run()
+    roles: Mapping[str, RoleSettings] = {}
+    project: Project = Project()
+    limits: Limits = Limits()
+    agents: Mapping[str, AgentSettings] = {}
+
+    def agent_for(self, role: Role) -> str:
+        named = self.roles.get(role)
+        return (named.agent if named else None) or self.run.agent
+
+
+def read(document: Mapping[str, object]) -> Settings:
+    """The settings of a parsed document; every problem is named, not only the first."""
+    problems = [*_unknown_keys(document), *_unfit_values(document)]
+    if problems:
+        raise UserError(f"{FILE}: {'; '.join(problems)}", hint=f"edit {FILE} at the top of the repository")
+    return msgspec.convert(document, Settings)
+
+
+def _unfit_values(document: Mapping[str, object]) -> Iterator[str]:
+    """One problem per table, since decoding stops at the first one of each."""
+    for name, kind in get_type_hints(Settings).items():
+        if name in document:
+            try:
+                value = msgspec.convert(document[name], kind)
+            except msgspec.ValidationError as error:
+                yield f"[{name}] {_plain(str(error))}"
+            else:
+                yield from _beyond(name, value)
+
+
+def _beyond(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, Run) and value.concurrency < 1:
+        yield f"[run] concurrency is {value.concurrency}, and at least 1 is needed"
+    if isinstance(value, Limits):
+        for field in value.__struct_fields__:
+            if getattr(value, field) < 0 or (field != "rounds" and not getattr(value, field)):
+                yield f"[limits] {field} is {getattr(value, field)}, and must be more than 0"
+    if name == "agents" and isinstance(value, Mapping):
+        for agent, table in value.items():
+            if bool(table.command) == bool(table.script):
+                yield f"[agents.{agent}] needs either `command` or `script`"
+
+
+def _plain(message: str) -> str:
+    """The library's `Expected X, got Y - at $.a.b` with the path in front."""
+    text, _, path = message.partition(" - at `$")
+    return f"{path.rstrip('`').lstrip('.')}: {text}" if path else text
+
+
+def _unknown_keys(document: Mapping[str, object]) -> Iterator[str]:
+    yield from _strange("", document, Settings)
+    single: tuple[tuple[str, type[Struct]], ...] = (("run", Run), ("project", Project), ("limits", Limits))
+    for name, kind in single:
+        yield from _strange(name, document.get(name), kind)
+    named: tuple[tuple[str, type[Struct]], ...] = (("roles", RoleSettings), ("agents", AgentSettings))
+    for name, kind in named:
+        tables = document.get(name)
+        for key, table in tables.items() if isinstance(tables, Mapping) else ():
+            if name == "roles" and key not in WORKERS:
+                yield f'unknown role "{key}"{_nearest(key, WORKERS)}'
+            yield from _strange(f"{name}.{key}", table, kind)
+
+
+def _strange(where: str, table: object, kind: type[Struct]) -> Iterator[str]:
+    if not isinstance(table, Mapping):
+        return
+    for key in table:
+        if key not in kind.__struct_fields__:
+            place = f"[{where}] " if where else ""
+            yield f'{place}unknown key "{key}"{_nearest(str(key), kind.__struct_fields__)}'
+
+
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f' (did you mean "{close[0]}"?)' if close else f" (known: {', '.join(known)})"

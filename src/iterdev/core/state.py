@@ -1,0 +1,134 @@
+"""Where a session stands: plain values, made by folding the journal (see `fold`), and questions about them."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from iterdev.core.briefs import Scope
+from iterdev.core.events import AttemptStarted, Gate, Policy, Session
+from iterdev.core.plan import Task
+from iterdev.core.results import Design, Review, Usage
+from iterdev.core.verification import SuiteReport, Verification
+from iterdev.core.words import Phase, Pipeline, Role, Signal, Status, TaskId
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """What became of a task so far."""
+
+    status: Status = Status.pending
+    findings: str = ""
+    score: float | None = None
+    signal: Signal | None = None
+    error: str = ""
+    requests: int = 0
+    """How often an agent was asked to do it; the next request has this number plus one."""
+    agent: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    commit: str | None = None
+    changed: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    not_before: float = 0
+    """A limited provider answers again at this time."""
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One line of the bus."""
+
+    ts: float
+    sender: str
+    to: str
+    type: str
+    summary: str
+    data: Mapping[str, object] = {}
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """One entry of the wisdom files."""
+
+    file: str
+    text: str
+    task: str
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """Nothing here is ever changed in place; `fold.evolve` makes the next one."""
+
+    session: Session
+    policy: Policy
+    seq: int
+    updated_at: float
+    created_at: float
+    phase: Phase = Phase.active
+    why: str = ""
+    """Why the session is paused or ended early."""
+    pipeline: Pipeline | None = None
+    order: Mapping[TaskId, int] = {}
+    """Every task and its place in the table."""
+    tasks: Mapping[TaskId, Task] = {}
+    progress: Mapping[TaskId, Progress] = {}
+    blockers: Mapping[TaskId, int] = {}
+    """How many of a pending task's dependencies are not completed."""
+    dependants: Mapping[TaskId, tuple[TaskId, ...]] = {}
+    ready: Mapping[TaskId, None] = {}
+    doomed: Mapping[TaskId, None] = {}
+    """Pending tasks with a dependency that failed or was skipped."""
+    running: Mapping[TaskId, AttemptStarted] = {}
+    landing: Mapping[TaskId, None] = {}
+    open_in_wave: Mapping[int, int] = {}
+    """How many tasks of each wave are not final."""
+    wave: int = 0
+    """The wave that is under way, or 0 between waves."""
+    wave_started_at: float = 0
+    gates: Mapping[str, Gate] = {}
+    """Open questions."""
+    answers: Mapping[str, str] = {}
+    sprint: int = 1
+    rounds: Mapping[int, int] = {}
+    """Fix rounds used, by sprint."""
+    judged: Mapping[TaskId, None] = {}
+    """Reviews and verifications whose consequences have been drawn."""
+    decisions: Mapping[TaskId, str] = {}
+    designs: Mapping[TaskId, Design] = {}
+    reviews: Mapping[TaskId, Review] = {}
+    verifications: Mapping[TaskId, Verification] = {}
+    iterations: Mapping[TaskId, int] = {}
+    baseline: SuiteReport | None = None
+    tip: str = ""
+    """The last commit that landed; the base at first."""
+    warnings: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    notes: tuple[Note, ...] = ()
+    forced: tuple[int, ...] = ()
+    """Sprints whose convergence was forced."""
+    accepted: str = ""
+
+    @property
+    def round(self) -> int:
+        return self.rounds.get(self.sprint, 0)
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(requirement=self.session.requirement, folder=self.session.folder)
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase in {Phase.completed, Phase.archived}
+
+    def rows(self) -> Iterator[tuple[Task, Progress]]:
+        """The table, in its order."""
+        return ((self.tasks[task], self.progress[task]) for task in self.order)
+
+    def count(self, status: Status) -> int:
+        return sum(progress.status is status for progress in self.progress.values())
+
+    def of_role(self, role: Role, sprint: int) -> list[Task]:
+        return [task for task, _ in self.rows() if task.role is role and task.sprint == sprint]
+
+    def unmet(self, task: TaskId) -> list[TaskId]:
+        """The dependencies that a task still waits for."""
+        return [dep for dep in self.tasks[task].deps if self.progress[dep].status is not Status.completed]
+
+    @property
+    def spent(self) -> Usage:
+        return sum((progress.usage for progress in self.progress.values()), Usage())

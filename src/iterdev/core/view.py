@@ -1,0 +1,193 @@
+"""What every surface shows of a session: the picture of its tasks, what waits for what, and why."""
+
+from msgspec import Struct
+
+from iterdev.core.plan import Task
+from iterdev.core.results import Usage
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Engine, Phase, Role, Status, TaskId
+
+MARKS = {
+    Status.completed: "[DONE]",
+    Status.in_progress: "[RUN]",
+    Status.landing: "[RUN]",
+    Status.pending: "[WAIT]",
+    Status.failed: "[FAIL]",
+    Status.skipped: "[SKIP]",
+}
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One task as it is shown."""
+
+    id: TaskId
+    role: Role
+    title: str
+    wave: int
+    status: Status
+    mark: str
+    note: str
+    """The artifact, the activity, the blocker or the error."""
+    agent: str = ""
+    score: float | None = None
+    requests: int = 0
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    session: str
+    requirement: str
+    pipeline: str
+    engine: Engine
+    phase: Phase
+    why: str
+    lines: tuple[Line, ...]
+    gates: tuple[str, ...]
+    counts: dict[str, int]
+    round: int
+    rounds: int
+    sprint: str
+    branch: str
+    tip: str
+    folder: str
+    usage: Usage
+    warnings: tuple[str, ...]
+    stall: str
+    accepted: str
+
+
+def picture(state: State, *, engine_alive: bool = True) -> Picture:
+    """The session as it is; without a living engine, what is called running is not."""
+    return Picture(
+        session=state.session.id,
+        requirement=state.session.requirement,
+        pipeline=state.pipeline or "",
+        engine=state.session.engine,
+        phase=state.phase,
+        why=state.why,
+        lines=tuple(_line(state, task, progress, engine_alive=engine_alive) for task, progress in state.rows()),
+        gates=tuple(state.gates),
+        counts={status.value: state.count(status) for status in Status},
+        round=state.round,
+        rounds=state.policy.rounds,
+        sprint=f"sprint-{state.sprint}",
+        branch=f"iterdev/{state.session.id}",
+        tip=state.tip,
+        folder=state.session.folder,
+        usage=state.spent,
+        warnings=state.warnings,
+        stall=stall(state),
+        accepted=state.accepted,
+    )
+
+
+def _line(state: State, task: Task, progress: Progress, *, engine_alive: bool) -> Line:
+    return Line(
+        id=task.id,
+        role=task.role,
+        title=task.title,
+        wave=task.wave,
+        status=progress.status,
+        mark=MARKS[progress.status],
+        note=_note(state, task, progress, engine_alive=engine_alive),
+        agent=progress.agent,
+        score=progress.score,
+        requests=progress.requests,
+        started_at=progress.started_at,
+        ended_at=progress.ended_at,
+    )
+
+
+def _note(state: State, task: Task, progress: Progress, *, engine_alive: bool) -> str:
+    match progress.status:
+        case Status.completed:
+            return artifact(state, task)
+        case Status.in_progress | Status.landing if not engine_alive:
+            return f"interrupted; go on with `iterdev resume {state.session.id}`"
+        case Status.in_progress:
+            return "working..."
+        case Status.landing:
+            return "landing..."
+        case Status.pending:
+            return waits_for(state, task.id)
+        case _:
+            return progress.error
+
+
+def artifact(state: State, task: Task) -> str:
+    """The file that a completed task left, relative to the session folder."""
+    number = task.id.rsplit("-", 1)[-1]
+    match task.role:
+        case Role.architect:
+            return f"design/design-{number}.md"
+        case Role.developer:
+            return "code/dev-log.md"
+        case Role.tester:
+            return f"verify/verify-{number}.json"
+        case Role.reviewer:
+            score = state.progress[task.id].score
+            return f"review/review-{number}.md" + (f" (score {score:g})" if score is not None else "")
+        case Role.gc_controller:
+            return f"interactive/{task.id}-result.json"
+
+
+def waits_for(state: State, task: TaskId) -> str:
+    """What a pending task needs next, in a few words."""
+    unmet = state.unmet(task)
+    if unmet:
+        return f"blocked by {', '.join(unmet)}"
+    if state.gates:
+        return f"waiting for an answer to {', '.join(state.gates)}"
+    if state.session.engine is Engine.wave and state.wave and state.tasks[task].wave > state.wave:
+        return f"waiting for wave {state.wave} to end"
+    return "ready"
+
+
+def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
+    """The exact things that a task waits for, down to the first cause."""
+    progress = state.progress[task]
+    if progress.status.is_final:
+        reason = f": {progress.error}" if progress.error else ""
+        return [f"{task} is {progress.status}{reason}"]
+    if progress.status is not Status.pending:
+        return [f"{task} is {progress.status}, attempt {progress.requests + 1} by {progress.agent}"] + (
+            [] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"]
+        )
+    lines = [f"{task} is pending: {waits_for(state, task)}"]
+    lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.values()]
+    for link in chain(state, task):
+        lines.append(f"{link} is {state.progress[link].status}: {_cause(state, link)}")
+    if progress.not_before:
+        lines.append("its provider asked to wait before the next attempt")
+    if state.phase is Phase.paused:
+        lines.append(f"the session is paused: {state.why}")
+    if not engine_alive and not state.is_over:
+        lines.append(f"no engine is running: `iterdev resume {state.session.id}`")
+    return lines
+
+
+def _cause(state: State, task: TaskId) -> str:
+    return waits_for(state, task) if state.progress[task].status is Status.pending else state.progress[task].agent
+
+
+def chain(state: State, task: TaskId) -> list[TaskId]:
+    """The blockers of a task, and theirs, each once, nearest first."""
+    seen: dict[TaskId, None] = {}
+    queue = state.unmet(task)
+    while queue:
+        link = queue.pop(0)
+        if link not in seen:
+            seen[link] = None
+            queue += state.unmet(link)
+    return list(seen)
+
+
+def stall(state: State) -> str:
+    """Nothing ready, nothing running, something pending: which chain of blockers holds it up."""
+    pending = [task for task, progress in state.progress.items() if progress.status is Status.pending]
+    if state.is_over or not pending or state.ready or state.running or state.landing or state.doomed:
+        return ""
+    first = pending[0]
+    links = [f"{link} ({state.progress[link].status})" for link in chain(state, first)]
+    return f"{first} is blocked by {' <- '.join(links)}"

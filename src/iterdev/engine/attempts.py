@@ -1,0 +1,102 @@
+"""One attempt, from the borrowed workspace to the outcome.
+
+Nothing that an agent says is taken for done here: what it changed is looked at, kept and committed by iterdev.
+"""
+
+from functools import partial
+
+import anyio
+import msgspec
+
+from iterdev.agents.contract import Trouble
+from iterdev.core import prompts
+from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome
+from iterdev.core.results import Result
+from iterdev.core.words import Role
+from iterdev.engine import verifying
+from iterdev.engine.jobs import Job
+from iterdev.engine.kit import Kit
+from iterdev.engine.outcomes import done, unsuccessful
+from iterdev.engine.talks import Talk, talk
+from iterdev.engine.worksite import checkout, keep, observed, set_up, thread, with_kept_work
+from iterdev.host import checks, git
+from iterdev.host.workspaces import Workspace
+
+REPAIRS = 2
+"""How often a developer is asked to mend what the checks found."""
+
+
+async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
+    """An agent that fails is an outcome. Cancelling the scope ends the agent and keeps what it wrote so far.
+
+    A machine that fails (disk, git) raises: the workspace then stays as it is, for the next engine to rescue.
+    """
+    kit.mark(f"workspace wanted {job.task.id}")
+    workspace, fresh = await thread(partial(kit.pool.borrow, job.base, task=job.task.id, number=job.number))
+    kit.mark(f"workspace borrowed {job.task.id}")
+    talks: list[Talk] = []
+    outcome: Outcome = Interrupted()
+    with scope:
+        if fresh:
+            await set_up(kit, workspace)
+        outcome = await _within_limit(job, kit, workspace, talks)
+    with anyio.CancelScope(shield=True):
+        if not isinstance(outcome, Done):
+            outcome = await with_kept_work(job, kit, workspace, outcome)
+        kit.mark(f"workspace free {job.task.id}")
+        await thread(partial(kit.pool.give_back, workspace))
+        kit.mark(f"workspace given back {job.task.id}")
+    requests = sum(one.requests for one in talks)
+    return AttemptEnded(job.task.id, job.number, max(requests, 1), outcome)
+
+
+async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
+    with anyio.move_on_after(job.limit):
+        before = await checkout(kit)
+        outcome = await _by_role(job, kit, workspace, talks)
+        if isinstance(outcome, Done):
+            return await observed(job, kit, workspace, outcome, before)
+        return outcome
+    return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended")
+
+
+async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
+    if job.task.role is Role.tester:
+        return await verifying.verify(job, kit, workspace, talks.append)
+    async with talk(job, kit, workspace) as conversation:
+        talks.append(conversation)
+        result = await conversation.ask(job.prompt)
+        if isinstance(result, Trouble):
+            return unsuccessful(result)
+        if result.status == "failed":
+            return Failed(error=result.error or result.findings, usage=conversation.usage)
+        if job.task.role is Role.developer:
+            return await _developed(job, kit, workspace, conversation, result)
+        return done(result, conversation)
+
+
+async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Talk, result: Result) -> Outcome:
+    """The developer's work, after at most two repairs of what the checks find in it."""
+    for remaining in range(REPAIRS, -1, -1):
+        commit = await keep(job, kit, workspace)
+        if commit is None:
+            return _unchanged(job, result, conversation)
+        changed = await thread(partial(git.changed_files, kit.top, job.base, commit))
+        found = await thread(partial(checks.problems, workspace.tree, changed, job.planned))
+        if not found or not remaining:
+            break
+        again = await conversation.ask(prompts.repair(found, job.task.role))
+        if isinstance(again, Trouble):
+            return unsuccessful(again)
+        result = again
+    if found:
+        problems = "; ".join(found[:5])
+        return Failed(error=f"the change is not whole: {problems}", commit=commit, usage=conversation.usage)
+    return msgspec.structs.replace(done(result, conversation), commit=commit, changed=changed)
+
+
+def _unchanged(job: Job, result: Result, conversation: Talk) -> Outcome:
+    """Nothing changed: only an explicit empty list of changed files, with findings, says that this is right."""
+    if result.changed_files == () and result.findings:
+        return done(result, conversation)
+    return Failed(error=f"{job.agent} said it was done but changed nothing", usage=conversation.usage)

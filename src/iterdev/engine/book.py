@@ -1,0 +1,41 @@
+"""One session's journal together with the state it folds to. Everything that happens goes through `append`."""
+
+from collections.abc import Callable
+
+from iterdev.core.errors import UserError
+from iterdev.core.events import Event
+from iterdev.core.fold import evolve, replay
+from iterdev.core.state import State
+from iterdev.core.words import SessionId
+from iterdev.store.journal import Behind, Journal
+
+
+class Book:
+    def __init__(self, journal: Journal, session: SessionId, *, now: Callable[[], float]) -> None:
+        self._journal = journal
+        self._now = now
+        self.session = session
+        state = replay(journal.read(session))
+        if state is None:
+            raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
+        self.state: State = state
+
+    def append(self, *events: Event) -> State:
+        """Records the events on top of whatever others have written meanwhile."""
+        while True:
+            try:
+                entries = self._journal.append(self.session, events, at=self._now(), after=self.state.seq)
+            except Behind:
+                self.refresh()
+            else:
+                self.state = evolve(self.state, entries)
+                return self.state
+
+    def refresh(self) -> bool:
+        """Folds what other processes wrote; True if there was something."""
+        news = self._journal.read(self.session, self.state.seq)
+        self.state = evolve(self.state, news)
+        return bool(news)
+
+    def has_news(self) -> bool:
+        return self._journal.has_news(self.session, self.state.seq)

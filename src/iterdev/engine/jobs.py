@@ -1,0 +1,47 @@
+"""What is handed to an executor, and what comes back; the same whether the work is done here or elsewhere."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from iterdev.core.events import AttemptEnded
+from iterdev.core.plan import Task
+from iterdev.core.verification import SuiteReport
+from iterdev.core.words import TaskId
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """One attempt, complete in itself."""
+
+    session: str
+    session_dir: str
+    task: Task
+    number: int
+    agent: str
+    base: str
+    """The commit to work on."""
+    prompt: str
+    limit: float
+    session_base: str
+    changed: tuple[str, ...] = ()
+    """Files that the session changed between its base and `base`."""
+    planned: tuple[str, ...] = ()
+    """Files that the breakdown says there will be."""
+    baseline: SuiteReport | None = None
+    """The tests on the session's base, if they have been run."""
+    test_command: str | None = None
+    """A command that an earlier tester named."""
+
+
+class Executor(Protocol):
+    """Runs attempts somewhere."""
+
+    async def submit(self, job: Job) -> None: ...
+
+    async def outcome(self) -> AttemptEnded:
+        """Waits for the next attempt to end."""
+        ...
+
+    async def cancel(self, task: TaskId) -> None:
+        """Ends an attempt; its outcome is `Interrupted`, and its work is kept."""
+        ...

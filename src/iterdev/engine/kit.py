@@ -1,0 +1,36 @@
+"""The tools of an attempt on this machine, gathered once by `wire`."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.agents.contract import Agent, AgentEvent, Spawn
+from iterdev.core.settings import Settings
+from iterdev.host.secrets import Redactor, allowed_environment
+from iterdev.host.workspaces import Pool, Workspace
+
+Mark = Callable[[str], None]
+"""Called before and after every effect and every entry of the journal; the crash matrix kills the engine there."""
+
+Watch = Callable[[str, AgentEvent], None]
+"""Hears what the agent of a task says."""
+
+
+class Kit(Struct, frozen=True, kw_only=True):
+    top: Path
+    settings: Settings
+    agent: Callable[[str], Agent]
+    """An agent by its name, looked at before its first use."""
+    pool: Pool
+    spawn: Spawn
+    redact: Redactor
+    mark: Mark
+    watch: Watch
+
+    def environment(self, workspace: Workspace, agent: str | None = None) -> dict[str, str]:
+        """What a program in the workspace may see, with a temp dir of its own."""
+        configured = self.settings.agents.get(agent) if agent else None
+        allowed = allowed_environment(os.environ, configured.env if configured else ())
+        return allowed | {"TMPDIR": str(workspace.temp), "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}

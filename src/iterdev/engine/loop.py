@@ -1,0 +1,135 @@
+"""The engine: decide, carry out, record, until nothing is left to do or somebody has to be asked."""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from functools import partial
+
+import anyio
+from msgspec import Struct
+
+from iterdev.core import events as e
+from iterdev.core.decide import Command, Land, Record, Start, Wait, decide
+from iterdev.engine.book import Book
+from iterdev.engine.jobs import Executor
+from iterdev.engine.perform import Performer
+
+POLL = 0.25
+"""Seconds between looks at what other processes wrote."""
+
+
+class Ending(StrEnum):
+    over = "over"
+    waiting = "waiting for an answer"
+    interrupted = "interrupted"
+    stepped = "one step done"
+
+
+class Loop(Struct, frozen=True, kw_only=True):
+    book: Book
+    executor: Executor
+    performer: Performer
+    stop: anyio.Event
+    now: Callable[[], float]
+    ask: Callable[[e.Gate], Awaitable[str | None]]
+    """Asks the user, if there is one to ask."""
+    step: bool = False
+    """Start one batch of tasks only."""
+
+    async def run(self) -> Ending:
+        started = False
+        while True:
+            if self.stop.is_set():
+                return await self._interrupt()
+            commands = decide(await self.performer.catch_up(self.book), self.now())
+            if self.step and started:
+                commands = tuple(command for command in commands if not isinstance(command, Start))
+            started = started or any(isinstance(command, Start) for command in commands)
+            if await self._carry_out(commands):
+                continue
+            if ending := await self._idle(commands, started=started):
+                return ending
+
+    async def _carry_out(self, commands: tuple[Command, ...]) -> bool:
+        """True when something was done that may change what to do next."""
+        acted = False
+        for command in commands:
+            match command:
+                case Record(events):
+                    await self.performer.record(self.book, events)
+                    acted = True
+                case Start():
+                    await self.performer.start(self.book, self.executor, command)
+                case Land(task):
+                    await self.performer.land(self.book, task)
+                    acted = True
+                case Wait():
+                    pass
+        return acted
+
+    async def _idle(self, commands: tuple[Command, ...], *, started: bool) -> Ending | None:
+        """Nothing can be decided now: wait for something to happen, or end."""
+        state = self.book.state
+        if state.running:
+            await self._next_outcome()
+        elif state.gates:
+            return await self._question(next(iter(state.gates.values())))
+        elif waits := [command.until for command in commands if isinstance(command, Wait)]:
+            await self._first(partial(anyio.sleep, max(0.0, min(waits) - self.now())))
+        elif state.is_over:
+            return Ending.over
+        elif self.step and started:
+            return Ending.stepped
+        else:
+            raise AssertionError(f"nothing to do, nothing running, and not over: {state.phase}")
+        return None
+
+    async def _question(self, gate: e.Gate) -> Ending | None:
+        """Asks whoever can be asked; somebody else may answer first."""
+        choice: str | None = None
+
+        async def ask() -> None:
+            nonlocal choice
+            choice = await self.ask(gate)
+
+        await self._first(ask)
+        if self.stop.is_set() or self.book.refresh():
+            return None
+        if choice is None:
+            return Ending.waiting
+        await self.performer.record(self.book, [e.GateAnswered(gate.id, choice)])
+        return None
+
+    async def _next_outcome(self) -> None:
+        ended: e.AttemptEnded | None = None
+
+        async def receive() -> None:
+            nonlocal ended
+            ended = await self.executor.outcome()
+
+        await self._first(receive)
+        if ended:
+            await self.performer.ended(self.book, ended)
+
+    async def _first(self, *others: Callable[[], Awaitable[None]]) -> None:
+        """Waits until one of these ends, the user stops us, or another process writes to the journal."""
+        async with anyio.create_task_group() as group:
+
+            async def race(one: Callable[[], Awaitable[None]]) -> None:
+                await one()
+                group.cancel_scope.cancel()
+
+            for one in (self.stop.wait, self._written, *others):
+                group.start_soon(race, one)
+
+    async def _written(self) -> None:
+        while True:
+            await anyio.sleep(POLL)
+            if self.book.has_news():
+                return
+
+    async def _interrupt(self) -> Ending:
+        for task in list(self.book.state.running):
+            await self.executor.cancel(task)
+        while self.book.state.running:
+            await self.performer.ended(self.book, await self.executor.outcome())
+        return Ending.interrupted

@@ -1,0 +1,148 @@
+"""Carries out one command at a time, and records what was seen. It never decides."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from iterdev.core import events as e
+from iterdev.core import names, prompts
+from iterdev.core.decide import Start
+from iterdev.core.plan import Task
+from iterdev.core.results import Discovery
+from iterdev.core.settings import Settings
+from iterdev.core.state import State
+from iterdev.core.words import Role, TaskId
+from iterdev.engine.book import Book
+from iterdev.engine.jobs import Executor, Job
+from iterdev.engine.kit import Mark
+from iterdev.engine.worksite import thread
+from iterdev.host import git, landing
+from iterdev.store import board
+from iterdev.store.projections import Projector
+
+COALESCE = 0.3
+"""Seconds within which further changes of the session folder wait for the next writing."""
+
+
+class Performer:
+    def __init__(
+        self,
+        top: Path,
+        *,
+        settings: Settings,
+        projector: Projector,
+        mark: Mark,
+        now: Callable[[], float],
+        show: Callable[[State], None],
+    ) -> None:
+        self._top, self._settings, self._projector = top, settings, projector
+        self._mark, self._now, self._show = mark, now, show
+        self._projected_at = 0.0
+        self._projected_seq = 0
+
+    async def catch_up(self, book: Book) -> State:
+        """Folds what others wrote and takes over what a person changed in tasks.csv."""
+        book.refresh()
+        if edits := self._projector.edits(book.state, strict=not book.state.running):
+            self.append(book, e.TableEdited(tuple(edits)))
+        await self.project(book, urgent=False)
+        return book.state
+
+    async def record(self, book: Book, events: Sequence[e.Event]) -> None:
+        self.append(book, *events)
+        urgent = (e.WaveStarted, e.WaveMerged, e.GateOpened, e.TasksAdded, e.Finished, e.ConvergenceForced)
+        for event in events:
+            if isinstance(event, e.RoundStarted | e.ConvergenceForced):
+                await self._note_round(book.state, event)
+        await self.project(book, urgent=any(isinstance(event, urgent) for event in events))
+
+    async def start(self, book: Book, executor: Executor, command: Start) -> None:
+        state = book.state
+        task = state.tasks[command.task]
+        agent = state.session.agents.get(task.role) or self._settings.agent_for(task.role)
+        job = await self._job(state, task, command, agent)
+        self.append(book, e.AttemptStarted(task.id, command.number, agent, state.tip))
+        await executor.submit(job)
+
+    async def ended(self, book: Book, ended: e.AttemptEnded) -> None:
+        self.append(book, ended)
+        if isinstance(ended.outcome, e.Done):
+            await self._add_discoveries(book.state, ended.task, ended.outcome.discoveries)
+
+    async def land(self, book: Book, task: TaskId) -> None:
+        state = book.state
+        row, progress = state.tasks[task], state.progress[task]
+        if progress.commit is None:
+            raise AssertionError(f"{task} has nothing to land")
+        label = landing.Label(
+            session=state.session.id,
+            task=task,
+            number=progress.requests,
+            role=row.role,
+            agent=progress.agent,
+            title=row.title,
+        )
+        self._mark(f"landing wanted {task}")
+        landed = await thread(partial(landing.land, self._top, names.branch(state.session.id), progress.commit, label))
+        self._mark(f"landed {task}")
+        if landed.conflicts:
+            self.append(book, e.LandingRefused(task, landed.conflicts))
+        else:
+            self.append(book, e.Landed(task, landed.tip))
+
+    def append(self, book: Book, *events: e.Event) -> None:
+        kinds = " ".join(type(event).__name__ for event in events)
+        self._mark(f"before {kinds}")
+        book.append(*events)
+        self._mark(f"after {kinds}")
+        self._show(book.state)
+
+    async def project(self, book: Book, *, urgent: bool) -> None:
+        """Brings the session folder up to date, at once or when some time has passed."""
+        state, now = book.state, self._now()
+        if state.seq == self._projected_seq or (not urgent and now - self._projected_at < COALESCE):
+            return
+        self._mark("folder wanted")
+        await thread(partial(self._projector.write, state))
+        self._mark("folder written")
+        self._projected_at, self._projected_seq = now, state.seq
+
+    async def _job(self, state: State, task: Task, command: Start, agent: str) -> Job:
+        session = state.session
+        folder = self._top / session.folder
+        changed = await thread(partial(git.changed_files, self._top, session.base, state.tip))
+        discoveries = await thread(partial(board.read, folder / board.NAME))
+        around = prompts.Surroundings(
+            session_dir=str(folder),
+            board_path=str(folder / board.NAME),
+            discoveries=tuple(f"- {line.worker} {line.type}: {line.data}" for line in discoveries),
+            changed=changed,
+        )
+        designs = [design for name, design in state.designs.items() if state.tasks[name].sprint == task.sprint]
+        planned = designs[-1].tasks if designs and task.role is Role.developer and not task.round else ()
+        return Job(
+            session=session.id,
+            session_dir=str(folder),
+            task=task,
+            number=command.number,
+            agent=agent,
+            base=state.tip,
+            prompt=prompts.render(state, task, around),
+            limit=command.limit,
+            session_base=session.base,
+            changed=changed,
+            planned=tuple(file for item in planned for file in item.files),
+            baseline=state.baseline,
+        )
+
+    async def _note_round(self, state: State, event: e.RoundStarted | e.ConvergenceForced) -> None:
+        number = event.number if isinstance(event, e.RoundStarted) else state.round
+        signal = "REVISION" if isinstance(event, e.RoundStarted) else "CONVERGE"
+        scores = [state.progress[task].score for task in event.raised_by if state.progress[task].score is not None]
+        data: dict[str, object] = {"round": number, "signal": signal, "score": scores[0] if scores else None}
+        await self._add_discoveries(state, event.raised_by[-1], [Discovery("gc_decision", data)])
+
+    async def _add_discoveries(self, state: State, task: TaskId, discoveries: Sequence[Discovery]) -> None:
+        if discoveries:
+            path = self._top / state.session.folder / board.NAME
+            await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))

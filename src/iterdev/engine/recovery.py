@@ -1,0 +1,38 @@
+"""What an engine finds when it takes up a session: the work of attempts that never ended is kept, then they end."""
+
+from functools import partial
+
+from iterdev.core.events import AttemptEnded, Interrupted
+from iterdev.engine.book import Book
+from iterdev.engine.kit import Kit
+from iterdev.engine.worksite import thread
+from iterdev.host import git, landing
+from iterdev.host.workspaces import Leftover
+
+
+async def recover(book: Book, kit: Kit) -> None:
+    """Afterwards no attempt is open and no workspace is lent out."""
+    for leftover in await thread(lambda: list(kit.pool.leftovers())):
+        kit.mark(f"rescue wanted {leftover.task}")
+        await thread(partial(_rescue, book, kit, leftover))
+        kit.mark(f"rescued {leftover.task}")
+    for task, started in list(book.state.running.items()):
+        ref = f"refs/iterdev/{book.session}/{task}/{started.number}"
+        commit = await thread(partial(git.resolve, kit.top, ref))
+        kit.mark(f"interruption noted {task}")
+        book.append(AttemptEnded(task, started.number, 1, Interrupted(commit=commit)))
+
+
+def _rescue(book: Book, kit: Kit, leftover: Leftover) -> None:
+    known = {str(task): (value, book.state.progress[task]) for task, value in book.state.tasks.items()}
+    task, progress = known.get(leftover.task, (None, None))
+    label = landing.Label(
+        session=book.session,
+        task=leftover.task,
+        number=leftover.number,
+        role=task.role if task else "developer",
+        agent=progress.agent if progress else "unknown",
+        title=f"{task.title if task else leftover.task} (interrupted)",
+    )
+    landing.rescue(kit.top, leftover.workspace.tree, leftover.base, label)
+    kit.pool.give_back(leftover.workspace)

@@ -1,0 +1,141 @@
+"""A repository that iterdev works on: its top, its settings, its journal, and the sessions in it."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from iterdev.core import names, settings
+from iterdev.core.errors import HostError, UserError
+from iterdev.core.fold import replay
+from iterdev.core.settings import Settings
+from iterdev.core.state import State
+from iterdev.core.words import SessionId
+from iterdev.host import clock, git, lease
+from iterdev.host.processes import Identity, alive
+from iterdev.store import rebuild
+from iterdev.store.journal import NAME, Damaged, Journal
+
+STATE = ".workflow"
+
+
+class Repository:
+    def __init__(self, folder: Path) -> None:
+        git.check_version(git.version())
+        self.top = git.top_level(folder)
+        self.settings = read_settings(self.top)
+        self._journal: Journal | None = None
+
+    @property
+    def journal(self) -> Journal:
+        """Opened when first needed; a damaged one is set aside and made again from the session folders."""
+        if self._journal is None:
+            self._journal = self._open_journal()
+        return self._journal
+
+    @property
+    def has_journal(self) -> bool:
+        return (self.top / STATE / NAME).exists() or bool(rebuild.folders(self.top))
+
+    def close(self) -> None:
+        if self._journal:
+            self._journal.close()
+            self._journal = None
+
+    def sessions(self) -> list[SessionId]:
+        return self.journal.sessions() if self.has_journal else []
+
+    def state(self, session: SessionId) -> State:
+        state = replay(self.journal.read(session))
+        if state is None:
+            raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
+        return state
+
+    def find(self, name: str) -> SessionId:
+        """The session of that name, or the only one whose name contains it."""
+        sessions = self.sessions()
+        if name in sessions:
+            return SessionId(name)
+        close = [session for session in sessions if name in session]
+        if len(close) == 1:
+            return close[0]
+        raise UserError(
+            f'There is no session "{name}"' if not close else f'"{name}" fits {len(close)} sessions',
+            hint=f"one of: {', '.join(close or sessions)}" if sessions else 'iterdev run "Add a greeting"',
+        )
+
+    def newest(self) -> SessionId:
+        sessions = self.sessions()
+        if not sessions:
+            raise UserError(f'There is no session in "{self.top}" yet', hint='iterdev run "Add a greeting"')
+        return sessions[-1]
+
+    def unfinished(self) -> list[SessionId]:
+        return [session for session in self.sessions() if not self.state(session).is_over]
+
+    def folder(self, state: State) -> Path:
+        return self.top / state.session.folder
+
+    def engine_alive(self, state: State) -> bool:
+        """Whether an engine drives the session now: its process lives, and it holds the lease."""
+        holder = self.journal.holder(state.session.id)
+        if holder is None or not lease.is_held(self.folder(state)):
+            return False
+        return alive(Identity(pid=holder.pid, started=int(holder.started or 0), boot=holder.boot))
+
+    def prepare(self) -> None:
+        """Makes the place for our files, out of git's sight."""
+        try:
+            (self.top / STATE).mkdir(exist_ok=True)
+        except OSError as error:
+            raise HostError(
+                f'Cannot create "{self.top / STATE}": {error.strerror}',
+                hint="make the repository writable, then try again",
+            ) from error
+        if not os.access(self.top / STATE, os.W_OK):
+            raise HostError(f'"{self.top / STATE}" is read-only', hint="make the repository writable, then try again")
+        git.exclude(self.top, f"/{STATE}/")
+
+    def _open_journal(self) -> Journal:
+        path = self.top / STATE / NAME
+        fresh = not path.exists()
+        try:
+            journal = Journal(path)
+            if not fresh:
+                for session in journal.sessions():
+                    journal.read(session, after=0)
+        except Damaged:
+            self._set_aside(path)
+            journal, fresh = Journal(path), True
+        if fresh:
+            self._rebuild(journal)
+        return journal
+
+    def _set_aside(self, path: Path) -> None:
+        stamp = names.moment(clock.now()).replace(":", "")
+        for suffix in ("", "-wal", "-shm"):
+            file = path.with_name(path.name + suffix)
+            if file.exists():
+                file.rename(path.with_name(f"{path.name}.damaged-{stamp}{suffix}"))
+
+    def _rebuild(self, journal: Journal) -> None:
+        for engine, folder in rebuild.folders(self.top):
+            base, branch = git.head(self.top), git.current_branch(self.top)
+            try:
+                session, created, events = rebuild.session_from(folder, engine, base=base, branch=branch)
+            except UserError:
+                continue
+            journal.append(session, events, at=created or clock.now(), after=0)
+
+
+def read_settings(top: Path) -> Settings:
+    path = top / settings.FILE
+    try:
+        document: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"mend {settings.FILE}") from error
+    except OSError as error:
+        raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
+    return settings.read(document)

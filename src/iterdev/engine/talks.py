@@ -1,0 +1,147 @@
+"""Talking with an agent until it hands in a result that fits: asked, asked again, urged, and always closed."""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from iterdev.agents.contract import (
+    AgentEvent,
+    Answer,
+    Assignment,
+    Conversation,
+    PermissionAsked,
+    Reply,
+    Said,
+    Trouble,
+    TroubleKind,
+)
+from iterdev.core import prompts
+from iterdev.core.results import Misfit, Result, Usage, decode, schema
+from iterdev.core.words import WRITERS, Mode
+from iterdev.engine.jobs import Job
+from iterdev.engine.kit import Kit
+from iterdev.host.workspaces import Workspace
+from iterdev.store import files
+
+REPEATS = 2
+"""How often a result that does not fit is asked for again."""
+LOG_BYTES = 256 * 1024
+
+
+class Talk:
+    """One conversation about one task. It counts the requests and adds up what they cost."""
+
+    def __init__(self, job: Job, kit: Kit, conversation: Conversation, workspace: Workspace) -> None:
+        self._job, self._kit, self._conversation, self._workspace = job, kit, conversation, workspace
+        self.requests = 0
+        self.usage = Usage()
+
+    async def ask(self, prompt: str) -> Result | Trouble:
+        """The result that the prompt leads to; a misfit is sent back with the exact error."""
+        reply = await self._send(prompt)
+        for _ in range(REPEATS):
+            answer = self._read(reply)
+            if not isinstance(answer, Misfit):
+                return answer
+            reply = await self._send(prompts.correction(str(answer), self._job.task.role))
+        answer = self._read(reply)
+        if isinstance(answer, Misfit):
+            return Trouble(kind=TroubleKind.silent, message=f"{self._job.agent} gave no usable result: {answer}")
+        return answer
+
+    def _read(self, reply: Reply) -> Result | Trouble | Misfit:
+        match reply:
+            case Answer(body=body):
+                try:
+                    text = self._kit.redact(body.decode("utf-8", "replace"))
+                    return decode(text, role=self._job.task.role, task=self._job.task.id)
+                except Misfit as misfit:
+                    return misfit
+            case Trouble(kind=TroubleKind.silent, message=message):
+                return Misfit(message)
+            case Trouble():
+                return reply
+
+    async def _send(self, prompt: str) -> Reply:
+        self.requests += 1
+        text = self._kit.redact(prompt.replace(prompts.RESULT, str(self._workspace.result)))
+        self._kit.mark(f"agent asked {self._job.task.id}")
+        reply = await self._patiently(text)
+        self._kit.mark(f"agent answered {self._job.task.id}")
+        if isinstance(reply, Answer):
+            self.usage += reply.usage
+        return reply
+
+    async def _patiently(self, text: str) -> Reply:
+        """An interactive agent that takes too long is urged once; others have the attempt's own limit."""
+        if self._job.task.mode is not Mode.interactive:
+            return await self._conversation.send(text)
+        limits = self._kit.settings.limits
+        with anyio.move_on_after(limits.interactive):
+            return await self._conversation.send(text)
+        self.requests += 1
+        with anyio.move_on_after(limits.urged):
+            return await self._conversation.send(prompts.URGE)
+        spent = limits.interactive + limits.urged
+        message = f"{self._job.agent} was urged once and gave no result within {spent:g} s"
+        return Trouble(kind=TroubleKind.timed_out, message=message)
+
+
+@asynccontextmanager
+async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
+    """Opens the conversation, and closes it whatever happens; what was said is kept as a log."""
+    task = job.task
+    assignment = Assignment(
+        task=task.id,
+        role=task.role,
+        attempt=job.number,
+        session=job.session,
+        session_dir=job.session_dir,
+        workspace=str(workspace.tree),
+        result_path=str(workspace.result),
+        schema=schema(task.role),
+        may_write=task.role in WRITERS,
+        limit=job.limit,
+        environment=kit.environment(workspace, job.agent),
+    )
+    log = _Log(job, kit)
+    try:
+        async with kit.agent(job.agent).open(assignment, spawn=kit.spawn, watch=log.hear) as conversation:
+            yield Talk(job, kit, conversation, workspace)
+    finally:
+        log.write()
+
+
+class _Log:
+    """The last part of what an agent said, without secrets."""
+
+    def __init__(self, job: Job, kit: Kit) -> None:
+        self._job, self._kit = job, kit
+        self._lines: deque[str] = deque()
+        self._size = 0
+
+    def hear(self, event: AgentEvent) -> None:
+        match event:
+            case Said(text):
+                line = self._kit.redact(text)
+                self._keep(line)
+                self._kit.watch(self._job.task.id, Said(line))
+            case PermissionAsked(what):
+                self._keep(f"[permission asked and denied] {self._kit.redact(what)}")
+                self._kit.watch(self._job.task.id, event)
+            case _:
+                self._kit.watch(self._job.task.id, event)
+
+    def _keep(self, line: str) -> None:
+        self._lines.append(line)
+        self._size += len(line) + 1
+        while self._size > LOG_BYTES:
+            self._size -= len(self._lines.popleft()) + 1
+
+    def write(self) -> None:
+        if self._lines:
+            path = Path(self._job.session_dir) / "logs" / f"{self._job.task.id}-{self._job.number}.log"
+            files.write(path, "\n".join(self._lines) + "\n")

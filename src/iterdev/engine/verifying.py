@@ -1,0 +1,153 @@
+"""The tester's attempt: iterdev runs the tests itself; the agent is asked only to mend what fails."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+
+from iterdev.agents.contract import Trouble
+from iterdev.core import critic, prompts
+from iterdev.core.events import Done, Outcome
+from iterdev.core.results import Testing
+from iterdev.core.verification import SuiteReport, Verification, compare
+from iterdev.engine.jobs import Job
+from iterdev.engine.kit import Kit
+from iterdev.engine.outcomes import done, unsuccessful
+from iterdev.engine.talks import Talk, talk
+from iterdev.engine.worksite import keep, thread
+from iterdev.host import git, testing
+from iterdev.host.processes import Finished, run
+from iterdev.host.workspaces import Workspace
+
+ITERATIONS = 5
+NOTHING = "no test command was found or named, so nothing was verified"
+
+
+async def verify(job: Job, kit: Kit, workspace: Workspace, on_talk: Callable[[Talk], None]) -> Outcome:
+    async with AsyncExitStack() as stack:
+        bench = _Bench(job, kit, workspace, stack, on_talk)
+        suite = await bench.suite()
+        if isinstance(suite, Trouble):
+            return unsuccessful(suite)
+        if suite is None:
+            return bench.conclude(Verification(note=NOTHING), None)
+        baseline = job.baseline or await bench.measure_base(suite)
+        measured = compare(await bench.measure(suite), baseline)
+        while critic.fails(measured) and bench.iterations < ITERATIONS:
+            if await bench.mend(measured):
+                break
+            measured = compare(await bench.measure(suite), baseline)
+        return await bench.finish(measured, None if job.baseline else baseline)
+
+
+class _Bench:
+    """The workspace, the agent when it is needed, and the count of its tries."""
+
+    def __init__(
+        self, job: Job, kit: Kit, workspace: Workspace, stack: AsyncExitStack, on_talk: Callable[[Talk], None]
+    ) -> None:
+        self._job, self._kit, self._workspace, self._stack, self._on_talk = job, kit, workspace, stack, on_talk
+        self._talk: Talk | None = None
+        self._answer: Testing | None = None
+        self.iterations = 0
+
+    async def suite(self) -> testing.Suite | Trouble | None:
+        """The configured command, or what the project's files say, or what the agent names."""
+        command = self._kit.settings.project.test or self._job.test_command
+        if command:
+            return testing.configured(command)
+        if found := await thread(partial(testing.find, self._workspace.tree)):
+            return found
+        answer = await (await self._agent()).ask(self._job.prompt)
+        if isinstance(answer, Trouble):
+            return answer
+        self._answer = answer if isinstance(answer, Testing) else None
+        named = self._answer.test_command if self._answer else None
+        return testing.configured(named) if named else None
+
+    async def measure_base(self, suite: testing.Suite) -> SuiteReport:
+        """The tests as they were before the session, so that old failures are not blamed on it."""
+        tree = self._workspace.tree
+        await thread(partial(git.reset_worktree, tree, self._job.session_base))
+        report = await self.measure(suite)
+        await thread(partial(git.reset_worktree, tree, self._job.base))
+        return report
+
+    async def measure(self, suite: testing.Suite) -> SuiteReport:
+        kit = self._kit
+        kit.mark(f"tests wanted {self._job.task.id}")
+        report = await testing.measure(
+            suite,
+            self._workspace.tree,
+            run=self._run,
+            scratch=self._workspace.temp,
+            env=kit.environment(self._workspace),
+            limit=kit.settings.limits.test,
+        )
+        kit.mark(f"tests measured {self._job.task.id}")
+        return report
+
+    async def mend(self, measured: Verification) -> bool:
+        """Lets the agent try once; True when there is no point in going on."""
+        agent = await self._agent()
+        self.iterations += 1
+        answer = await agent.ask(prompts.mend(self._job.task, measured, self._job.changed))
+        self._answer = answer if isinstance(answer, Testing) else self._answer
+        return isinstance(answer, Trouble) or answer.status == "failed"
+
+    async def finish(self, measured: Verification, baseline: SuiteReport | None) -> Outcome:
+        """Keeps what the agent mended, as far as it kept to the files of the change."""
+        commit = await keep(self._job, self._kit, self._workspace) if self._talk else None
+        if commit is None:
+            return self.conclude(measured, baseline)
+        changed = await thread(partial(git.changed_files, self._kit.top, self._job.base, commit))
+        outside = [name for name in changed if name not in self._job.changed]
+        if not outside:
+            return self.conclude(measured, baseline, commit=commit, changed=changed)
+        await thread(partial(git.restore_files, self._workspace.tree, self._job.base, outside))
+        commit = await keep(self._job, self._kit, self._workspace)
+        note = f"{self._job.task.id}: the tester changed files outside the change, which were put back: {outside}"
+        kept = tuple(name for name in changed if name not in outside) if commit else ()
+        return self.conclude(measured, baseline, commit=commit, changed=kept, notes=(note,))
+
+    def conclude(
+        self,
+        measured: Verification,
+        baseline: SuiteReport | None,
+        *,
+        commit: str | None = None,
+        changed: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> Done:
+        said = done(self._answer, self._talk) if self._answer and self._talk else Done(findings="")
+        return Done(
+            findings=_sentence(measured),
+            commit=commit,
+            changed=changed,
+            usage=said.usage,
+            wisdom=said.wisdom,
+            discoveries=said.discoveries,
+            notes=(*notes, *self._unverified(measured)),
+            verification=measured,
+            baseline=baseline,
+            iterations=self.iterations,
+        )
+
+    def _unverified(self, measured: Verification) -> list[str]:
+        return [f"{self._job.task.id}: nothing was verified: {measured.note}"] if measured.pass_rate is None else []
+
+    async def _agent(self) -> Talk:
+        if self._talk is None:
+            self._talk = await self._stack.enter_async_context(talk(self._job, self._kit, self._workspace))
+            self._on_talk(self._talk)
+        return self._talk
+
+    async def _run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> Finished:
+        return await run(self._kit.spawn, argv, cwd=cwd, env=env, limit=limit)
+
+
+def _sentence(measured: Verification) -> str:
+    if measured.pass_rate is None:
+        return f"Nothing was verified: {measured.note}"
+    known = f"; {len(measured.known_failures)} failed before too" if measured.known_failures else ""
+    failing = f"; failing: {', '.join(measured.failures[:5])}" if measured.failures else ""
+    return f"Pass rate {measured.pass_rate:.1%} of {measured.total} tests with `{measured.command}`{failing}{known}"

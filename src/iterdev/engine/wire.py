@@ -1,0 +1,218 @@
+"""Builds the real objects and lets them run: the only place that knows them all."""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from functools import cache, partial
+from pathlib import Path
+
+import anyio
+from msgspec import Struct
+
+from iterdev.agents.contract import AgentEvent
+from iterdev.agents.table import make_usable
+from iterdev.core import events as e
+from iterdev.core import names
+from iterdev.core.analysis import TEAM_OF
+from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.core.request import Request, new_session
+from iterdev.core.state import State
+from iterdev.core.words import Role, SessionId, Team
+from iterdev.engine.attempts import attempt
+from iterdev.engine.book import Book
+from iterdev.engine.executor import LocalExecutor
+from iterdev.engine.jobs import Job
+from iterdev.engine.kit import Kit, Mark
+from iterdev.engine.loop import Ending, Loop
+from iterdev.engine.perform import Performer
+from iterdev.engine.recovery import recover
+from iterdev.engine.repository import Repository
+from iterdev.host import clock, git, landing, lease, paths, secrets
+from iterdev.host.processes import Supervisor, identity
+from iterdev.host.workspaces import Pool
+from iterdev.store.journal import Holder
+from iterdev.store.projections import Projector
+
+
+class Audience(Struct, frozen=True, kw_only=True):
+    """Who watches a run, and can be asked."""
+
+    show: Callable[[State], None] = lambda _: None
+    hear: Callable[[str, AgentEvent], None] = lambda _task, _event: None
+    ask: Callable[[e.Gate], Awaitable[str | None]]
+    say: Callable[[str], None] = lambda _: None
+
+
+async def nobody(_: e.Gate) -> str | None:
+    """The answer when there is nobody to ask."""
+    return None
+
+
+def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] = ()) -> SessionId:
+    """Creates a session; nothing of the user's is touched."""
+    base, branch = git.head(repository.top), git.current_branch(repository.top)
+    repository.prepare()
+    taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
+    session = names.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
+    events = new_session(request, repository.settings, session=session, base=base, branch=branch, rows=rows)
+    (repository.top / names.folder(request.engine, session)).mkdir(parents=True)
+    repository.journal.append(session, events, at=clock.now(), after=0)
+    return session
+
+
+def _session_folders(top: Path) -> Iterable[Path]:
+    return (path for root in (".csv-wave", ".team") for path in (top / ".workflow" / root).glob("*"))
+
+
+async def drive(
+    repository: Repository,
+    session: SessionId,
+    audience: Audience,
+    *,
+    step: bool = False,
+    mark: Mark = lambda _: None,
+) -> Ending:
+    """Takes the session's lease and runs its engine until it is over, has to ask, or is interrupted."""
+    book = Book(repository.journal, session, now=clock.now)
+    folder = repository.folder(book.state)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with lease.lease(folder, wait=partial(_holder_is_dead, repository, book.state)) as descriptor:
+            _take(repository, session)
+            try:
+                return await _run(repository, book, audience, descriptor, step=step, mark=mark)
+            finally:
+                repository.journal.release(session)
+    except lease.Held:
+        holder = repository.journal.holder(session)
+        raise UserError(
+            f'The session "{session}" is already being run by process {holder.pid if holder else "unknown"}',
+            hint=f"watch it with `iterdev status {session}`, or stop that process first",
+        ) from None
+
+
+def _holder_is_dead(repository: Repository, state: State) -> bool:
+    """A dead engine's processes are being ended; a living engine is not waited for."""
+    holder = repository.journal.holder(state.session.id)
+    return holder is None or not repository.engine_alive(state)
+
+
+def _take(repository: Repository, session: SessionId) -> None:
+    me = identity(os.getpid())
+    if me:
+        repository.journal.take(session, Holder(pid=me.pid, started=str(me.started), boot=me.boot))
+
+
+async def _run(
+    repository: Repository, book: Book, audience: Audience, descriptor: int, *, step: bool, mark: Mark
+) -> Ending:
+    book.refresh()
+    projector = Projector(repository.folder(book.state), repository.journal)
+    projector.prepare()
+    performer = Performer(
+        repository.top,
+        settings=repository.settings,
+        projector=projector,
+        mark=mark,
+        now=clock.now,
+        show=audience.show,
+    )
+    agent = cache(partial(make_usable, configured=repository.settings.agents, root=repository.top))
+    for name in wanted_agents(repository, book.state):
+        agent(name)
+    pool = Pool(repository.top, paths.workspaces_of(repository.top) / book.session)
+    async with Supervisor(lease_fds=(descriptor,)) as supervisor:
+        kit = Kit(
+            top=repository.top,
+            settings=repository.settings,
+            agent=agent,
+            pool=pool,
+            spawn=supervisor.spawn,
+            redact=secrets.redactor(os.environ, [repository.top / ".env", repository.top / ".env.local"]),
+            mark=mark,
+            watch=audience.hear,
+        )
+        await recover(book, kit)
+        mark("branch wanted")
+        tip = landing.open_branch(repository.top, names.branch(book.session), book.state.session.base)
+        mark("branch opened")
+        performer.append(book, e.EngineStarted(os.getpid(), tip))
+        try:
+            ending = await _loop(book, kit, performer, audience, step=step)
+        except ExceptionGroup as group:
+            raise _cause(group, book, performer) from group
+    mark("pool wanted")
+    await anyio.to_thread.run_sync(pool.close)
+    mark("pool closed")
+    if ending is not Ending.over:
+        performer.append(book, e.Paused(_reason(book.state, ending)))
+    await performer.project(book, urgent=True)
+    return ending
+
+
+def _cause(group: ExceptionGroup[Exception], book: Book, performer: Performer) -> Exception:
+    """The one error inside a group; the journal says why the run stopped, if the machine still can write it."""
+    error: Exception = group
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, IterdevError):
+        with suppress(HostError):
+            performer.append(book, e.Paused(error.message))
+    return error
+
+
+def _reason(state: State, ending: Ending) -> str:
+    return f"{ending}: {', '.join(state.gates)}" if ending is Ending.waiting else ending.value
+
+
+async def _loop(book: Book, kit: Kit, performer: Performer, audience: Audience, *, step: bool) -> Ending:
+    stop = anyio.Event()
+    async with _stopping(stop, audience.say), anyio.create_task_group() as group:
+        executor = LocalExecutor(partial(_attempt, kit), group)
+        loop = Loop(
+            book=book,
+            executor=executor,
+            performer=performer,
+            stop=stop,
+            now=clock.now,
+            ask=audience.ask,
+            step=step,
+        )
+        try:
+            ending = await loop.run()
+        finally:
+            executor.close()
+            group.cancel_scope.cancel()
+    return ending
+
+
+async def _attempt(kit: Kit, job: Job, scope: anyio.CancelScope) -> e.AttemptEnded:
+    return await attempt(job, kit, scope)
+
+
+@asynccontextmanager
+async def _stopping(stop: anyio.Event, say: Callable[[str], None]) -> AsyncIterator[None]:
+    """The first signal ends the run in an orderly way; a second one ends it at once, and nothing is lost either way."""
+    async with anyio.create_task_group() as group:
+
+        async def listen() -> None:
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+                async for _ in signals:
+                    if stop.is_set():
+                        os._exit(130)
+                    say("stopping: the agents are ended and their work is kept; once more to stop at once")
+                    stop.set()
+
+        group.start_soon(listen)
+        yield
+        group.cancel_scope.cancel()
+
+
+def wanted_agents(repository: Repository, state: State) -> list[str]:
+    """The agents that the session will need, as far as can be told now."""
+    if state.tasks:
+        roles = {task.role for task in state.tasks.values()} - {Role.gc_controller}
+    else:
+        roles = set(TEAM_OF[state.pipeline or state.session.analysis.pipeline])
+    return sorted({state.session.agents.get(role) or repository.settings.agent_for(role) for role in roles})

@@ -1,0 +1,103 @@
+"""What an attempt does to its workspace and its surroundings: set up, kept, looked at, given back."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import anyio.to_thread
+import msgspec
+
+from iterdev.core.errors import HostError
+from iterdev.core.events import Done, Outcome
+from iterdev.core.words import WRITERS
+from iterdev.engine.jobs import Job
+from iterdev.engine.kit import Kit
+from iterdev.host import git, landing
+from iterdev.host.processes import run
+from iterdev.host.workspaces import Workspace
+
+T = TypeVar("T")
+
+
+async def thread(function: Callable[[], T]) -> T:
+    """Git and files are plain calls; they run beside the loop so that agents are never kept waiting."""
+    return await anyio.to_thread.run_sync(function)
+
+
+def label(job: Job) -> landing.Label:
+    task = job.task
+    return landing.Label(
+        session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=task.title
+    )
+
+
+async def set_up(kit: Kit, workspace: Workspace) -> None:
+    """Makes a new worktree ready: files that git does not know, then the project's own command."""
+    for name in kit.settings.project.copy:
+        await thread(partial(_copy, kit, workspace, name))
+    command = kit.settings.project.setup
+    if not command:
+        return
+    finished = await run(
+        kit.spawn,
+        ["sh", "-c", command],
+        cwd=str(workspace.tree),
+        env=kit.environment(workspace),
+        limit=kit.settings.limits.setup,
+    )
+    if finished.code or finished.timed_out:
+        words = kit.redact((finished.stderr or finished.stdout).decode("utf-8", "replace")).strip().splitlines()
+        raise HostError(
+            f"The setup command `{command}` failed with {finished.code}: {words[-1] if words else 'no message'}",
+            hint="mend `setup` under [project] in iterdev.toml",
+        )
+
+
+def _copy(kit: Kit, workspace: Workspace, name: str) -> None:
+    source, target = kit.top / name, workspace.tree / name
+    if not source.exists():
+        raise HostError(
+            f'"{name}" is to be copied into worktrees but does not exist', hint="mend `copy` in iterdev.toml"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target)
+
+
+async def keep(job: Job, kit: Kit, workspace: Workspace) -> str | None:
+    kit.mark(f"commit wanted {job.task.id}")
+    commit = await thread(partial(landing.keep, kit.top, workspace.tree, job.base, label(job)))
+    kit.mark(f"commit kept {job.task.id}")
+    return commit
+
+
+async def with_kept_work(job: Job, kit: Kit, workspace: Workspace, outcome: Outcome) -> Outcome:
+    """An attempt that did not succeed may still have written something worth having."""
+    if outcome.commit:
+        return outcome
+    return msgspec.structs.replace(outcome, commit=await keep(job, kit, workspace))
+
+
+async def checkout(kit: Kit) -> str:
+    """The user's checkout, as it is now."""
+    return await thread(partial(git.status, kit.top))
+
+
+async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done, before: str) -> Done:
+    """Adds what the attempt did that its role should not have done, as far as it can be seen."""
+    notes = list(done.notes)
+    if job.task.role not in WRITERS and await keep(job, kit, workspace):
+        notes.append(f"{job.task.id}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
+    if strays := workspace.strays():
+        notes.append(f"{job.task.id}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
+    if touched := _differences(before, await checkout(kit)):
+        notes.append(f"{job.task.id}: files of your checkout changed meanwhile: {', '.join(touched)}")
+    return msgspec.structs.replace(done, notes=tuple(notes))
+
+
+def _differences(before: str, after: str) -> Sequence[str]:
+    was = set(before.split("\0"))
+    return [entry[3:] for entry in after.split("\0") if entry and entry not in was]

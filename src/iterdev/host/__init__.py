@@ -1,0 +1,1 @@
+"""One module for each outside thing: git, processes, test suites, secrets, the clock."""

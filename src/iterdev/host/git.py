@@ -1,0 +1,231 @@
+"""The git command, and the only place that spells its arguments.
+
+Everything runs without optional locks (a look at the user's checkout must not even refresh its index), without
+prompts, and without the GIT_* variables of whoever started iterdev.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.errors import HostError, UserError
+
+OLDEST = (2, 38)
+"""The first version with `git merge-tree --write-tree`."""
+SECONDS = 300
+ZERO = "0" * 40
+
+
+class Identity(Struct, frozen=True):
+    name: str
+    email: str
+
+
+class GitFailed(HostError):
+    """git ended with an error; the message quotes its last words."""
+
+    def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
+        words = stderr.strip().splitlines()
+        super().__init__(f"`git {' '.join(args)}` failed with {code}: {words[-1] if words else 'no message'}")
+        self.code = code
+        self.stderr = stderr
+
+
+def run(
+    *args: str,
+    cwd: Path,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+    accept: tuple[int, ...] = (0,),
+) -> subprocess.CompletedProcess[str]:
+    """Runs git and returns what it said; an exit code that was not expected raises."""
+    try:
+        finished = subprocess.run(
+            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *args],
+            cwd=cwd,
+            input=stdin,
+            env=_environment() | dict(env or {}),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        if not cwd.exists():
+            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
+        raise HostError("git is not installed", hint="install git 2.38 or newer") from error
+    except subprocess.TimeoutExpired as error:
+        raise HostError(
+            f"`git {' '.join(args)}` did not end within {SECONDS} s", hint="run `iterdev doctor`"
+        ) from error
+    if finished.returncode not in accept:
+        raise GitFailed(args, finished.returncode, finished.stderr)
+    return finished
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
+
+
+def version() -> tuple[int, ...]:
+    text = run("--version", cwd=Path("/")).stdout
+    found = re.search(r"(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def check_version(found: tuple[int, ...]) -> None:
+    if found < OLDEST:
+        raise HostError(
+            f"git {'.'.join(map(str, found))} is too old, iterdev needs {'.'.join(map(str, OLDEST))} or newer",
+            hint="upgrade git",
+        )
+
+
+def top_level(folder: Path) -> Path:
+    """The top of the checkout that the folder is in; for a linked worktree, of the main checkout's repository."""
+    found = run("rev-parse", "--show-toplevel", cwd=folder, accept=(0, 128))
+    if found.returncode:
+        if "dubious ownership" in found.stderr:
+            raise HostError(f'git does not trust "{folder}"', hint=f"git config --global --add safe.directory {folder}")
+        raise UserError(f'"{folder}" is not in a git repository', hint="cd into one, or run `git init`")
+    return Path(found.stdout.rstrip("\n"))
+
+
+def head(top: Path) -> str:
+    found = run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=top, accept=(0, 1, 128))
+    if found.returncode:
+        raise UserError(
+            f'The repository "{top}" has no commits yet',
+            hint='git add -A && git commit -m "Start"',
+        )
+    return found.stdout.strip()
+
+
+def current_branch(top: Path) -> str:
+    """The branch that is checked out, or nothing when HEAD is detached."""
+    return run("symbolic-ref", "--quiet", "--short", "HEAD", cwd=top, accept=(0, 1)).stdout.strip()
+
+
+def resolve(top: Path, ref: str) -> str | None:
+    found = run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", cwd=top, accept=(0, 1, 128))
+    return found.stdout.strip() or None
+
+
+def status(top: Path) -> str:
+    """What differs from HEAD in a checkout, one line per file; looking changes nothing."""
+    return run("status", "--porcelain", "--untracked-files=all", "-z", cwd=top).stdout
+
+
+def changed_files(top: Path, old: str, new: str) -> tuple[str, ...]:
+    names = run("diff", "--name-only", "--no-renames", "-z", old, new, cwd=top).stdout
+    return tuple(name for name in names.split("\0") if name)
+
+
+def is_ancestor(top: Path, commit: str, of: str) -> bool:
+    return run("merge-base", "--is-ancestor", commit, of, cwd=top, accept=(0, 1)).returncode == 0
+
+
+def exclude(top: Path, pattern: str) -> None:
+    """Keeps our files out of the user's sight, in the one file that is never committed."""
+    path = Path(run("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip())
+    path = path if path.is_absolute() else top / path
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if pattern not in text.splitlines():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(
+                f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{pattern}\n", encoding="utf-8"
+            )
+    except OSError as error:
+        raise HostError(
+            f'Cannot write "{path}": {error.strerror}', hint="make the repository writable, then try again"
+        ) from error
+
+
+def add_worktree(top: Path, path: Path, commit: str) -> None:
+    run("worktree", "add", "--quiet", "--force", "--detach", str(path), commit, cwd=top)
+
+
+def remove_worktree(top: Path, path: Path) -> None:
+    run("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
+
+
+def prune_worktrees(top: Path) -> None:
+    run("worktree", "prune", cwd=top)
+
+
+def reset_worktree(path: Path, commit: str) -> None:
+    """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
+    run("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
+    run("clean", "--quiet", "-ffd", cwd=path)
+
+
+def write_tree(worktree: Path) -> str:
+    """The tree of everything in a worktree that git does not ignore."""
+    run("add", "--all", cwd=worktree)
+    return run("write-tree", cwd=worktree).stdout.strip()
+
+
+def describe_worktree(worktree: Path, base: str) -> tuple[str, str, str]:
+    """HEAD, HEAD's tree and the base's tree, in one call."""
+    lines = run("rev-parse", "HEAD", "HEAD^{tree}", f"{base}^{{tree}}", cwd=worktree).stdout.split()
+    return lines[0], lines[1], lines[2]
+
+
+def commit_tree(top: Path, tree: str, parents: Iterable[str], message: str, author: Identity) -> str:
+    options = [word for parent in parents for word in ("-p", parent)]
+    env = {
+        "GIT_AUTHOR_NAME": author.name,
+        "GIT_AUTHOR_EMAIL": author.email,
+        "GIT_COMMITTER_NAME": author.name,
+        "GIT_COMMITTER_EMAIL": author.email,
+    }
+    return run("commit-tree", tree, *options, cwd=top, stdin=message, env=env).stdout.strip()
+
+
+def merge_tree(top: Path, ours: str, theirs: str) -> tuple[str | None, tuple[str, ...]]:
+    """The merged tree, or None and the files in conflict; no checkout is touched."""
+    merged = run("merge-tree", "--write-tree", "--name-only", "-z", ours, theirs, cwd=top, accept=(0, 1))
+    tree, *rest = merged.stdout.split("\0")
+    if merged.returncode == 0:
+        return tree, ()
+    conflicts = rest[: rest.index("")] if "" in rest else rest
+    return None, tuple(dict.fromkeys(name for name in conflicts if name))
+
+
+def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
+    """Compare and swap: False when the ref no longer is what it was. `old` None means whatever it is."""
+    expected = [old] if old is not None else []
+    moved = run("update-ref", ref, new, *expected, cwd=top, accept=(0, 128))
+    if moved.returncode and "cannot lock ref" not in moved.stderr:
+        raise GitFailed(("update-ref", ref), moved.returncode, moved.stderr)
+    return moved.returncode == 0
+
+
+def merge(top: Path, commit: str, message: str) -> tuple[str, ...]:
+    """Merges into the branch that is checked out, fast-forward where possible; conflicts undo it and are named."""
+    merged = run("merge", "--quiet", "-m", message, commit, cwd=top, accept=(0, 1, 2, 128))
+    if merged.returncode == 0:
+        return ()
+    names = run("diff", "--name-only", "--diff-filter=U", "-z", cwd=top).stdout
+    run("merge", "--abort", cwd=top, accept=(0, 128))
+    if not names:
+        raise GitFailed(("merge", commit), merged.returncode, merged.stderr or merged.stdout)
+    return tuple(name for name in names.split("\0") if name)
+
+
+def restore_files(worktree: Path, commit: str, names: Iterable[str]) -> None:
+    """Puts files back to what they are in the commit, or removes those that are not in it."""
+    paths = "\0".join(names)
+    run("add", "--all", cwd=worktree)
+    run(
+        "restore", f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul",
+        cwd=worktree, stdin=paths,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""How work becomes commits: kept under a ref of its own whatever happens, then landed by compare and swap."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.errors import HostError, UserError
+from iterdev.host import git
+
+TRIES = 20
+DOMAIN = "iterdev.invalid"
+
+
+class Label(Struct, frozen=True, kw_only=True):
+    """Whose work a commit is."""
+
+    session: str
+    task: str
+    number: int
+    role: str
+    agent: str
+    title: str
+
+    @property
+    def ref(self) -> str:
+        return f"refs/iterdev/{self.session}/{self.task}/{self.number}"
+
+    @property
+    def author(self) -> git.Identity:
+        return git.Identity(f"{self.role} ({self.agent})", f"{self.role}@{DOMAIN}")
+
+    def message(self, subject: str = "") -> str:
+        return (
+            f"{subject or self.title}\n\n"
+            f"Iterdev-Session: {self.session}\nIterdev-Task: {self.task}\nIterdev-Attempt: {self.number}\n"
+        )
+
+
+class Landing(Struct, frozen=True, kw_only=True):
+    tip: str
+    conflicts: tuple[str, ...] = ()
+
+
+def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
+    """Commits all that an attempt left in its worktree and puts it under the attempt's ref; None if nothing changed.
+
+    Commits that the agent made itself stay in the history. If it wandered off to unrelated history, that head is
+    kept too, and the change is taken relative to the base.
+    """
+    tree = git.write_tree(worktree)
+    head, head_tree, base_tree = git.describe_worktree(worktree, base)
+    if head != base and not git.is_ancestor(top, base, head):
+        git.move_ref(top, f"{label.ref}-head", head)
+        head, head_tree = base, base_tree
+    if tree == base_tree and head_tree == base_tree:
+        return None
+    commit = head if tree == head_tree else git.commit_tree(top, tree, [head], label.message(), label.author)
+    git.move_ref(top, label.ref, commit)
+    return commit
+
+
+def rescue(top: Path, worktree: Path, base: str, label: Label) -> str | None:
+    """What an attempt that nobody saw ending left behind: as it was kept, or else as it lies there."""
+    return git.resolve(top, label.ref) or keep(top, worktree, base, label)
+
+
+def open_branch(top: Path, branch: str, base: str) -> str:
+    """Makes the session's branch if it is not there yet, and returns its tip."""
+    git.move_ref(top, f"refs/heads/{branch}", base, git.ZERO)
+    tip = git.resolve(top, f"refs/heads/{branch}")
+    if tip is None:
+        raise HostError(f'Cannot create the branch "{branch}"', hint="run `iterdev doctor`")
+    return tip
+
+
+def land(top: Path, branch: str, commit: str, label: Label) -> Landing:
+    """Brings a commit onto the branch exactly once: landing it again finds it there already."""
+    ref = f"refs/heads/{branch}"
+    for _ in range(TRIES):
+        tip = git.resolve(top, ref)
+        if tip is None:
+            raise HostError(f'The branch "{branch}" is gone', hint=f"git branch {branch} {commit}")
+        if tip == commit or git.is_ancestor(top, commit, tip):
+            return Landing(tip=tip)
+        target = commit
+        if not git.is_ancestor(top, tip, commit):
+            tree, conflicts = git.merge_tree(top, tip, commit)
+            if tree is None:
+                return Landing(tip=tip, conflicts=conflicts)
+            message = label.message(f"Merge {label.task}: {label.title}")
+            target = git.commit_tree(top, tree, [tip, commit], message, label.author)
+        if git.move_ref(top, ref, target, tip):
+            return Landing(tip=target)
+    raise HostError(f'The branch "{branch}" kept moving while {label.task} was landing', hint="run `iterdev resume`")
+
+
+def accept(top: Path, branch: str, into: str, session: str) -> str:
+    """Brings the session's branch into the user's; a tree that is not clean is never touched."""
+    current = git.current_branch(top)
+    if current != into:
+        where = f'"{current}" is checked out' if current else "no branch is checked out"
+        raise UserError(f'The session belongs to the branch "{into}", but {where}', hint=f"git switch {into}")
+    if dirty := [entry for entry in git.status(top).split("\0") if entry]:
+        raise UserError(
+            f'The checkout has uncommitted changes, such as "{dirty[0][3:]}"',
+            hint="commit or stash them (git stash -u), then run accept again",
+        )
+    tip = git.resolve(top, f"refs/heads/{branch}")
+    if tip is None:
+        raise UserError(f'The branch "{branch}" does not exist', hint="git branch --list 'iterdev/*'")
+    if conflicts := git.merge(top, tip, f"Merge {branch}\n\nIterdev-Session: {session}\n"):
+        raise UserError(
+            f'"{branch}" conflicts with "{into}" in {", ".join(conflicts)}; nothing was changed',
+            hint=f"git merge {branch}",
+        )
+    return git.head(top)

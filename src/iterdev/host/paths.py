@@ -1,0 +1,18 @@
+"""Where things are on this machine: the state of a repository, and the worktrees outside of it."""
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def state_root() -> Path:
+    """Where worktrees of every repository live; ITERDEV_HOME moves it."""
+    if home := os.environ.get("ITERDEV_HOME"):
+        return Path(home)
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "iterdev"
+
+
+def workspaces_of(top: Path) -> Path:
+    """The folder of one repository's worktrees, named so that a person recognises it."""
+    key = hashlib.sha256(str(top).encode()).hexdigest()[:8]
+    return state_root() / f"{top.name}-{key}"

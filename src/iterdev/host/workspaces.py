@@ -1,0 +1,142 @@
+"""A pool of git worktrees outside the user's checkout, lent to attempts one at a time.
+
+A worktree is made once and then reset for each attempt. It is removed only after everything in it has been kept
+under a ref; what a killed engine left behind is found again by the note in each slot.
+"""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.errors import HostError
+from iterdev.host import git
+
+NOTE = "attempt.json"
+
+
+class Workspace(Struct, frozen=True):
+    """One slot: the worktree, and a folder for temporary files beside it."""
+
+    slot: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.slot / "tree"
+
+    @property
+    def temp(self) -> Path:
+        return self.slot / "tmp"
+
+    @property
+    def result(self) -> Path:
+        return self.slot / "result.json"
+
+    def strays(self) -> list[str]:
+        """What lies in the slot that neither git nor iterdev put there."""
+        ours = {self.tree.name, self.temp.name, self.result.name, NOTE}
+        return sorted(entry.name for entry in self.slot.iterdir() if entry.name not in ours)
+
+
+class Leftover(Struct, frozen=True, kw_only=True):
+    """A workspace that an engine did not give back, and the attempt it was lent to."""
+
+    workspace: Workspace
+    task: str
+    number: int
+    base: str
+
+
+class Pool:
+    """The worktrees of one session; only the session's engine touches them."""
+
+    def __init__(self, top: Path, home: Path) -> None:
+        self._top = top
+        self._home = home
+        self._free: list[Workspace] = []
+        self._made = 0
+        self._lock = threading.Lock()
+
+    def leftovers(self) -> Iterator[Leftover]:
+        """What the engine before left lent out; everything else of its is simply removed."""
+        for slot in sorted(self._home.glob("*")):
+            note = _note(slot / NOTE)
+            if note and (slot / "tree" / ".git").exists():
+                task, number, base = note
+                yield Leftover(workspace=Workspace(slot), task=task, number=number, base=base)
+
+    def borrow(self, commit: str, *, task: str, number: int) -> tuple[Workspace, bool]:
+        """A workspace at the commit, and whether it is new and still has to be set up."""
+        with self._lock:
+            workspace = self._free.pop() if self._free else None
+            if workspace is None:
+                self._made += 1
+                workspace = Workspace(self._home / str(self._made))
+        fresh = not self._reset(workspace, commit)
+        _write_note(workspace, task, number, commit)
+        return workspace, fresh
+
+    def give_back(self, workspace: Workspace) -> None:
+        """Only after everything in it has been kept."""
+        workspace.result.unlink(missing_ok=True)
+        shutil.rmtree(workspace.temp, ignore_errors=True)
+        for stray in workspace.strays():
+            _remove(workspace.slot / stray)
+        (workspace.slot / NOTE).unlink(missing_ok=True)
+        with self._lock:
+            self._free.append(workspace)
+
+    def close(self) -> None:
+        """Removes the worktrees; those still lent out stay, for the next engine to find."""
+        for slot in sorted(self._home.glob("*")):
+            if not (slot / NOTE).exists():
+                git.remove_worktree(self._top, slot / "tree")
+                _remove(slot)
+        git.prune_worktrees(self._top)
+        for folder in (self._home, self._home.parent):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def _reset(self, workspace: Workspace, commit: str) -> bool:
+        """True if an existing worktree could be reset; otherwise a new one is made in its place."""
+        try:
+            workspace.temp.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HostError(
+                f'Cannot create the workspace "{workspace.slot}": {error.strerror}',
+                hint="set ITERDEV_HOME to a folder with free space that you may write to",
+            ) from error
+        if (workspace.tree / ".git").exists():
+            try:
+                git.reset_worktree(workspace.tree, commit)
+            except git.GitFailed:
+                git.remove_worktree(self._top, workspace.tree)
+                _remove(workspace.tree)
+            else:
+                return True
+        with self._lock:
+            git.add_worktree(self._top, workspace.tree, commit)
+        return False
+
+
+def _note(path: Path) -> tuple[str, int, str] | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return str(document["task"]), int(document["number"]), str(document["base"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_note(workspace: Workspace, task: str, number: int, base: str) -> None:
+    text = json.dumps({"task": task, "number": number, "base": base})
+    (workspace.slot / NOTE).write_text(text, encoding="utf-8")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

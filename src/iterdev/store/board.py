@@ -1,0 +1,98 @@
+"""discoveries.ndjson: what agents tell each other. Lines are only ever added; a line nobody can read is passed over."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.results import Discovery
+
+NAME = "discoveries.ndjson"
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "design_decision": ("component",),
+    "implementation": ("file",),
+    "test_result": ("test_suite",),
+    "review_finding": ("file_line",),
+    "convention": ("name",),
+    "gc_decision": ("round",),
+    "file_found": ("path",),
+    "pattern_found": ("pattern", "location"),
+    "dependency_found": ("from", "to"),
+    "solution_approach": ("issue_id",),
+    "conflict_found": ("files",),
+    "impl_result": ("issue_id",),
+}
+"""By type, the fields of `data` that make two entries the same discovery."""
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    ts: str
+    worker: str
+    type: str
+    data: dict[str, object]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        values = [self.data.get(field) for field in KEYS.get(self.type, tuple(sorted(self.data)))]
+        return self.type, json.dumps(values, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def read(path: Path) -> list[Line]:
+    """The readable entries, each discovery once."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    lines = [line for line in map(_parsed, text.splitlines()) if line]
+    return list({line.identity: line for line in reversed(lines)}.values())[::-1]
+
+
+def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -> int:
+    """Appends what is new, in one write, and says how many that were."""
+    known = {line.identity for line in read(path)}
+    fresh: dict[tuple[str, str], Line] = {}
+    for discovery in discoveries:
+        line = Line(ts=ts, worker=worker, type=discovery.type, data=discovery.data)
+        if discovery.type in KEYS and line.identity not in known:
+            fresh.setdefault(line.identity, line)
+    if fresh:
+        _append(path, [_text(line) for line in fresh.values()])
+    return len(fresh)
+
+
+def _append(path: Path, lines: list[str]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    with path.open("ab+") as file:
+        # A writer that was killed may have left half a line; the next entry must not grow onto it.
+        if file.tell() and not _ends_cleanly(file.fileno(), file.tell()):
+            data = b"\n" + data
+        file.write(data)
+
+
+def _ends_cleanly(descriptor: int, size: int) -> bool:
+    return os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def _parsed(text: str) -> Line | None:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(document, dict) or not isinstance(document.get("data"), dict):
+        return None
+    if document.get("type") not in KEYS:
+        return None
+    return Line(
+        ts=str(document.get("ts", "")),
+        worker=str(document.get("worker", "")),
+        type=document["type"],
+        data=document["data"],
+    )
+
+
+def _text(line: Line) -> str:
+    document = {"ts": line.ts, "worker": line.worker, "type": line.type, "data": line.data}
+    return json.dumps(document, ensure_ascii=False, default=str)

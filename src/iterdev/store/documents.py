@@ -1,0 +1,184 @@
+"""The texts of the files that the roles leave in a session folder: designs, reviews, verifications, the dev log."""
+
+import json
+from collections.abc import Iterator
+
+from iterdev.core import critic
+from iterdev.core.names import moment, number_of
+from iterdev.core.results import Design, Finding, Review, WorkItem
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Mode, Role, Severity, Status, TaskId
+
+
+def documents(state: State) -> dict[str, str]:
+    """Path in the session folder to text, for every document that has something to say."""
+    files: dict[str, str] = {}
+    for task, design in state.designs.items():
+        files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
+        files["design/task-breakdown.json"] = breakdown(task, design)
+    for task, review in state.reviews.items():
+        files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
+    for task in state.verifications:
+        files[f"verify/verify-{number_of(task)}.json"] = verification(state, task)
+    if log := dev_log(state):
+        files["code/dev-log.md"] = log
+    files.update(interactive_results(state))
+    return files
+
+
+def design_document(task: TaskId, design: Design) -> str:
+    return "\n".join((f"# {task}\n", design.design.strip() + "\n", *_components(design), *_work_items(design.tasks)))
+
+
+def _components(design: Design) -> Iterator[str]:
+    yield "## Components\n"
+    for component in design.components:
+        yield f"### {component.name}\n"
+        yield f"- Responsibility: {component.responsibility or '-'}"
+        yield f"- Dependencies: {', '.join(component.dependencies) or 'none'}"
+        yield f"- Files: {', '.join(component.files) or '-'}"
+        yield f"- Complexity: {component.complexity or '-'}\n"
+
+
+def _work_items(items: tuple[WorkItem, ...]) -> Iterator[str]:
+    yield "## Tasks\n"
+    for item in items:
+        yield f"### {item.id}: {item.title}\n"
+        yield f"- Files: {', '.join(item.files) or '-'}"
+        yield f"- Complexity: {item.complexity or '-'}"
+        yield f"- Dependencies: {', '.join(item.dependencies) or 'none'}"
+        yield f"- Acceptance criteria: {'; '.join(_criteria(item)) or '-'}\n"
+
+
+def breakdown(task: TaskId, design: Design) -> str:
+    tasks = [
+        {
+            "id": item.id,
+            "title": item.title,
+            "files": list(item.files),
+            "complexity": item.complexity,
+            "dependencies": list(item.dependencies),
+            "acceptance_criteria": _criteria(item),
+        }
+        for item in design.tasks
+    ]
+    files = {file for item in design.tasks for file in item.files}
+    return as_json(
+        {"design_id": task, "tasks": tasks, "total_files": len(files), "execution_order": _execution_order(design)}
+    )
+
+
+def _execution_order(design: Design) -> list[str]:
+    """Dependencies first, otherwise as the architect listed them; a circle keeps the listed order."""
+    known = {item.id for item in design.tasks}
+    waiting = {item.id: [dep for dep in item.dependencies if dep in known] for item in design.tasks}
+    order: list[str] = []
+    while waiting:
+        free = [name for name, deps in waiting.items() if all(dep in order for dep in deps)] or [next(iter(waiting))]
+        order.append(free[0])
+        del waiting[free[0]]
+    return order
+
+
+def _criteria(item: WorkItem) -> list[str]:
+    criteria = item.acceptance_criteria
+    return [criteria] if isinstance(criteria, str) and criteria else list(criteria)
+
+
+def review_document(state: State, task: TaskId, review: Review) -> str:
+    counts = {grade: sum(issue.grade is grade for issue in review.issues) for grade in Severity}
+    files = sorted({name for progress in state.progress.values() for name in progress.changed})
+    return "\n".join(
+        (
+            f"# {task}\n",
+            f"**Score**: {critic.score(review.scores):g}",
+            f"**Signal**: {critic.signal(review)}",
+            f"**Findings**: {', '.join(f'{grade} {count}' for grade, count in counts.items())}",
+            f"**Files reviewed**: {', '.join(files) or '-'}\n",
+            "## Dimensions\n",
+            *(
+                f"- {name}: {getattr(review.scores, name):g} (weight {weight} %)"
+                for name, weight in critic.WEIGHTS.items()
+            ),
+            "\n## Findings\n",
+            *([_finding(issue) for issue in review.issues] or ["None."]),
+            "\n## Summary\n",
+            review.findings or "-",
+            "",
+        )
+    )
+
+
+def _finding(issue: Finding) -> str:
+    suggestion = f" Suggestion: {issue.suggestion}" if issue.suggestion else ""
+    return f"- [{issue.grade.upper()}] {issue.place or '-'} ({issue.dimension or '-'}): {issue.description}{suggestion}"
+
+
+def verification(state: State, task: TaskId) -> str:
+    measured = state.verifications[task]
+    return as_json(
+        {
+            "verify_id": f"verify-{number_of(task)}",
+            "command": measured.command,
+            "pass_rate": None if measured.pass_rate is None else round(measured.pass_rate * 100, 2),
+            "iterations": state.iterations.get(task, 0),
+            "passed": measured.passed,
+            "total": measured.total,
+            "failures": list(measured.failures),
+            "regressions": list(measured.regressions),
+            "known_failures": list(measured.known_failures),
+            "regression_passed": not measured.regressions,
+            "note": measured.note,
+            "timestamp": moment(state.progress[task].ended_at or state.updated_at),
+        }
+    )
+
+
+def dev_log(state: State) -> str:
+    entries = [
+        _dev_entry(task.id, progress, is_fix=task.round > 0)
+        for task, progress in state.rows()
+        if task.role is Role.developer and progress.status in {Status.landing, Status.completed}
+    ]
+    return "# Development log\n\n" + "\n".join(entries) if entries else ""
+
+
+def _dev_entry(task: TaskId, progress: Progress, *, is_fix: bool) -> str:
+    files = "".join(f"  - {name}\n" for name in progress.changed)
+    return (
+        f"## {task}\n\n- Changed files: {len(progress.changed)}\n{files}"
+        f"- Fix: {'yes' if is_fix else 'no'}\n- Commit: {progress.commit or '-'}\n- {progress.findings or '-'}\n"
+    )
+
+
+def interactive_results(state: State) -> dict[str, str]:
+    """One file per interactive task, and the analyzer's, which ran before the first wave."""
+    analysis = state.session.analysis
+    pipeline = state.pipeline or analysis.pipeline
+    analyzer = {
+        "task_id": "task-analysis",
+        "status": "completed",
+        "pipeline_mode": pipeline,
+        "capabilities": [capability.role for capability in analysis.capabilities],
+        "complexity_score": analysis.score,
+        "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.values())),
+        "timestamp": moment(state.created_at),
+    }
+    files = {"interactive/task-analyzer-result.json": as_json(analyzer)}
+    for task, progress in state.rows():
+        if task.mode is Mode.interactive and progress.status.is_final:
+            result: dict[str, object] = {
+                "task_id": task.id,
+                "status": progress.status,
+                "findings": progress.findings,
+                "error": progress.error,
+                "timestamp": moment(progress.ended_at or state.updated_at),
+            }
+            if decision := state.decisions.get(task.id):
+                result |= {"gc_decision": decision, "gc_round": task.round}
+            files[f"interactive/{task.id}-result.json"] = as_json(result)
+    return files
+
+
+def as_json(document: object) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

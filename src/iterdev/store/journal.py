@@ -1,0 +1,193 @@
+"""The journal: one SQLite file per repository, one row per event, and nothing in it is ever changed.
+
+Several processes may write. Each entry has its number within the session, so whoever decided on an old state is
+told that it is behind instead of writing over what it has not seen.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from iterdev.core.errors import HostError
+from iterdev.core.events import AttemptEnded, AttemptStarted, Entry, Event, Session, SessionStarted
+from iterdev.core.words import SessionId
+from iterdev.store import codec
+
+NAME = "iterdev.db"
+BUSY_SECONDS = 30
+
+MIGRATIONS = (
+    """
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, folder TEXT NOT NULL, created REAL NOT NULL) STRICT;
+    CREATE TABLE events (
+        session TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE open_attempts (session TEXT NOT NULL, task TEXT NOT NULL, PRIMARY KEY (session, task)) STRICT;
+    CREATE TABLE engines (
+        session TEXT PRIMARY KEY, pid INTEGER NOT NULL, started TEXT NOT NULL, boot TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE projections (session TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, seq INTEGER NOT NULL,
+        PRIMARY KEY (session, name, digest)) STRICT;
+    """,
+)
+
+
+class Behind(Exception):
+    """Somebody else wrote first; read on and decide again."""
+
+
+class Damaged(HostError):
+    """The file is there, but it is not a journal that can be read."""
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that last took a session's engine."""
+
+    pid: int
+    started: str
+    boot: str
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._migrate()
+        except sqlite3.DatabaseError as error:
+            raise _explained(error, path) from error
+
+    def close(self) -> None:
+        self._db.close()
+
+    def sessions(self) -> list[SessionId]:
+        """Every session, the newest last."""
+        rows = self._db.execute("SELECT id FROM sessions ORDER BY created, rowid")
+        return [SessionId(row[0]) for row in rows]
+
+    def read(self, session: SessionId, after: int = 0) -> list[Entry]:
+        try:
+            rows = self._db.execute(
+                "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? ORDER BY seq", (session, after)
+            )
+            return [Entry(seq, at, codec.decode(body)) for seq, at, body in rows]
+        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+            raise _explained(error, self.path) from error
+
+    def append(self, session: SessionId, events: Sequence[Event], *, at: float, after: int) -> list[Entry]:
+        """Writes the events behind entry number `after`; all of them or none."""
+        entries = [Entry(after + number, at, event) for number, event in enumerate(events, 1)]
+        with self._transaction():
+            newest = self._db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()[0] or 0
+            if newest != after:
+                raise Behind
+            for entry in entries:
+                self._note(session, entry)
+            self._db.executemany(
+                "INSERT INTO events VALUES (?, ?, ?, ?)",
+                [(session, entry.seq, at, codec.encode(entry.event)) for entry in entries],
+            )
+        return entries
+
+    def has_news(self, session: SessionId, after: int) -> bool:
+        row = self._db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
+        return (row[0] or 0) > after
+
+    def holder(self, session: SessionId) -> Holder | None:
+        row = self._db.execute("SELECT pid, started, boot FROM engines WHERE session = ?", (session,)).fetchone()
+        return Holder(pid=row[0], started=row[1], boot=row[2]) if row else None
+
+    def take(self, session: SessionId, holder: Holder) -> None:
+        with self._transaction():
+            self._db.execute(
+                "INSERT OR REPLACE INTO engines VALUES (?, ?, ?, ?)",
+                (session, holder.pid, holder.started, holder.boot),
+            )
+
+    def release(self, session: SessionId) -> None:
+        with self._transaction():
+            self._db.execute("DELETE FROM engines WHERE session = ?", (session,))
+
+    def digests(self, session: SessionId, name: str) -> set[str]:
+        """The digests of the last two texts that iterdev meant to write to a file."""
+        rows = self._db.execute("SELECT digest FROM projections WHERE session = ? AND name = ?", (session, name))
+        return {row[0] for row in rows}
+
+    def intend(self, session: SessionId, name: str, digest: str) -> None:
+        """Remembers a text before it is written: a crash in between must not look like a person's edit."""
+        with self._transaction():
+            last = self._db.execute(
+                "SELECT coalesce(max(seq), 0) FROM projections WHERE session = ? AND name = ?", (session, name)
+            ).fetchone()[0]
+            self._db.execute(
+                "INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (session, name, digest, last + 1)
+            )
+            self._db.execute(
+                "DELETE FROM projections WHERE session = ? AND name = ? AND seq < ?", (session, name, last)
+            )
+
+    def problems(self) -> list[str]:
+        """What SQLite itself finds wrong with the file."""
+        rows = self._db.execute("PRAGMA integrity_check").fetchall()
+        return [row[0] for row in rows if row[0] != "ok"]
+
+    def _note(self, session: SessionId, entry: Entry) -> None:
+        """Keeps the side tables in step, within the same transaction."""
+        match entry.event:
+            case SessionStarted(Session(id=name, folder=folder)):
+                self._db.execute("INSERT INTO sessions VALUES (?, ?, ?)", (name, folder, entry.at))
+            case AttemptStarted(task):
+                # The primary key refuses a second open attempt, whatever anybody decided.
+                self._db.execute("INSERT INTO open_attempts VALUES (?, ?)", (session, task))
+            case AttemptEnded(task):
+                self._db.execute("DELETE FROM open_attempts WHERE session = ? AND task = ?", (session, task))
+            case _:
+                pass
+
+    def _migrate(self) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version > len(MIGRATIONS):
+            raise HostError(
+                f'"{self.path}" was written by a newer iterdev (format {version}, this one knows {len(MIGRATIONS)})',
+                hint="upgrade iterdev",
+            )
+        if version == len(MIGRATIONS):
+            return
+        with self._transaction():
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            for number, script in enumerate(MIGRATIONS[version:], version + 1):
+                for statement in _statements(script):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise _explained(error, self.path) from error
+
+
+def _statements(script: str) -> Iterable[str]:
+    return (statement for statement in script.split(";") if statement.strip())
+
+
+def _explained(error: Exception, path: Path) -> HostError:
+    text = str(error)
+    if isinstance(error, sqlite3.OperationalError) and "malformed" not in text:
+        hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
+        return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
+    return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")

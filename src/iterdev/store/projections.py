@@ -1,0 +1,171 @@
+"""The session folder: every file in it is made from the journal and can be made again.
+
+Two kinds of files are not only ours. A person may edit tasks.csv: such an edit is noticed by its digest, read back,
+and wins. Agents and people may add to the board and the wisdom files: those are only ever extended.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from iterdev.core.errors import UserError
+from iterdev.core.events import RowEdit
+from iterdev.core.report import report
+from iterdev.core.state import Note, State
+from iterdev.core.words import Engine
+from iterdev.store import board, files, tables
+from iterdev.store.documents import documents
+from iterdev.store.journal import Journal
+from iterdev.store.records import message_line, records
+
+TABLE = "tasks.csv"
+MESSAGES = ".msg/messages.jsonl"
+FOLDERS = ("interactive", "wisdom", "design", "code", "verify", "review", ".msg")
+WISDOM = {
+    "learnings": "# Learnings\n\n",
+    "decisions": "# Decisions\n\n",
+    "conventions": "# Conventions\n\n",
+    "issues": "# Issues\n\n",
+}
+
+
+class Projector:
+    """Keeps one session folder in step with the state."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self._folder = folder
+        self._journal = journal
+        self._written: dict[str, str] = {}
+        self._messages = 0
+        self._notes = 0
+        self._table_stamp = (0, 0)
+
+    def prepare(self) -> None:
+        """Makes what is missing and leaves what is there."""
+        for name in FOLDERS:
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+        for name, heading in WISDOM.items():
+            files.create(self._folder / "wisdom" / f"{name}.md", heading)
+        (self._folder / board.NAME).touch()
+
+    def write(self, state: State) -> None:
+        """Brings every file up to date; files whose text is the same are left alone."""
+        for name, text in self._texts(state):
+            digest = _digest(text)
+            if self._written.get(name) == digest:
+                continue
+            if name != TABLE:
+                files.write(self._folder / name, text)
+            elif not self._write_table(state, text, digest):
+                continue
+            self._written[name] = digest
+        self._write_wave_files(state)
+        self._extend_messages(state)
+        self._extend_wisdom(state)
+
+    def edits(self, state: State, *, strict: bool = True) -> list[RowEdit]:
+        """The rows that a person changed in tasks.csv since iterdev last wrote it.
+
+        A table that cannot be read raises; unless `strict`, it is left for a later look.
+        """
+        text = self._foreign_table(state)
+        if text is None:
+            return []
+        try:
+            return self._changes(state, text)
+        except UserError:
+            if strict:
+                raise
+            return []
+
+    def _foreign_table(self, state: State) -> str | None:
+        """The text of tasks.csv if it is not one that iterdev wrote."""
+        path = self._folder / TABLE
+        try:
+            stamp = path.stat()
+            if (stamp.st_mtime_ns, stamp.st_size) == self._table_stamp:
+                return None
+            text = path.read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError as error:
+            raise UserError(f"{TABLE} is not UTF-8 text: {error}", hint=f"save {TABLE} as UTF-8") from error
+        if text == tables.table(state) or _digest(text) in self._journal.digests(state.session.id, TABLE):
+            self._table_stamp = (stamp.st_mtime_ns, stamp.st_size)
+            return None
+        return text
+
+    def _changes(self, state: State, text: str) -> list[RowEdit]:
+        ours = tables.table(state)
+        theirs = tables.parse(text, f"{state.session.folder}/{TABLE}")
+        before = {row.task.id: row for row in tables.parse(ours)}
+        if lost := [task for task in before if task not in {row.task.id for row in theirs}]:
+            raise UserError(
+                f'{state.session.folder}/{TABLE}: the row of "{lost[0]}" is gone',
+                hint="put it back; to leave a task out, set its status to skipped",
+            )
+        return [row for row in theirs if before.get(row.task.id) != row]
+
+    def _write_table(self, state: State, text: str, digest: str) -> bool:
+        """Never writes over a person's edit that has not been read back yet."""
+        if self._foreign_table(state) is not None:
+            return False
+        self._journal.intend(state.session.id, TABLE, digest)
+        files.write(self._folder / TABLE, text)
+        stamp = (self._folder / TABLE).stat()
+        self._table_stamp = (stamp.st_mtime_ns, stamp.st_size)
+        return True
+
+    def _texts(self, state: State) -> Iterator[tuple[str, str]]:
+        table = tables.table(state)
+        yield TABLE, table
+        yield from records(state).items()
+        yield from documents(state).items()
+        if state.is_over:
+            yield "results.csv", table
+            yield "context.md", report(state)
+
+    def _write_wave_files(self, state: State) -> None:
+        wanted: dict[str, str] = {}
+        if state.session.engine is Engine.wave and state.wave:
+            wanted[f"wave-{state.wave}.csv"] = tables.wave_file(state, state.wave)
+            if any(task.wave == state.wave and progress.status.is_final for task, progress in state.rows()):
+                wanted[f"wave-{state.wave}-results.csv"] = tables.wave_results(state, state.wave)
+        for stale in self._folder.glob("wave-*.csv"):
+            if stale.name not in wanted:
+                stale.unlink()
+        for name, text in wanted.items():
+            files.write(self._folder / name, text)
+
+    def _extend_messages(self, state: State) -> None:
+        """Adds the new messages; a file that is not the beginning of the bus is written again."""
+        if self._messages == len(state.messages):
+            return
+        path = self._folder / MESSAGES
+        lines = [f"{message_line(number, message)}\n" for number, message in enumerate(state.messages, 1)]
+        if self._messages and path.exists():
+            with path.open("a", encoding="utf-8") as file:
+                file.write("".join(lines[self._messages :]))
+        else:
+            files.write(path, "".join(lines))
+        self._messages = len(lines)
+
+    def _extend_wisdom(self, state: State) -> None:
+        for name in WISDOM:
+            notes = [note for note in state.notes[self._notes :] if note.file == name]
+            if not notes:
+                continue
+            path = self._folder / "wisdom" / f"{name}.md"
+            known = set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
+            new = [line for line in dict.fromkeys(map(_note_line, notes)) if line not in known]
+            with path.open("a", encoding="utf-8") as file:
+                file.write("".join(f"{line}\n" for line in new))
+        self._notes = len(state.notes)
+
+
+def _note_line(note: Note) -> str:
+    return f"- {' '.join(note.text.split())} ({note.task})"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,216 @@
+"""The machine-readable records of a session folder: session.json, ledger, analysis, shared state, bus."""
+
+import json
+from collections.abc import Mapping
+
+from iterdev.core import critic
+from iterdev.core.analysis import TEAM_OF
+from iterdev.core.briefs import has_inner_loop
+from iterdev.core.bus import COORDINATOR
+from iterdev.core.names import PREFIXES, moment
+from iterdev.core.plan import Task
+from iterdev.core.results import Design, Review
+from iterdev.core.state import Message, Progress, State
+from iterdev.core.words import WORKERS, Role, Severity, Status, TaskId
+from iterdev.store.documents import as_json
+
+LEDGER_STATUS = {
+    Status.pending: "pending",
+    Status.in_progress: "in_progress",
+    Status.landing: "in_progress",
+    Status.completed: "completed",
+    Status.failed: "blocked",
+    Status.skipped: "blocked",
+}
+
+
+def records(state: State) -> dict[str, str]:
+    return {
+        "session.json": as_json(session_record(state)),
+        "task-ledger.json": as_json(ledger(state)),
+        "task-analysis.json": as_json(analysis_record(state)),
+        ".msg/meta.json": as_json(meta(state)),
+    }
+
+
+def session_record(state: State) -> dict[str, object]:
+    """The run: what was asked, where it stands, and what a rebuild needs to take it up again."""
+    session = state.session
+    return {
+        "session_id": session.id,
+        "team_name": session.team,
+        "engine": session.engine,
+        "requirement": session.requirement,
+        "pipeline": state.pipeline,
+        "status": state.phase,
+        "gc_round": state.round,
+        "max_gc_rounds": state.policy.rounds,
+        "sprint": f"sprint-{state.sprint}",
+        "active_tasks": list(state.running),
+        "open_gates": list(state.gates),
+        "warnings": list(state.warnings),
+        "base": session.base,
+        "user_branch": session.branch,
+        "branch": f"iterdev/{session.id}",
+        "tip": state.tip,
+        "auto": state.policy.auto,
+        "concurrency": state.policy.concurrency,
+        "by_hand": session.by_hand,
+        "created_at": moment(state.created_at),
+        "updated_at": moment(state.updated_at),
+    }
+
+
+def ledger(state: State) -> dict[str, object]:
+    tasks = [_entry(state, task, progress) for task, progress in state.rows()]
+    statuses = [LEDGER_STATUS[progress.status] for progress in state.progress.values()]
+    in_sprint = [state.progress[task.id].status for task in state.tasks.values() if task.sprint == state.sprint]
+    return {
+        "sprint_id": f"sprint-{state.sprint}",
+        "sprint_goal": state.session.requirement,
+        "pipeline": state.pipeline,
+        "tasks": tasks,
+        "metrics": {
+            "total": len(tasks),
+            "completed": statuses.count("completed"),
+            "in_progress": statuses.count("in_progress"),
+            "blocked": statuses.count("blocked"),
+            "velocity": in_sprint.count(Status.completed),
+        },
+    }
+
+
+def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
+    measured = state.verifications.get(task.id)
+    return {
+        "id": task.id,
+        "title": task.title,
+        "owner": task.role,
+        "status": LEDGER_STATUS[progress.status],
+        "started_at": moment(progress.started_at) if progress.started_at else None,
+        "completed_at": moment(progress.ended_at) if progress.ended_at and progress.status.is_final else None,
+        "gc_rounds": task.round,
+        "review_score": progress.score,
+        "test_pass_rate": measured.pass_rate if measured else None,
+        "changed_files": list(progress.changed),
+        "conflict_info": {
+            "status": "none",
+            "conflicting_files": [],
+            "resolution_strategy": None,
+            "resolved_by_task_id": None,
+        },
+        "rollback_info": {"snapshot_id": None, "rollback_procedure": None, "last_successful_state_id": None},
+        "external_dependencies": [],
+    }
+
+
+def analysis_record(state: State) -> dict[str, object]:
+    analysis = state.session.analysis
+    pipeline = state.pipeline or analysis.pipeline
+    team = TEAM_OF[pipeline]
+    prefixes = {role: prefix for prefix, role in PREFIXES.items()}
+    return {
+        "task_description": state.session.requirement,
+        "pipeline_type": pipeline,
+        "capabilities": [
+            {"name": found.role, "role": found.role, "keywords": list(found.keywords)}
+            for found in analysis.capabilities
+        ],
+        "roles": [{"name": role, "prefix": prefixes[role], "inner_loop": has_inner_loop(role)} for role in team],
+        "complexity": {"score": analysis.complexity.score, "level": analysis.complexity.level},
+        "needs_architecture": Role.architect in team,
+        "needs_testing": Role.tester in team,
+        "needs_review": Role.reviewer in team,
+    }
+
+
+def meta(state: State) -> dict[str, object]:
+    """What the roles share."""
+    workers = [role.value for role in WORKERS]
+    return {
+        "status": state.phase,
+        "created_at": moment(state.created_at),
+        "updated_at": moment(state.updated_at),
+        "pipeline_mode": state.pipeline,
+        "pipeline_stages": workers,
+        "team_name": state.session.team,
+        "task_description": state.session.requirement,
+        "roles": [COORDINATOR, *workers],
+        "role_state": _role_state(state),
+        "gc_round": state.round,
+        "max_gc_rounds": state.policy.rounds,
+        "warnings": list(state.warnings),
+        "sprint_history": [],
+        "architecture_decisions": [_decision(task, design) for task, design in state.designs.items()],
+        "implementation_context": _implementation(state),
+        "review_feedback_trends": [_trend(state.tasks[task], review) for task, review in state.reviews.items()],
+        "test_patterns": [
+            {"task": task, "command": measured.command, "pass_rate": measured.pass_rate}
+            for task, measured in state.verifications.items()
+        ],
+        "resource_locks": {},
+        "task_checkpoints": {},
+        "user_feedback_items": [],
+        "tech_debt_items": [],
+    }
+
+
+def _role_state(state: State) -> dict[str, object]:
+    latest: dict[str, object] = {}
+    for task, progress in state.rows():
+        if progress.status.is_final:
+            latest[task.role] = {
+                "status": progress.status,
+                "task_id": task.id,
+                "ref": progress.commit,
+                "key_findings": progress.findings,
+                "files_modified": list(progress.changed),
+                "_updated_at": moment(progress.ended_at or state.updated_at),
+            }
+    return latest
+
+
+def _decision(task: TaskId, design: Design) -> dict[str, object]:
+    chosen = [found.data for found in design.discoveries if found.type == "design_decision"]
+    lines = [line.strip() for line in design.design.splitlines() if line.strip() and not line.startswith("#")]
+    first: Mapping[str, object] = chosen[0] if chosen else {}
+    return {
+        "design_id": task,
+        "approach": first.get("approach") or (lines[0] if lines else ""),
+        "rationale": first.get("rationale") or design.findings,
+        "components": [component.name for component in design.components],
+        "task_count": len(design.tasks),
+    }
+
+
+def _implementation(state: State) -> list[dict[str, object]]:
+    return [
+        {"task": task.id, "changed_files": list(progress.changed), "is_fix": task.round > 0}
+        for task, progress in state.rows()
+        if task.role is Role.developer and progress.status is Status.completed
+    ]
+
+
+def _trend(task: Task, review: Review) -> dict[str, object]:
+    return {
+        "review_id": task.id,
+        "score": critic.score(review.scores),
+        "critical": critic.critical_count(review),
+        "high": sum(issue.grade is Severity.high for issue in review.issues),
+        "dimensions": {name: getattr(review.scores, name) for name in critic.WEIGHTS},
+        "gc_round": task.round,
+    }
+
+
+def message_line(number: int, message: Message) -> str:
+    document: dict[str, object] = {
+        "id": f"MSG-{number:03d}",
+        "ts": moment(message.ts),
+        "from": message.sender,
+        "to": message.to,
+        "type": message.type,
+        "summary": message.summary,
+    }
+    if message.data:
+        document["data"] = dict(message.data)
+    return json.dumps(document, ensure_ascii=False, default=str)

@@ -1,0 +1,198 @@
+"""tasks.csv: the table as text and back. A mistake is reported with the number of its line."""
+
+import csv
+import difflib
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from iterdev.core import context, names, plan
+from iterdev.core.errors import UserError
+from iterdev.core.events import RowEdit
+from iterdev.core.plan import Task
+from iterdev.core.results import cut
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Mode, Pipeline, Role, Status, TaskId
+
+COLUMNS = (
+    "id",
+    "title",
+    "description",
+    "role",
+    "pipeline",
+    "sprint_num",
+    "gc_round",
+    "deps",
+    "context_from",
+    "exec_mode",
+    "wave",
+    "status",
+    "findings",
+    "review_score",
+    "gc_signal",
+    "error",
+)
+WAVE_COLUMNS = (*COLUMNS[:11], "prev_context")
+RESULT_COLUMNS = ("id", "status", "findings", "review_score", "gc_signal", "error")
+WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
+"""The table knows only these; whatever is under way is pending in it, so that it can always be taken up again."""
+
+Word = TypeVar("Word", bound=StrEnum)
+Number = TypeVar("Number", int, float)
+
+
+def table(state: State) -> str:
+    return _csv(COLUMNS, (_cells(task, progress) for task, progress in state.rows()))
+
+
+def wave_file(state: State, wave: int) -> str:
+    """What the batch of a wave is given."""
+    rows = (
+        [*_cells(task, progress)[:11], context.previous(state, task.id)]
+        for task, progress in state.rows()
+        if task.wave == wave and task.mode is Mode.csv_wave and progress.status is not Status.skipped
+    )
+    return _csv(WAVE_COLUMNS, rows)
+
+
+def wave_results(state: State, wave: int) -> str:
+    rows = (
+        _cells(task, progress)[:1] + _cells(task, progress)[11:]
+        for task, progress in state.rows()
+        if task.wave == wave and task.mode is Mode.csv_wave and progress.status.is_final
+    )
+    return _csv(RESULT_COLUMNS, rows)
+
+
+def parse(text: str, file: str = "tasks.csv") -> list[RowEdit]:
+    """The rows of a table that a person may have written; the first mistake raises, with its line."""
+    records = _records(text, file)
+    if not records:
+        raise _wrong(file, 1, "the table is empty")
+    (first, header), *body = records
+    _check_header(header, file, first)
+    rows = []
+    for line, cells in body:
+        if len(cells) != len(header):
+            raise _wrong(file, line, f"{len(cells)} cells for {len(header)} columns")
+        try:
+            rows.append(_row(dict(zip(header, cells, strict=True))))
+        except ValueError as error:
+            raise _wrong(file, line, str(error)) from error
+    if fault := plan.first_fault([row.task for row in rows]):
+        raise _wrong(file, body[fault.row][0], fault.message)
+    return _with_waves(rows)
+
+
+def _with_waves(rows: Sequence[RowEdit]) -> list[RowEdit]:
+    tasks = plan.with_waves([row.task for row in rows])
+    return [
+        RowEdit(task=task, status=row.status, findings=row.findings, score=row.score, error=row.error)
+        for task, row in zip(tasks, rows, strict=True)
+    ]
+
+
+def _cells(task: Task, progress: Progress) -> list[str]:
+    return [
+        task.id,
+        task.title,
+        task.description,
+        task.role,
+        task.pipeline,
+        str(task.sprint),
+        str(task.round),
+        ";".join(task.deps),
+        ";".join(task.context_from),
+        task.mode,
+        str(task.wave),
+        progress.status if progress.status in WRITTEN else Status.pending,
+        progress.findings,
+        "" if progress.score is None else f"{progress.score:g}",
+        progress.signal or "",
+        progress.error,
+    ]
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    out = io.StringIO()
+    out.write(",".join(header) + "\n")
+    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def _records(text: str, file: str) -> list[tuple[int, list[str]]]:
+    """The records with the line on which each begins; cells may contain line breaks."""
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    records: list[tuple[int, list[str]]] = []
+    begin = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise _wrong(file, begin, str(error)) from error
+        if cells is None:
+            return records
+        if cells:
+            records.append((begin, cells))
+        begin = reader.line_num + 1
+
+
+def _check_header(header: Sequence[str], file: str, line: int) -> None:
+    for name in header:
+        if name not in COLUMNS:
+            near = difflib.get_close_matches(name, COLUMNS, 1)
+            raise _wrong(file, line, f'unknown column "{name}"' + (f' (did you mean "{near[0]}"?)' if near else ""))
+    if len(set(header)) < len(header):
+        raise _wrong(file, line, "a column stands there twice")
+    for name in ("id", "description"):
+        if name not in header:
+            raise _wrong(file, line, f'the column "{name}" is missing')
+
+
+def _row(cells: Mapping[str, str]) -> RowEdit:
+    name = cells["id"].strip()
+    implied = names.role_of(name)
+    task = Task(
+        id=TaskId(name),
+        title=cells.get("title") or name,
+        description=cells["description"],
+        role=_word(Role, "role", cells.get("role") or implied or ""),
+        pipeline=_word(Pipeline, "pipeline", cells.get("pipeline") or Pipeline.sprint),
+        sprint=_number(int, "sprint_num", cells.get("sprint_num") or "1"),
+        round=_number(int, "gc_round", cells.get("gc_round") or "0"),
+        deps=_ids(cells.get("deps", "")),
+        context_from=_ids(cells.get("context_from", "")),
+        mode=_word(Mode, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
+    )
+    status = _word(Status, "status", cells.get("status") or Status.pending, WRITTEN)
+    score = cells.get("review_score")
+    return RowEdit(
+        task=task,
+        status=status,
+        findings=cut(cells.get("findings", "")),
+        score=_number(float, "review_score", score) if score else None,
+        error=cells.get("error", ""),
+    )
+
+
+def _word(kind: type[Word], column: str, value: str, known: Sequence[Word] = ()) -> Word:
+    allowed = known or tuple(kind)
+    if value in allowed:
+        return kind(value)
+    raise ValueError(f'{column} is "{value}", expected one of {", ".join(allowed)}')
+
+
+def _number(kind: Callable[[str], Number], column: str, value: str) -> Number:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f'{column} is "{value}", expected a number') from None
+
+
+def _ids(cell: str) -> tuple[TaskId, ...]:
+    return tuple(TaskId(part.strip()) for part in cell.split(";") if part.strip())
+
+
+def _wrong(file: str, line: int, message: str) -> UserError:
+    return UserError(f"{file} line {line}: {message}", hint=f"mend line {line} of {file} and try again")

@@ -1,0 +1,125 @@
+"""The commands and their options, as a table. What a command does is in the module that it names."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from iterdev import __version__
+
+ALIASES = {"check": "status", "continue": "resume"}
+
+
+class Commands(click.Group):
+    """A group that knows second names, and suggests the nearest one for a misspelt command."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            known = [*self.list_commands(ctx), *ALIASES]
+            near = difflib.get_close_matches(args[0], known, 1)
+            suggestion = f' (did you mean "{near[0]}"?)' if near else ""
+            ctx.fail(f'there is no command "{args[0]}"{suggestion}; commands: {", ".join(sorted(known))}')
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="iterdev %(version)s")
+def app() -> None:
+    """Run a team of coding agents on a git repository.
+
+    Start with `iterdev demo`, or in your repository with `iterdev run "Add a greeting"`.
+    """
+
+
+def _sessions(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Completes session ids; outside of a repository there are none."""
+    from iterdev.core.errors import IterdevError
+    from iterdev.engine.repository import Repository
+
+    try:
+        return [name for name in Repository(Path.cwd()).sessions() if name.startswith(incomplete)]
+    except IterdevError:
+        return []
+
+
+def _does(target: str) -> Callable[..., object]:
+    """A callback that loads its module only when the command is called."""
+    module, _, function = target.partition(".")
+
+    def call(**options: object) -> object:
+        return getattr(import_module(f"iterdev.surfaces.cli.{module}"), function)(**options)
+
+    return call
+
+
+def _command(name: str, target: str, text: str, parameters: Sequence[click.Parameter] = ()) -> None:
+    app.add_command(click.Command(name, params=list(parameters), help=text, callback=_does(target)))
+
+
+def _flag(*names: str, text: str) -> click.Option:
+    return click.Option(names, is_flag=True, help=text)
+
+
+ANY_SESSION = click.Argument(["session"], required=False, shell_complete=_sessions)
+SESSION = click.Argument(["session"], shell_complete=_sessions)
+YES = _flag("-y", "--yes", text="Ask nothing, use the defaults")
+AS_JSON = _flag("--json", "as_json", text="Print one JSON document and nothing else")
+PIPELINES = click.Choice(["patch", "sprint", "multi-sprint"])
+
+_command(
+    "run",
+    "running.run",
+    "Run one session of the development team on TEXT",
+    [
+        click.Argument(["text"], nargs=-1),
+        YES,
+        click.Option(["-c", "--concurrency"], type=int, metavar="N", help="The most agents at once  [default: 3]"),
+        click.Option(["--pipeline"], type=PIPELINES, help="Choose the pipeline yourself"),
+        click.Option(["--files"], type=int, metavar="N", help="About how many files the change will touch"),
+        click.Option(["--engine"], type=click.Choice(["wave", "beat"]), default="wave", show_default=True),
+        click.Option(["--agent"], metavar="NAME", help="The agent for every role"),
+        click.Option(["--role-agent"], multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable"),
+        click.Option(["--tasks"], type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand"),
+        _flag("--continue", "continue_", text="Go on with a session; TEXT may be its id"),
+        AS_JSON,
+    ],
+)
+_command(
+    "resume",
+    "running.resume",
+    "Go on with a paused or interrupted session (also: continue)",
+    [ANY_SESSION, YES, _flag("--step", text="One step, then stop"), AS_JSON],
+)
+_command("retry", "running.retry", "Run the failed tasks of a session again", [SESSION, YES, AS_JSON])
+_command(
+    "status",
+    "looking.status",
+    "Show what is done, running and waiting, and on what (also: check)",
+    [ANY_SESSION, AS_JSON],
+)
+_command("sessions", "looking.sessions", "List every session of this repository", [AS_JSON])
+_command("why", "looking.why", "Show exactly what a task waits for", [SESSION, click.Argument(["task"])])
+_command("report", "looking.report", "Print the report of a session", [ANY_SESSION])
+_command(
+    "answer",
+    "answering.answer",
+    "Answer an open question of a session",
+    [SESSION, click.Argument(["gate"]), click.Argument(["choice"])],
+)
+_command("accept", "answering.accept", "Bring a session's branch into your branch", [ANY_SESSION])
+_command("agents", "machine.agents", "List the coding agents, and whether they can be used", [AS_JSON])
+_command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")
+_command("demo", "demo.demo", "Run a whole sprint on a bundled sample, with no model and no key")
+_command(
+    "completion",
+    "completing.completion",
+    'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
+    [click.Argument(["shell"], type=click.Choice(["bash", "zsh", "fish"]))],
+)

@@ -1,0 +1,132 @@
+"""The live picture of a run in a terminal: waves, tasks, time, the last line of each agent, cost."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live as RichLive
+from rich.table import Table
+from rich.text import Text
+
+from iterdev.agents.contract import AgentEvent, Said
+from iterdev.core.events import Gate
+from iterdev.core.plan import Task
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Status
+from iterdev.surfaces.cli import screen
+
+STYLES = {
+    Status.pending: ("·", "dim"),
+    Status.in_progress: ("▸", "bold cyan"),
+    Status.landing: ("▸", "cyan"),
+    Status.completed: ("✓", "green"),
+    Status.failed: ("✗", "bold red"),
+    Status.skipped: ("-", "yellow"),
+}
+FRAMES = 8
+"""Pictures per second."""
+
+
+class Live:
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+        self._live = RichLive(
+            console=self._console, get_renderable=self._picture, refresh_per_second=FRAMES, transient=False
+        )
+        self._state: State | None = None
+        self._said: dict[str, str] = {}
+        self._printed_warnings = 0
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, state: State) -> None:
+        self._state = state
+
+    def hear(self, task: str, event: AgentEvent) -> None:
+        if isinstance(event, Said) and event.text.strip():
+            self._said[task] = event.text.strip()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, style="yellow")
+
+    async def ask(self, gate: Gate) -> str | None:
+        if not screen.can_ask():
+            return None
+        self._live.stop()
+        try:
+            return await screen.ask(gate)
+        finally:
+            self._live.start()
+
+    def _picture(self) -> Group:
+        if self._state is None:
+            return Group(Text("starting", style="dim"))
+        return Group(self._head(self._state), self._table(self._state), *self._foot(self._state))
+
+    def _head(self, state: State) -> Text:
+        done = state.count(Status.completed)
+        cost = f"  ${state.spent.cost_usd:.2f}" if state.spent.cost_usd else ""
+        text = Text(f"{state.session.id}  ", style="bold")
+        text.append(
+            f"{state.pipeline or ''} {done}/{len(state.tasks)}  {_span(time.time() - state.created_at)}{cost}", ""
+        )
+        return text
+
+    def _table(self, state: State) -> Table:
+        table = Table.grid(padding=(0, 1))
+        for options in ({"width": 2, "justify": "right"}, {}, {}, {}, {"justify": "right"}):
+            table.add_column(no_wrap=True, **options)  # type: ignore[arg-type]  # rich's keywords, spelt once
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        wave = 0
+        for task, progress in state.rows():
+            mark, style = STYLES[progress.status]
+            table.add_row(
+                str(task.wave) if task.wave != wave else "",
+                Text(mark, style),
+                Text(task.id, style),
+                Text(task.role, "dim"),
+                Text(_elapsed(progress), "dim"),
+                Text(self._note(task, progress), style if progress.status is Status.failed else ""),
+            )
+            wave = task.wave
+        return table
+
+    def _note(self, task: Task, progress: Progress) -> str:
+        match progress.status:
+            case Status.in_progress:
+                return self._said.get(task.id, f"{progress.agent} is working")
+            case Status.landing:
+                return "landing"
+            case Status.completed if progress.score is not None:
+                return f"score {progress.score:g}  {progress.findings}"
+            case Status.completed:
+                return " ".join(progress.findings.split())
+            case Status.failed | Status.skipped:
+                return progress.error
+            case _:
+                return task.title
+
+    def _foot(self, state: State) -> list[Text]:
+        lines = [Text(f"warning: {text}", "yellow") for text in state.warnings[-3:]]
+        if state.round:
+            lines.append(Text(f"fix rounds: {state.round} of {state.policy.rounds}", "dim"))
+        return lines
+
+
+def _elapsed(progress: Progress) -> str:
+    if progress.started_at is None:
+        return ""
+    return _span((progress.ended_at or time.time()) - progress.started_at)
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(int(max(seconds, 0)), 60)
+    return f"{minutes}:{rest:02d}"

@@ -1,0 +1,99 @@
+"""Sessions as text and as JSON documents."""
+
+import msgspec
+
+from iterdev.core import view
+from iterdev.core.decide import PIPELINE_GATE
+from iterdev.core.state import State
+from iterdev.core.words import Phase, Status
+from iterdev.engine.loop import Ending
+
+
+def as_document(state: State, *, engine_alive: bool) -> dict[str, object]:
+    picture = view.picture(state, engine_alive=engine_alive)
+    document: dict[str, object] = msgspec.to_builtins(picture)
+    document["tasks"] = document.pop("lines")
+    document["gates"] = [msgspec.to_builtins(gate) for gate in state.gates.values()]
+    document["running"] = engine_alive
+    return document
+
+
+def status_text(state: State, *, engine_alive: bool) -> str:
+    """The status picture: a mark per task, then rounds, sprint and session."""
+    picture = view.picture(state, engine_alive=engine_alive)
+    width = max((len(line.id) for line in picture.lines), default=0)
+    lines = [f"Pipeline Status ({picture.pipeline or 'not chosen yet'}):"]
+    lines += [f"{line.mark:<6} {line.id:<{width}} ({line.role}) -> {line.note}" for line in picture.lines]
+    lines += [
+        "",
+        f"GC Rounds: {picture.round}/{picture.rounds}",
+        f"Sprint: {picture.sprint}",
+        f"Session: {picture.session}",
+        f"State: {_standing(state, engine_alive=engine_alive)}",
+    ]
+    if picture.usage.input_tokens or picture.usage.cost_usd:
+        usage = picture.usage
+        lines.append(f"Spent: {usage.input_tokens} tokens in, {usage.output_tokens} out, ${usage.cost_usd:.2f}")
+    lines += [f"Warning: {text}" for text in picture.warnings]
+    if picture.stall:
+        lines.append(f"Stalled: {picture.stall}")
+    lines += question_lines(state)
+    return "\n".join(lines)
+
+
+def _standing(state: State, *, engine_alive: bool) -> str:
+    if state.is_over:
+        accepted = f", accepted as {state.accepted[:12]}" if state.accepted else ""
+        return f"{state.phase}{f' ({state.why})' if state.why else ''}{accepted}"
+    if engine_alive:
+        return "running"
+    why = f": {state.why}" if state.why else ""
+    return f"not running{why}; go on with `iterdev resume {state.session.id}`"
+
+
+def question_lines(state: State) -> list[str]:
+    lines: list[str] = []
+    for gate in state.gates.values():
+        lines += ["", f"Question ({gate.id}): {gate.question}"]
+        choices = gate.choices if gate.id != PIPELINE_GATE else gate.choices[:1]
+        lines += [f"  iterdev answer {state.session.id} {gate.id} {choice}" for choice in choices]
+    return lines
+
+
+def summary(state: State, ending: Ending) -> str:
+    """The last words of a run."""
+    session = state.session.id
+    counts = ", ".join(
+        f"{state.count(status)} {status}" for status in (Status.completed, Status.failed, Status.skipped)
+    )
+    lines = [f"{session}: {counts}"]
+    lines += [f"  failed  {task.id}: {p.error}" for task, p in state.rows() if p.status is Status.failed]
+    lines += [f"  skipped {task.id}: {p.error}" for task, p in state.rows() if p.status is Status.skipped]
+    lines += [f"  warning: {text}" for text in state.warnings]
+    match ending:
+        case Ending.over:
+            lines += _hand_over(state)
+        case Ending.waiting:
+            lines += question_lines(state)
+            lines += ["", f"Then: iterdev resume {session}"]
+        case Ending.interrupted:
+            lines.append(f"Interrupted; everything is saved. Go on with: iterdev resume {session}")
+        case Ending.stepped:
+            lines.append(f"One step done. Next: iterdev resume {session} --step")
+    return "\n".join(lines)
+
+
+def _hand_over(state: State) -> list[str]:
+    session = state.session.id
+    if state.why:
+        return [f"Ended: {state.why}"]
+    lines = [f"Report: {state.session.folder}/context.md"]
+    if state.tip != state.session.base:
+        lines.append(f"Branch: iterdev/{session} ({state.tip[:12]})")
+    if state.accepted:
+        return [*lines, f"Accepted as {state.accepted[:12]}"]
+    if state.count(Status.failed) or state.count(Status.skipped):
+        lines.append(f"Try again with: iterdev retry {session}")
+    if state.tip != state.session.base and state.phase is Phase.completed:
+        lines.append(f"Take it over with: iterdev accept {session}")
+    return lines

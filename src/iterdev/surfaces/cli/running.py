@@ -1,0 +1,145 @@
+"""run, resume and retry: the commands that let an engine work."""
+
+import json
+import sys
+from pathlib import Path
+
+import anyio
+import click
+import msgspec
+
+from iterdev.core import events as e
+from iterdev.core.errors import HostError, UserError
+from iterdev.core.request import Request, checked
+from iterdev.core.state import State
+from iterdev.core.words import WORKERS, Engine, Phase, Pipeline, Role, SessionId, Status
+from iterdev.engine import wire
+from iterdev.engine.loop import Ending
+from iterdev.engine.repository import Repository
+from iterdev.host import clock
+from iterdev.store import tables
+from iterdev.surfaces.cli import screen
+from iterdev.surfaces.cli.pictures import as_document, summary
+
+EXIT = {Ending.waiting: 5, Ending.interrupted: 130, Ending.stepped: 0}
+
+
+def run(
+    *,
+    text: tuple[str, ...],
+    yes: bool,
+    concurrency: int | None,
+    pipeline: str | None,
+    files: int | None,
+    engine: str,
+    agent: str | None,
+    role_agent: tuple[str, ...],
+    tasks: Path | None,
+    continue_: bool,
+    as_json: bool,
+) -> int:
+    repository = Repository(Path.cwd())
+    words = " ".join(text)
+    if continue_:
+        session = _to_continue(repository, words, interactive=not yes)
+        return go_on(repository, session, yes=yes, as_json=as_json)
+    rows = read_table(tasks) if tasks else ()
+    request = Request(
+        requirement=words or (f"Run the tasks of {tasks.name}" if tasks else ""),
+        auto=yes,
+        concurrency=concurrency,
+        pipeline=Pipeline(pipeline) if pipeline else None,
+        files=files,
+        engine=Engine(engine),
+        agent=agent,
+        role_agents=_role_agents(role_agent),
+    )
+    session = wire.begin(repository, checked(request), rows)
+    return go_on(repository, session, as_json=as_json)
+
+
+def resume(*, session: str | None, yes: bool, step: bool, as_json: bool) -> int:
+    repository = Repository(Path.cwd())
+    found = repository.find(session) if session else _to_continue(repository, "", interactive=not yes)
+    return go_on(repository, found, yes=yes, step=step, as_json=as_json)
+
+
+def retry(*, session: str, yes: bool, as_json: bool) -> int:
+    repository = Repository(Path.cwd())
+    found = repository.find(session)
+    state = repository.state(found)
+    again = [task.id for task, progress in state.rows() if progress.status in {Status.failed, Status.skipped}]
+    if not again:
+        raise UserError(f'No task of "{found}" failed or was skipped', hint=f"iterdev status {found}")
+    repository.journal.append(found, [e.TasksReset(tuple(again))], at=clock.now(), after=state.seq)
+    return go_on(repository, found, yes=yes, as_json=as_json)
+
+
+def go_on(
+    repository: Repository, session: SessionId, *, yes: bool = False, step: bool = False, as_json: bool = False
+) -> int:
+    """Drives a session, shows it, and says how it ended."""
+    state = repository.state(session)
+    if state.is_over and not any(not progress.status.is_final for progress in state.progress.values()):
+        return _tell(repository, session, Ending.over, as_json=as_json)
+    if yes and not state.policy.auto:
+        policy = msgspec.structs.replace(state.policy, auto=True)
+        answers = [e.GateAnswered(gate.id, gate.choices[0]) for gate in state.gates.values()]
+        repository.journal.append(session, [e.PolicyChanged(policy), *answers], at=clock.now(), after=state.seq)
+    with screen.opened(session, quiet=as_json) as audience:
+        ending = anyio.run(lambda: wire.drive(repository, session, audience, step=step))
+    return _tell(repository, session, ending, as_json=as_json)
+
+
+def _tell(repository: Repository, session: SessionId, ending: Ending, *, as_json: bool) -> int:
+    state = repository.state(session)
+    code = EXIT.get(ending, exit_code(state))
+    if as_json:
+        click.echo(json.dumps(as_document(state, engine_alive=False) | {"exit_code": code}, ensure_ascii=False))
+    else:
+        click.echo(summary(state, ending))
+    return code
+
+
+def exit_code(state: State) -> int:
+    """0 only if every task is completed; a rejected plan did nothing."""
+    everything = all(progress.status is Status.completed for progress in state.progress.values())
+    return 0 if everything and state.phase is Phase.completed and not state.why else 1
+
+
+def _to_continue(repository: Repository, name: str, *, interactive: bool) -> SessionId:
+    if name:
+        return repository.find(name)
+    unfinished = repository.unfinished()
+    if len(unfinished) > 1 and interactive and sys.stdin.isatty():
+        return SessionId(click.prompt("Which session?", type=click.Choice(unfinished), default=unfinished[-1]))
+    if unfinished:
+        return unfinished[-1]
+    if sessions := repository.sessions():
+        raise UserError("No session is unfinished", hint=f"iterdev status {sessions[-1]}; all: {', '.join(sessions)}")
+    raise UserError(f'There is no session in "{repository.top}" yet', hint='iterdev run "Add a greeting"')
+
+
+def _role_agents(pairs: tuple[str, ...]) -> dict[Role, str]:
+    chosen: dict[Role, str] = {}
+    for pair in pairs:
+        role, _, name = pair.partition("=")
+        if role not in WORKERS:
+            raise UserError(f'There is no role "{role}"', hint=f"roles: {', '.join(WORKERS)}")
+        if not name:
+            raise UserError(f'"{pair}" names no agent', hint=f"--role-agent {role}=NAME")
+        chosen[Role(role)] = name
+    return chosen
+
+
+def read_table(path: Path) -> tuple[e.RowEdit, ...]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
+    except OSError as error:
+        raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check the path after --tasks") from error
+    rows = tables.parse(text, path.name)
+    if not rows:
+        raise UserError(f'"{path}" has no tasks', hint="add a row under the header")
+    return tuple(rows)

@@ -1,0 +1,112 @@
+"""What a person sees while a session runs: a live picture in a terminal, plain lines anywhere else."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+import click
+
+from iterdev.agents.contract import AgentEvent
+from iterdev.core.events import Gate
+from iterdev.core.plan import Task
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Role, SessionId, Status, TaskId
+from iterdev.engine.wire import Audience, nobody
+
+
+def is_terminal() -> bool:
+    """A person is looking, and has not asked for plain output."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and not os.environ.get("CI")
+
+
+def can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+@contextmanager
+def opened(session: SessionId, *, quiet: bool) -> Iterator[Audience]:
+    """The audience of one run."""
+    if quiet:
+        yield Audience(ask=nobody, say=complain)
+    elif is_terminal():
+        # rich takes 60 ms to load; plain output does without it.
+        from iterdev.surfaces.cli.live import Live
+
+        with Live() as live:
+            yield Audience(show=live.show, hear=live.hear, ask=live.ask, say=live.say)
+    else:
+        click.echo(f"session {session}")
+        lines = Lines()
+        yield Audience(show=lines.show, hear=_unheard, ask=ask if can_ask() else nobody, say=complain)
+
+
+def complain(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _unheard(_task: str, _event: AgentEvent) -> None:
+    """Plain output tells of tasks, not of every line that agents write."""
+
+
+async def ask(gate: Gate) -> str | None:
+    """Asks on the terminal until an answer fits; the end of the input is no answer."""
+    click.echo(gate.question)
+    for number, choice in enumerate(gate.choices, 1):
+        click.echo(f"  {number}. {choice}")
+    while True:
+        click.echo(f"{gate.id} [{gate.choices[0]}]: ", nl=False)
+        await anyio.wait_readable(sys.stdin)
+        line = sys.stdin.readline()
+        if not line:
+            click.echo()
+            return None
+        word = line.strip() or gate.choices[0]
+        if word.isdigit() and 0 < int(word) <= len(gate.choices):
+            return gate.choices[int(word) - 1]
+        if word in gate.choices:
+            return word
+        click.echo(f'"{word}" is not one of {", ".join(gate.choices)}')
+
+
+class Lines:
+    """One line for every change of a task, and one for every wave."""
+
+    def __init__(self) -> None:
+        self._seen: dict[TaskId, Status] = {}
+        self._wave = 0
+        self._warnings = 0
+
+    def show(self, state: State) -> None:
+        if state.wave and state.wave != self._wave:
+            self._wave = state.wave
+            click.echo(f"wave {state.wave}")
+        for task, progress in state.rows():
+            if self._seen.get(task.id, Status.pending) is not progress.status:
+                click.echo(news(task, progress))
+            self._seen[task.id] = progress.status
+        for warning in state.warnings[self._warnings :]:
+            click.echo(f"  warning: {warning}")
+        self._warnings = len(state.warnings)
+
+
+def news(task: Task, progress: Progress) -> str:
+    """What has just become of a task."""
+    head = f"  {task.id} {progress.status}"
+    match progress.status:
+        case Status.in_progress:
+            return f"  {task.id} started ({task.role}, {progress.agent}, attempt {progress.requests + 1})"
+        case Status.completed if task.role is Role.reviewer and progress.score is not None:
+            return f"{head}: score {progress.score:g}, {progress.signal}"
+        case Status.completed:
+            return f"{head}: {_first_line(progress.findings)}" if progress.findings else head
+        case Status.failed | Status.skipped:
+            return f"{head}: {progress.error}"
+        case _:
+            return head
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= 100 else f"{line[:99]}…"

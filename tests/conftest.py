@@ -1,0 +1,143 @@
+"""What the tests share: scratch repositories with real git, and the real command in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+AGENT = '''
+"""An agent that does what agent.json says for its task, or something sensible for its role."""
+import json, os, pathlib, sys, time
+
+prompt = sys.stdin.read()
+task, role, attempt = (os.environ["ITERDEV_" + name] for name in ("TASK", "ROLE", "ATTEMPT"))
+here = pathlib.Path(__file__).parent
+with (here / "calls.jsonl").open("a") as log:
+    log.write(json.dumps({"task": task, "role": role, "attempt": int(attempt), "pid": os.getpid(), "prompt": prompt}) + "\\n")
+plan = json.loads((here / "agent.json").read_text()) if (here / "agent.json").exists() else {}
+step = plan.get(f"{task}#{attempt}") or plan.get(task) or plan.get(role) or {}
+result = {"id": task, "status": "completed", "findings": f"{role} finished {task}", "error": ""}
+if role == "architect":
+    result |= {
+        "design": "# Design\\nAdd it in one file.",
+        "components": [{"name": "main", "responsibility": "all", "dependencies": [], "files": []}],
+        "tasks": [{"id": "task-1", "title": "Do it", "files": [], "complexity": "low", "dependencies": [],
+                   "acceptance_criteria": ["it is there"]}],
+    }
+if role == "developer" and "write" not in step:
+    step["write"] = {f"{task}.txt": f"{task} attempt {attempt}\\n"}
+if role == "reviewer":
+    score = step.get("score", 9)
+    result |= {"scores": dict.fromkeys(("correctness", "completeness", "maintainability", "security"), score),
+               "issues": step.get("issues", [])}
+for name, text in step.get("write", {}).items():
+    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(name).write_text(text)
+if "sleep" in step:
+    time.sleep(step["sleep"])
+result |= step.get("result", {})
+if "text" in step:
+    pathlib.Path(os.environ["ITERDEV_RESULT"]).write_text(step["text"])
+elif not step.get("silent"):
+    pathlib.Path(os.environ["ITERDEV_RESULT"]).write_text(json.dumps(result))
+sys.exit(step.get("exit", 0))
+'''
+
+
+class Repo:
+    """A scratch repository, and the commands a user would type in it."""
+
+    def __init__(self, path: Path, home: Path) -> None:
+        self.path, self.home = path, home
+        self.env = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(home),
+            "ITERDEV_HOME": str(home / "iterdev"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "LANG": "C.UTF-8",
+        }
+
+    def git(self, *args: str) -> str:
+        done = subprocess.run(["git", *args], cwd=self.path, env=self.env, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text), encoding="utf-8")
+        return path
+
+    def commit(self, message: str = "change") -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def command(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", "iterdev", *args]
+
+    def iterdev(
+        self, *args: str, stdin: str = "", timeout: float = 120, **env: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*args),
+            cwd=self.path,
+            env=self.env | env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def behave(self, **steps: object) -> None:
+        """What the agent `mine` does, by task id or role (`**{"DEV-001": {...}}`)."""
+        (self.agent_folder / "agent.json").write_text(json.dumps(steps), encoding="utf-8")
+
+    @property
+    def agent_folder(self) -> Path:
+        return self.home / "agent"
+
+    def calls(self) -> list[dict[str, object]]:
+        log = self.agent_folder / "calls.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def folder(self, engine: str = "wave") -> Path:
+        """The folder of the only session."""
+        (found,) = (self.path / ".workflow" / {"wave": ".csv-wave", "beat": ".team"}[engine]).iterdir()
+        return found
+
+    def worktrees(self) -> list[str]:
+        return self.git("worktree", "list", "--porcelain").split("\n\n")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A repository with one commit and an agent called `mine`, whose test command is `true`."""
+    home = tmp_path / "home"
+    (home / "agent").mkdir(parents=True)
+    (home / "agent" / "agent.py").write_text(AGENT, encoding="utf-8")
+    (home / ".gitconfig").write_text("[user]\n\tname = Tester\n\temail = tester@example.invalid\n", encoding="utf-8")
+    path = tmp_path / "project"
+    path.mkdir()
+    repo = Repo(path, home)
+    repo.git("init", "-q", "-b", "main")
+    repo.write("README.md", "# Sample\n")
+    repo.write(
+        "iterdev.toml",
+        f"""
+        [run]
+        agent = "mine"
+
+        [project]
+        test = "true"
+
+        [agents.mine]
+        command = ["{sys.executable}", "{home}/agent/agent.py"]
+        """,
+    )
+    repo.commit("start")
+    return repo

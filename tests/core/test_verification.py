@@ -1,0 +1,153 @@
+"""What a run of the tests says about a change."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iterdev.core.verification import OUTPUT_LIMIT, SuiteReport, Verification, compare, excerpt
+
+NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True).map(tuple)
+
+
+def counted(passed: str = "", failed: str = "", *, exit_code: int | None = None, skipped: int = 0) -> SuiteReport:
+    """A report in which every letter is the name of a test."""
+    code = int(bool(failed)) if exit_code is None else exit_code
+    return SuiteReport(
+        command="t", exit_code=code, passed=tuple(passed), failed=tuple(failed), skipped=skipped, counted=True
+    )
+
+
+def uncounted(exit_code: int, *, timed_out: bool = False) -> SuiteReport:
+    return SuiteReport(command="t", exit_code=exit_code, timed_out=timed_out, counted=False)
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> SuiteReport:
+    named = draw(st.booleans())
+    names = draw(NAMES) if named else ()
+    cut = draw(st.integers(0, len(names)))
+    return SuiteReport(
+        command="t",
+        exit_code=draw(st.sampled_from((0, 1, 2, 5, -9))),
+        timed_out=draw(st.booleans()),
+        passed=names[:cut],
+        failed=names[cut:],
+        counted=named,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "base", "rate"),
+    [
+        pytest.param(counted("abc"), None, 1.0, id="all pass"),
+        pytest.param(counted("abc", "d"), None, 0.75, id="one fails"),
+        pytest.param(counted("abc", "d"), counted("abcd"), 0.75, id="one fails that passed before"),
+        pytest.param(counted("abc", "d"), counted("abc", "d"), 1.0, id="the only failure is old"),
+        pytest.param(counted("ab", "cd"), counted("abc", "d"), 2 / 3, id="an old failure beside a new one"),
+        pytest.param(counted("", "d"), counted("", "d"), None, id="nothing but old failures"),
+        pytest.param(counted("", "d"), counted("abc", "d"), None, id="old failures only, the others are gone"),
+        pytest.param(
+            counted("ab", "m"), counted("abcdef"), 2 / 7, id="a module that does not load takes its tests along"
+        ),
+        pytest.param(counted("ab"), counted("abc"), 1.0, id="a test was removed"),
+        pytest.param(counted(exit_code=5), counted("abc"), None, id="no test ran"),
+        pytest.param(counted(exit_code=0), None, None, id="no test ran, and nobody minds"),
+        pytest.param(counted(skipped=3), None, None, id="all skipped"),
+        pytest.param(counted("abc", exit_code=1), counted("abc"), 0.0, id="fails without a failing test"),
+        pytest.param(counted("abc", exit_code=1), counted("ab", exit_code=2), 1.0, id="always fails, tests are fine"),
+        pytest.param(counted(exit_code=1), counted(exit_code=1), None, id="never started"),
+        pytest.param(uncounted(0), None, 1.0, id="exit code 0"),
+        pytest.param(uncounted(0), uncounted(1), 1.0, id="exit code 0 after 1"),
+        pytest.param(uncounted(0), counted("abc"), None, id="exit code 0, but the report is gone"),
+        pytest.param(uncounted(2), None, 0.0, id="exit code 2"),
+        pytest.param(uncounted(2), uncounted(0), 0.0, id="exit code 2 after 0"),
+        pytest.param(uncounted(2), uncounted(1), None, id="exit code 2 after 1"),
+        pytest.param(uncounted(5), None, 0.0, id="exit code 5 of an unknown runner"),
+        pytest.param(uncounted(101), counted("abc", "d"), 0.0, id="no longer compiles, with an old failure"),
+        pytest.param(uncounted(-9, timed_out=True), counted("abc"), 0.0, id="timed out"),
+        pytest.param(uncounted(-9, timed_out=True), uncounted(1), 0.0, id="timed out after failing"),
+        pytest.param(uncounted(-9, timed_out=True), uncounted(-9, timed_out=True), None, id="always timed out"),
+        pytest.param(uncounted(1), uncounted(-9, timed_out=True), 0.0, id="failed after timing out"),
+    ],
+)
+def test_the_pass_rate_is_about_what_the_change_can_be_blamed_for(
+    change: SuiteReport, base: SuiteReport | None, rate: float | None
+) -> None:
+    verification = compare(change, base)
+
+    assert verification.pass_rate == rate
+    assert verification.note or rate not in {None, 0.0}
+
+
+def test_failures_are_told_apart_by_what_they_were_before() -> None:
+    verification = compare(counted("a", "bcd"), counted("ab", "c"))
+
+    assert verification.failures == ("b", "d")
+    assert verification.regressions == ("b",)
+    assert verification.known_failures == ("c",)
+    assert verification.total == 3
+
+
+def test_vanished_tests_are_reported() -> None:
+    assert compare(counted("a"), counted("abc")).note == ("Tests that passed before the change and did not run now: 2.")
+
+
+@pytest.mark.parametrize(
+    ("passed", "total", "enough"), [(19, 20, True), (57, 60, True), (94, 99, False), (0, 1, False)]
+)
+def test_95_percent_are_enough(passed: int, total: int, enough: bool) -> None:  # noqa: FBT001
+    names = tuple(map(str, range(total)))
+    change = SuiteReport(command="t", exit_code=1, passed=names[:passed], failed=names[passed:], counted=True)
+
+    assert compare(change, None).passed is enough
+
+
+def test_nothing_verified_is_not_a_pass() -> None:
+    assert not Verification(note="No test command was found.").passed
+
+
+@given(change=reports(), base=st.none() | reports())
+def test_every_failure_is_either_blamed_or_known(change: SuiteReport, base: SuiteReport | None) -> None:
+    verification = compare(change, base)
+
+    assert set(verification.failures) | set(verification.known_failures) == set(change.failed)
+    assert not set(verification.failures) & set(base.failed if base else ())
+    assert set(verification.regressions) <= set(verification.failures)
+
+
+@given(change=reports(), base=st.none() | reports())
+def test_a_pass_is_never_claimed_for_a_run_that_went_wrong(change: SuiteReport, base: SuiteReport | None) -> None:
+    verification = compare(change, base)
+    unexplained = change.exit_code != 0 and not change.failed
+
+    assert verification.pass_rate is None or 0 <= verification.pass_rate <= 1
+    assert not (verification.passed and base is None and (unexplained or change.timed_out))
+    assert not (verification.passed and verification.failures and len(change.passed) < 19)
+
+
+@pytest.mark.parametrize(
+    ("raw", "readable"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x07", "link"),
+        ("10%\r50%\r\nend\r\n", "10%\n50%\nend"),
+        ("a\x00b\x9b\tc\x1b", "ab\tc"),
+    ],
+)
+def test_control_codes_are_removed(raw: str, readable: str) -> None:
+    assert excerpt(raw) == readable
+
+
+def test_the_end_of_a_long_output_is_kept() -> None:
+    kept = excerpt("x" * OUTPUT_LIMIT + "the end")
+
+    assert len(kept) == OUTPUT_LIMIT
+    assert kept.startswith("…x")
+    assert kept.endswith("the end")
+
+
+def test_one_output_does_not_crowd_out_another() -> None:
+    kept = excerpt("short", "", "y" * OUTPUT_LIMIT)
+
+    assert kept.startswith("short\n…y")
+    assert len(kept) <= OUTPUT_LIMIT
