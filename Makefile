@@ -20,8 +20,8 @@ check: $(STAMP)  ## lint, format, strict types, layers
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py
 
-docs: $(STAMP)  ## write the command reference again
-	@$(BIN)/python docs/reference.py
+docs: $(STAMP)  ## write the reference pages again: configuration and commands
+	@$(BIN)/python docs/generate.py
 
 lock: $(STAMP)  ## resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

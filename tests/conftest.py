@@ -57,6 +57,7 @@ class Repo:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
             "ITERDEV_HOME": str(home / "iterdev"),
+            "TMPDIR": str(home / "tmp"),
             "GIT_CONFIG_NOSYSTEM": "1",
             "LANG": "C.UTF-8",
         }
@@ -114,14 +115,14 @@ class Repo:
         return self.git("worktree", "list", "--porcelain").split("\n\n")
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
+def make_repo(root: Path) -> Repo:
     """A repository with one commit and an agent called `mine`, whose test command is `true`."""
-    home = tmp_path / "home"
-    (home / "agent").mkdir(parents=True)
+    home = root / "home"
+    for folder in ("agent", "tmp"):
+        (home / folder).mkdir(parents=True)
     (home / "agent" / "agent.py").write_text(AGENT, encoding="utf-8")
     (home / ".gitconfig").write_text("[user]\n\tname = Tester\n\temail = tester@example.invalid\n", encoding="utf-8")
-    path = tmp_path / "project"
+    path = root / "project"
     path.mkdir()
     repo = Repo(path, home)
     repo.git("init", "-q", "-b", "main")
@@ -141,3 +142,17 @@ def repo(tmp_path: Path) -> Repo:
     )
     repo.commit("start")
     return repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A scratch repository for one test."""
+    return make_repo(tmp_path)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many times the crash matrix killed an engine."""
+    reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
+    kills = sum(value for report in reports for name, value in report.user_properties if name == "kill points")
+    if kills:
+        terminalreporter.write_line(f"crash matrix: {kills} kill points survived")

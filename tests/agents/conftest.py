@@ -10,7 +10,8 @@ import anyio
 import pytest
 from anyio.abc import ByteReceiveStream, Process
 
-from iterdev.agents.contract import Agent, AgentEvent, Assignment, Exit, Reply, Spawn
+from iterdev.agents.contract import Agent, AgentEvent, Assignment, Reply, Spawn
+from iterdev.core.exits import Exit
 
 Chunk = tuple[str, bytes]
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]

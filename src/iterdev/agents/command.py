@@ -21,7 +21,6 @@ from iterdev.agents.contract import (
     Answer,
     Assignment,
     Conversation,
-    Exit,
     Probe,
     Process,
     Reply,
@@ -32,6 +31,7 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.core.errors import HostError
+from iterdev.core.exits import Exit
 from iterdev.core.results import Usage
 
 Watch = Callable[[AgentEvent], None]

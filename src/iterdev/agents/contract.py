@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from iterdev.core.exits import Exit
 from iterdev.core.results import Usage
 
 
@@ -76,12 +77,6 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """Seconds for the whole attempt."""
     environment: Mapping[str, str]
     issues: Sequence[str] = ()
-
-
-class Exit(Struct, frozen=True, kw_only=True):
-    code: int
-    """As in subprocess: negative for a signal."""
-    timed_out: bool = False
 
 
 class Process(Protocol):

@@ -182,7 +182,14 @@ class _Fold:
             case e.AttemptStarted(task):
                 self._ready.pop(task, None)
                 self._running[task] = event
-                self._update(task, status=Status.in_progress, agent=event.agent, started_at=at, ended_at=None)
+                self._update(
+                    task,
+                    status=Status.in_progress,
+                    agent=event.agent,
+                    base=event.base,
+                    started_at=at,
+                    ended_at=None,
+                )
             case e.AttemptEnded(task):
                 self._running.pop(task, None)
                 self._update(task, requests=self._progress[task].requests + event.requests)

@@ -25,6 +25,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     agent: str = ""
     started_at: float | None = None
     ended_at: float | None = None
+    base: str = ""
+    """The commit that the last attempt worked on."""
     commit: str | None = None
     changed: tuple[str, ...] = ()
     usage: Usage = Usage()

@@ -12,13 +12,13 @@ from iterdev.agents.contract import Trouble
 from iterdev.core import prompts
 from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome
 from iterdev.core.results import Result
-from iterdev.core.words import Role
+from iterdev.core.words import WRITERS, Role
 from iterdev.engine import verifying
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.engine.outcomes import done, unsuccessful
 from iterdev.engine.talks import Talk, talk
-from iterdev.engine.worksite import checkout, keep, observed, set_up, thread, with_kept_work
+from iterdev.engine.worksite import keep, observed, set_up, thread, with_kept_work
 from iterdev.host import checks, git
 from iterdev.host.workspaces import Workspace
 
@@ -44,19 +44,21 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
         if not isinstance(outcome, Done):
             outcome = await with_kept_work(job, kit, workspace, outcome)
         kit.mark(f"workspace free {job.task.id}")
-        await thread(partial(kit.pool.give_back, workspace))
+        await thread(partial(kit.pool.give_back, workspace, untouched=_left_untouched(job, outcome)))
         kit.mark(f"workspace given back {job.task.id}")
     requests = sum(one.requests for one in talks)
     return AttemptEnded(job.task.id, job.number, max(requests, 1), outcome)
 
 
+def _left_untouched(job: Job, outcome: Outcome) -> bool:
+    """A reader that was looked at afterwards, and had changed nothing."""
+    return job.task.role not in WRITERS and isinstance(outcome, Done) and not outcome.notes
+
+
 async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
     with anyio.move_on_after(job.limit):
-        before = await checkout(kit)
         outcome = await _by_role(job, kit, workspace, talks)
-        if isinstance(outcome, Done):
-            return await observed(job, kit, workspace, outcome, before)
-        return outcome
+        return await observed(job, kit, workspace, outcome) if isinstance(outcome, Done) else outcome
     return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended")
 
 

@@ -3,11 +3,14 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 
 from msgspec import Struct
 
-from iterdev.agents.contract import Agent, AgentEvent, Spawn
+from iterdev.agents.contract import Agent, AgentEvent
 from iterdev.core.settings import Settings
+from iterdev.host import git
+from iterdev.host.processes import Spawn
 from iterdev.host.secrets import Redactor, allowed_environment
 from iterdev.host.workspaces import Pool, Workspace
 
@@ -18,12 +21,31 @@ Watch = Callable[[str, AgentEvent], None]
 """Hears what the agent of a task says."""
 
 
+class Checkout:
+    """The user's own checkout: looked at, never touched."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._seen = self._look()
+        self._lock = Lock()
+
+    def news(self) -> list[str]:
+        """Files that changed since the last look; agents have no business there."""
+        with self._lock:
+            before, self._seen = self._seen, self._look()
+        return sorted(entry[3:] for entry in self._seen - before)
+
+    def _look(self) -> frozenset[str]:
+        return frozenset(entry for entry in git.status(self._top).split("\0") if entry)
+
+
 class Kit(Struct, frozen=True, kw_only=True):
     top: Path
     settings: Settings
     agent: Callable[[str], Agent]
     """An agent by its name, looked at before its first use."""
     pool: Pool
+    checkout: Checkout
     spawn: Spawn
     redact: Redactor
     mark: Mark

@@ -39,6 +39,7 @@ class Performer:
         self._mark, self._now, self._show = mark, now, show
         self._projected_at = 0.0
         self._projected_seq = 0
+        self._changed: tuple[str, tuple[str, ...]] = ("", ())
 
     async def catch_up(self, book: Book) -> State:
         """Folds what others wrote and takes over what a person changed in tasks.csv."""
@@ -83,7 +84,9 @@ class Performer:
             title=row.title,
         )
         self._mark(f"landing wanted {task}")
-        landed = await thread(partial(landing.land, self._top, names.branch(state.session.id), progress.commit, label))
+        branch = names.branch(state.session.id)
+        move = partial(landing.land, self._top, branch, progress.commit, label, worked_on=progress.base)
+        landed = await thread(move)
         self._mark(f"landed {task}")
         if landed.conflicts:
             self.append(book, e.LandingRefused(task, landed.conflicts))
@@ -110,7 +113,7 @@ class Performer:
     async def _job(self, state: State, task: Task, command: Start, agent: str) -> Job:
         session = state.session
         folder = self._top / session.folder
-        changed = await thread(partial(git.changed_files, self._top, session.base, state.tip))
+        changed = await self._changed_files(session.base, state.tip)
         discoveries = await thread(partial(board.read, folder / board.NAME))
         around = prompts.Surroundings(
             session_dir=str(folder),
@@ -134,6 +137,12 @@ class Performer:
             planned=tuple(file for item in planned for file in item.files),
             baseline=state.baseline,
         )
+
+    async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
+        """What the session has changed so far; asked of git once for each landing."""
+        if self._changed[0] != tip:
+            self._changed = (tip, await thread(partial(git.changed_files, self._top, base, tip)))
+        return self._changed[1]
 
     async def _note_round(self, state: State, event: e.RoundStarted | e.ConvergenceForced) -> None:
         number = event.number if isinstance(event, e.RoundStarted) else state.round

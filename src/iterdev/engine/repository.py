@@ -12,7 +12,7 @@ from iterdev.core.settings import Settings
 from iterdev.core.state import State
 from iterdev.core.words import SessionId
 from iterdev.host import clock, git, lease
-from iterdev.host.processes import Identity, alive
+from iterdev.host.identities import Identity, alive
 from iterdev.store import rebuild
 from iterdev.store.journal import NAME, Damaged, Journal
 

@@ -148,6 +148,7 @@ class _Bench:
 def _sentence(measured: Verification) -> str:
     if measured.pass_rate is None:
         return f"Nothing was verified: {measured.note}"
+    counted = f" of {measured.total} tests" if measured.total else ""
     known = f"; {len(measured.known_failures)} failed before too" if measured.known_failures else ""
     failing = f"; failing: {', '.join(measured.failures[:5])}" if measured.failures else ""
-    return f"Pass rate {measured.pass_rate:.1%} of {measured.total} tests with `{measured.command}`{failing}{known}"
+    return f"Pass rate {measured.pass_rate:.1%}{counted} with `{measured.command}`{failing}{known}"

@@ -23,13 +23,14 @@ from iterdev.engine.attempts import attempt
 from iterdev.engine.book import Book
 from iterdev.engine.executor import LocalExecutor
 from iterdev.engine.jobs import Job
-from iterdev.engine.kit import Kit, Mark
+from iterdev.engine.kit import Checkout, Kit, Mark
 from iterdev.engine.loop import Ending, Loop
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, git, landing, lease, paths, secrets
-from iterdev.host.processes import Supervisor, identity
+from iterdev.host.identities import identity
+from iterdev.host.processes import Supervisor
 from iterdev.host.workspaces import Pool
 from iterdev.store.journal import Holder
 from iterdev.store.projections import Projector
@@ -128,6 +129,7 @@ async def _run(
             settings=repository.settings,
             agent=agent,
             pool=pool,
+            checkout=Checkout(repository.top),
             spawn=supervisor.spawn,
             redact=secrets.redactor(os.environ, [repository.top / ".env", repository.top / ".env.local"]),
             mark=mark,

@@ -1,7 +1,7 @@
 """What an attempt does to its workspace and its surroundings: set up, kept, looked at, given back."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -68,6 +68,9 @@ def _copy(kit: Kit, workspace: Workspace, name: str) -> None:
 
 
 async def keep(job: Job, kit: Kit, workspace: Workspace) -> str | None:
+    """Commits what an attempt left; for a role that should not have written, first a look whether it did."""
+    if job.task.role not in WRITERS and await thread(partial(git.is_untouched, workspace.tree, job.base)):
+        return None
     kit.mark(f"commit wanted {job.task.id}")
     commit = await thread(partial(landing.keep, kit.top, workspace.tree, job.base, label(job)))
     kit.mark(f"commit kept {job.task.id}")
@@ -81,23 +84,13 @@ async def with_kept_work(job: Job, kit: Kit, workspace: Workspace, outcome: Outc
     return msgspec.structs.replace(outcome, commit=await keep(job, kit, workspace))
 
 
-async def checkout(kit: Kit) -> str:
-    """The user's checkout, as it is now."""
-    return await thread(partial(git.status, kit.top))
-
-
-async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done, before: str) -> Done:
+async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done) -> Done:
     """Adds what the attempt did that its role should not have done, as far as it can be seen."""
     notes = list(done.notes)
     if job.task.role not in WRITERS and await keep(job, kit, workspace):
         notes.append(f"{job.task.id}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
     if strays := workspace.strays():
         notes.append(f"{job.task.id}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
-    if touched := _differences(before, await checkout(kit)):
+    if touched := await thread(kit.checkout.news):
         notes.append(f"{job.task.id}: files of your checkout changed meanwhile: {', '.join(touched)}")
     return msgspec.structs.replace(done, notes=tuple(notes))
-
-
-def _differences(before: str, after: str) -> Sequence[str]:
-    was = set(before.split("\0"))
-    return [entry[3:] for entry in after.split("\0") if entry and entry not in was]

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,8 +30,9 @@ class GitFailed(HostError):
     """git ended with an error; the message quotes its last words."""
 
     def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
-        words = stderr.strip().splitlines()
-        super().__init__(f"`git {' '.join(args)}` failed with {code}: {words[-1] if words else 'no message'}")
+        lines = stderr.strip().splitlines()
+        telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["no message"]
+        super().__init__(f"`git {' '.join(args)}` failed with {code}: {telling[0]}")
         self.code = code
         self.stderr = stderr
 
@@ -173,10 +175,24 @@ def write_tree(worktree: Path) -> str:
     return run("write-tree", cwd=worktree).stdout.strip()
 
 
-def describe_worktree(worktree: Path, base: str) -> tuple[str, str, str]:
-    """HEAD, HEAD's tree and the base's tree, in one call."""
-    lines = run("rev-parse", "HEAD", "HEAD^{tree}", f"{base}^{{tree}}", cwd=worktree).stdout.split()
-    return lines[0], lines[1], lines[2]
+def worktree_head(worktree: Path) -> str:
+    """The commit that a linked worktree is at. Read from its file: a process would take a hundred times as long."""
+    folder = Path((worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+    text = (worktree / folder / "HEAD").read_text(encoding="utf-8").strip()
+    if text.startswith("ref:"):
+        return run("rev-parse", "HEAD", cwd=worktree).stdout.strip()
+    return text
+
+
+@lru_cache(maxsize=4096)
+def tree_of(top: Path, commit: str) -> str:
+    """The tree of a commit, which never changes."""
+    return run("rev-parse", f"{commit}^{{tree}}", cwd=top).stdout.strip()
+
+
+def is_untouched(worktree: Path, commit: str) -> bool:
+    """Whether a worktree is exactly the commit, apart from ignored files."""
+    return worktree_head(worktree) == commit and not status(worktree)
 
 
 def commit_tree(top: Path, tree: str, parents: Iterable[str], message: str, author: Identity) -> str:

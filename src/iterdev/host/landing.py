@@ -47,14 +47,14 @@ def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
     Commits that the agent made itself stay in the history. If it wandered off to unrelated history, that head is
     kept too, and the change is taken relative to the base.
     """
-    tree = git.write_tree(worktree)
-    head, head_tree, base_tree = git.describe_worktree(worktree, base)
+    tree, head = git.write_tree(worktree), git.worktree_head(worktree)
     if head != base and not git.is_ancestor(top, base, head):
         git.move_ref(top, f"{label.ref}-head", head)
-        head, head_tree = base, base_tree
-    if tree == base_tree and head_tree == base_tree:
+        head = base
+    if head == base and tree == git.tree_of(top, base):
         return None
-    commit = head if tree == head_tree else git.commit_tree(top, tree, [head], label.message(), label.author)
+    unchanged = tree == git.tree_of(top, head)
+    commit = head if unchanged else git.commit_tree(top, tree, [head], label.message(), label.author)
     git.move_ref(top, label.ref, commit)
     return commit
 
@@ -73,9 +73,14 @@ def open_branch(top: Path, branch: str, base: str) -> str:
     return tip
 
 
-def land(top: Path, branch: str, commit: str, label: Label) -> Landing:
-    """Brings a commit onto the branch exactly once: landing it again finds it there already."""
+def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = "") -> Landing:
+    """Brings a commit onto the branch exactly once: landing it again finds it there already.
+
+    Mostly the branch still is where the work started (`worked_on`); then moving it is all there is to do.
+    """
     ref = f"refs/heads/{branch}"
+    if worked_on and worked_on != commit and git.move_ref(top, ref, commit, worked_on):
+        return Landing(tip=commit)
     for _ in range(TRIES):
         tip = git.resolve(top, ref)
         if tip is None:

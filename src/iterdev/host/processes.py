@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.core.exits import Exit
 
 CHUNK = 65536
 """The capacity of a pipe; more than this is never held for a reader."""
@@ -43,12 +44,6 @@ class Started(Struct, frozen=True, tag=True):
 class Failed(Struct, frozen=True, tag=True):
     reason: str
     errno: int = 0
-
-
-class Exit(Struct, frozen=True, kw_only=True, tag=True):
-    code: int
-    """As in subprocess: negative for a signal."""
-    timed_out: bool = False
 
 
 class Finished(Exit, frozen=True, kw_only=True):
@@ -334,36 +329,3 @@ async def run(
 async def _feed(process: Process, data: bytes) -> None:
     await process.write(data)
     await process.close_input()
-
-
-class Identity(Struct, frozen=True, kw_only=True):
-    """A process that no other is taken for, not even one that gets the same number later."""
-
-    pid: int
-    started: int = 0
-    """In clock ticks since the boot; 0 where the system does not say."""
-    boot: str = ""
-
-
-def identity(pid: int) -> Identity | None:
-    """Names a running process; one that has ended has no name, even if its parent has not noticed yet."""
-    try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None if Path("/proc/self/stat").exists() else _bare_identity(pid)
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return None if state in b"ZX" else Identity(pid=pid, started=int(fields[18]), boot=boot)
-
-
-def _bare_identity(pid: int) -> Identity | None:
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return Identity(pid=pid)
-    except ProcessLookupError:
-        return None
-    return Identity(pid=pid)
-
-
-def alive(recorded: Identity) -> bool:
-    return identity(recorded.pid) == recorded

@@ -150,12 +150,18 @@ class Keeper:
         end_at, kill_at = time.monotonic() + limit, math.inf
         while not self.is_over(asked=kill_at < math.inf) and (now := time.monotonic()) < kill_at:
             asked = self.control in self.alarm.wait(min(end_at, kill_at) - now)
-            if asked and not os.read(self.control, 4096):
+            if asked and not self.hear():
                 return
             late = time.monotonic() >= end_at
             if (asked or late) and kill_at == math.inf:
                 self.timed_out, end_at, kill_at = late, math.inf, time.monotonic() + grace
                 strike(self.tree(), signal.SIGTERM)
+
+    def hear(self) -> bytes:
+        """Takes an order: nothing if iterdev is gone, which is a reset if it had not read all that was reported."""
+        with suppress(ConnectionResetError):
+            return os.read(self.control, 4096)
+        return b""
 
     def is_over(self, *, asked: bool) -> bool:
         """A program that ends by itself ends its tree; one that was asked to end leaves the grace to its children."""
@@ -163,6 +169,7 @@ class Keeper:
         return self.alone or (self.code is not None and not asked)
 
     def slay(self) -> None:
+        self.alarm.poller.unregister(self.control)
         while not self.alone or not ADOPTS_ORPHANS:
             if not strike(self.tree(), signal.SIGKILL):
                 return

@@ -58,6 +58,7 @@ class Pool:
         self._home = home
         self._free: list[Workspace] = []
         self._made = 0
+        self._clean: dict[Path, str] = {}
         self._lock = threading.Lock()
 
     def leftovers(self) -> Iterator[Leftover]:
@@ -73,14 +74,17 @@ class Pool:
         with self._lock:
             workspace = self._free.pop() if self._free else None
             if workspace is None:
-                self._made += 1
-                workspace = Workspace(self._home / str(self._made))
-        fresh = not self._reset(workspace, commit)
+                workspace = self._unused_slot()
+        fresh = self._clean.pop(workspace.slot, None) != commit and not self._reset(workspace, commit)
+        workspace.temp.mkdir(exist_ok=True)
         _write_note(workspace, task, number, commit)
         return workspace, fresh
 
-    def give_back(self, workspace: Workspace) -> None:
-        """Only after everything in it has been kept."""
+    def give_back(self, workspace: Workspace, *, untouched: bool = False) -> None:
+        """Only after everything in it has been kept; one that is known to be as it was lent need not be reset."""
+        note = _note(workspace.slot / NOTE)
+        if untouched and note:
+            self._clean[workspace.slot] = note[2]
         workspace.result.unlink(missing_ok=True)
         shutil.rmtree(workspace.temp, ignore_errors=True)
         for stray in workspace.strays():
@@ -99,6 +103,14 @@ class Pool:
         for folder in (self._home, self._home.parent):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+    def _unused_slot(self) -> Workspace:
+        """A slot of a number that no engine used before: what lies in the others may still be wanted."""
+        while True:
+            self._made += 1
+            workspace = Workspace(self._home / str(self._made))
+            if not workspace.slot.exists():
+                return workspace
 
     def _reset(self, workspace: Workspace, commit: str) -> bool:
         """True if an existing worktree could be reset; otherwise a new one is made in its place."""

@@ -8,15 +8,16 @@ from iterdev.core.errors import HostError
 SUFFIX = ".iterdev-tmp"
 
 
-def write(path: Path, text: str) -> None:
-    """Temporary file, fsync, rename."""
+def write(path: Path, text: str, *, durable: bool = False) -> None:
+    """Temporary file and rename; what could not be made again is also forced to the disk."""
     temporary = path.with_name(path.name + SUFFIX)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -111,7 +111,7 @@ class Projector:
         if self._foreign_table(state) is not None:
             return False
         self._journal.intend(state.session.id, TABLE, digest)
-        files.write(self._folder / TABLE, text)
+        files.write(self._folder / TABLE, text, durable=True)
         stamp = (self._folder / TABLE).stat()
         self._table_stamp = (stamp.st_mtime_ns, stamp.st_size)
         return True

@@ -1,5 +1,97 @@
-"""The demo: the whole team on a bundled sample, with scripted agents, in a scratch repository."""
+"""The demo: a whole sprint on a bundled sample, with a scripted team and a planted defect, in a scratch repository."""
+
+import shlex
+import shutil
+import sys
+import tempfile
+from importlib import resources
+from itertools import count
+from pathlib import Path
+
+import click
+
+from iterdev.core import critic, names, report
+from iterdev.core.request import Request
+from iterdev.core.state import State
+from iterdev.core.words import Pipeline, Signal
+from iterdev.engine import wire
+from iterdev.engine.repository import Repository
+from iterdev.host import git
+from iterdev.surfaces.cli import running
+
+REQUIREMENT = "Add percentage discounts to the till"
+AUTHOR = git.Identity("iterdev demo", "demo@iterdev.invalid")
 
 
 def demo() -> int:
-    return 0
+    """0 only if the planted defect was found and mended, and the mended work landed."""
+    top = scratch()
+    click.echo(_opening(top))
+    repository = Repository(top)
+    session = wire.begin(repository, Request(requirement=REQUIREMENT, auto=True, pipeline=Pipeline.sprint))
+    code = running.go_on(repository, session)
+    state = repository.state(session)
+    if code:
+        click.echo(f"The scratch repository is kept: cd {top}")
+        return code
+    click.echo(_closing(state, top))
+    return 0 if converged(state) else 1
+
+
+def scratch() -> Path:
+    """A new repository in the folder for temporary files, with the sample as its first commit."""
+    top = _new_folder()
+    with resources.as_file(resources.files("iterdev") / "sample") as sample:
+        shutil.copytree(sample, top, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    git.run("init", "--quiet", "--initial-branch=main", cwd=top)
+    commit = git.commit_tree(top, git.write_tree(top), (), "Start with a till\n", AUTHOR)
+    git.move_ref(top, "refs/heads/main", commit)
+    return top
+
+
+def _new_folder() -> Path:
+    """A number is easier to read and to type than the letters of mkdtemp; mkdir is as safe against a rival."""
+    for number in count(1):
+        folder = Path(tempfile.gettempdir()) / f"iterdev-demo-{number}"
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("numbers do not end")
+
+
+def converged(state: State) -> bool:
+    """The first verdicts found the defect, the last ones found nothing, and nothing was forced."""
+    reviews = [critic.signal(review) for review in state.reviews.values()]
+    tests = [verification.passed for verification in state.verifications.values()]
+    found = Signal.revision_needed in reviews[:1] and False in tests[:1]
+    return found and reviews[-1] is Signal.converged and tests[-1] and not state.forced
+
+
+def _opening(top: Path) -> str:
+    return (
+        f'A scripted team gets a small project in {top} and the request "{REQUIREMENT}".\n'
+        "No model is asked and no key is needed; git, the worktrees, the test runs and the landing are real.\n"
+        "The developer's first try has a planted defect.\n"
+    )
+
+
+def _closing(state: State, top: Path) -> str:
+    branch = names.branch(state.session.id)
+    shortened, _, _ = report.report(state).partition("\n---\n\n## Pipeline Execution")
+    log = git.run("log", "--oneline", "--no-decorate", branch, cwd=top).stdout
+    return (
+        f"\n{shortened}\n"
+        f"$ git log --oneline {branch}\n{log}\n"
+        "Your turn; main is as it was until you accept:\n"
+        f"{_next_commands(top)}"
+    )
+
+
+def _next_commands(top: Path) -> str:
+    """Lines that can be pasted, also when iterdev was started by its path."""
+    commands = [f"cd {shlex.quote(str(top))}", "iterdev status", "iterdev report", "iterdev accept", "git log --stat"]
+    if shutil.which("iterdev") is None:
+        commands.insert(0, f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
+    return "\n".join(f"  {command}" for command in commands)

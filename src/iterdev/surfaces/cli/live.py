@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from iterdev.agents.contract import AgentEvent, Said
+from iterdev.core import critic
 from iterdev.core.events import Gate
 from iterdev.core.plan import Task
 from iterdev.core.state import Progress, State
-from iterdev.core.words import Status
+from iterdev.core.words import Signal, Status
 from iterdev.surfaces.cli import screen
 
 STYLES = {
@@ -31,12 +32,13 @@ FRAMES = 8
 class Live:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
-        self._live = RichLive(
-            console=self._console, get_renderable=self._picture, refresh_per_second=FRAMES, transient=False
-        )
         self._state: State | None = None
         self._said: dict[str, str] = {}
-        self._printed_warnings = 0
+        # Last, because rich asks for the first picture at once.
+        self._live = self._new()
+
+    def _new(self) -> RichLive:
+        return RichLive(console=self._console, get_renderable=self._picture, refresh_per_second=FRAMES)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -60,10 +62,13 @@ class Live:
     async def ask(self, gate: Gate) -> str | None:
         if not screen.can_ask():
             return None
+        # The picture makes room for the question; one that is started again would paint over it.
+        self._live.transient = True
         self._live.stop()
         try:
             return await screen.ask(gate)
         finally:
+            self._live = self._new()
             self._live.start()
 
     def _picture(self) -> Group:
@@ -81,13 +86,14 @@ class Live:
         return text
 
     def _table(self, state: State) -> Table:
-        table = Table.grid(padding=(0, 1))
+        table = Table.grid(padding=(0, 1), expand=True)
         for options in ({"width": 2, "justify": "right"}, {}, {}, {}, {"justify": "right"}):
-            table.add_column(no_wrap=True, **options)  # type: ignore[arg-type]  # rich's keywords, spelt once
-        table.add_column(no_wrap=True, overflow="ellipsis")
+            table.add_column(no_wrap=True, **options)
+        # Only the note gives way in a narrow terminal.
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         wave = 0
         for task, progress in state.rows():
-            mark, style = STYLES[progress.status]
+            mark, style = _mark(state, task, progress)
             table.add_row(
                 str(task.wave) if task.wave != wave else "",
                 Text(mark, style),
@@ -119,6 +125,13 @@ class Live:
         if state.round:
             lines.append(Text(f"fix rounds: {state.round} of {state.policy.rounds}", "dim"))
         return lines
+
+
+def _mark(state: State, task: Task, progress: Progress) -> tuple[str, str]:
+    """How the task stands; a verdict that asks for a fix round is done, but no success."""
+    verification = state.verifications.get(task.id)
+    bad = progress.signal is Signal.revision_needed or (verification is not None and critic.fails(verification))
+    return ("!", "yellow") if bad and progress.status is Status.completed else STYLES[progress.status]
 
 
 def _elapsed(progress: Progress) -> str:

@@ -18,8 +18,8 @@ from iterdev.engine.loop import Ending
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store import tables
-from iterdev.surfaces.cli import screen
 from iterdev.surfaces.cli.pictures import as_document, summary
+from iterdev.surfaces.cli.screen import opened
 
 EXIT = {Ending.waiting: 5, Ending.interrupted: 130, Ending.stepped: 0}
 
@@ -86,7 +86,7 @@ def go_on(
         policy = msgspec.structs.replace(state.policy, auto=True)
         answers = [e.GateAnswered(gate.id, gate.choices[0]) for gate in state.gates.values()]
         repository.journal.append(session, [e.PolicyChanged(policy), *answers], at=clock.now(), after=state.seq)
-    with screen.opened(session, quiet=as_json) as audience:
+    with opened(session, quiet=as_json) as audience:
         ending = anyio.run(lambda: wire.drive(repository, session, audience, step=step))
     return _tell(repository, session, ending, as_json=as_json)
 

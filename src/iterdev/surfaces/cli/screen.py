@@ -71,11 +71,12 @@ async def ask(gate: Gate) -> str | None:
 
 
 class Lines:
-    """One line for every change of a task, and one for every wave."""
+    """One line for every change of a task, and one for every wave and fix round."""
 
     def __init__(self) -> None:
         self._seen: dict[TaskId, Status] = {}
         self._wave = 0
+        self._rounds = 0
         self._warnings = 0
 
     def show(self, state: State) -> None:
@@ -86,6 +87,9 @@ class Lines:
             if self._seen.get(task.id, Status.pending) is not progress.status:
                 click.echo(news(task, progress))
             self._seen[task.id] = progress.status
+        if (rounds := sum(state.rounds.values())) > self._rounds:
+            self._rounds = rounds
+            click.echo(f"fix round {state.round} of {state.policy.rounds}")
         for warning in state.warnings[self._warnings :]:
             click.echo(f"  warning: {warning}")
         self._warnings = len(state.warnings)
@@ -109,4 +113,4 @@ def news(task: Task, progress: Progress) -> str:
 
 def _first_line(text: str) -> str:
     line = text.strip().splitlines()[0] if text.strip() else ""
-    return line if len(line) <= 100 else f"{line[:99]}…"
+    return line if len(line) <= 160 else f"{line[:159]}…"

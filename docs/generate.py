@@ -1,0 +1,124 @@
+"""Writes the pages that the program itself knows best: the configuration and the commands."""
+# ruff: noqa: INP001 - a script, not a part of a package
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
+
+import click
+from msgspec import Struct
+
+from iterdev.core import settings
+from iterdev.surfaces.cli.app import ALIASES, app
+
+HERE = Path(__file__).parent
+WIDTH = 100
+NAMED = {"roles": "ROLE", "agents": "NAME"}
+"""What stands in the header of a table that can occur several times."""
+TYPES = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "tuple[str, ...]": "list of texts",
+}
+
+CONFIGURATION = """\
+# Configuration
+
+<!-- Written by docs/generate.py from src/iterdev/core/settings.py; change that file, then run `make docs`. -->
+
+The file `iterdev.toml` at the top of the repository. It may be absent: every key has a default. An unknown key is an
+error that suggests the nearest name, and all errors are reported at once.
+"""
+
+ENVIRONMENT = """\
+## Environment
+
+| Variable | Does |
+|---|---|
+| `ITERDEV_HOME` | the folder for worktrees; without it `iterdev` in `XDG_STATE_HOME` or `~/.local/state` |
+| `NO_COLOR`, `CI` | plain lines instead of the live picture, as in a pipe |
+"""
+
+COMMANDS = """\
+# Commands
+
+<!-- Written by docs/generate.py from src/iterdev/surfaces/cli/app.py; change that file, then run `make docs`. -->
+
+What `iterdev COMMAND --help` prints. A session may be named by any part of its id that fits no other session. How
+commands end is in [exit codes](exit-codes.md).
+"""
+
+
+def pages() -> dict[Path, str]:
+    return {HERE / "configuration.md": configuration(), HERE / "commands.md": commands()}
+
+
+def configuration() -> str:
+    explained = dict(_explanations())
+    tables = (_table(name, kind, explained) for name, kind in get_type_hints(settings.Settings).items())
+    return "\n".join([CONFIGURATION, *tables, ENVIRONMENT])
+
+
+def _table(name: str, kind: type, explained: Mapping[tuple[str, str], str]) -> str:
+    header = name
+    if get_origin(kind) is not None:
+        header, kind = f"{name}.{NAMED[name]}", get_args(kind)[1]
+    defaults = kind()
+    hints = inspect.get_annotations(kind)
+    rows = "".join(
+        f"| `{field}` | {_type(hints[field])} | {_default(defaults, field)} | {explained[kind.__name__, field]} |\n"
+        for field in defaults.__struct_fields__
+    )
+    return f"## `[{header}]`\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n{rows}"
+
+
+def _type(hint: object) -> str:
+    text = hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint)
+    return TYPES[text.removesuffix(" | None")]
+
+
+def _default(defaults: Struct, field: str) -> str:
+    value = getattr(defaults, field)
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def _explanations() -> Iterator[tuple[tuple[str, str], str]]:
+    """The string under each field, by class and field."""
+    classes = (node for node in ast.parse(inspect.getsource(settings)).body if isinstance(node, ast.ClassDef))
+    for kind in classes:
+        for field, below in pairwise(kind.body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    yield (kind.name, name), " ".join(text.split())
+                case _:
+                    pass
+
+
+def commands() -> str:
+    root = click.Context(app, info_name="iterdev", terminal_width=WIDTH, **app.context_settings)
+    parts = [_help("iterdev", app, root)]
+    for name in app.list_commands(root):
+        command = app.get_command(root, name)
+        if command is not None:
+            context = click.Context(command, info_name=name, parent=root)
+            parts.append(_help(f"iterdev {name}", command, context))
+    aliases = "".join(f"| `iterdev {alias}` | `iterdev {name}` |\n" for alias, name in sorted(ALIASES.items()))
+    return "\n".join([COMMANDS, *parts, f"## Second names\n\n| Name | Same as |\n|---|---|\n{aliases}"])
+
+
+def _help(title: str, command: click.Command, context: click.Context) -> str:
+    return f"## {title}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+def main() -> None:
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""What the tests of the core share: sessions told event by event, and short words for long values."""
+
+from collections.abc import Sequence
+
+from iterdev.core import events as e
+from iterdev.core import plan
+from iterdev.core.analysis import analyse
+from iterdev.core.decide import Command, Land, Record, Start, decide
+from iterdev.core.fold import evolve, replay
+from iterdev.core.plan import Task
+from iterdev.core.results import Component, Design, Finding, Review, Scores, WorkItem
+from iterdev.core.state import State
+from iterdev.core.verification import Verification
+from iterdev.core.words import Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
+
+ROLES = {
+    "DESIGN": Role.architect,
+    "DEV": Role.developer,
+    "VERIFY": Role.tester,
+    "REVIEW": Role.reviewer,
+    "GC-CHECK": Role.gc_controller,
+}
+
+
+def task(
+    name: str,
+    *deps: str,
+    sprint: int = 1,
+    round: int = 0,  # noqa: A002 - the field's own name
+    context: Sequence[str] = (),
+    pipeline: Pipeline = Pipeline.sprint,
+    mode: Mode | None = None,
+) -> Task:
+    """A row whose role follows from its id; the check of the critic loop is interactive, as in the templates."""
+    role = ROLES[name.rpartition("-")[0].removesuffix("-fix")]
+    return Task(
+        id=TaskId(name),
+        title=f"title of {name}",
+        description=f"work of {name}",
+        role=role,
+        pipeline=pipeline,
+        sprint=sprint,
+        round=round,
+        deps=tuple(map(TaskId, deps)),
+        context_from=tuple(map(TaskId, context)),
+        mode=mode or (Mode.interactive if role is Role.gc_controller else Mode.csv_wave),
+    )
+
+
+def review(score: float = 9, *severities: str) -> Review:
+    """A review that gives every dimension the same score, with one finding of each severity."""
+    issues = tuple(
+        Finding(severity=severity, description=f"{severity} problem", file="app.py", line=number)
+        for number, severity in enumerate(severities, 1)
+    )
+    scores = Scores(correctness=score, completeness=score, maintainability=score, security=score)
+    return Review(id="REVIEW-001", status="completed", scores=scores, issues=issues)
+
+
+def measured(rate: float | None = 1.0) -> Verification:
+    """A test run with this pass rate; every run below 1 names one failing test."""
+    failures = ("test_a",) if rate is not None and rate < 1 else ()
+    return Verification(command="pytest -q", pass_rate=rate, total=100, failures=failures, output="E assert 1 == 2")
+
+
+def a_design() -> Design:
+    return Design(
+        id="DESIGN-001",
+        status="completed",
+        design="# Design\n\nOne module.",
+        components=(Component(name="export", dependencies=()),),
+        tasks=(
+            WorkItem(id="task-1", title="Write it", files=("export.py",), acceptance_criteria=("it exports",)),
+            WorkItem(id="task-2", title="Call it", dependencies=("task-1",)),
+        ),
+    )
+
+
+def session(engine: Engine = Engine.wave, requirement: str = "Add export endpoint", **facts: object) -> e.Session:
+    given: dict[str, object] = {
+        "id": SessionId("ids-add-export-endpoint-20260308"),
+        "team": Team.iterdev,
+        "engine": engine,
+        "requirement": requirement,
+        "folder": ".workflow/.csv-wave/ids-add-export-endpoint-20260308",
+        "base": "base0000",
+        "branch": "main",
+        "analysis": analyse(requirement),
+    }
+    return e.Session(**(given | facts))
+
+
+class Story:
+    """A session told event by event, as a journal would hold it. Time stands still unless it is moved."""
+
+    def __init__(
+        self,
+        *tasks: Task,
+        engine: Engine = Engine.wave,
+        pipeline: Pipeline | None = None,
+        requirement: str = "Add export endpoint",
+        auto: bool = True,
+        **policy: object,
+    ) -> None:
+        self.now = 1000.0
+        started = e.SessionStarted(
+            session(engine, requirement, pipeline=pipeline), e.Policy(**({"auto": auto} | policy))
+        )
+        self.entries = [e.Entry(1, self.now, started)]
+        first = replay(self.entries)
+        assert first
+        self.state: State = first
+        if tasks:
+            self.happens(e.TasksAdded(plan.with_waves(tasks)))
+
+    def happens(self, *events: e.Event) -> State:
+        new = [e.Entry(self.state.seq + number, self.now, event) for number, event in enumerate(events, 1)]
+        self.entries += new
+        self.state = evolve(self.state, new)
+        return self.state
+
+    def decides(self) -> tuple[Command, ...]:
+        return decide(self.state, self.now)
+
+    def starts(self, *names: str) -> State:
+        for name in names:
+            number = self.state.progress[TaskId(name)].requests + 1
+            self.happens(e.AttemptStarted(TaskId(name), number, "mine", self.state.tip))
+        return self.state
+
+    def ends(self, name: str, outcome: e.Outcome) -> State:
+        return self.happens(e.AttemptEnded(TaskId(name), self.state.running[TaskId(name)].number, 1, outcome))
+
+    def does(self, name: str, outcome: e.Outcome | None = None) -> State:
+        """One attempt from start to end; without an outcome the work is done and nothing changed."""
+        self.starts(name)
+        return self.ends(name, outcome or e.Done(findings=f"findings of {name}"))
+
+    def fails(self, name: str, error: str = "it broke") -> State:
+        return self.does(name, e.Failed(error=error))
+
+    def reviews(self, name: str, verdict: Review) -> State:
+        return self.does(name, e.Done(findings=f"findings of {name}", review=verdict))
+
+    def verifies(self, name: str, rate: float | None) -> State:
+        return self.does(name, e.Done(findings=f"findings of {name}", verification=measured(rate)))
+
+    def goes_on(self) -> list[str]:
+        """Carries out everything that needs no agent; returns the tasks that are to be started."""
+        for _ in range(1000):
+            commands = self.decides()
+            for command in commands:
+                match command:
+                    case Record(events):
+                        self.happens(*events)
+                    case Land(name):
+                        self.happens(e.Landed(name, f"tip of {name}"))
+            if not any(isinstance(command, Record | Land) for command in commands):
+                return [command.task for command in commands if isinstance(command, Start)]
+        raise AssertionError("it never stops deciding")
+
+    def seen(self, *kinds: type) -> list[e.Event]:
+        """The events of these kinds, in the order in which they happened."""
+        return [entry.event for entry in self.entries if isinstance(entry.event, kinds)]
+
+    def status(self, name: str) -> str:
+        return self.state.progress[TaskId(name)].status.value
+
+    def row(self, name: str) -> Task:
+        return self.state.tasks[TaskId(name)]

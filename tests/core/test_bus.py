@@ -1,0 +1,3 @@
+from tests.core.conftest import Story
+def test_x():
+    assert Story()
