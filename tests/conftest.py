@@ -11,7 +11,7 @@ import pytest
 
 AGENT = '''
 """An agent that does what agent.json says for its task, or something sensible for its role."""
-import json, os, pathlib, sys, time
+import json, os, pathlib, subprocess, sys, time
 
 prompt = sys.stdin.read()
 task, role, attempt = (os.environ["ITERDEV_" + name] for name in ("TASK", "ROLE", "ATTEMPT"))
@@ -37,6 +37,8 @@ if role == "reviewer":
 for name, text in step.get("write", {}).items():
     pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
     pathlib.Path(name).write_text(text)
+if "run" in step:
+    subprocess.run(step["run"], shell=True, check=True)
 if "sleep" in step:
     time.sleep(step["sleep"])
 result |= step.get("result", {})

@@ -1,13 +1,13 @@
 """What holds for every session, whatever the table, the agents, the user and the machine do.
 
-A small simulator plays the world: it carries out what `decide` returns, lets agents end as it likes, answers
-questions, kills the engine and edits the table. Each property then looks at the whole history.
+A small simulator plays the world: it carries out what `decide` returns, lets agents end as chance will have it,
+answers questions, kills the engine and edits the table. Each property then looks at the whole history.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import get_args
+from random import Random
 
 import msgspec
 import pytest
@@ -19,35 +19,35 @@ from iterdev.core import critic, plan
 from iterdev.core import events as e
 from iterdev.core.decide import Command, Land, Record, Start, Wait, decide
 from iterdev.core.fold import evolve, replay
-from iterdev.core.graph import CycleError, depths
 from iterdev.core.plan import Task
 from iterdev.core.request import Request, new_session
 from iterdev.core.results import Usage, Wisdom
 from iterdev.core.settings import Limits, Settings
 from iterdev.core.state import State
-from iterdev.core.words import Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
+from iterdev.core.words import FINAL, Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
 from iterdev.store import codec
 from tests.core.conftest import a_design, measured, review
 
-MANY_STEPS = 3000
-PREFIXES = {
+LOST = {Status.failed, Status.skipped}
+WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
+NAMES = {
     Role.architect: ("DESIGN-{:03d}",),
     Role.developer: ("DEV-{:03d}", "DEV-{}", "DEV-fix-{}"),
     Role.tester: ("VERIFY-{:03d}",),
     Role.reviewer: ("REVIEW-{:03d}", "REVIEW-{}"),
     Role.gc_controller: ("GC-CHECK-{:03d}",),
 }
-LOST = {Status.failed, Status.skipped}
-
-seldom = st.integers(0, 19).map(lambda number: number == 19)
-often = st.integers(0, 3).map(lambda number: number != 3)
 
 
 class Step(Struct, frozen=True):
-    """One decision, and what was known when it was made."""
+    """One decision, and the state in which it was made."""
 
     state: State
     commands: tuple[Command, ...]
+
+    @property
+    def starts(self) -> list[TaskId]:
+        return [command.task for command in self.commands if isinstance(command, Start)]
 
 
 class History:
@@ -57,19 +57,21 @@ class History:
         self.entries, self.state = entries, state
         self.steps: list[Step] = []
         self.ending = ""
-        self.tampered = False
-        """A person edited the table or asked for the failed tasks again."""
 
     def __repr__(self) -> str:
         """Short enough to read when a property fails: the rows, then what happened to them."""
         told = [*map(_row, self.state.tasks.values()), *(_event(entry.event) for entry in self.entries)]
         return "\n".join([f"{self.state.session.engine} {self.state.policy}", *told])[:8000]
 
-    def starts(self) -> Iterator[tuple[State, Start]]:
-        for step in self.steps:
-            for command in step.commands:
-                if isinstance(command, Start):
-                    yield step.state, command
+    @property
+    def plan_was_run(self) -> bool:
+        return self.state.why != e.Finished.WHY_REJECTED
+
+    @property
+    def settled_by_hand(self) -> set[TaskId]:
+        """Rows that a person gave a status."""
+        rows = (row for event in self.seen(e.TableEdited) for row in event.rows)
+        return {row.task.id for row in rows if row.status is not Status.pending}
 
     def seen(self, *kinds: type) -> list[e.Event]:
         return [entry.event for entry in self.entries if isinstance(entry.event, kinds)]
@@ -89,51 +91,49 @@ def _event(event: e.Event) -> str:
             return repr(event)[:200]
 
 
-@st.composite
-def tables(draw: st.DrawFn) -> list[Task]:
-    """Rows without a fault, in any order; dependencies go back to rows that were drawn before."""
-    pipelines = draw(st.sampled_from(((Pipeline.sprint,), (Pipeline.multi_sprint,), tuple(Pipeline))))
-    sprints = draw(st.integers(1, 2))
+def a_table(chance: Random, size: int) -> list[Task]:
+    """Rows without a fault, in any order; each depends on some of those that were made shortly before it."""
+    pipelines = chance.choice(((Pipeline.sprint,), (Pipeline.multi_sprint,), tuple(Pipeline)))
+    sprints = chance.choice((1, 1, 2))
     rows: list[Task] = []
-    for number in range(1, draw(st.integers(1, 30)) + 1):
-        role = draw(st.sampled_from(Role))
-        deps = draw(st.lists(st.sampled_from(rows[-6:]), max_size=3, unique_by=lambda row: row.id)) if rows else []
-        names = tuple(row.id for row in deps)
-        interactive = role is Role.gc_controller or draw(seldom)
+    for number in range(1, size + 1):
+        role = chance.choice(list(Role))
+        near = rows[-6:]
+        deps = tuple(row.id for row in chance.sample(near, chance.randint(0, min(3, len(near)))))
+        talks = role is Role.gc_controller or chance.random() < 0.1
         rows.append(
             Task(
-                id=TaskId(draw(st.sampled_from(PREFIXES[role])).format(number)),
+                id=TaskId(chance.choice(NAMES[role]).format(number)),
                 title=f"row {number}",
                 description="work",
                 role=role,
-                pipeline=draw(st.sampled_from(pipelines)),
-                sprint=draw(st.integers(1, sprints)),
-                round=int(role is Role.developer and draw(seldom)),
-                deps=names,
-                context_from=names,
-                mode=Mode.interactive if interactive else Mode.csv_wave,
+                pipeline=chance.choice(pipelines),
+                sprint=chance.randint(1, sprints),
+                round=int(role is Role.developer and chance.random() < 0.1),
+                deps=deps,
+                context_from=deps,
+                mode=Mode.interactive if talks else Mode.csv_wave,
             )
         )
+    chance.shuffle(rows)
     return rows
 
 
-@st.composite
-def beginnings(draw: st.DrawFn) -> list[e.Event]:
+def a_beginning(chance: Random, size: int) -> list[e.Event]:
     """The first events of a session, as the command line would make them."""
     rows: tuple[e.RowEdit, ...] = ()
-    if draw(often):
-        tasks = plan.with_waves(draw(tables()))
-        done = draw(seldom)
-        statuses = st.sampled_from((Status.pending, Status.completed, Status.failed, Status.skipped))
-        rows = tuple(e.RowEdit(task=row, status=draw(statuses) if done else Status.pending) for row in tasks)
+    if chance.random() < 0.75:
+        statuses = WRITTEN if chance.random() < 0.1 else (Status.pending,)
+        tasks = plan.with_waves(a_table(chance, size))
+        rows = tuple(e.RowEdit(task=row, status=chance.choice(statuses)) for row in tasks)
     request = Request(
         requirement="Refactor across modules",
-        auto=draw(st.booleans()),
-        concurrency=draw(st.integers(1, 5)),
-        pipeline=draw(st.sampled_from((None, *Pipeline))),
-        engine=draw(st.sampled_from(Engine)),
+        auto=chance.random() < 0.5,
+        concurrency=chance.randint(1, 5),
+        pipeline=chance.choice((None, *Pipeline)),
+        engine=chance.choice(list(Engine)),
     )
-    limits = Limits(rounds=draw(st.integers(0, 3)), wave=draw(st.sampled_from((100_000, 900))))
+    limits = Limits(rounds=chance.randint(0, 3), wave=chance.choice((100_000, 900)))
     return new_session(
         request, Settings(limits=limits), session=SessionId("ids-x-20260308"), base="b", branch="main", rows=rows
     )
@@ -142,27 +142,26 @@ def beginnings(draw: st.DrawFn) -> list[e.Event]:
 class World:
     """Agents, git, the user, the clock and the power supply."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
-        events = draw(beginnings())
-        entries = [e.Entry(seq, 1000.0, event) for seq, event in enumerate(events, 1)]
+    def __init__(self, chance: Random, beginning: Sequence[e.Event], *, gentle: bool) -> None:
+        self._chance = chance
+        self.now = 1000.0
+        entries = [e.Entry(seq, self.now, event) for seq, event in enumerate(beginning, 1)]
         state = replay(entries)
         assert state
         self.history = History(entries, state)
-        self.now = 1000.0
-        self._left = Counter(crashes=2, limits=6, retries=2, edits=1)
+        self._left = Counter(crashes=2, limits=6, retries=2, edits=0 if gentle else 2)
 
     def live(self) -> History:
         history = self.history
         self._append(e.EngineStarted(1, "b"))
-        for _ in range(MANY_STEPS):
+        for _ in range(3000):
             if history.state.is_over and not self._tried_again():
                 history.ending = "over"
                 return history
             self._disturb()
             commands = decide(history.state, self.now)
             history.steps.append(Step(history.state, commands))
-            if not self._carried_out(commands) and not self._waited(commands):
+            if not self._carried_out(commands) and not self._waited():
                 history.ending = "stuck"
                 return history
         history.ending = "endless"
@@ -174,42 +173,40 @@ class World:
         history.entries += entries
         history.state = evolve(history.state, entries)
 
-    def _spend(self, what: str) -> bool:
-        """Whether a seldom thing happens now; each kind only so often, so that every history ends."""
-        happens = self._left[what] > 0 and self._draw(seldom)
-        self._left[what] -= happens
-        return happens
+    def _happens(self, what: str, likelihood: float) -> bool:
+        """Each kind of trouble happens only so often, so that every history can end."""
+        if self._left[what] <= 0 or self._chance.random() >= likelihood:
+            return False
+        self._left[what] -= 1
+        return True
 
     def _disturb(self) -> None:
-        if self._spend("crashes"):
+        if self._happens("crashes", 0.03):
             self._crash()
-        if self.history.state.tasks and self._spend("edits"):
+        if self.history.state.tasks and self._happens("edits", 0.03):
             self._edit()
 
     def _crash(self) -> None:
         """The engine dies; another one takes the session up and ends what was under way."""
-        self.now += self._draw(st.sampled_from((0, 5000)))
+        self.now += self._chance.choice((0, 5000))
         for task, attempt in list(self.history.state.running.items()):
             self._append(e.AttemptEnded(task, attempt.number, 1, e.Interrupted(commit="kept")))
         self._append(e.EngineStarted(2, self.history.state.tip))
 
     def _edit(self) -> None:
         """A person changes the status or the dependencies of a row, and the table has no fault afterwards."""
-        state = self.history.state
-        row = self._draw(st.sampled_from(list(state.tasks.values())))
-        deps = self._draw(st.lists(st.sampled_from(list(state.tasks)), max_size=2, unique=True))
-        changed = msgspec.structs.replace(row, deps=tuple(deps), context_from=())
-        table = [changed if other.id == row.id else other for other in state.tasks.values()]
-        status = self._draw(st.sampled_from((Status.pending, Status.completed, Status.failed, Status.skipped)))
-        if plan.first_fault(table) is None:
-            self.history.tampered = True
-            self._append(e.TableEdited((e.RowEdit(task=changed, status=status),)))
+        chance, state = self._chance, self.history.state
+        row = chance.choice(list(state.tasks.values()))
+        if chance.random() < 0.5:
+            deps = chance.sample(list(state.tasks), min(2, len(state.tasks)))
+            row = msgspec.structs.replace(row, deps=tuple(deps), context_from=())
+        if plan.first_fault([row if other.id == row.id else other for other in state.tasks.values()]) is None:
+            self._append(e.TableEdited((e.RowEdit(task=row, status=chance.choice(WRITTEN)),)))
 
     def _tried_again(self) -> bool:
         lost = [task for task, progress in self.history.state.progress.items() if progress.status in LOST]
-        if not lost or not self._spend("retries"):
+        if not lost or not self._happens("retries", 0.3):
             return False
-        self.history.tampered = True
         self._append(e.TasksReset(tuple(lost)), e.EngineStarted(3, self.history.state.tip))
         return True
 
@@ -221,41 +218,41 @@ class World:
                 case Start(task=task, number=number):
                     self._append(e.AttemptStarted(task, number, "mine", self.history.state.tip))
                 case Land(task):
-                    refused = self._draw(seldom)
+                    refused = self._chance.random() < 0.05
                     self._append(e.LandingRefused(task, ("a.py",)) if refused else e.Landed(task, f"tip {task}"))
                 case Wait(until):
                     self.now = max(self.now, until)
         return bool(commands)
 
-    def _waited(self, _commands: Sequence[Command]) -> bool:
+    def _waited(self) -> bool:
         """Something happens that nobody decided: an agent ends, or the user answers."""
         state = self.history.state
         if state.running:
-            task = self._draw(st.sampled_from(list(state.running)))
-            self.now += self._draw(st.sampled_from((1, 400)))
+            task = self._chance.choice(list(state.running))
+            self.now += self._chance.choice((1, 400))
+            requests = self._chance.randint(1, 3)
             outcome = self._outcome(state.tasks[task])
-            self._append(e.AttemptEnded(task, state.running[task].number, self._draw(st.integers(1, 3)), outcome))
-            return True
-        if state.gates:
+            self._append(e.AttemptEnded(task, state.running[task].number, requests, outcome))
+        elif state.gates:
             gate = next(iter(state.gates.values()))
-            choices = gate.choices if self._left["retries"] > 0 or "retry" not in gate.choices else ("abort",)
-            choice = self._draw(st.sampled_from(choices))
-            self._left["retries"] -= choice == "retry"
-            self._append(e.GateAnswered(gate.id, choice))
-            return True
-        return False
+            self._append(e.GateAnswered(gate.id, self._choice(gate)))
+        return bool(state.running or state.gates)
+
+    def _choice(self, gate: e.Gate) -> str:
+        if "retry" in gate.choices:
+            return "retry" if self._happens("retries", 0.5) else "abort"
+        return self._chance.choice(gate.choices * 3 + gate.choices[:1] * 10)
 
     def _outcome(self, task: Task) -> e.Outcome:
-        kind = self._draw(st.integers(0, 11))
-        if kind == 11:
+        if self._chance.random() < 0.07:
             return e.Failed(error="it broke", usage=Usage(cost_usd=0.5))
-        if kind == 10 and self._left["limits"]:
-            self._left["limits"] -= 1
-            return e.Limited(error="429", reset_at=self.now + self._draw(st.sampled_from((-1, 0, 50, 5000))))
+        if self._happens("limits", 0.07):
+            return e.Limited(error="429", reset_at=self.now + self._chance.choice((-1, 0, 50, 5000)))
         return self._done(task)
 
     def _done(self, task: Task) -> e.Done:
-        writes = task.role in {Role.developer, Role.tester} and self._draw(often)
+        chance = self._chance
+        writes = task.role in {Role.developer, Role.tester} and chance.random() < 0.7
         done = e.Done(
             findings=f"findings of {task.id}",
             commit=f"commit {task.id}" if writes else None,
@@ -267,21 +264,268 @@ class World:
             case Role.architect:
                 return msgspec.structs.replace(done, design=a_design())
             case Role.tester:
-                rate = self._draw(st.sampled_from((1.0, 0.95, 0.94, 0.0, None)))
+                rate = chance.choice((1.0, 0.95, 0.94, 0.0, None))
                 return msgspec.structs.replace(done, verification=measured(rate), iterations=int(writes))
             case Role.reviewer:
-                score = self._draw(st.sampled_from((9.0, 7.0, 6.9, 2.0)))
-                severities = self._draw(st.lists(st.sampled_from(("critical", "HIGH", "medium", "low")), max_size=2))
+                severities = chance.choices(("critical", "HIGH", "medium", "low"), k=chance.choice((0, 0, 1, 2)))
+                score = chance.choice((9.0, 7.0, 6.9, 2.0))
                 return msgspec.structs.replace(done, review=review(score, *severities))
             case _:
                 return done
 
 
-@st.composite
-def histories(draw: st.DrawFn) -> History:
-    return World(draw).live()
+def _histories(*, gentle: bool) -> st.SearchStrategy[History]:
+    def live(size: int, chance: Random) -> History:
+        return World(chance, a_beginning(chance, size), gentle=gentle).live()
+
+    return st.builds(live, st.integers(1, 30), st.randoms(use_true_random=True))
 
 
-@given(histories())
-def test_every_session_ends(history: History) -> None:
-    assert history.ending == "over", history.state.session.engine
+histories = _histories(gentle=False)
+untouched = _histories(gentle=True)
+"""Histories in which nobody edits the table."""
+
+
+def holds_for(strategy: st.SearchStrategy[History], examples: int = 600) -> Callable[..., Callable[[], None]]:
+    """The same examples on every machine; a single long history is no reason to fail."""
+
+    def decorate(test: Callable[[History], None]) -> Callable[[], None]:
+        relaxed = settings(max_examples=examples, derandomize=True, deadline=None, database=None)
+        return relaxed(given(strategy)(test))
+
+    return decorate
+
+
+@pytest.mark.requirement("R63", "R64")
+@holds_for(histories)
+def test_no_session_ever_gets_stuck_or_goes_on_for_ever(history: History) -> None:
+    assert history.ending == "over", history
+
+
+@pytest.mark.requirement("R64")
+@holds_for(histories)
+def test_a_session_is_over_only_when_every_task_is_final_or_its_plan_was_rejected(history: History) -> None:
+    assert not history.plan_was_run or all(progress.status.is_final for progress in history.state.progress.values()), history
+
+
+@pytest.mark.requirement("R2")
+@holds_for(histories)
+def test_never_more_attempts_are_open_than_the_concurrency_allows(history: History) -> None:
+    for step in history.steps:
+        assert len(step.state.running) + len(step.starts) <= step.state.policy.concurrency, history
+
+
+@holds_for(histories)
+def test_a_task_is_started_only_while_it_is_pending_and_all_its_dependencies_are_completed(history: History) -> None:
+    for step in history.steps:
+        progress = step.state.progress
+        for task in step.starts:
+            assert progress[task].status is Status.pending, (task, history)
+            assert task not in step.state.running, (task, history)
+            assert all(progress[dep].status is Status.completed for dep in step.state.tasks[task].deps), (task, history)
+
+
+@holds_for(histories)
+def test_a_task_is_never_started_twice_in_one_step(history: History) -> None:
+    for step in history.steps:
+        assert len(set(step.starts)) == len(step.starts), history
+
+
+@holds_for(untouched)
+def test_no_attempt_is_made_while_another_one_at_the_same_task_is_open_or_after_it_was_done(history: History) -> None:
+    open_or_done: set[TaskId] = set()
+    for entry in history.entries:
+        match entry.event:
+            case e.AttemptStarted(task):
+                assert task not in open_or_done, (task, history)
+                open_or_done.add(task)
+            case e.AttemptEnded(task, _, _, e.Limited() | e.Interrupted()):
+                open_or_done.discard(task)
+            case e.TasksReset(tasks):
+                open_or_done.difference_update(tasks)
+
+
+@holds_for(histories)
+def test_every_attempt_at_a_task_has_a_number_of_its_own(history: History) -> None:
+    numbers = [(event.task, event.number) for event in history.seen(e.AttemptStarted)]
+
+    assert len(set(numbers)) == len(numbers), history
+
+
+@pytest.mark.requirement("R59")
+@holds_for(histories)
+def test_in_the_wave_engine_a_wave_waits_for_all_of_the_waves_before_it(history: History) -> None:
+    for step in history.steps:
+        if step.state.session.engine is Engine.wave:
+            for task in step.starts:
+                wave = step.state.tasks[task].wave
+                assert wave == step.state.wave, (task, history)
+                before = [row.id for row in step.state.tasks.values() if row.wave < wave]
+                assert all(step.state.progress[row].status.is_final for row in before), (task, history)
+
+
+@holds_for(histories)
+def test_in_the_wave_engine_a_wave_is_merged_before_the_next_one_is_started(history: History) -> None:
+    marks = [
+        entry.event
+        for entry in history.entries
+        if isinstance(entry.event, e.WaveStarted | e.WaveMerged | e.TasksReset | e.TableEdited)
+    ]
+    for before, after in pairwise(marks):
+        if isinstance(after, e.WaveMerged):
+            assert before == e.WaveStarted(after.wave), history
+        if isinstance(after, e.WaveStarted):
+            assert not isinstance(before, e.WaveStarted), history
+
+
+@pytest.mark.requirement("R59")
+@holds_for(histories)
+def test_in_the_wave_engine_interactive_tasks_come_after_the_batch_of_their_wave_and_alone(history: History) -> None:
+    for step in history.steps:
+        rows = [step.state.tasks[task] for task in step.starts]
+        if step.state.session.engine is Engine.wave and any(row.mode is Mode.interactive for row in rows):
+            batch = [
+                row.id
+                for row in step.state.tasks.values()
+                if row.wave == step.state.wave and row.mode is Mode.csv_wave
+            ]
+            assert len(rows) == 1, history
+            assert not step.state.running, history
+            assert all(step.state.progress[task].status.is_final for task in batch), history
+
+
+@pytest.mark.requirement("R49", "R50")
+@holds_for(untouched)
+def test_a_task_is_skipped_exactly_when_a_dependency_was_lost_and_says_which(history: History) -> None:
+    state = history.state
+    for row, progress in state.rows():
+        lost = {dep for dep in row.deps if state.progress[dep].status in LOST}
+        if history.plan_was_run and row.id not in history.settled_by_hand:
+            assert (progress.status is Status.skipped) == bool(lost), (row.id, history)
+        if progress.status is Status.skipped and row.id not in history.settled_by_hand:
+            named = set(progress.error.removeprefix("Dependency failed or skipped: ").split(", "))
+            assert named <= lost, (row.id, history)
+
+
+@pytest.mark.requirement("R1")
+@holds_for(histories)
+def test_in_auto_mode_no_question_is_ever_asked(history: History) -> None:
+    assert not (history.state.policy.auto and history.seen(e.GateOpened)), history
+
+
+@pytest.mark.requirement("R17")
+@holds_for(histories)
+def test_without_auto_mode_no_task_is_started_before_the_plan_is_approved(history: History) -> None:
+    for step in history.steps:
+        if not step.state.policy.auto and step.commands:
+            assert not step.starts or step.state.answers.get("plan") == "approve", history
+
+
+@pytest.mark.requirement("R73")
+@holds_for(histories)
+def test_no_sprint_has_more_fix_rounds_than_allowed_nor_more_re_reviews_than_rounds(history: History) -> None:
+    rounds = Counter(event.sprint for event in history.seen(e.RoundStarted))
+    again = Counter(
+        row.sprint
+        for before, after in pairwise(entry.event for entry in history.entries)
+        if isinstance(before, e.RoundStarted) and isinstance(after, e.TasksAdded)
+        for row in after.tasks
+        if row.role is Role.reviewer
+    )
+
+    assert all(count <= history.state.policy.rounds for count in rounds.values()), history
+    assert again == rounds, history
+
+
+@pytest.mark.requirement("R73")
+@holds_for(histories)
+def test_a_fix_round_answers_verdicts_of_its_own_sprint_only(history: History) -> None:
+    for event in history.seen(e.RoundStarted, e.ConvergenceForced):
+        assert {history.state.tasks[task].sprint for task in event.raised_by} == {event.sprint}, history
+
+
+@pytest.mark.requirement("R68", "R69", "R75")
+@holds_for(untouched)
+def test_every_bad_review_leads_to_a_round_or_a_recorded_convergence_and_no_good_one_does(history: History) -> None:
+    state = history.state
+    raised = {task for event in history.seen(e.RoundStarted, e.ConvergenceForced) for task in event.raised_by}
+    for task, verdict in state.reviews.items():
+        bad = critic.signal(verdict) is Signal.revision_needed and state.tasks[task].pipeline is not Pipeline.patch
+        if state.progress[task].status is Status.completed:
+            assert (task in raised) == bad, (task, history)
+
+
+@pytest.mark.requirement("R74", "R75")
+@holds_for(histories)
+def test_every_forced_convergence_is_warned_about_and_its_problems_are_noted(history: History) -> None:
+    noted = {note.text for note in history.state.notes if note.file == "issues"}
+    for event in history.seen(e.ConvergenceForced):
+        assert event.problems, history
+        assert noted.issuperset(event.problems), history
+        assert any(
+            f"sprint-{event.sprint} " in text and event.problems[0] in text for text in history.state.warnings
+        ), history
+
+
+@pytest.mark.requirement("R37")
+@holds_for(histories)
+def test_no_task_id_is_ever_used_twice(history: History) -> None:
+    added = [row.id for event in history.seen(e.TasksAdded) for row in event.tasks]
+
+    assert len(set(added)) == len(added), history
+
+
+@pytest.mark.requirement("R45")
+@holds_for(histories)
+def test_waves_always_equal_one_plus_the_highest_among_the_dependencies(history: History) -> None:
+    tasks = history.state.tasks
+    for row in tasks.values():
+        assert row.wave == 1 + max((tasks[dep].wave for dep in row.deps), default=0), (row.id, history)
+
+
+@holds_for(histories, examples=300)
+def test_folding_the_whole_journal_again_gives_the_live_state(history: History) -> None:
+    assert replay(history.entries) == history.state
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(histories, st.lists(st.integers(1, 100), max_size=5))
+def test_folding_in_any_chunks_gives_the_same_state(history: History, cuts: list[int]) -> None:
+    places = [1, *sorted(cut for cut in cuts if cut < len(history.entries)), len(history.entries)]
+    state = replay(history.entries[:1])
+    for begin, end in pairwise(places):
+        assert state
+        state = evolve(state, history.entries[begin:end])
+
+    assert state == history.state
+
+
+@holds_for(histories, examples=300)
+def test_deciding_again_gives_the_same_commands(history: History) -> None:
+    for step in history.steps:
+        again = replay([entry for entry in history.entries if entry.seq <= step.state.seq])
+        assert again == step.state
+
+
+@holds_for(histories)
+def test_what_the_state_keeps_beside_the_table_agrees_with_the_table(history: History) -> None:
+    for state in (*(step.state for step in history.steps), history.state):
+        statuses = {task: progress.status for task, progress in state.progress.items()}
+        pending = [row for row in state.tasks.values() if statuses[row.id] is Status.pending]
+        unmet = {row.id: sum(statuses[dep] is not Status.completed for dep in row.deps) for row in pending}
+        waiting = Counter((dep, row.id) for row in state.tasks.values() for dep in row.deps)
+        open_ = Counter(row.wave for row in state.tasks.values() if statuses[row.id] not in FINAL)
+
+        assert set(state.ready) == {task for task, count in unmet.items() if not count}, history
+        assert set(state.doomed) == {row.id for row in pending if any(statuses[dep] in LOST for dep in row.deps)}
+        assert {task: state.blockers[task] for task in unmet} == unmet, history
+        assert Counter((dep, row) for dep, rows in state.dependants.items() for row in rows) == waiting, history
+        assert +Counter(state.open_in_wave) == open_, history
+        assert set(state.running) == {task for task, status in statuses.items() if status is Status.in_progress}
+        assert set(state.landing) == {task for task, status in statuses.items() if status is Status.landing}
+
+
+@holds_for(histories, examples=200)
+def test_every_event_survives_the_journal(history: History) -> None:
+    for entry in history.entries:
+        assert codec.decode(codec.encode(entry.event)) == entry.event

@@ -81,7 +81,11 @@ def run_in_child(scratch: Scratch, work: Callable[[], int]) -> int:
     child = os.fork()
     if child == 0:
         os.chdir(scratch.project)
-        os._exit(work())
+        try:
+            os._exit(work())
+        except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            os._exit(1)
     return os.waitpid(child, 0)[1]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,23 @@ def test_the_commands_at_the_end_can_be_pasted(demo: Demo, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert "iterdev accept" in pasted
     assert "discount=0" in (copy / "till" / "cart.py").read_text(encoding="utf-8")
+
+
+def test_every_file_of_the_session_folder_is_documented(demo: Demo) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "session-folder.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*`) \|", page, re.MULTILINE)
+    patterns = [_pattern(name) for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    files = [str(path.relative_to(demo.folder)) for path in demo.folder.rglob("*") if path.is_file()]
+
+    undocumented = [name for name in files if not any(re.fullmatch(pattern, name) for pattern in patterns)]
+
+    assert undocumented == []
+
+
+def _pattern(documented: str) -> str:
+    """`verify/verify-NNN.json` means any number, `logs/TASK-N.log` any task."""
+    words = {"NNN": r"\d+", "TASK": r"[\w-]+", "N": r"\d+", r"\*": r"\w+"}
+    return re.sub(r"NNN|TASK|\bN\b|\\\*", lambda word: words[word[0]], re.escape(documented))
 
 
 def test_in_a_terminal_the_demo_shows_a_live_picture(tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ def design() -> Design:
 
 
 def review(score: float, *findings: Finding) -> Review:
-    scores = Scores(correctness=score, completeness=score, maintainability=score, security=score)
+    each = float(score)
+    scores = Scores(correctness=each, completeness=each, maintainability=each, security=each)
     return Review(id="REVIEW-001", status="completed", findings="Read all of it.", scores=scores, issues=findings)
 
 

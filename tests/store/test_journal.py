@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.store.conftest import started
 
 from iterdev.core.errors import HostError
 from iterdev.core.events import AttemptEnded, AttemptStarted, Interrupted, Warned
 from iterdev.core.fold import replay
 from iterdev.core.words import SessionId, TaskId
 from iterdev.store.journal import MIGRATIONS, NAME, Behind, Damaged, Holder, Journal
-from tests.store.conftest import started
 
 DEMO = SessionId("ids-demo-20260225")
 OTHER = SessionId("ids-other-20260225")
@@ -255,7 +255,7 @@ def test_threads_of_one_process_may_share_a_journal(journal: Journal) -> None:
         try:
             for number in range(50):
                 journal.append(session, [Warned(str(number))], at=1.0, after=number)
-                journal.intend(session, "tasks.csv", str(number))
+                journal.intend(session, "tasks.csv", str(number), seq=number)
         except Exception as error:  # noqa: BLE001 - a thread's error has to be told to the test
             errors.append(error)
 
@@ -392,12 +392,12 @@ def test_a_journal_with_spoiled_pages_is_damaged(path: Path) -> None:
         lambda journal: journal.read(DEMO),
         lambda journal: journal.has_news(DEMO, 0),
         lambda journal: journal.holder(DEMO),
-        lambda journal: journal.digests(DEMO, "tasks.csv"),
+        lambda journal: journal.projected(DEMO, "tasks.csv"),
         lambda journal: journal.append(DEMO, [Warned("more")], at=2.0, after=1),
         lambda journal: journal.take(DEMO, Holder(pid=1, started="2", boot="3")),
-        lambda journal: journal.intend(DEMO, "tasks.csv", "digest"),
+        lambda journal: journal.intend(DEMO, "tasks.csv", "digest", seq=1),
     ],
-    ids=["sessions", "read", "has_news", "holder", "digests", "append", "take", "intend"],
+    ids=["sessions", "read", "has_news", "holder", "projected", "append", "take", "intend"],
 )
 def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(path: Path, look: object) -> None:
     journal = Journal(path)
@@ -495,9 +495,21 @@ def test_the_process_that_took_an_engine_is_known_until_it_is_released(journal: 
     assert journal.holder(DEMO) is None
 
 
-def test_a_text_that_was_meant_to_be_written_is_known_as_ours(journal: Journal) -> None:
-    journal.intend(DEMO, "tasks.csv", "one")
-    journal.intend(DEMO, "tasks.csv", "two")
+def test_a_text_is_ours_from_before_it_is_written_until_the_next_one_was(journal: Journal) -> None:
+    journal.intend(DEMO, "tasks.csv", "one", seq=4)
+    journal.settle(DEMO, "tasks.csv", "one")
 
-    assert {"one", "two"} <= journal.digests(DEMO, "tasks.csv")
-    assert journal.digests(DEMO, "other.csv") == journal.digests(OTHER, "tasks.csv") == set()
+    journal.intend(DEMO, "tasks.csv", "two", seq=9)
+
+    assert journal.projected(DEMO, "tasks.csv") == {"one": 4, "two": 9}
+    journal.settle(DEMO, "tasks.csv", "two")
+    assert journal.projected(DEMO, "tasks.csv") == {"two": 9}
+
+
+def test_the_texts_of_other_files_and_sessions_are_their_own(journal: Journal) -> None:
+    journal.intend(DEMO, "tasks.csv", "one", seq=1)
+
+    journal.settle(OTHER, "tasks.csv", "two")
+
+    assert journal.projected(DEMO, "tasks.csv") == {"one": 1}
+    assert journal.projected(DEMO, "other.csv") == journal.projected(OTHER, "tasks.csv") == {}

@@ -60,7 +60,7 @@ def verify_error(task: Task, verification: Verification | None) -> str:
     """Why failing tests fail the task: a patch has no round in which they could be mended."""
     if verification is None or not fails(verification) or task.pipeline is not Pipeline.patch:
         return ""
-    return f"pass rate {verification.pass_rate or 0:.0%} is below 95 %: {', '.join(verification.failures[:5])}"
+    return f"pass rate {verification.pass_rate or 0:.1%} is below 95 %: {', '.join(verification.failures[:5])}"
 
 
 def consequences(state: State) -> tuple[e.Event, ...]:
@@ -131,7 +131,7 @@ def _reason(state: State, task: TaskId) -> str:
         critical = critical_count(review)
         return f"{task} scored {score(review.scores)} with {critical} critical finding{'' if critical == 1 else 's'}"
     rate = state.verifications[task].pass_rate or 0
-    return f"{task} measured a pass rate of {rate:.0%}"
+    return f"{task} measured a pass rate of {rate:.1%}"
 
 
 def _unjudged(state: State, role: Role) -> list[Task]:

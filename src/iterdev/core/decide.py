@@ -7,9 +7,10 @@ is ready.
 import heapq
 from collections.abc import Iterable, Iterator
 
+import msgspec
 from msgspec import Struct
 
-from iterdev.core import critic, pipelines
+from iterdev.core import budget, critic, pipelines
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -17,7 +18,8 @@ from iterdev.core.words import Engine, Mode, Phase, Pipeline, Role, Status, Task
 
 APPROVE, REJECT = "approve", "reject"
 RETRY, ABORT = "retry", "abort"
-PIPELINE_GATE, PLAN_GATE = "pipeline", "plan"
+STOP, GO_ON = "stop", "go-on"
+PIPELINE_GATE, PLAN_GATE, BUDGET_GATE = "pipeline", "plan", "budget"
 
 
 class Record(Struct, frozen=True):
@@ -186,6 +188,8 @@ def _skip_reason(state: State, task: TaskId) -> str:
 
 def _starts(state: State, candidates: Iterable[TaskId], now: float, limit: float) -> tuple[Command, ...]:
     """As many starts as there are free places, in the order of the table; or the time to wait for."""
+    if blocked := budget.used_up(state):
+        return _without_budget(state, candidates, blocked)
     places = state.policy.concurrency - len(state.running)
     possible = [task for task in candidates if state.progress[task].not_before <= now]
     if possible:
@@ -193,6 +197,20 @@ def _starts(state: State, candidates: Iterable[TaskId], now: float, limit: float
         return tuple(_start(state, first, limit))
     waits = [state.progress[task].not_before for task in candidates]
     return (Wait(min(waits)),) if waits and not state.running else ()
+
+
+def _without_budget(state: State, candidates: Iterable[TaskId], why: str) -> tuple[Command, ...]:
+    """Lets running agents finish, then asks whether to spend more; with nobody to ask, the rest fails."""
+    stopped = tuple(e.TaskFailed(task, why) for task in candidates)
+    if state.running or not stopped:
+        return ()
+    if state.policy.auto or state.answers.get(BUDGET_GATE) == STOP:
+        return (Record(stopped),)
+    gate = e.Gate(id=BUDGET_GATE, question=f"Stop here, or go on without a budget? {why}", choices=(STOP, GO_ON))
+    if state.answers.get(BUDGET_GATE) == GO_ON:
+        free = msgspec.structs.replace(state.policy, budget_usd=None, budget_tokens=None)
+        return (Record((e.PolicyChanged(free),)),)
+    return (Record((e.GateOpened(gate),)),)
 
 
 def _start(state: State, tasks: Iterable[TaskId], limit: float) -> Iterator[Start]:

@@ -20,6 +20,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     rounds: int = 3
     wave_limit: float = 900
     attempt_limit: float = 900
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
 
 
 class Session(Struct, frozen=True, kw_only=True):

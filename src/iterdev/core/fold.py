@@ -169,7 +169,9 @@ class _Fold:
             case e.TasksReset(tasks):
                 for name in tasks:
                     before = self._progress[name]
-                    self._progress[name] = Progress(requests=before.requests, usage=before.usage)
+                    self._progress[name] = Progress(
+                        requests=before.requests, usage=before.usage, unlanded=before.unlanded
+                    )
                     self._judged.pop(name, None)
                 self._reindex()
 
@@ -232,11 +234,13 @@ class _Fold:
                 self._close(task, Status.completed, at, findings=f"GC decision: {decision} (round {number})")
 
     def _conclude(self, task: TaskId, outcome: e.Outcome, at: float) -> None:
+        if outcome.commit and not isinstance(outcome, e.Done):
+            self._update(task, unlanded=(*self._progress[task].unlanded, outcome.commit))
         match outcome:
             case e.Done():
                 self._record(task, outcome, at)
-            case e.Failed(error=error, commit=commit, usage=usage):
-                self._update(task, commit=commit, usage=self._progress[task].usage + usage)
+            case e.Failed(error=error, usage=usage):
+                self._update(task, usage=self._progress[task].usage + usage)
                 self._close(task, Status.failed, at, error=error)
             case e.Limited(reset_at=reset_at):
                 self._again(task, not_before=reset_at)

@@ -36,6 +36,7 @@ def render(state: State, task: Task, around: Surroundings) -> str:
         f"# {task.id}: {task.title}\n\nYou are the {task.role} of a development team.",
         briefs.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
         _part("Previous context", [context.previous(state, task.id)]),
+        _earlier(state, task),
         *_for_role(state, task, around),
         _part("What the team has learned", [f"- {note.file}: {note.text}" for note in state.notes[-NOTES_SHOWN:]]),
         _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
@@ -88,6 +89,12 @@ def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
             return [_part("Changed files", [f"- {name}" for name in around.changed[:CHANGED_SHOWN]])]
         case _:
             return []
+
+
+def _earlier(state: State, task: Task) -> str:
+    """Where the work of attempts lies that were interrupted or failed."""
+    kept = state.progress[task.id].unlanded
+    return _part("Earlier attempts", [f"- commit {commit}: take what is good from it" for commit in kept])
 
 
 def findings_to_fix(state: State, task: Task) -> list[str]:

@@ -53,7 +53,8 @@ def _verdict(state: State) -> str:
         rate = "nothing was verified" if verification.pass_rate is None else f"{verification.pass_rate:.1%} passed"
         known = f", {len(verification.known_failures)} failed before too" if verification.known_failures else ""
         note = f" ({verification.note})" if verification.note else ""
-        lines.append(f"- {task}: {rate}{known}, `{verification.command}`{note}\n")
+        failing = f", failing: {', '.join(verification.failures[:5])}" if verification.failures else ""
+        lines.append(f"- {task}: {rate}{failing}{known}, `{verification.command}`{note}\n")
     for task, review in state.reviews.items():
         lines.append(
             f"- {task}: score {critic.score(review.scores):g}, {critic.critical_count(review)} critical, "
@@ -89,6 +90,8 @@ def _detail(task: Task, progress: Progress) -> Iterator[str]:
         yield f"- Error: {progress.error}\n"
     if progress.commit:
         yield f"- Commit: {progress.commit}\n"
+    for commit in progress.unlanded:
+        yield f"- Kept, not landed: {commit}\n"
 
 
 def _deliverables(state: State) -> str:

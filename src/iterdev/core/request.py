@@ -42,6 +42,8 @@ def policy(request: Request, settings: Settings) -> Policy:
         rounds=settings.limits.rounds,
         wave_limit=settings.limits.wave,
         attempt_limit=settings.limits.attempt,
+        budget_usd=settings.run.budget_usd,
+        budget_tokens=settings.run.budget_tokens,
     )
 
 

@@ -29,6 +29,10 @@ class Usage(Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     cost_usd: float = 0.0
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,

@@ -28,6 +28,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     base: str = ""
     """The commit that the last attempt worked on."""
     commit: str | None = None
+    unlanded: tuple[str, ...] = ()
+    """Commits of earlier attempts that did not succeed; kept, and shown to the next one."""
     changed: tuple[str, ...] = ()
     usage: Usage = Usage()
     not_before: float = 0

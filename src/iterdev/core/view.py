@@ -89,7 +89,7 @@ def _line(state: State, task: Task, progress: Progress, *, engine_alive: bool) -
         title=task.title,
         wave=task.wave,
         status=progress.status,
-        mark=MARKS[progress.status],
+        mark=MARKS[progress.status] if engine_alive or progress.status.is_final else MARKS[Status.pending],
         note=_note(state, task, progress, engine_alive=engine_alive),
         agent=progress.agent,
         score=progress.score,

@@ -2,8 +2,9 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from iterdev.core import names, settings
 from iterdev.core.errors import HostError, UserError
@@ -17,6 +18,8 @@ from iterdev.store import rebuild
 from iterdev.store.journal import NAME, Damaged, Journal
 
 STATE = ".workflow"
+
+T = TypeVar("T")
 
 
 class Repository:
@@ -43,10 +46,10 @@ class Repository:
             self._journal = None
 
     def sessions(self) -> list[SessionId]:
-        return self.journal.sessions() if self.has_journal else []
+        return self._read(Journal.sessions) if self.has_journal else []
 
     def state(self, session: SessionId) -> State:
-        state = replay(self.journal.read(session))
+        state = replay(self._read(lambda journal: journal.read(session)))
         if state is None:
             raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
         return state
@@ -101,15 +104,21 @@ class Repository:
         fresh = not path.exists()
         try:
             journal = Journal(path)
-            if not fresh:
-                for session in journal.sessions():
-                    journal.read(session, after=0)
         except Damaged:
             self._set_aside(path)
             journal, fresh = Journal(path), True
         if fresh:
             self._rebuild(journal)
         return journal
+
+    def _read(self, question: Callable[[Journal], T]) -> T:
+        """Asks the journal; damage that shows only now is mended in the same way."""
+        try:
+            return question(self.journal)
+        except Damaged:
+            self.close()
+            self._set_aside(self.top / STATE / NAME)
+            return question(self.journal)
 
     def _set_aside(self, path: Path) -> None:
         stamp = names.moment(clock.now()).replace(":", "")

@@ -7,7 +7,7 @@ from functools import partial
 from iterdev.agents.contract import Trouble
 from iterdev.core import critic, prompts
 from iterdev.core.events import Done, Outcome
-from iterdev.core.results import Testing
+from iterdev.core.results import Testing, cut
 from iterdev.core.verification import SuiteReport, Verification, compare
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
@@ -48,6 +48,7 @@ class _Bench:
         self._job, self._kit, self._workspace, self._stack, self._on_talk = job, kit, workspace, stack, on_talk
         self._talk: Talk | None = None
         self._answer: Testing | None = None
+        self._gave_up = ""
         self.iterations = 0
 
     async def suite(self) -> testing.Suite | Trouble | None:
@@ -91,8 +92,13 @@ class _Bench:
         agent = await self._agent()
         self.iterations += 1
         answer = await agent.ask(prompts.mend(self._job.task, measured, self._job.changed))
-        self._answer = answer if isinstance(answer, Testing) else self._answer
-        return isinstance(answer, Trouble) or answer.status == "failed"
+        if isinstance(answer, Trouble):
+            self._gave_up = answer.message
+        elif answer.status == "failed":
+            self._gave_up = answer.error or answer.findings
+        else:
+            self._answer = answer if isinstance(answer, Testing) else self._answer
+        return bool(self._gave_up)
 
     async def finish(self, measured: Verification, baseline: SuiteReport | None) -> Outcome:
         """Keeps what the agent mended, as far as it kept to the files of the change."""
@@ -120,7 +126,7 @@ class _Bench:
     ) -> Done:
         said = done(self._answer, self._talk) if self._answer and self._talk else Done(findings="")
         return Done(
-            findings=_sentence(measured),
+            findings=cut(_sentence(measured) + (f"; the tester gave up: {self._gave_up}" if self._gave_up else "")),
             commit=commit,
             changed=changed,
             usage=said.usage,
@@ -148,7 +154,7 @@ class _Bench:
 def _sentence(measured: Verification) -> str:
     if measured.pass_rate is None:
         return f"Nothing was verified: {measured.note}"
-    counted = f" of {measured.total} tests" if measured.total else ""
+    counted = f" of {measured.total} test{'' if measured.total == 1 else 's'}" if measured.total else ""
     known = f"; {len(measured.known_failures)} failed before too" if measured.known_failures else ""
     failing = f"; failing: {', '.join(measured.failures[:5])}" if measured.failures else ""
-    return f"Pass rate {measured.pass_rate:.1%}{counted} with `{measured.command}`{failing}{known}"
+    return f"Pass rate {measured.pass_rate:.1%}{counted}{failing}{known}, `{measured.command}`"

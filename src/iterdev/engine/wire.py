@@ -16,6 +16,7 @@ from iterdev.core import events as e
 from iterdev.core import names
 from iterdev.core.analysis import TEAM_OF
 from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.core.fold import replay
 from iterdev.core.request import Request, new_session
 from iterdev.core.state import State
 from iterdev.core.words import Role, SessionId, Team
@@ -57,6 +58,9 @@ def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] 
     taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
     session = names.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
     events = new_session(request, repository.settings, session=session, base=base, branch=branch, rows=rows)
+    planned = replay([e.Entry(number, clock.now(), event) for number, event in enumerate(events, 1)])
+    for agent in wanted_agents(repository, planned) if planned else ():
+        make_usable(agent, repository.settings.agents, repository.top)
     (repository.top / names.folder(request.engine, session)).mkdir(parents=True)
     repository.journal.append(session, events, at=clock.now(), after=0)
     return session

@@ -151,6 +151,15 @@ def exclude(top: Path, pattern: str) -> None:
         ) from error
 
 
+def init(top: Path, branch: str) -> None:
+    run("init", "--quiet", f"--initial-branch={branch}", cwd=top)
+
+
+def short_log(top: Path, ref: str) -> str:
+    """One line per commit."""
+    return run("log", "--oneline", "--no-decorate", ref, cwd=top).stdout
+
+
 def add_worktree(top: Path, path: Path, commit: str) -> None:
     run("worktree", "add", "--quiet", "--force", "--detach", str(path), commit, cwd=top)
 

@@ -31,7 +31,7 @@ class Label(Struct, frozen=True, kw_only=True):
 
     def message(self, subject: str = "") -> str:
         return (
-            f"{subject or self.title}\n\n"
+            f"{subject or f'{self.task}: {self.title}'}\n\n"
             f"Iterdev-Session: {self.session}\nIterdev-Task: {self.task}\nIterdev-Attempt: {self.number}\n"
         )
 
@@ -102,6 +102,8 @@ def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = 
 def accept(top: Path, branch: str, into: str, session: str) -> str:
     """Brings the session's branch into the user's; a tree that is not clean is never touched."""
     current = git.current_branch(top)
+    if not into:
+        raise UserError("No branch is checked out that could take the work", hint="git switch main")
     if current != into:
         where = f'"{current}" is checked out' if current else "no branch is checked out"
         raise UserError(f'The session belongs to the branch "{into}", but {where}', hint=f"git switch {into}")

@@ -1,13 +1,13 @@
 """discoveries.ndjson: what agents tell each other. Lines are only ever added; a line nobody can read is passed over."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from iterdev.core.results import Discovery
+from iterdev.store import files
 
 NAME = "discoveries.ndjson"
 
@@ -46,8 +46,10 @@ def read(path: Path) -> list[Line]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    lines = [line for line in map(_parsed, text.splitlines()) if line]
-    return list({line.identity: line for line in reversed(lines)}.values())[::-1]
+    found: dict[tuple[str, str], Line] = {}
+    for line in filter(None, map(_parsed, text.split("\n"))):
+        found.setdefault(line.identity, line)
+    return list(found.values())
 
 
 def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -> int:
@@ -59,31 +61,18 @@ def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -
         if discovery.type in KEYS and line.identity not in known:
             fresh.setdefault(line.identity, line)
     if fresh:
-        _append(path, [_text(line) for line in fresh.values()])
+        files.extend(path, "".join(f"{_text(line)}\n" for line in fresh.values()))
     return len(fresh)
-
-
-def _append(path: Path, lines: list[str]) -> None:
-    data = "".join(f"{line}\n" for line in lines).encode()
-    with path.open("ab+") as file:
-        # A writer that was killed may have left half a line; the next entry must not grow onto it.
-        if file.tell() and not _ends_cleanly(file.fileno(), file.tell()):
-            data = b"\n" + data
-        file.write(data)
-
-
-def _ends_cleanly(descriptor: int, size: int) -> bool:
-    return os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def _parsed(text: str) -> Line | None:
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(document, dict) or not isinstance(document.get("data"), dict):
         return None
-    if document.get("type") not in KEYS:
+    if not isinstance(document.get("type"), str) or document["type"] not in KEYS:
         return None
     return Line(
         ts=str(document.get("ts", "")),

@@ -1,7 +1,8 @@
 """The texts of the files that the roles leave in a session folder: designs, reviews, verifications, the dev log."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from iterdev.core import critic
 from iterdev.core.names import moment, number_of
@@ -27,7 +28,40 @@ def documents(state: State) -> dict[str, str]:
 
 
 def design_document(task: TaskId, design: Design) -> str:
-    return "\n".join((f"# {task}\n", design.design.strip() + "\n", *_components(design), *_work_items(design.tasks)))
+    """What the architect wrote, and under their own headings the parts of a design that it does not have yet."""
+    chosen = decision(design)
+    links = [f"- {part.name} uses {other}" for part in design.components for other in part.dependencies]
+    parts = {
+        "Decision": [f"- {name.capitalize()}: {text or '-'}" for name, text in chosen.items()],
+        "Integration points": links or ["None."],
+        "Risks": ["None were named."],
+    }
+    missing = {title: lines for title, lines in parts.items() if not _has_heading(design.design, title)}
+    return "\n".join(
+        (
+            f"# {task}\n",
+            design.design.strip() + "\n",
+            *_components(design),
+            *_work_items(design.tasks),
+            *(line for title, lines in missing.items() for line in (f"## {title}\n", *lines, "")),
+        )
+    )
+
+
+def decision(design: Design) -> dict[str, str]:
+    """The decision as the architect put it on the board, or else in the first sentence of the design."""
+    chosen = [found.data for found in design.discoveries if found.type == "design_decision"]
+    first: Mapping[str, object] = chosen[0] if chosen else {}
+    lines = [line.strip() for line in design.design.splitlines() if line.strip() and not line.startswith("#")]
+    return {
+        "approach": str(first.get("approach") or (lines[0] if lines else "")),
+        "rationale": str(first.get("rationale") or design.findings),
+        "alternatives": str(first.get("alternatives") or ""),
+    }
+
+
+def _has_heading(text: str, title: str) -> bool:
+    return re.search(rf"(?im)^#+ .*{title.rstrip('s')}", text) is not None
 
 
 def _components(design: Design) -> Iterator[str]:
@@ -129,6 +163,7 @@ def verification(state: State, task: TaskId) -> str:
             "known_failures": list(measured.known_failures),
             "regression_passed": not measured.regressions,
             "note": measured.note,
+            "output": measured.output,
             "timestamp": moment(state.progress[task].ended_at or state.updated_at),
         }
     )

@@ -1,6 +1,7 @@
 """Writing a file so that a reader, or a crash, never meets half of it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from iterdev.core.errors import HostError
@@ -20,14 +21,39 @@ def write(path: Path, text: str, *, durable: bool = False) -> None:
                 os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise HostError(
-            f'Cannot write "{path}": {error.strerror or error}',
-            hint="check the free space and the permissions (`iterdev doctor`), then `iterdev resume`",
-        ) from error
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def create(path: Path, text: str) -> None:
     """Writes the file only if there is none."""
     if not path.exists():
         write(path, text)
+
+
+def extend(path: Path, lines: str) -> None:
+    """Adds whole lines in one write, and changes nothing that is there."""
+    data = lines.encode()
+    try:
+        with path.open("ab+") as file:
+            # A writer that was killed may have left half a line; the next one must not grow onto it.
+            if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                data = b"\n" + data
+            file.write(data)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> HostError:
+    return HostError(
+        f'Cannot write "{path}": {error.strerror or error}',
+        hint="check the free space and the permissions (`iterdev doctor`), then `iterdev resume`",
+    )

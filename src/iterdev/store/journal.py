@@ -5,6 +5,8 @@ told that it is behind instead of writing over what it has not seen.
 """
 
 import sqlite3
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from iterdev.store import codec
 
 NAME = "iterdev.db"
 BUSY_SECONDS = 30
+PAUSE = 0.01
 
 MIGRATIONS = (
     """
@@ -55,87 +58,101 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._migrate()
-        except sqlite3.DatabaseError as error:
+        except (OSError, sqlite3.DatabaseError) as error:
             raise _explained(error, path) from error
+        try:
+            with self._using() as db:
+                _write_ahead(db)
+                db.execute("PRAGMA synchronous = FULL")
+                self._migrate()
+        except BaseException:
+            self._db.close()
+            raise
 
     def close(self) -> None:
         self._db.close()
 
     def sessions(self) -> list[SessionId]:
         """Every session, the newest last."""
-        rows = self._db.execute("SELECT id FROM sessions ORDER BY created, rowid")
+        with self._using() as db:
+            rows = db.execute("SELECT id FROM sessions ORDER BY created, rowid").fetchall()
         return [SessionId(row[0]) for row in rows]
 
     def read(self, session: SessionId, after: int = 0) -> list[Entry]:
-        try:
-            rows = self._db.execute(
+        with self._using() as db:
+            rows = db.execute(
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? ORDER BY seq", (session, after)
             )
             return [Entry(seq, at, codec.decode(body)) for seq, at, body in rows]
-        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-            raise _explained(error, self.path) from error
 
     def append(self, session: SessionId, events: Sequence[Event], *, at: float, after: int) -> list[Entry]:
         """Writes the events behind entry number `after`; all of them or none."""
         entries = [Entry(after + number, at, event) for number, event in enumerate(events, 1)]
-        with self._transaction():
-            newest = self._db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()[0] or 0
+        with self._transaction() as db:
+            newest = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()[0] or 0
             if newest != after:
                 raise Behind
             for entry in entries:
                 self._note(session, entry)
-            self._db.executemany(
+            db.executemany(
                 "INSERT INTO events VALUES (?, ?, ?, ?)",
                 [(session, entry.seq, at, codec.encode(entry.event)) for entry in entries],
             )
         return entries
 
     def has_news(self, session: SessionId, after: int) -> bool:
-        row = self._db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
+        with self._using() as db:
+            row = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
         return (row[0] or 0) > after
 
     def holder(self, session: SessionId) -> Holder | None:
-        row = self._db.execute("SELECT pid, started, boot FROM engines WHERE session = ?", (session,)).fetchone()
+        with self._using() as db:
+            row = db.execute("SELECT pid, started, boot FROM engines WHERE session = ?", (session,)).fetchone()
         return Holder(pid=row[0], started=row[1], boot=row[2]) if row else None
 
     def take(self, session: SessionId, holder: Holder) -> None:
-        with self._transaction():
-            self._db.execute(
+        with self._transaction() as db:
+            db.execute(
                 "INSERT OR REPLACE INTO engines VALUES (?, ?, ?, ?)",
                 (session, holder.pid, holder.started, holder.boot),
             )
 
     def release(self, session: SessionId) -> None:
-        with self._transaction():
-            self._db.execute("DELETE FROM engines WHERE session = ?", (session,))
+        with self._transaction() as db:
+            db.execute("DELETE FROM engines WHERE session = ?", (session,))
 
-    def digests(self, session: SessionId, name: str) -> set[str]:
-        """The digests of the last two texts that iterdev meant to write to a file."""
-        rows = self._db.execute("SELECT digest FROM projections WHERE session = ? AND name = ?", (session, name))
-        return {row[0] for row in rows}
+    def projected(self, session: SessionId, name: str) -> dict[str, int]:
+        """The digests of the texts that iterdev may have left in a file, with the entry that each was made after.
 
-    def intend(self, session: SessionId, name: str, digest: str) -> None:
+        It is one, or two if nobody knows whether the last one was still written.
+        """
+        with self._using() as db:
+            rows = db.execute("SELECT digest, seq FROM projections WHERE session = ? AND name = ?", (session, name))
+            return dict(rows.fetchall())
+
+    def intend(self, session: SessionId, name: str, digest: str, *, seq: int) -> None:
         """Remembers a text before it is written: a crash in between must not look like a person's edit."""
-        with self._transaction():
-            last = self._db.execute(
-                "SELECT coalesce(max(seq), 0) FROM projections WHERE session = ? AND name = ?", (session, name)
-            ).fetchone()[0]
-            self._db.execute(
-                "INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (session, name, digest, last + 1)
-            )
-            self._db.execute(
-                "DELETE FROM projections WHERE session = ? AND name = ? AND seq < ?", (session, name, last)
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (session, name, digest, seq))
+
+    def settle(self, session: SessionId, name: str, digest: str) -> None:
+        """The text was written; what the file held before is not ours any more."""
+        with self._transaction() as db:
+            db.execute(
+                "DELETE FROM projections WHERE session = ? AND name = ? AND digest != ?", (session, name, digest)
             )
 
     def problems(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
-        rows = self._db.execute("PRAGMA integrity_check").fetchall()
+        try:
+            with self._using() as db:
+                rows = db.execute("PRAGMA integrity_check").fetchall()
+        except Damaged as damage:
+            return [damage.message]
         return [row[0] for row in rows if row[0] != "ok"]
 
     def _note(self, session: SessionId, entry: Entry) -> None:
@@ -168,17 +185,42 @@ class Journal:
                 self._db.execute(f"PRAGMA user_version = {number}")
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time; what fails beneath it is told as an error of the host."""
+        with self._lock:
             try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
+                yield self._db
+            except sqlite3.IntegrityError:
                 raise
-            self._db.execute("COMMIT")
+            except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+                raise _explained(error, self.path) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._using() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                # SQLite has rolled back by itself when the disk is full.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switches the file to its write-ahead log. SQLite does not wait for others here, so that is done by hand."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            raise _explained(error, self.path) from error
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(PAUSE)
+        else:
+            return
 
 
 def _statements(script: str) -> Iterable[str]:
@@ -186,8 +228,8 @@ def _statements(script: str) -> Iterable[str]:
 
 
 def _explained(error: Exception, path: Path) -> HostError:
-    text = str(error)
-    if isinstance(error, sqlite3.OperationalError) and "malformed" not in text:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, OSError | sqlite3.OperationalError) and "malformed" not in text:
         hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
         return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
     return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from iterdev.core.errors import UserError
 from iterdev.core.events import RowEdit
+from iterdev.core.fold import replay
 from iterdev.core.report import report
 from iterdev.core.state import Note, State
-from iterdev.core.words import Engine
+from iterdev.core.words import Engine, TaskId
 from iterdev.store import board, files, tables
 from iterdev.store.documents import documents
 from iterdev.store.journal import Journal
@@ -38,20 +39,21 @@ class Projector:
         self._written: dict[str, str] = {}
         self._messages = 0
         self._notes = 0
-        self._table_stamp = (0, 0)
+        self._table: bytes | None = None
+        """What tasks.csv held when it was last written, or read back."""
 
     def prepare(self) -> None:
         """Makes what is missing and leaves what is there."""
         for name in FOLDERS:
-            (self._folder / name).mkdir(parents=True, exist_ok=True)
+            files.make_folder(self._folder / name)
         for name, heading in WISDOM.items():
             files.create(self._folder / "wisdom" / f"{name}.md", heading)
-        (self._folder / board.NAME).touch()
+        files.create(self._folder / board.NAME, "")
 
     def write(self, state: State) -> None:
         """Brings every file up to date; files whose text is the same are left alone."""
         for name, text in self._texts(state):
-            digest = _digest(text)
+            digest = _digest(text.encode())
             if self._written.get(name) == digest:
                 continue
             if name != TABLE:
@@ -64,56 +66,66 @@ class Projector:
         self._extend_wisdom(state)
 
     def edits(self, state: State, *, strict: bool = True) -> list[RowEdit]:
-        """The rows that a person changed in tasks.csv since iterdev last wrote it.
+        """The rows that a person changed in tasks.csv since iterdev last wrote it; each is told once.
 
         A table that cannot be read raises; unless `strict`, it is left for a later look.
         """
-        text = self._foreign_table(state)
-        if text is None:
+        body = self._foreign_table(state)
+        if body is None:
             return []
         try:
-            return self._changes(state, text)
+            changes = self._changes(state, body)
         except UserError:
             if strict:
                 raise
             return []
+        self._table = body
+        return changes
 
-    def _foreign_table(self, state: State) -> str | None:
-        """The text of tasks.csv if it is not one that iterdev wrote."""
-        path = self._folder / TABLE
+    def _foreign_table(self, state: State) -> bytes | None:
+        """What tasks.csv holds if a person wrote it and it was not read back yet."""
         try:
-            stamp = path.stat()
-            if (stamp.st_mtime_ns, stamp.st_size) == self._table_stamp:
-                return None
-            text = path.read_bytes().decode("utf-8")
+            body = (self._folder / TABLE).read_bytes()
         except FileNotFoundError:
             return None
+        if body == self._table:
+            return None
+        known = self._table is None and _digest(body) in self._journal.projected(state.session.id, TABLE)
+        if not known and body != tables.table(state).encode():
+            return body
+        self._table = body
+        return None
+
+    def _changes(self, state: State, body: bytes) -> list[RowEdit]:
+        """What differs from the table that the person had before them, and is not so already."""
+        try:
+            text = body.decode()
         except UnicodeDecodeError as error:
             raise UserError(f"{TABLE} is not UTF-8 text: {error}", hint=f"save {TABLE} as UTF-8") from error
-        if text == tables.table(state) or _digest(text) in self._journal.digests(state.session.id, TABLE):
-            self._table_stamp = (stamp.st_mtime_ns, stamp.st_size)
-            return None
-        return text
-
-    def _changes(self, state: State, text: str) -> list[RowEdit]:
-        ours = tables.table(state)
         theirs = tables.parse(text, f"{state.session.folder}/{TABLE}")
-        before = {row.task.id: row for row in tables.parse(ours)}
+        before = _rows(self._table.decode() if self._table is not None else self._last_projection(state))
         if lost := [task for task in before if task not in {row.task.id for row in theirs}]:
             raise UserError(
                 f'{state.session.folder}/{TABLE}: the row of "{lost[0]}" is gone',
                 hint="put it back; to leave a task out, set its status to skipped",
             )
-        return [row for row in theirs if before.get(row.task.id) != row]
+        now = _rows(tables.table(state))
+        return [row for row in theirs if row not in (before.get(row.task.id), now.get(row.task.id))]
+
+    def _last_projection(self, state: State) -> str:
+        """The table that the engine before this one left. Of two that are possible, the older one changes less."""
+        entries = self._journal.projected(state.session.id, TABLE).values()
+        then = replay(self._journal.read(state.session.id)[: min(entries)]) if entries else None
+        return tables.table(then or state)
 
     def _write_table(self, state: State, text: str, digest: str) -> bool:
         """Never writes over a person's edit that has not been read back yet."""
         if self._foreign_table(state) is not None:
             return False
-        self._journal.intend(state.session.id, TABLE, digest)
+        self._journal.intend(state.session.id, TABLE, digest, seq=state.seq)
         files.write(self._folder / TABLE, text, durable=True)
-        stamp = (self._folder / TABLE).stat()
-        self._table_stamp = (stamp.st_mtime_ns, stamp.st_size)
+        self._journal.settle(state.session.id, TABLE, digest)
+        self._table = text.encode()
         return True
 
     def _texts(self, state: State) -> Iterator[tuple[str, str]]:
@@ -144,8 +156,7 @@ class Projector:
         path = self._folder / MESSAGES
         lines = [f"{message_line(number, message)}\n" for number, message in enumerate(state.messages, 1)]
         if self._messages and path.exists():
-            with path.open("a", encoding="utf-8") as file:
-                file.write("".join(lines[self._messages :]))
+            files.extend(path, "".join(lines[self._messages :]))
         else:
             files.write(path, "".join(lines))
         self._messages = len(lines)
@@ -156,16 +167,20 @@ class Projector:
             if not notes:
                 continue
             path = self._folder / "wisdom" / f"{name}.md"
-            known = set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
+            known = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ()
             new = [line for line in dict.fromkeys(map(_note_line, notes)) if line not in known]
-            with path.open("a", encoding="utf-8") as file:
-                file.write("".join(f"{line}\n" for line in new))
+            if new:
+                files.extend(path, "".join(f"{line}\n" for line in new))
         self._notes = len(state.notes)
+
+
+def _rows(table: str) -> dict[TaskId, RowEdit]:
+    return {row.task.id: row for row in tables.parse(table)}
 
 
 def _note_line(note: Note) -> str:
     return f"- {' '.join(note.text.split())} ({note.task})"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
+
+from iterdev.core import events as e
 from iterdev.core import names
 from iterdev.core.analysis import analyse
 from iterdev.core.errors import UserError
-from iterdev.core.events import Event, Policy, Session, SessionStarted, TableEdited, TasksAdded, Warned
-from iterdev.core.words import Engine, Pipeline, SessionId, Team
+from iterdev.core.words import Engine, Phase, Pipeline, Role, SessionId, Team
 from iterdev.store import tables
 from iterdev.store.projections import TABLE
 
@@ -25,13 +27,13 @@ def folders(top: Path) -> list[tuple[Engine, Path]]:
     return sorted(found, key=lambda pair: (pair[1] / TABLE).stat().st_mtime)
 
 
-def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tuple[SessionId, float, list[Event]]:
+def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tuple[SessionId, float, list[e.Event]]:
     """The events that say what the folder says; what it does not say is filled in and warned about."""
     kept = _read_json(folder / "session.json")
     text = _text(folder / TABLE)
     rows = tables.parse(text, f"{folder.name}/{TABLE}")
     requirement = str(kept.get("requirement") or _requirement_from(folder.name))
-    session = Session(
+    session = e.Session(
         id=SessionId(folder.name),
         team=Team.iterdev,
         engine=engine,
@@ -40,20 +42,59 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
         base=str(kept.get("base") or base),
         branch=str(kept.get("user_branch") or branch),
         analysis=analyse(requirement),
-        pipeline=Pipeline(str(kept.get("pipeline") or rows[0].task.pipeline)) if rows else None,
+        pipeline=_pipeline(kept, rows) if rows else None,
+        agents=_agents(kept),
         by_hand=bool(kept.get("by_hand")),
     )
-    policy = Policy(auto=bool(kept.get("auto")), concurrency=_positive(kept.get("concurrency"), 3))
-    events: list[Event] = [SessionStarted(session, policy)]
+    events: list[e.Event] = [e.SessionStarted(session, _policy(kept))]
     if rows:
-        events += [TasksAdded(tuple(row.task for row in rows)), TableEdited(tuple(rows))]
-    events.append(Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
-    return session.id, _created(kept), events
+        events += [e.TasksAdded(tuple(row.task for row in rows)), e.TableEdited(tuple(rows)), *_rounds(rows)]
+    events.append(e.Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
+    return session.id, _created(kept), [*events, *_ending(kept)]
+
+
+def _pipeline(kept: Mapping[str, object], rows: Sequence[e.RowEdit]) -> Pipeline:
+    named = kept.get("pipeline")
+    return Pipeline(str(named)) if named in set(Pipeline) else rows[0].task.pipeline
+
+
+def _agents(kept: Mapping[str, object]) -> dict[Role, str]:
+    try:
+        return msgspec.convert(kept.get("agents", {}), dict[Role, str])
+    except msgspec.ValidationError:
+        return {}
+
+
+def _policy(kept: Mapping[str, object]) -> e.Policy:
+    """The rules as they were; if one of them makes no sense, the usual ones."""
+    try:
+        policy = msgspec.convert(kept.get("policy", {}), e.Policy)
+    except msgspec.ValidationError:
+        return e.Policy()
+    return policy if policy.concurrency > 0 and policy.rounds >= 0 else e.Policy()
+
+
+def _rounds(rows: Sequence[e.RowEdit]) -> Iterator[e.RoundStarted]:
+    """How many fix rounds the table shows, so that the limit still holds."""
+    used: dict[int, int] = {}
+    for row in rows:
+        used[row.task.sprint] = max(row.task.round, used.get(row.task.sprint, 0))
+    for sprint, number in sorted(used.items()):
+        if number:
+            yield e.RoundStarted(sprint=sprint, number=number, raised_by=(), why="as the table says")
+
+
+def _ending(kept: Mapping[str, object]) -> Iterator[e.Event]:
+    """What had landed, and whether the session was over."""
+    if isinstance(tip := kept.get("tip"), str) and tip:
+        yield e.EngineStarted(0, tip)
+    if kept.get("status") == Phase.completed:
+        yield e.Finished()
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f'Cannot read "{path}": {error}', hint="restore the file, or remove the folder") from error
 
@@ -61,7 +102,7 @@ def _text(path: Path) -> str:
 def _read_json(path: Path) -> Mapping[str, object]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 
@@ -71,12 +112,8 @@ def _requirement_from(name: str) -> str:
     return re.sub(r"^(ids|IDS|issue|TISL)-|-\d{4}-?\d{2}-?\d{2}(-\d+)?$", "", name).replace("-", " ") or name
 
 
-def _positive(value: object, default: int) -> int:
-    return value if isinstance(value, int) and value > 0 else default
-
-
 def _created(kept: Mapping[str, object]) -> float:
     try:
         return datetime.fromisoformat(str(kept.get("created_at"))).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0

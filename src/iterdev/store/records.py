@@ -1,7 +1,8 @@
 """The machine-readable records of a session folder: session.json, ledger, analysis, shared state, bus."""
 
 import json
-from collections.abc import Mapping
+
+import msgspec
 
 from iterdev.core import critic
 from iterdev.core.analysis import TEAM_OF
@@ -12,7 +13,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
 from iterdev.core.state import Message, Progress, State
 from iterdev.core.words import WORKERS, Role, Severity, Status, TaskId
-from iterdev.store.documents import as_json
+from iterdev.store.documents import as_json, decision
 
 LEDGER_STATUS = {
     Status.pending: "pending",
@@ -53,8 +54,8 @@ def session_record(state: State) -> dict[str, object]:
         "user_branch": session.branch,
         "branch": f"iterdev/{session.id}",
         "tip": state.tip,
-        "auto": state.policy.auto,
-        "concurrency": state.policy.concurrency,
+        "policy": msgspec.to_builtins(state.policy),
+        "agents": dict(session.agents),
         "by_hand": session.by_hand,
         "created_at": moment(state.created_at),
         "updated_at": moment(state.updated_at),
@@ -171,13 +172,11 @@ def _role_state(state: State) -> dict[str, object]:
 
 
 def _decision(task: TaskId, design: Design) -> dict[str, object]:
-    chosen = [found.data for found in design.discoveries if found.type == "design_decision"]
-    lines = [line.strip() for line in design.design.splitlines() if line.strip() and not line.startswith("#")]
-    first: Mapping[str, object] = chosen[0] if chosen else {}
+    chosen = decision(design)
     return {
         "design_id": task,
-        "approach": first.get("approach") or (lines[0] if lines else ""),
-        "rationale": first.get("rationale") or design.findings,
+        "approach": chosen["approach"],
+        "rationale": chosen["rationale"],
         "components": [component.name for component in design.components],
         "task_count": len(design.tasks),
     }

@@ -38,6 +38,9 @@ RESULT_COLUMNS = ("id", "status", "findings", "review_score", "gc_signal", "erro
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
 """The table knows only these; whatever is under way is pending in it, so that it can always be taken up again."""
 
+LONGEST_CELL = 2**31 - 1
+LOWEST_SCORE, HIGHEST_SCORE = 1, 10
+
 Word = TypeVar("Word", bound=StrEnum)
 Number = TypeVar("Number", int, float)
 
@@ -123,6 +126,7 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _records(text: str, file: str) -> list[tuple[int, list[str]]]:
     """The records with the line on which each begins; cells may contain line breaks."""
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     records: list[tuple[int, list[str]]] = []
     begin = 1
@@ -171,7 +175,7 @@ def _row(cells: Mapping[str, str]) -> RowEdit:
         task=task,
         status=status,
         findings=cut(cells.get("findings", "")),
-        score=_number(float, "review_score", score) if score else None,
+        score=_score(score) if score else None,
         error=cells.get("error", ""),
     )
 
@@ -188,6 +192,13 @@ def _number(kind: Callable[[str], Number], column: str, value: str) -> Number:
         return kind(value)
     except ValueError:
         raise ValueError(f'{column} is "{value}", expected a number') from None
+
+
+def _score(value: str) -> float:
+    score = _number(float, "review_score", value)
+    if not LOWEST_SCORE <= score <= HIGHEST_SCORE:
+        raise ValueError(f'review_score is "{value}", expected {LOWEST_SCORE} to {HIGHEST_SCORE}')
+    return score
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:

@@ -9,7 +9,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.events import Accepted, GateAnswered
 from iterdev.engine.book import Book
 from iterdev.engine.repository import Repository
-from iterdev.host import clock, landing
+from iterdev.host import clock, git, landing
 
 
 def answer(*, session: str, gate: str, choice: str) -> int:
@@ -39,7 +39,8 @@ def accept(*, session: str | None) -> int:
         raise UserError(f'"{found}" is not finished', hint=f"iterdev resume {found}")
     if state.tip == state.session.base:
         raise UserError(f'"{found}" has changed nothing', hint=f"iterdev report {found}")
-    commit = landing.accept(repository.top, names.branch(found), state.session.branch, found)
-    book.append(Accepted(state.session.branch, commit))
-    click.echo(f"{state.session.branch} is now at {commit[:12]} with the work of {found}")
+    into = state.session.branch or git.current_branch(repository.top)
+    commit = landing.accept(repository.top, names.branch(found), into, found)
+    book.append(Accepted(into, commit))
+    click.echo(f"{into} is now at {commit[:12]} with the work of {found}")
     return 0

@@ -83,7 +83,12 @@ _command(
         click.Option(["-c", "--concurrency"], type=int, metavar="N", help="The most agents at once  [default: 3]"),
         click.Option(["--pipeline"], type=PIPELINES, help="Choose the pipeline yourself"),
         click.Option(["--files"], type=int, metavar="N", help="About how many files the change will touch"),
-        click.Option(["--engine"], type=click.Choice(["wave", "beat"]), default="wave", show_default=True),
+        click.Option(
+            ["--engine"],
+            type=click.Choice(["wave", "beat"]),
+            default="wave",
+            help="wave (default): one depth after another; beat: whatever is ready",
+        ),
         click.Option(["--agent"], metavar="NAME", help="The agent for every role"),
         click.Option(["--role-agent"], multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable"),
         click.Option(["--tasks"], type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand"),
@@ -97,7 +102,7 @@ _command(
     "Go on with a paused or interrupted session (also: continue)",
     [ANY_SESSION, YES, _flag("--step", text="One step, then stop"), AS_JSON],
 )
-_command("retry", "running.retry", "Run the failed tasks of a session again", [SESSION, YES, AS_JSON])
+_command("retry", "running.retry", "Run the failed tasks of a session again", [ANY_SESSION, YES, AS_JSON])
 _command(
     "status",
     "looking.status",

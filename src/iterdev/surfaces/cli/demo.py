@@ -32,10 +32,13 @@ def demo() -> int:
     code = running.go_on(repository, session)
     state = repository.state(session)
     if code:
-        click.echo(f"The scratch repository is kept: cd {top}")
+        click.echo(f"The scratch repository is kept: cd {shlex.quote(str(top))}")
         return code
     click.echo(_closing(state, top))
-    return 0 if converged(state) else 1
+    if converged(state):
+        return 0
+    click.echo("The demo did not go as it should: the planted defect was not both found and mended.", err=True)
+    return 1
 
 
 def scratch() -> Path:
@@ -43,7 +46,7 @@ def scratch() -> Path:
     top = _new_folder()
     with resources.as_file(resources.files("iterdev") / "sample") as sample:
         shutil.copytree(sample, top, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    git.run("init", "--quiet", "--initial-branch=main", cwd=top)
+    git.init(top, "main")
     commit = git.commit_tree(top, git.write_tree(top), (), "Start with a till\n", AUTHOR)
     git.move_ref(top, "refs/heads/main", commit)
     return top
@@ -80,7 +83,7 @@ def _opening(top: Path) -> str:
 def _closing(state: State, top: Path) -> str:
     branch = names.branch(state.session.id)
     shortened, _, _ = report.report(state).partition("\n---\n\n## Pipeline Execution")
-    log = git.run("log", "--oneline", "--no-decorate", branch, cwd=top).stdout
+    log = git.short_log(top, branch)
     return (
         f"\n{shortened}\n"
         f"$ git log --oneline {branch}\n{log}\n"

@@ -1,9 +1,9 @@
 """The one place where errors become words and exit codes."""
 
+import os
 import sys
 import traceback
-from pathlib import Path
-from tempfile import gettempdir
+from tempfile import mkstemp
 
 import click
 
@@ -51,8 +51,9 @@ def _refuse(error: click.ClickException) -> int:
 
 
 def _admit(error: Exception) -> int:
-    path = Path(gettempdir()) / "iterdev-defect.txt"
-    path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    descriptor, path = mkstemp(prefix="iterdev-defect-", suffix=".txt", text=True)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.writelines(traceback.format_exception(error))
     sys.stderr.write(f"iterdev: this is a defect of iterdev: {type(error).__name__}: {error}\n")
     sys.stderr.write(f"hint: please report it with {path}\n")
     return DEFECT

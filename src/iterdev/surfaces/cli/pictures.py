@@ -47,6 +47,8 @@ def _standing(state: State, *, engine_alive: bool) -> str:
         return f"{state.phase}{f' ({state.why})' if state.why else ''}{accepted}"
     if engine_alive:
         return "running"
+    if state.gates:
+        return "waiting for an answer, see below"
     why = f": {state.why}" if state.why else ""
     return f"not running{why}; go on with `iterdev resume {state.session.id}`"
 
@@ -57,6 +59,8 @@ def question_lines(state: State) -> list[str]:
         lines += ["", f"Question ({gate.id}): {gate.question}"]
         choices = gate.choices if gate.id != PIPELINE_GATE else gate.choices[:1]
         lines += [f"  iterdev answer {state.session.id} {gate.id} {choice}" for choice in choices]
+        if others := gate.choices[len(choices) :]:
+            lines.append(f"  or, in place of {choices[0]}: {', '.join(others)}")
     return lines
 
 
@@ -92,8 +96,10 @@ def _hand_over(state: State) -> list[str]:
         lines.append(f"Branch: iterdev/{session} ({state.tip[:12]})")
     if state.accepted:
         return [*lines, f"Accepted as {state.accepted[:12]}"]
-    if state.count(Status.failed) or state.count(Status.skipped):
+    incomplete = state.count(Status.failed) or state.count(Status.skipped)
+    if incomplete:
         lines.append(f"Try again with: iterdev retry {session}")
     if state.tip != state.session.base and state.phase is Phase.completed:
-        lines.append(f"Take it over with: iterdev accept {session}")
+        what = "what landed all the same" if incomplete else "it over"
+        lines.append(f"Take {what} with: iterdev accept {session}")
     return lines

@@ -1,7 +1,6 @@
 """run, resume and retry: the commands that let an engine work."""
 
 import json
-import sys
 from pathlib import Path
 
 import anyio
@@ -19,7 +18,7 @@ from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store import tables
 from iterdev.surfaces.cli.pictures import as_document, summary
-from iterdev.surfaces.cli.screen import opened
+from iterdev.surfaces.cli.screen import can_ask, opened
 
 EXIT = {Ending.waiting: 5, Ending.interrupted: 130, Ending.stepped: 0}
 
@@ -41,7 +40,7 @@ def run(
     repository = Repository(Path.cwd())
     words = " ".join(text)
     if continue_:
-        session = _to_continue(repository, words, interactive=not yes)
+        session = _to_continue(repository, words)
         return go_on(repository, session, yes=yes, as_json=as_json)
     rows = read_table(tasks) if tasks else ()
     request = Request(
@@ -60,13 +59,13 @@ def run(
 
 def resume(*, session: str | None, yes: bool, step: bool, as_json: bool) -> int:
     repository = Repository(Path.cwd())
-    found = repository.find(session) if session else _to_continue(repository, "", interactive=not yes)
+    found = repository.find(session) if session else _to_resume(repository)
     return go_on(repository, found, yes=yes, step=step, as_json=as_json)
 
 
-def retry(*, session: str, yes: bool, as_json: bool) -> int:
+def retry(*, session: str | None, yes: bool, as_json: bool) -> int:
     repository = Repository(Path.cwd())
-    found = repository.find(session)
+    found = repository.find(session) if session else repository.newest()
     state = repository.state(found)
     again = [task.id for task, progress in state.rows() if progress.status in {Status.failed, Status.skipped}]
     if not again:
@@ -107,17 +106,30 @@ def exit_code(state: State) -> int:
     return 0 if everything and state.phase is Phase.completed and not state.why else 1
 
 
-def _to_continue(repository: Repository, name: str, *, interactive: bool) -> SessionId:
-    if name:
+def _to_continue(repository: Repository, name: str) -> SessionId:
+    """The session of that name, or the newest that is not finished; if there is none, the user chooses."""
+    sessions = repository.sessions()
+    if name and (name in sessions or not can_ask()):
         return repository.find(name)
-    unfinished = repository.unfinished()
-    if len(unfinished) > 1 and interactive and sys.stdin.isatty():
-        return SessionId(click.prompt("Which session?", type=click.Choice(unfinished), default=unfinished[-1]))
+    unfinished = [] if name else repository.unfinished()
     if unfinished:
         return unfinished[-1]
-    if sessions := repository.sessions():
-        raise UserError("No session is unfinished", hint=f"iterdev status {sessions[-1]}; all: {', '.join(sessions)}")
-    raise UserError(f'There is no session in "{repository.top}" yet', hint='iterdev run "Add a greeting"')
+    if not sessions:
+        raise UserError(f'There is no session in "{repository.top}" yet', hint='iterdev run "Add a greeting"')
+    return _chosen(sessions, "No session is unfinished")
+
+
+def _to_resume(repository: Repository) -> SessionId:
+    unfinished = repository.unfinished()
+    if len(unfinished) > 1 and can_ask():
+        return _chosen(unfinished, "")
+    return _to_continue(repository, "")
+
+
+def _chosen(sessions: list[SessionId], otherwise: str) -> SessionId:
+    if not can_ask():
+        raise UserError(otherwise, hint=f"iterdev status {sessions[-1]}; all sessions: {', '.join(sessions)}")
+    return SessionId(click.prompt("Which session?", type=click.Choice(sessions), default=sessions[-1]))
 
 
 def _role_agents(pairs: tuple[str, ...]) -> dict[Role, str]:

@@ -1,0 +1,96 @@
+"""How fast a transition becomes durable, beside what SQLite itself takes for the same rows."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+
+import sessions
+from measure import Aim, Effort, Section, medians, timed
+from msgspec import Struct
+
+from iterdev.core.events import Event
+from iterdev.engine.book import Book
+from iterdev.store import codec
+from iterdev.store.journal import Journal
+
+BARE, JOURNAL, BOOK = "bare `sqlite3` loop", "`Journal.append`", "`Book.append`, {size:,} tasks"
+MEASURED = """\
+{transitions:,} events (AttemptStarted, AttemptEnded, Landed in turn), each in a transaction of its own that is on the \
+disk when the call returns: by a bare `sqlite3` loop (same table, WAL, `synchronous=FULL`, BEGIN IMMEDIATE, one INSERT \
+of the same bytes, COMMIT); by `Journal.append`; and by `Book.append`, a whole transition, which also folds the event \
+into the state of a session of that many tasks."""
+WHY = "the fold copies every map of the state for each event, so a transition costs more the more tasks there are"
+
+
+class Bench(Struct, frozen=True, kw_only=True):
+    root: Path
+    numbers: "count[int]"
+    events: Sequence[Event]
+
+    def file(self) -> Path:
+        return self.root / f"journal-{next(self.numbers)}.db"
+
+    def bare(self) -> float:
+        path = self.file()
+        Journal(path).close()
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute("PRAGMA synchronous = FULL")
+        bodies = [codec.encode(event) for event in self.events]
+
+        def write() -> None:
+            for seq, body in enumerate(bodies, 1):
+                db.execute("BEGIN IMMEDIATE")
+                db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (sessions.NAME, seq, 1.0, body))
+                db.execute("COMMIT")
+
+        seconds = timed(write)
+        db.close()
+        return seconds
+
+    def journal(self) -> float:
+        journal = Journal(self.file())
+
+        def write() -> None:
+            for seq, event in enumerate(self.events):
+                journal.append(sessions.NAME, [event], at=1.0, after=seq)
+
+        seconds = timed(write)
+        journal.close()
+        return seconds
+
+    def book(self, size: int) -> float:
+        journal = Journal(self.file())
+        journal.append(sessions.NAME, sessions.begun(sessions.wide(size)), at=1.0, after=0)
+        book = Book(journal, sessions.NAME, now=lambda: 1.0)
+
+        def write() -> None:
+            for event in self.events:
+                book.append(event)
+
+        seconds = timed(write)
+        journal.close()
+        return seconds
+
+
+def measure(effort: Effort) -> Section:
+    tasks = sessions.wide(effort.sizes[0])
+    events = list(islice(sessions.done(tasks), effort.transitions))
+    bench = Bench(root=effort.scratch, numbers=count(), events=events)
+    contestants: dict[str, Callable[[], float]] = {BARE: bench.bare, JOURNAL: bench.journal}
+    for size in sorted({effort.sizes[0], effort.judged}):
+        contestants[BOOK.format(size=size)] = partial(bench.book, size)
+    rates = {name: len(events) / seconds for name, seconds in medians(effort.repetitions, contestants).items()}
+    return Section(
+        title="Durable transitions",
+        measured=MEASURED.format(transitions=len(events)),
+        header=("", "per second", "of the bare loop"),
+        rows=tuple((name, f"{rate:,.0f}", f"{rate / rates[BARE]:.2f}") for name, rate in rates.items()),
+        aims=tuple(_aim(name, rate / rates[BARE]) for name, rate in rates.items() if name != BARE),
+    )
+
+
+def _aim(name: str, share: float) -> Aim:
+    claim = f"{name}: at least half the transitions per second of a bare loop"
+    return Aim(claim=claim, value=share, limit=0.5, unit="of the bare loop", at_least=True, why=WHY)

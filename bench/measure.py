@@ -1,0 +1,79 @@
+"""What all measurements share: how much is done, how it is timed, and the form of what they hand back."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Effort(Struct, frozen=True, kw_only=True):
+    """How much a run does."""
+
+    repetitions: int
+    lives: int
+    """Independent tasks in one run of an orchestrator."""
+    concurrencies: tuple[int, ...] = (1, 2, 4)
+    sizes: tuple[int, ...]
+    """Tasks in a table."""
+    judged: int
+    """The size that the aims speak of."""
+    transitions: int
+    peers: bool
+    scratch: Path
+    """A folder on a real disk, where what has to be durable costs what it costs."""
+    cache: Path
+    """Where peers stay installed between runs."""
+
+
+class Aim(Struct, frozen=True, kw_only=True):
+    """A limit that was set before anything was measured."""
+
+    claim: str
+    value: float
+    limit: float
+    unit: str = ""
+    at_least: bool = False
+    why: str = ""
+    """Where the time goes; told when the aim is missed."""
+
+    @property
+    def is_met(self) -> bool:
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        if self.is_met:
+            return "met"
+        return f"missed by {abs(self.value / self.limit - 1):.0%}"
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """One table of the page, with a sentence that says exactly what was measured."""
+
+    title: str
+    measured: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    aims: tuple[Aim, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def timed(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def medians(repetitions: int, contestants: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    """Lets the contestants take turns, so that a slow moment of the machine meets all of them; seconds each."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repetitions):
+        for name, contestant in contestants.items():
+            seconds[name].append(contestant())
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds * 1000:,.0f} ms"

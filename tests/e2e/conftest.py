@@ -1,0 +1,209 @@
+"""What the end-to-end tests share: scripted agents, runs in the background, a real terminal, and what must not stay."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from textwrap import dedent
+from types import TracebackType
+from typing import Self, TypeVar
+
+import pytest
+
+from tests.conftest import Repo, make_repo
+
+T = TypeVar("T")
+PATIENCE = 60.0
+LOOK_AGAIN = 0.05
+
+
+@pytest.fixture(scope="module")
+def module_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """A scratch repository for the one long run that a module looks at from many sides."""
+    return make_repo(tmp_path_factory.mktemp("scratch"))
+
+
+def eventually(look: Callable[[], T], what: str) -> T:
+    """Looks again and again until there is something to see."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if seen := look():
+            return seen
+        time.sleep(LOOK_AGAIN)
+    raise AssertionError(f"waited {PATIENCE:g} s in vain for {what}")
+
+
+def script(repo: Repo, text: str, more: str = "") -> None:
+    """Makes `mine` the scripted agent of docs/scripted-agent.md, playing this text."""
+    (repo.home / "script.toml").write_text(dedent(text), encoding="utf-8")
+    settings = f'[run]\nagent = "mine"\n[project]\ntest = "true"\n[agents.mine]\nscript = "{repo.home}/script.toml"\n'
+    repo.write("iterdev.toml", settings + dedent(more))
+    repo.commit("a scripted agent")
+
+
+def rows(folder: Path, name: str = "tasks.csv") -> dict[str, dict[str, str]]:
+    """The rows of a session's table by their ids."""
+    with (folder / name).open(newline="", encoding="utf-8") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+def statuses(folder: Path) -> dict[str, str]:
+    return {name: row["status"] for name, row in rows(folder).items()}
+
+
+def document(path: Path) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return loaded
+
+
+def messages(folder: Path, kind: str) -> list[str]:
+    """The summaries of the messages of one type on the bus."""
+    lines = (folder / ".msg" / "messages.jsonl").read_text(encoding="utf-8").splitlines()
+    return [message["summary"] for message in map(json.loads, lines) if message["type"] == kind]
+
+
+def every_file(top: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
+
+
+def left_behind(repo: Repo) -> list[str]:
+    """Processes, worktrees and temporary files that a run should have taken with it."""
+    found = [f"process: {process}" for process in processes(repo)]
+    found += [f"worktree: {worktree}" for worktree in repo.worktrees()[1:]]
+    found += [f"workspace: {path}" for path in (repo.home / "iterdev").rglob("*")]
+    found += [f"temporary: {path}" for path in (repo.home / "tmp").rglob("*")]
+    return found + [f"half written: {path}" for path in (repo.path / ".workflow").rglob("*iterdev-tmp*")]
+
+
+def processes(repo: Repo) -> list[str]:
+    """Everything alive that has the scratch folder in its environment."""
+    return [line for pid in pids_with(str(repo.home)) if (line := command_line(pid))]
+
+
+def pids_with(text: str) -> Iterable[int]:
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if text.encode() in (entry / "environ").read_bytes() and ") Z " not in (entry / "stat").read_text():
+                yield int(entry.name)
+
+
+def command_line(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    return ""
+
+
+class Background:
+    """The command, running while a test does something else."""
+
+    def __init__(self, repo: Repo, *args: str, **env: str) -> None:
+        self._repo = repo
+        self.process = subprocess.Popen(
+            repo.command(*args),
+            cwd=repo.path,
+            env=repo.env | env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def until_agent_works_on(self, task: str) -> None:
+        """Waits until the agent `mine` has been called for the task."""
+        eventually(lambda: any(call["task"] == task for call in self._repo.calls()), f"an agent at {task}")
+
+    def end(self) -> subprocess.CompletedProcess[str]:
+        stdout, stderr = self.process.communicate(timeout=PATIENCE)
+        return subprocess.CompletedProcess(self.process.args, self.process.returncode, stdout, stderr)
+
+    def kill(self) -> None:
+        """As `kill -9`, and then until nothing of its tree is left."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+        eventually(lambda: not processes(self._repo), "the end of a killed engine's processes")
+
+
+class Terminal:
+    """A person at a terminal: types, and looks at the screen."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._name = f"iterdev-{uuid.uuid4().hex[:12]}"
+        self._env = repo.env | {"TERM": "screen-256color", "PS1": "$ ", "TMUX_TMPDIR": "/tmp"}
+        shell = ["bash", "--noprofile", "--norc"]
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "45", "-c", str(repo.path), *shell)
+        self.until("$ ")
+
+    def type(self, text: str) -> None:
+        self._tmux("send-keys", "-l", text)
+        self._tmux("send-keys", "Enter")
+
+    def press(self, key: str) -> None:
+        self._tmux("send-keys", key)
+
+    def screen(self, *options: str) -> str:
+        return self._tmux("capture-pane", "-p", "-S", "-200", *options)
+
+    def until(self, *texts: str) -> str:
+        """The screen, once all the texts are on it."""
+
+        def look() -> str:
+            screen = self.screen()
+            return screen if all(text in screen for text in texts) else ""
+
+        try:
+            return eventually(look, " and ".join(texts))
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the screen was:\n{self.screen()}") from None
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+    def _tmux(self, *words: str) -> str:
+        command = ["tmux", "-L", self._name, *words]
+        return subprocess.run(command, env=self._env, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def terminal(repo: Repo) -> Iterator[Terminal]:
+    opened = Terminal(repo)
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def agent_at_work(repo: Repo, *args: str) -> Iterator[Background]:
+    """A run of a patch whose developer has been started and takes its time."""
+    repo.behave(developer={"write": {"half.txt": "half\n"}, "sleep": 600})
+    with Background(repo, *args) as running:
+        running.until_agent_works_on("DEV-001")
+        yield running
+
+
+def repository_bytes(repo: Repo) -> dict[str, bytes]:
+    """The user's branch, index and files; not git's objects, and not what is iterdev's own."""
+    git = repo.path / ".git"
+    seen = {name: data for name, data in every_file(repo.path).items() if not name.startswith((".git/", ".workflow/"))}
+    return seen | {name: (git / name).read_bytes() for name in ("HEAD", "index", "refs/heads/main", "config")}
+
+
+def environment_of(repo: Repo) -> dict[str, str]:
+    """The whole environment of this process with the scratch repository's own on top."""
+    return dict(os.environ) | repo.env

@@ -1,0 +1,242 @@
+"""The loop of fix and review: what starts a round, what a round consists of, and how it ends when nothing helps."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Repo, make_repo
+from tests.e2e.conftest import document, left_behind, messages, rows, statuses
+
+CRITICAL = {
+    "severity": "critical",
+    "file": "login.py",
+    "line": 3,
+    "dimension": "security",
+    "description": "the query is put together from input",
+    "suggestion": "bind the parameters",
+}
+SPRINT = ["DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001"]
+
+
+def review(correctness: int, completeness: int, maintainability: int, security: int, *issues: object) -> object:
+    scores = {
+        "correctness": correctness,
+        "completeness": completeness,
+        "maintainability": maintainability,
+        "security": security,
+    }
+    return {"result": {"scores": scores, "issues": list(issues)}}
+
+
+def run_sprint(repo: Repo, engine: str = "wave") -> tuple[subprocess.CompletedProcess[str], Path]:
+    run = repo.iterdev("run", "-y", "--engine", engine, "--pipeline", "sprint", "Add a greeting")
+    return run, repo.folder(engine)
+
+
+@pytest.mark.requirement("R63", "R68", "R70", "R71", "R76", "R163")
+def test_a_score_of_6_8_starts_one_round_of_fix_and_review(repo: Repo) -> None:
+    repo.behave(**{"REVIEW-001": review(7, 7, 7, 6)})
+
+    run, folder = run_sprint(repo)
+
+    table = rows(folder)
+    assert run.returncode == 0, run.stdout
+    assert list(table) == [*SPRINT, "DEV-fix-1", "REVIEW-002"]
+    assert table["REVIEW-001"]["review_score"] == "6.8"
+    assert table["REVIEW-001"]["gc_signal"] == "REVISION_NEEDED"
+    assert {name: (table[name]["wave"], table[name]["deps"], table[name]["gc_round"]) for name in [*table][4:]} == {
+        "DEV-fix-1": ("4", "REVIEW-001", "1"),
+        "REVIEW-002": ("5", "DEV-fix-1", "1"),
+    }
+    assert messages(folder, "gc_loop_trigger") == [
+        "[coordinator] fix round 1: REVIEW-001 scored 6.8 with 0 critical findings"
+    ]
+    assert len(messages(folder, "review_revision")) == 1
+    assert len(messages(folder, "task_unblocked")) == 1
+
+
+@pytest.mark.requirement("R68", "R78")
+@pytest.mark.parametrize(
+    "issues",
+    [[], [CRITICAL | {"severity": "medium"}], [CRITICAL | {"severity": "high"}], [CRITICAL | {"severity": "low"}]],
+    ids=["none", "medium", "high", "low"],
+)
+def test_a_score_of_exactly_7_without_critical_findings_passes(repo: Repo, issues: list[object]) -> None:
+    repo.behave(**{"REVIEW-001": review(7, 7, 7, 7, *issues)})
+
+    run, folder = run_sprint(repo)
+
+    assert run.returncode == 0, run.stdout
+    assert list(rows(folder)) == SPRINT
+    assert rows(folder)["REVIEW-001"]["gc_signal"] == "CONVERGED"
+    assert messages(folder, "gc_loop_trigger") == []
+
+
+@pytest.mark.requirement("R78")
+def test_a_medium_finding_that_passes_leaves_a_warning(repo: Repo) -> None:
+    repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL | {"severity": "medium"})})
+
+    run, folder = run_sprint(repo)
+
+    assert "warning: REVIEW-001 passed" in run.stdout
+    assert len(document(folder / ".msg" / "meta.json")["warnings"]) == 1
+
+
+@pytest.mark.requirement("R68", "R70", "R89", "R91")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_one_critical_finding_starts_a_round_however_high_the_score(repo: Repo, engine: str) -> None:
+    harmless = CRITICAL | {"severity": "low", "description": "a name could be shorter"}
+    repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, harmless, CRITICAL)})
+
+    run, folder = run_sprint(repo, engine)
+
+    (prompt,) = [str(call["prompt"]) for call in repo.calls() if call["task"] == "DEV-fix-1"]
+    assert run.returncode == 0, run.stdout
+    assert list(rows(folder)) == [*SPRINT, "DEV-fix-1", "REVIEW-002"]
+    assert "login.py:3" in prompt
+    assert "the query is put together from input" in prompt
+    assert "bind the parameters" in prompt
+    assert "a name could be shorter" not in prompt.split("## Findings to fix")[1].split("\n## ")[0]
+    assert "login.py:3" in (folder / "review" / "review-001.md").read_text(encoding="utf-8")
+    assert len(messages(folder, "review_critical")) == 1
+
+
+@pytest.fixture(scope="module", params=["wave", "beat"])
+def hopeless(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Repo, subprocess.CompletedProcess[str], Path]:
+    """A sprint whose reviews never pass."""
+    repo = make_repo(tmp_path_factory.mktemp(request.param))
+    repo.behave(reviewer=review(6, 6, 6, 6, CRITICAL))
+    return repo, *run_sprint(repo, request.param)
+
+
+Hopeless = tuple[Repo, subprocess.CompletedProcess[str], Path]
+
+
+@pytest.mark.requirement("R44", "R72", "R73")
+def test_reviews_that_never_pass_end_after_three_fixes_and_four_reviews(hopeless: Hopeless) -> None:
+    _, run, folder = hopeless
+    added = ["DEV-fix-1", "REVIEW-002", "DEV-fix-2", "REVIEW-003", "DEV-fix-3", "REVIEW-004"]
+
+    table = rows(folder)
+
+    assert run.returncode == 0
+    assert list(table) == [*SPRINT, *added]
+    assert {row["status"] for row in table.values()} == {"completed"}
+    assert [table[name]["gc_round"] for name in added] == ["1", "1", "2", "2", "3", "3"]
+    assert [table[name]["wave"] for name in added] == ["4", "5", "6", "7", "8", "9"]
+    assert [table[name]["context_from"] for name in added[::2]] == ["REVIEW-001", "REVIEW-002", "REVIEW-003"]
+
+
+@pytest.mark.requirement("R74", "R75")
+def test_forced_convergence_is_recorded_where_people_and_programs_look(hopeless: Hopeless) -> None:
+    repo, run, folder = hopeless
+    problem = "login.py:3 the query is put together from input"
+
+    (warning,) = document(folder / ".msg" / "meta.json")["warnings"]
+
+    assert "forced after 3 fix rounds" in warning
+    assert problem in warning
+    assert problem in (folder / "wisdom" / "issues.md").read_text(encoding="utf-8")
+    assert warning in (folder / "context.md").read_text(encoding="utf-8")
+    assert warning in run.stdout
+    assert warning in repo.iterdev("status").stdout
+
+
+@pytest.mark.requirement("R76")
+def test_every_round_is_on_the_bus(hopeless: Hopeless) -> None:
+    _, _, folder = hopeless
+
+    rounds = messages(folder, "gc_loop_trigger")
+
+    assert [text.split(":")[0] for text in rounds] == [f"[coordinator] fix round {number}" for number in (1, 2, 3)]
+    assert document(folder / "session.json")["gc_round"] == 3
+
+
+def test_a_long_loop_leaves_nothing_behind(hopeless: Hopeless) -> None:
+    repo, _, _ = hopeless
+
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R90", "R63")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_failing_measured_tests_raise_a_round_and_are_measured_again(repo: Repo, engine: str) -> None:
+    text = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    tests = "test ! -e DEV-001.txt || test -e DEV-fix-1.txt || { echo greeting missing; exit 1; }"
+    repo.write("iterdev.toml", text.replace('test = "true"', f"test = '{tests}'"))
+    repo.commit("tests")
+    repo.behave(tester={"result": {"status": "failed", "error": "beyond me"}})
+
+    run, folder = run_sprint(repo, engine)
+
+    table = rows(folder)
+    (prompt,) = [str(call["prompt"]) for call in repo.calls() if call["task"] == "DEV-fix-1"]
+    assert run.returncode == 0, run.stdout
+    assert list(table) == [*SPRINT, "DEV-fix-1", "REVIEW-002", "VERIFY-002"]
+    assert "VERIFY-001" in table["DEV-fix-1"]["deps"]
+    assert table["VERIFY-002"]["deps"] == "DEV-fix-1"
+    assert "greeting missing" in prompt
+    assert document(folder / "verify" / "verify-001.json")["passed"] is False
+    assert document(folder / "verify" / "verify-002.json")["passed"] is True
+    assert len(messages(folder, "verify_failed") + messages(folder, "fix_required")) == 1
+    assert len(messages(folder, "gc_loop_trigger")) == 1
+
+
+@pytest.mark.requirement("R32", "R33", "R34", "R35", "R59", "R62", "R63", "R77")
+def test_a_multi_sprint_has_a_controller_that_records_its_decisions(repo: Repo) -> None:
+    repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL)})
+
+    run = repo.iterdev("run", "-y", "Refactor payment module to support multiple gateways")
+
+    folder = repo.folder()
+    table = rows(folder)
+    assert run.returncode == 0, run.stdout
+    assert {name: (row["wave"], row["deps"]) for name, row in table.items()} == {
+        "DESIGN-001": ("1", ""),
+        "DEV-001": ("2", "DESIGN-001"),
+        "DEV-002": ("3", "DEV-001"),
+        "VERIFY-001": ("4", "DEV-002"),
+        "REVIEW-001": ("4", "DEV-002"),
+        "GC-CHECK-001": ("5", "REVIEW-001"),
+        "DEV-fix-1": ("6", "GC-CHECK-001"),
+        "REVIEW-002": ("7", "DEV-fix-1"),
+        "GC-CHECK-002": ("8", "REVIEW-002"),
+    }
+    assert {name for name, row in table.items() if row["exec_mode"] == "interactive"} == {"GC-CHECK-001", "GC-CHECK-002"}
+    first = document(folder / "interactive" / "GC-CHECK-001-result.json")
+    second = document(folder / "interactive" / "GC-CHECK-002-result.json")
+    assert (first["gc_decision"], first["status"], first["task_id"]) == ("REVISION", "completed", "GC-CHECK-001")
+    assert (second["gc_decision"], second["gc_round"]) == ("CONVERGE", 1)
+    assert first["timestamp"]
+    assert "REVISION" in table["GC-CHECK-001"]["findings"]
+    assert "CONVERGE" in table["GC-CHECK-002"]["findings"]
+
+
+@pytest.mark.requirement("R77", "R113")
+def test_every_decision_is_on_the_board_with_its_numbers(repo: Repo) -> None:
+    repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL)})
+
+    repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Add a greeting")
+
+    lines = (repo.folder() / "discoveries.ndjson").read_text(encoding="utf-8").splitlines()
+    decisions = [line["data"] for line in map(json.loads, lines) if line["type"] == "gc_decision"]
+    assert [decision["signal"] for decision in decisions] == ["REVISION", "CONVERGE"]
+    assert [decision["critical_count"] for decision in decisions] == [1, 0]
+    assert [decision["score"] for decision in decisions] == [9, 9]
+
+
+@pytest.mark.requirement("R49", "R50", "R57")
+def test_a_fix_that_fails_skips_its_review_and_is_told(repo: Repo) -> None:
+    repo.behave(**{"REVIEW-001": review(6, 6, 6, 6), "DEV-fix-1": {"exit": 3}})
+
+    run, folder = run_sprint(repo)
+
+    assert run.returncode == 1
+    assert statuses(folder)["DEV-fix-1"] == "failed"
+    assert statuses(folder)["REVIEW-002"] == "skipped"
+    assert "DEV-fix-1" in rows(folder)["REVIEW-002"]["error"]
+    assert f"{folder.name}: 4 completed, 1 failed, 1 skipped" in run.stdout
