@@ -1,7 +1,6 @@
 """The form of a task description: PURPOSE, TASK, CONTEXT, EXPECTED, CONSTRAINTS and the inner-loop line."""
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -61,7 +60,7 @@ def repaired(description: str, *, title: str, scope: Scope, role: Role) -> str:
     """A description that somebody wrote freely, put into the form; one that has the form stays as it is."""
     if not missing_sections(description):
         return description
-    steps: Sequence[str] = [line.strip(" -") for line in description.splitlines() if line.strip()]
+    steps = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in description.splitlines() if line.strip()]
     brief = Brief(
         purpose=title,
         success="the task below is done and nothing else is changed",

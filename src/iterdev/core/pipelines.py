@@ -88,6 +88,9 @@ FIX = Brief(
     constraints="Leave code that was not flagged alone",
 )
 
+HEADLINE = 60
+"""Characters that fit into the first line of a commit message, beside the task's id."""
+
 EXPECTED_COUNT: dict[Pipeline, Callable[[int], bool]] = {
     Pipeline.patch: lambda count: count == 2,
     Pipeline.sprint: lambda count: count == 4,
@@ -192,6 +195,12 @@ class _Adder:
         )
 
 
+def headline(scope: Scope) -> str:
+    """The requirement as a title: it becomes the first line of the commit."""
+    first = scope.requirement.strip().splitlines()[0]
+    return first if len(first) <= HEADLINE else f"{first[: HEADLINE - 1]}…"
+
+
 def _numbered(brief: Brief, task: TaskId) -> Brief:
     """The brief with the deliverable's number in place of the first one's."""
     if not brief.expected.startswith(("verify/", "review/")):
@@ -201,22 +210,22 @@ def _numbered(brief: Brief, task: TaskId) -> Brief:
 
 def _patch(scope: Scope) -> tuple[Task, ...]:
     add = _Adder(Pipeline.patch, scope)
-    dev = add(PATCH_DEV, "Implement the fix", "DEV")
+    dev = add(PATCH_DEV, headline(scope), "DEV")
     return dev, add(VERIFY, "Verify the fix", "VERIFY", deps=[dev.id], context=[dev.id])
 
 
 def _sprint(scope: Scope) -> tuple[Task, ...]:
     add = _Adder(Pipeline.sprint, scope)
     design = add(DESIGN, "Technical design and task breakdown", "DESIGN")
-    dev = add(DEV, "Implement the design", "DEV", deps=[design.id], context=[design.id])
+    dev = add(DEV, headline(scope), "DEV", deps=[design.id], context=[design.id])
     return design, dev, *_window(add, design, dev)
 
 
 def _multi_sprint(scope: Scope, *, check: bool) -> tuple[Task, ...]:
     add = _Adder(Pipeline.multi_sprint, scope)
     design = add(DESIGN, "Technical design and task breakdown", "DESIGN")
-    dev = add(DEV, "Implement the first batch", "DEV", deps=[design.id], context=[design.id])
-    more = add(INCREMENT, "Implement the rest", "DEV", deps=[dev.id], context=[design.id, dev.id])
+    dev = add(DEV, f"{headline(scope)} (first batch)", "DEV", deps=[design.id], context=[design.id])
+    more = add(INCREMENT, f"{headline(scope)} (the rest)", "DEV", deps=[dev.id], context=[design.id, dev.id])
     verify, review = _window(add, design, more)
     if not check:
         return design, dev, more, verify, review

@@ -51,10 +51,10 @@ def first_fault(tasks: Sequence[Task]) -> Fault | None:
     """The first row that breaks a rule of the table, in the order of the rows; cycles last."""
     rows: dict[TaskId, int] = {}
     for number, task in enumerate(tasks):
-        if task.id in rows:
-            return Fault(number, f'the id "{task.id}" is used twice')
-        rows[task.id] = number
+        rows.setdefault(task.id, number)
     for number, task in enumerate(tasks):
+        if rows[task.id] != number:
+            return Fault(number, f'the id "{task.id}" is used twice')
         if message := _wrong(task, rows.keys()):
             return Fault(number, message)
     return _cycle_fault(tasks, rows) or _context_fault(tasks)

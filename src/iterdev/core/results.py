@@ -181,8 +181,10 @@ def decode(body: bytes | str, *, role: Role, task: TaskId) -> Result:
     try:
         status = _failed_status(body)
         result = msgspec.json.decode(body, type=Result if status else SCHEMAS[role])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise Misfit(str(error)) from error
+    except RecursionError as error:
+        raise Misfit("the result is nested too deeply") from error
     if result.id != task:
         raise Misfit(f'"id" is "{result.id}", expected "{task}"')
     if result.status == "failed" and not (result.error or result.findings):

@@ -1,6 +1,7 @@
 """The configuration: every key with its default and its meaning, and the reading of a document into it."""
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from typing import get_type_hints
 
@@ -11,6 +12,9 @@ from iterdev.core.errors import UserError
 from iterdev.core.words import WORKERS, Role
 
 FILE = "iterdev.toml"
+
+LEAST = {"concurrency": 1, "rounds": 0, "budget_usd": 0, "budget_tokens": 0}
+"""The smallest sensible values; every other number is a limit in seconds."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -84,49 +88,57 @@ def read(document: Mapping[str, object]) -> Settings:
     return msgspec.convert(document, Settings)
 
 
+def _tables(document: Mapping[str, object]) -> Iterator[tuple[str, object, type[Struct]]]:
+    """Every table of the document, with its name as it stands in brackets."""
+    single: tuple[tuple[str, type[Struct]], ...] = (("run", Run), ("project", Project), ("limits", Limits))
+    yield from ((name, document[name], kind) for name, kind in single if name in document)
+    named: tuple[tuple[str, type[Struct]], ...] = (("roles", RoleSettings), ("agents", AgentSettings))
+    for name, kind in named:
+        tables = document.get(name, {})
+        if isinstance(tables, Mapping):
+            yield from ((f"{name}.{key}", table, kind) for key, table in tables.items())
+        else:
+            yield name, tables, kind
+
+
 def _unfit_values(document: Mapping[str, object]) -> Iterator[str]:
-    """One problem per table, since decoding stops at the first one of each."""
-    for name, kind in get_type_hints(Settings).items():
-        if name in document:
-            try:
-                value = msgspec.convert(document[name], kind)
-            except msgspec.ValidationError as error:
-                yield f"[{name}] {_plain(str(error))}"
-            else:
-                yield from _beyond(name, value)
+    """Field by field, since decoding a whole table stops at its first problem."""
+    for where, table, kind in _tables(document):
+        if not isinstance(table, Mapping):
+            yield f'[{where}] is "{table}", expected a table'
+            continue
+        for key, hint in get_type_hints(kind).items():
+            if key in table:
+                yield from (f"[{where}] {key}{problem}" for problem in _unfit(key, table[key], hint))
+        if kind is AgentSettings and bool(table.get("command")) == bool(table.get("script")):
+            yield f"[{where}] needs either `command` or `script`"
 
 
-def _beyond(name: str, value: object) -> Iterator[str]:
-    if isinstance(value, Run) and value.concurrency < 1:
-        yield f"[run] concurrency is {value.concurrency}, and at least 1 is needed"
-    if isinstance(value, Limits):
-        for field in value.__struct_fields__:
-            if getattr(value, field) < 0 or (field != "rounds" and not getattr(value, field)):
-                yield f"[limits] {field} is {getattr(value, field)}, and must be more than 0"
-    if name == "agents" and isinstance(value, Mapping):
-        for agent, table in value.items():
-            if bool(table.command) == bool(table.script):
-                yield f"[agents.{agent}] needs either `command` or `script`"
-
-
-def _plain(message: str) -> str:
-    """The library's `Expected X, got Y - at $.a.b` with the path in front."""
-    text, _, path = message.partition(" - at `$")
-    return f"{path.rstrip('`').lstrip('.')}: {text}" if path else text
+def _unfit(key: str, value: object, hint: object) -> Iterator[str]:
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        text, _, place = str(error).partition(" - at `$")
+        yield f"{place.rstrip('`')}: {text}"
+        return
+    if not isinstance(value, int | float):
+        return
+    if not math.isfinite(value):
+        # The journal's numbers are those of JSON, which has no endless ones.
+        yield f" is {value}, and must be finite"
+    elif key in LEAST and value < LEAST[key]:
+        yield f" is {value}, and at least {LEAST[key]} is needed"
+    elif key not in LEAST and value <= 0:
+        yield f" is {value}, and must be more than 0"
 
 
 def _unknown_keys(document: Mapping[str, object]) -> Iterator[str]:
     yield from _strange("", document, Settings)
-    single: tuple[tuple[str, type[Struct]], ...] = (("run", Run), ("project", Project), ("limits", Limits))
-    for name, kind in single:
-        yield from _strange(name, document.get(name), kind)
-    named: tuple[tuple[str, type[Struct]], ...] = (("roles", RoleSettings), ("agents", AgentSettings))
-    for name, kind in named:
-        tables = document.get(name)
-        for key, table in tables.items() if isinstance(tables, Mapping) else ():
-            if name == "roles" and key not in WORKERS:
-                yield f'unknown role "{key}"{_nearest(key, WORKERS)}'
-            yield from _strange(f"{name}.{key}", table, kind)
+    for where, table, kind in _tables(document):
+        section, _, key = where.partition(".")
+        if section == "roles" and key and key not in WORKERS:
+            yield f'unknown role "{key}"{_nearest(key, WORKERS)}'
+        yield from _strange(where, table, kind)
 
 
 def _strange(where: str, table: object, kind: type[Struct]) -> Iterator[str]:

@@ -18,8 +18,6 @@ class Job(Struct, frozen=True, kw_only=True):
     task: Task
     number: int
     agent: str
-    subject: str
-    """What the change is for, in the words of a commit's first line."""
     base: str
     """The commit to work on."""
     prompt: str

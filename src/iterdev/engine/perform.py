@@ -23,9 +23,6 @@ from iterdev.store.projections import Projector
 COALESCE = 0.3
 """Seconds within which further changes of the session folder wait for the next writing."""
 
-SUBJECT = 60
-"""Characters of a requirement that fit into the first line of a commit message."""
-
 
 class Performer:
     def __init__(
@@ -84,7 +81,7 @@ class Performer:
             number=progress.requests,
             role=row.role,
             agent=progress.agent,
-            title=_subject(state, row),
+            title=row.title,
         )
         self._mark(f"landing wanted {task}")
         branch = names.branch(state.session.id)
@@ -132,7 +129,6 @@ class Performer:
             task=task,
             number=command.number,
             agent=agent,
-            subject=_subject(state, task),
             base=state.tip,
             prompt=prompts.render(state, task, around),
             limit=command.limit,
@@ -160,8 +156,3 @@ class Performer:
             path = self._top / state.session.folder / board.NAME
             await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))
 
-
-def _subject(state: State, task: Task) -> str:
-    """First work is named after the requirement, later work after what it does."""
-    first_line = state.session.requirement.splitlines()[0]
-    return task.title if task.round or state.session.by_hand else first_line[:SUBJECT]

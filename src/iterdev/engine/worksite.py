@@ -28,7 +28,7 @@ async def thread(function: Callable[[], T]) -> T:
 def label(job: Job) -> landing.Label:
     task = job.task
     return landing.Label(
-        session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=job.subject
+        session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=task.title
     )
 
 

@@ -32,15 +32,15 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
     kept = _read_json(folder / "session.json")
     text = _text(folder / TABLE)
     rows = tables.parse(text, f"{folder.name}/{TABLE}")
-    requirement = str(kept.get("requirement") or _requirement_from(folder.name))
+    requirement = _word(kept, "requirement") or _requirement_from(folder.name)
     session = e.Session(
         id=SessionId(folder.name),
         team=Team.iterdev,
         engine=engine,
         requirement=requirement,
         folder=names.folder(engine, SessionId(folder.name)),
-        base=str(kept.get("base") or base),
-        branch=str(kept.get("user_branch") or branch),
+        base=_word(kept, "base") or base,
+        branch=_word(kept, "user_branch") or branch,
         analysis=analyse(requirement),
         pipeline=_pipeline(kept, rows) if rows else None,
         agents=_agents(kept),
@@ -54,8 +54,8 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
 
 
 def _pipeline(kept: Mapping[str, object], rows: Sequence[e.RowEdit]) -> Pipeline:
-    named = kept.get("pipeline")
-    return Pipeline(str(named)) if named in set(Pipeline) else rows[0].task.pipeline
+    named = _word(kept, "pipeline")
+    return Pipeline(named) if named in set(Pipeline) else rows[0].task.pipeline
 
 
 def _agents(kept: Mapping[str, object]) -> dict[Role, str]:
@@ -86,7 +86,7 @@ def _rounds(rows: Sequence[e.RowEdit]) -> Iterator[e.RoundStarted]:
 
 def _ending(kept: Mapping[str, object]) -> Iterator[e.Event]:
     """What had landed, and whether the session was over."""
-    if isinstance(tip := kept.get("tip"), str) and tip:
+    if tip := _word(kept, "tip"):
         yield e.EngineStarted(0, tip)
     if kept.get("status") == Phase.completed:
         yield e.Finished()
@@ -105,6 +105,11 @@ def _read_json(path: Path) -> Mapping[str, object]:
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
+
+
+def _word(kept: Mapping[str, object], name: str) -> str:
+    value = kept.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _requirement_from(name: str) -> str:
