@@ -10,7 +10,7 @@ import anyio
 import pytest
 from anyio.abc import ByteReceiveStream, Process
 
-from iterdev.agents.contract import Agent, AgentEvent, Assignment, Reply, Spawn
+from iterdev.agents.contract import Agent, AgentEvent, Assignment, Permissions, Reply, Spawn
 from iterdev.core.exits import Exit
 
 Chunk = tuple[str, bytes]
@@ -115,7 +115,7 @@ def assignment(tmp_path: Path) -> Assignment:
         workspace=str(tmp_path / "workspace"),
         result_path=str(tmp_path / "session" / "result.json"),
         schema={},
-        may_write=True,
+        permissions=Permissions(write=True),
         limit=60,
         environment={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
     )

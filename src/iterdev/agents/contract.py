@@ -35,11 +35,19 @@ AgentEvent = Said | Spent | PermissionAsked
 
 
 class TroubleKind(StrEnum):
-    crashed = "crashed"
-    timed_out = "timed out"
+    """What went wrong, as far as it makes a difference to what is done about it."""
+
+    not_installed = "not installed"
+    not_logged_in = "not logged in"
     limited = "rate limited"
+    overloaded = "overloaded"
+    """The provider failed or was too busy; trying again later may help."""
+    too_long = "context too long"
+    over_budget = "budget used up"
     permission = "permission denied"
     silent = "no result"
+    crashed = "crashed"
+    timed_out = "timed out"
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -47,6 +55,9 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     body: bytes
     usage: Usage = Usage()
+    """Of this turn alone, also where the agent counts from the start of the conversation."""
+    conversation: str = ""
+    """By this id the agent takes the conversation up again, in the same workspace."""
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
@@ -61,6 +72,22 @@ class Trouble(Struct, frozen=True, kw_only=True):
 Reply = Answer | Trouble
 
 
+class Permissions(Struct, frozen=True, kw_only=True):
+    """What a role may do. Whatever an agent asks for beyond it is denied and recorded, never waited for."""
+
+    write: bool
+    """Inside the workspace; nobody may write outside of it."""
+    shell: bool = True
+    network: bool = False
+
+
+class ToolServer(Struct, frozen=True, kw_only=True):
+    """The team's tools, as an MCP server over HTTP on loopback; the token says who is calling."""
+
+    url: str
+    token: str
+
+
 class Assignment(Struct, frozen=True, kw_only=True):
     """Everything about one attempt that an agent may know."""
 
@@ -72,11 +99,14 @@ class Assignment(Struct, frozen=True, kw_only=True):
     workspace: str
     result_path: str
     schema: Mapping[str, object]
-    may_write: bool
+    permissions: Permissions
     limit: float
     """Seconds for the whole attempt."""
     environment: Mapping[str, str]
     issues: Sequence[str] = ()
+    tools: ToolServer | None = None
+    conversation: str = ""
+    """A conversation of an earlier attempt to go on with."""
 
 
 class Process(Protocol):

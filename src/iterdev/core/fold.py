@@ -1,19 +1,24 @@
 """Makes the state from the journal: `evolve` takes the state so far and new entries, and returns the next state.
 
-Folding is pure from the outside. Inside one call the maps are copied once and then changed in place, so that
-folding a whole journal takes time in proportion to its length.
+Folding is pure from the outside. Inside one call a map is copied before its first change and then changed in place,
+so that folding a whole journal takes time in proportion to its length, and folding one event touches little.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import assert_never
+from collections.abc import Collection, Iterable, Sequence
+from typing import Generic, TypeVar, assert_never
 
 import msgspec
 
 from iterdev.core import bus, critic, graph
 from iterdev.core import events as e
 from iterdev.core.plan import Task
+from iterdev.core.results import Design, Review
 from iterdev.core.state import Note, Progress, State
+from iterdev.core.verification import Verification
 from iterdev.core.words import FINAL, Phase, Status, TaskId
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 def replay(entries: Sequence[e.Entry]) -> State | None:
@@ -46,52 +51,51 @@ def _beginning(entry: e.Entry) -> State:
     )
 
 
+class _Map(Generic[Key, Value]):
+    """A map of the state that a fold may change: its own copy, made when it is first asked for."""
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name, self.field = name, name.removeprefix("_")
+
+    def __get__(self, fold: "_Fold", _: type) -> dict[Key, Value]:
+        own = fold.own(self)
+        # An attribute of the object goes before one of its class that cannot be set.
+        setattr(fold, self._name, own)
+        return own
+
+
 class _Fold:
-    """One fold under way: copies of the maps that it may change, and the other fields to be."""
+    """One fold under way. A map is changed through an attribute here, and looked at in the state, which is free."""
+
+    _order = _Map[TaskId, int]()
+    _tasks = _Map[TaskId, Task]()
+    _progress = _Map[TaskId, Progress]()
+    _blockers = _Map[TaskId, int]()
+    _dependants = _Map[TaskId, tuple[TaskId, ...]]()
+    _ready = _Map[TaskId, None]()
+    _doomed = _Map[TaskId, None]()
+    _running = _Map[TaskId, e.AttemptStarted]()
+    _landing = _Map[TaskId, None]()
+    _open_in_wave = _Map[int, int]()
+    _gates = _Map[str, e.Gate]()
+    _answers = _Map[str, str]()
+    _judged = _Map[TaskId, None]()
+    _decisions = _Map[TaskId, str]()
+    _designs = _Map[TaskId, Design]()
+    _reviews = _Map[TaskId, Review]()
+    _verifications = _Map[TaskId, Verification]()
+    _iterations = _Map[TaskId, int]()
 
     def __init__(self, state: State) -> None:
-        self._order = dict(state.order)
-        self._tasks = dict(state.tasks)
-        self._progress = dict(state.progress)
-        self._blockers = dict(state.blockers)
-        self._dependants = dict(state.dependants)
-        self._ready = dict(state.ready)
-        self._doomed = dict(state.doomed)
-        self._running = dict(state.running)
-        self._landing = dict(state.landing)
-        self._open_in_wave = dict(state.open_in_wave)
-        self._gates = dict(state.gates)
-        self._answers = dict(state.answers)
-        self._judged = dict(state.judged)
-        self._decisions = dict(state.decisions)
-        self._designs = dict(state.designs)
-        self._reviews = dict(state.reviews)
-        self._verifications = dict(state.verifications)
-        self._iterations = dict(state.iterations)
+        self._state = state
         self._warnings = list(state.warnings)
         self._messages = list(state.messages)
         self._notes = list(state.notes)
-        self._state = msgspec.structs.replace(
-            state,
-            order=self._order,
-            tasks=self._tasks,
-            progress=self._progress,
-            blockers=self._blockers,
-            dependants=self._dependants,
-            ready=self._ready,
-            doomed=self._doomed,
-            running=self._running,
-            landing=self._landing,
-            open_in_wave=self._open_in_wave,
-            gates=self._gates,
-            answers=self._answers,
-            judged=self._judged,
-            decisions=self._decisions,
-            designs=self._designs,
-            reviews=self._reviews,
-            verifications=self._verifications,
-            iterations=self._iterations,
-        )
+
+    def own(self, of: _Map[Key, Value]) -> dict[Key, Value]:
+        copy: dict[Key, Value] = dict(getattr(self._state, of.field))
+        self._set(**{of.field: copy})
+        return copy
 
     def state(self) -> State:
         return self._with(warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes))
@@ -110,6 +114,9 @@ class _Fold:
 
     def _change(self, event: e.Event, at: float) -> None:
         match event:
+            # First, because a long journal is made of them.
+            case e.AttemptStarted() | e.AttemptEnded() | e.Landed():
+                self._change_attempt(event, at)
             case e.TasksAdded() | e.TableEdited() | e.TasksReset():
                 self._change_table(event)
             case e.RoundStarted() | e.Reverified() | e.ReviewPassed() | e.ConvergenceForced() | e.RoundDecided():
@@ -162,8 +169,7 @@ class _Fold:
     def _change_table(self, event: e.TableEvent) -> None:
         match event:
             case e.TasksAdded(tasks):
-                for task in tasks:
-                    self._add(task)
+                self._add(tasks)
             case e.TableEdited(rows):
                 self._edit(rows)
             case e.TasksReset(tasks):
@@ -261,7 +267,8 @@ class _Fold:
         )
         self._keep_documents(task, done)
         for file in ("learnings", "decisions", "conventions", "issues"):
-            self._note(file, getattr(done.wisdom, file), task)
+            if texts := getattr(done.wisdom, file):
+                self._note(file, texts, task)
         for note in done.notes:
             self._warnings.append(note)
         if done.commit:
@@ -283,7 +290,7 @@ class _Fold:
             self._set(baseline=done.baseline)
 
     def _complete(self, task: TaskId, at: float) -> None:
-        error = critic.verify_error(self._tasks[task], self._state.verifications.get(task))
+        error = critic.verify_error(self._state.tasks[task], self._state.verifications.get(task))
         self._close(task, Status.failed if error else Status.completed, at, error=error)
 
     def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
@@ -294,8 +301,8 @@ class _Fold:
         self._ready.pop(task, None)
         self._doomed.pop(task, None)
         self._update(task, status=status, ended_at=was.ended_at or at, **fields)
-        self._open_in_wave[self._tasks[task].wave] -= 1
-        for other in self._dependants.get(task, ()):
+        self._open_in_wave[self._state.tasks[task].wave] -= 1
+        for other in self._state.dependants.get(task, ()):
             self._hear(other, status)
 
     def _hear(self, task: TaskId, status: Status) -> None:
@@ -319,16 +326,24 @@ class _Fold:
     def _note(self, file: str, texts: Iterable[str], task: str) -> None:
         self._notes.extend(Note(file=file, text=text, task=task) for text in texts)
 
-    def _add(self, task: Task) -> None:
-        self._order[task.id] = len(self._order)
-        self._tasks[task.id] = task
-        self._progress[task.id] = Progress()
-        self._index(task)
+    def _add(self, tasks: Collection[Task]) -> None:
+        for task in tasks:
+            self._order[task.id] = len(self._order)
+            self._tasks[task.id] = task
+            self._progress[task.id] = Progress()
+        self._index(tasks)
 
-    def _index(self, task: Task) -> None:
+    def _index(self, tasks: Collection[Task]) -> None:
+        waiting: dict[TaskId, list[TaskId]] = {}
+        for task in tasks:
+            self._place(task)
+            for dep in task.deps:
+                waiting.setdefault(dep, []).append(task.id)
+        for dep, others in waiting.items():
+            self._dependants[dep] = (*self._dependants.get(dep, ()), *others)
+
+    def _place(self, task: Task) -> None:
         statuses = [self._progress[dep].status for dep in task.deps]
-        for dep in task.deps:
-            self._dependants[dep] = (*self._dependants.get(dep, ()), task.id)
         self._blockers[task.id] = sum(status is not Status.completed for status in statuses)
         status = self._progress[task.id].status
         self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + (status not in FINAL)
@@ -361,6 +376,5 @@ class _Fold:
         depth = graph.depths({task.id: task.deps for task in self._tasks.values()})
         for name, task in self._tasks.items():
             self._tasks[name] = msgspec.structs.replace(task, wave=depth[name])
-        for task in self._tasks.values():
-            self._index(task)
+        self._index(self._tasks.values())
         self._set(wave=0)

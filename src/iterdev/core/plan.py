@@ -1,6 +1,6 @@
 """The task table: what a task is, how its waves are computed, and what makes a table wrong."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -57,7 +57,11 @@ def first_fault(tasks: Sequence[Task]) -> Fault | None:
             return Fault(number, f'the id "{task.id}" is used twice')
         if message := _wrong(task, rows.keys()):
             return Fault(number, message)
-    return _cycle_fault(tasks, rows) or _context_fault(tasks)
+    try:
+        waves = graph.depths({task.id: task.deps for task in tasks})
+    except graph.CycleError as error:
+        return Fault(min(rows[TaskId(str(node))] for node in error.cycle), f"the tasks wait for each other: {error}")
+    return _context_fault(tasks, waves)
 
 
 def _wrong(task: Task, known: Iterable[TaskId]) -> str:
@@ -79,16 +83,7 @@ def _wrong(task: Task, known: Iterable[TaskId]) -> str:
     return ""
 
 
-def _cycle_fault(tasks: Sequence[Task], rows: dict[TaskId, int]) -> Fault | None:
-    try:
-        graph.depths({task.id: task.deps for task in tasks})
-    except graph.CycleError as error:
-        return Fault(min(rows[TaskId(str(node))] for node in error.cycle), f"the tasks wait for each other: {error}")
-    return None
-
-
-def _context_fault(tasks: Sequence[Task]) -> Fault | None:
-    waves = {task.id: task.wave for task in with_waves(tasks)}
+def _context_fault(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> Fault | None:
     for number, task in enumerate(tasks):
         for other in task.context_from:
             if waves[other] >= waves[task.id]:

@@ -13,6 +13,7 @@ from iterdev.agents.contract import (
     Assignment,
     Conversation,
     PermissionAsked,
+    Permissions,
     Reply,
     Said,
     Trouble,
@@ -103,7 +104,7 @@ async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
         workspace=str(workspace.tree),
         result_path=str(workspace.result),
         schema=schema(task.role),
-        may_write=task.role in WRITERS,
+        permissions=Permissions(write=task.role in WRITERS),
         limit=job.limit,
         environment=kit.environment(workspace, job.agent),
     )

@@ -2,9 +2,15 @@
 
 import ast
 import json
+import re
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+
+WITH_COMMENTS = re.compile(r"(.*/)?(\.vscode/.+|[jt]sconfig[^/]*|\.eslintrc|\.?devcontainer)\.json")
+"""Files that are called JSON, and whose readers allow more than JSON does."""
 
 
 def problems(root: Path, changed: Iterable[str], planned: Iterable[str]) -> list[str]:
@@ -20,7 +26,7 @@ def _in_file(root: Path, name: str) -> Iterator[str]:
     match path.suffix:
         case ".py":
             yield from _in_python(root, name, path.read_bytes())
-        case ".json":
+        case ".json" if not WITH_COMMENTS.fullmatch(name):
             yield from _unparsable(name, lambda: json.loads(path.read_bytes()))
         case ".toml":
             yield from _unparsable(name, lambda: tomllib.loads(path.read_text(encoding="utf-8")))
@@ -37,8 +43,10 @@ def _unparsable(name: str, parse: Callable[[], object]) -> Iterator[str]:
 
 def _in_python(root: Path, name: str, source: bytes) -> Iterator[str]:
     try:
-        tree = ast.parse(source, name)
-    except (SyntaxError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, name)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         yield f"{name}{f':{line}' if line else ''}: {getattr(error, 'msg', error)}"
         return

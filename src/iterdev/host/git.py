@@ -6,6 +6,7 @@ prompts, and without the GIT_* variables of whoever started iterdev.
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -18,7 +19,8 @@ from iterdev.core.errors import HostError, UserError
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
 SECONDS = 300
-ZERO = "0" * 40
+ZERO = ""
+"""What a ref is that does not exist, whatever the length of the repository's hashes."""
 
 
 class Identity(Struct, frozen=True):
@@ -54,7 +56,7 @@ def run(
             capture_output=True,
             text=True,
             encoding="utf-8",
-            errors="surrogateescape",
+            errors="backslashreplace",
             timeout=SECONDS,
             check=False,
         )
@@ -91,7 +93,7 @@ def check_version(found: tuple[int, ...]) -> None:
 
 
 def top_level(folder: Path) -> Path:
-    """The top of the checkout that the folder is in; for a linked worktree, of the main checkout's repository."""
+    """The top of the checkout that the folder is in; a linked worktree is a checkout of its own."""
     found = run("rev-parse", "--show-toplevel", cwd=folder, accept=(0, 128))
     if found.returncode:
         if "dubious ownership" in found.stderr:
@@ -122,7 +124,7 @@ def resolve(top: Path, ref: str) -> str | None:
 
 def status(top: Path) -> str:
     """What differs from HEAD in a checkout, one line per file; looking changes nothing."""
-    return run("status", "--porcelain", "--untracked-files=all", "-z", cwd=top).stdout
+    return run("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top).stdout
 
 
 def changed_files(top: Path, old: str, new: str) -> tuple[str, ...]:
@@ -180,17 +182,62 @@ def reset_worktree(path: Path, commit: str) -> None:
 
 def write_tree(worktree: Path) -> str:
     """The tree of everything in a worktree that git does not ignore."""
-    run("add", "--all", cwd=worktree)
+    _stage_everything(worktree)
     return run("write-tree", cwd=worktree).stdout.strip()
 
 
+def _stage_everything(worktree: Path) -> None:
+    added = run("add", "--all", cwd=worktree, accept=(0, 1, 128))
+    if added.returncode or "embedded git repository" in added.stderr:
+        _clear_the_way(worktree)
+        run("add", "--all", cwd=worktree)
+
+
+def _clear_the_way(worktree: Path) -> None:
+    """Removes the lock of a git that was killed, and makes plain folders of repositories inside the worktree.
+
+    Git keeps only the name of a commit of such a repository, and none of its files.
+    """
+    (worktree / run("rev-parse", "--git-path", "index.lock", cwd=worktree).stdout.strip()).unlink(missing_ok=True)
+    run("reset", "--quiet", cwd=worktree)
+    while inner := [name for name in _untracked(worktree) if name.endswith("/")]:
+        for name in inner:
+            _remove(worktree / name / ".git")
+
+
+def _untracked(worktree: Path) -> list[str]:
+    return run("ls-files", "--others", "--exclude-standard", "-z", cwd=worktree).stdout.split("\0")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def relink(top: Path, worktree: Path) -> None:
+    """Ties a worktree to its repository again if somebody removed the link, or made a repository in its place.
+
+    Without the link, git would look for a repository in the folders above.
+    """
+    link = worktree / ".git"
+    if link.is_file():
+        return
+    _remove(link)
+    run("worktree", "repair", cwd=top)
+    if not link.is_file():
+        raise HostError(f'"{worktree}" is no worktree of "{top}" any more', hint="save what you need from it")
+
+
 def worktree_head(worktree: Path) -> str:
-    """The commit that a linked worktree is at. Read from its file: a process would take a hundred times as long."""
+    """The commit that a linked worktree is at, or nothing if it has none yet.
+
+    Read from its file: a process would take a hundred times as long.
+    """
     folder = Path((worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip())
     text = (worktree / folder / "HEAD").read_text(encoding="utf-8").strip()
-    if text.startswith("ref:"):
-        return run("rev-parse", "HEAD", cwd=worktree).stdout.strip()
-    return text
+    return (resolve(worktree, "HEAD") or "") if text.startswith("ref:") else text
 
 
 @lru_cache(maxsize=4096)
@@ -236,7 +283,7 @@ def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
 
 def merge(top: Path, commit: str, message: str) -> tuple[str, ...]:
     """Merges into the branch that is checked out, fast-forward where possible; conflicts undo it and are named."""
-    merged = run("merge", "--quiet", "-m", message, commit, cwd=top, accept=(0, 1, 2, 128))
+    merged = run("merge", "--quiet", "--ff", "-m", message, commit, cwd=top, accept=(0, 1, 2, 128))
     if merged.returncode == 0:
         return ()
     names = run("diff", "--name-only", "--diff-filter=U", "-z", cwd=top).stdout
@@ -246,10 +293,16 @@ def merge(top: Path, commit: str, message: str) -> tuple[str, ...]:
     return tuple(name for name in names.split("\0") if name)
 
 
+def in_the_way(top: Path, commit: str) -> list[str]:
+    """Files of a clean checkout that git does not track, and that checking out the commit would overwrite."""
+    names = run("diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", commit, cwd=top).stdout
+    return [name for name in names.split("\0") if name and os.path.lexists(top / name)]
+
+
 def restore_files(worktree: Path, commit: str, names: Iterable[str]) -> None:
     """Puts files back to what they are in the commit, or removes those that are not in it."""
     paths = "\0".join(names)
-    run("add", "--all", cwd=worktree)
+    _stage_everything(worktree)
     run(
         "restore", f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul",
         cwd=worktree, stdin=paths,

@@ -47,7 +47,10 @@ def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
     Commits that the agent made itself stay in the history. If it wandered off to unrelated history, that head is
     kept too, and the change is taken relative to the base.
     """
-    tree, head = git.write_tree(worktree), git.worktree_head(worktree)
+    if not worktree.is_dir():
+        return None
+    git.relink(top, worktree)
+    tree, head = git.write_tree(worktree), git.worktree_head(worktree) or base
     if head != base and not git.is_ancestor(top, base, head):
         git.move_ref(top, f"{label.ref}-head", head)
         head = base
@@ -60,8 +63,13 @@ def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
 
 
 def rescue(top: Path, worktree: Path, base: str, label: Label) -> str | None:
-    """What an attempt that nobody saw ending left behind: as it was kept, or else as it lies there."""
-    return git.resolve(top, label.ref) or keep(top, worktree, base, label)
+    """What an attempt that nobody saw ending left behind; it may have been kept once, and then gone on."""
+    kept = git.resolve(top, label.ref)
+    if kept and worktree.is_dir():
+        git.relink(top, worktree)
+        if git.write_tree(worktree) == git.tree_of(top, kept):
+            return kept
+    return keep(top, worktree, base, label) or kept
 
 
 def open_branch(top: Path, branch: str, base: str) -> str:
@@ -115,6 +123,11 @@ def accept(top: Path, branch: str, into: str, session: str) -> str:
     tip = git.resolve(top, f"refs/heads/{branch}")
     if tip is None:
         raise UserError(f'The branch "{branch}" does not exist', hint="git branch --list 'iterdev/*'")
+    if lost := git.in_the_way(top, tip):
+        raise UserError(
+            f'"{lost[0]}" is ignored by git, and the work of the session would overwrite it',
+            hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
+        )
     if conflicts := git.merge(top, tip, f"Merge {branch}\n\nIterdev-Session: {session}\n"):
         raise UserError(
             f'"{branch}" conflicts with "{into}" in {", ".join(conflicts)}; nothing was changed',

@@ -1,7 +1,8 @@
 """What an agent may see of the environment, and what must not be written down."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 ALLOWED = re.compile(
@@ -12,12 +13,12 @@ ALLOWED = re.compile(
 )
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH(?!OR)|COOKIE|SESSION_ID$|DSN$", re.IGNORECASE)
 SHAPES = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----"
+    # Nothing here looks further than the next dashes or dot: agents write megabytes, and time must grow with them only.
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
     r"|\bsk-(?:ant-|proj-)?[\w-]{20,}"
     r"|\bgh[pousr]_\w{30,}|\bgithub_pat_\w{40,}|\bglpat-[\w-]{20,}"
     r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}|\bxox[abprs]-[\w-]{10,}"
-    r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",
-    re.DOTALL,
+    r"|(?<![\w-])eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
 )
 MASK = "[secret]"
 SHORTEST = 6
@@ -34,13 +35,21 @@ class Redactor:
     """Removes known secret values, and everything shaped like a secret, from text."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
+        spelt = {spelling for value in values if len(value) >= SHORTEST for spelling in _spellings(value)}
+        known = sorted(spelt, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:
         if self._known:
             text = self._known.sub(MASK, text)
         return SHAPES.sub(MASK, text)
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """A value as it is, and as it looks inside of a JSON string."""
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def redactor(environment: Mapping[str, str], env_files: Sequence[Path] = ()) -> Redactor:
@@ -56,5 +65,12 @@ def _values_of(file: Path) -> list[str]:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-    pairs = (line.removeprefix("export ").split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-    return [value.strip().strip("\"'") for name, value in pairs if SECRET_NAME.search(name)]
+    pairs = (line.split("=", 1) for line in map(str.strip, lines) if "=" in line and not line.startswith("#"))
+    return [_unquoted(value.strip()) for name, value in pairs if SECRET_NAME.search(name)]
+
+
+def _unquoted(value: str) -> str:
+    """The text between quotes, or else up to a comment."""
+    if value[:1] in {'"', "'"}:
+        return value[1:].split(value[0], 1)[0]
+    return re.split(r"\s#", value, maxsplit=1)[0].strip()

@@ -8,6 +8,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -38,7 +39,7 @@ class Workspace(Struct, frozen=True):
     def strays(self) -> list[str]:
         """What lies in the slot that neither git nor iterdev put there."""
         ours = {self.tree.name, self.temp.name, self.result.name, NOTE}
-        return sorted(entry.name for entry in self.slot.iterdir() if entry.name not in ours)
+        return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
 
 
 class Leftover(Struct, frozen=True, kw_only=True):
@@ -57,6 +58,7 @@ class Pool:
         self._top = top
         self._home = home
         self._free: list[Workspace] = []
+        self._lent: set[Path] = set()
         self._made = 0
         self._clean: dict[Path, str] = {}
         self._lock = threading.Lock()
@@ -64,8 +66,7 @@ class Pool:
     def leftovers(self) -> Iterator[Leftover]:
         """What the engine before left lent out; everything else of its is simply removed."""
         for slot in sorted(self._home.glob("*")):
-            note = _note(slot / NOTE)
-            if note and (slot / "tree" / ".git").exists():
+            if note := _note(slot / NOTE):
                 task, number, base = note
                 yield Leftover(workspace=Workspace(slot), task=task, number=number, base=base)
 
@@ -75,13 +76,20 @@ class Pool:
             workspace = self._free.pop() if self._free else None
             if workspace is None:
                 workspace = self._unused_slot()
+            self._lent.add(workspace.slot)
         fresh = self._clean.pop(workspace.slot, None) != commit and not self._reset(workspace, commit)
         workspace.temp.mkdir(exist_ok=True)
         _write_note(workspace, task, number, commit)
         return workspace, fresh
 
     def give_back(self, workspace: Workspace, *, untouched: bool = False) -> None:
-        """Only after everything in it has been kept; one that is known to be as it was lent need not be reset."""
+        """Only after everything in it has been kept; one that is known to be as it was lent need not be reset.
+
+        One that another engine lent is not lent again: nobody knows whether it was set up.
+        """
+        if workspace.slot not in self._lent:
+            self._discard(workspace)
+            return
         note = _note(workspace.slot / NOTE)
         if untouched and note:
             self._clean[workspace.slot] = note[2]
@@ -91,18 +99,22 @@ class Pool:
             _remove(workspace.slot / stray)
         (workspace.slot / NOTE).unlink(missing_ok=True)
         with self._lock:
+            self._lent.remove(workspace.slot)
             self._free.append(workspace)
 
     def close(self) -> None:
         """Removes the worktrees; those still lent out stay, for the next engine to find."""
         for slot in sorted(self._home.glob("*")):
-            if not (slot / NOTE).exists():
-                git.remove_worktree(self._top, slot / "tree")
-                _remove(slot)
+            if _note(slot / NOTE) is None:
+                self._discard(Workspace(slot))
         git.prune_worktrees(self._top)
         for folder in (self._home, self._home.parent):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+    def _discard(self, workspace: Workspace) -> None:
+        git.remove_worktree(self._top, workspace.tree)
+        _remove(workspace.slot)
 
     def _unused_slot(self) -> Workspace:
         """A slot of a number that no engine used before: what lies in the others may still be wanted."""
@@ -122,13 +134,12 @@ class Pool:
                 hint="set ITERDEV_HOME to a folder with free space that you may write to",
             ) from error
         if (workspace.tree / ".git").exists():
-            try:
+            with suppress(git.GitFailed):
                 git.reset_worktree(workspace.tree, commit)
-            except git.GitFailed:
-                git.remove_worktree(self._top, workspace.tree)
-                _remove(workspace.tree)
-            else:
                 return True
+        if workspace.tree.exists():
+            git.remove_worktree(self._top, workspace.tree)
+            _remove(workspace.tree)
         with self._lock:
             git.add_worktree(self._top, workspace.tree, commit)
         return False
