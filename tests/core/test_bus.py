@@ -1,3 +1,161 @@
-from tests.core.conftest import Story
-def test_x():
-    assert Story()
+"""Which message each event puts on the bus."""
+
+import pytest
+from tests.core.conftest import Story, measured, review, task
+
+from iterdev.core import events as e
+from iterdev.core.bus import announcement
+from iterdev.core.results import Review
+from iterdev.core.state import Message
+from iterdev.core.words import Engine, Pipeline, TaskId
+
+
+def last(story: Story) -> Message:
+    return story.state.messages[-1]
+
+
+def said(name: str, outcome: e.Outcome) -> Message:
+    """The message after one attempt at a task."""
+    story = Story(task(name))
+    story.does(name, outcome)
+    return last(story)
+
+
+def test_the_first_message_tells_the_pipeline_and_the_roles() -> None:
+    first = Story(pipeline=Pipeline.patch).state.messages[0]
+
+    assert (first.sender, first.to, first.type) == ("coordinator", "all", "state_update")
+    assert first.data["pipeline_mode"] == "patch"
+    assert first.data["roles"] == ["coordinator", "architect", "developer", "tester", "reviewer"]
+
+
+def test_a_sprint_is_announced_when_its_tasks_are_made_and_when_it_is_complete() -> None:
+    story = Story(pipeline=Pipeline.patch)
+    for name in ("DEV-001", "VERIFY-001"):
+        story.goes_on()
+        story.does(name)
+    story.goes_on()
+
+    kinds = [message.type for message in story.state.messages]
+
+    assert kinds == ["state_update", "sprint_started", "dev_complete", "verify_passed", "sprint_complete"]
+
+
+def test_a_rejected_plan_is_not_announced_as_a_complete_sprint() -> None:
+    story = Story(task("DEV-001"), auto=False)
+    story.goes_on()
+    story.happens(e.GateAnswered("plan", "reject"))
+    story.goes_on()
+
+    assert story.state.is_over
+    assert "sprint_complete" not in [message.type for message in story.state.messages]
+
+
+@pytest.mark.requirement("R76")
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize(
+    ("verdict", "kind"),
+    [(review(6), "gc_loop_trigger"), (review(9, "critical"), "gc_loop_trigger"), (review(9), "task_unblocked")],
+)
+def test_a_review_s_consequence_is_told_to_everybody(engine: Engine, verdict: Review, kind: str) -> None:
+    story = Story(task("REVIEW-001"), engine=engine)
+    story.goes_on()
+    story.reviews("REVIEW-001", verdict)
+    story.goes_on()
+
+    (message,) = (message for message in story.state.messages if message.type in {"gc_loop_trigger", "task_unblocked"})
+
+    assert message.type == kind
+    assert (message.sender, message.to) == ("coordinator", "all")
+
+
+@pytest.mark.requirement("R76")
+def test_the_trigger_of_a_round_tells_its_number_and_what_raised_it() -> None:
+    story = Story(task("REVIEW-001"))
+    story.goes_on()
+    story.reviews("REVIEW-001", review(6))
+    story.goes_on()
+    (message,) = (message for message in story.state.messages if message.type == "gc_loop_trigger")
+
+    assert message.data == {"round": 1, "raised_by": ["REVIEW-001"]}
+    assert "REVIEW-001 scored 6.0" in message.summary
+
+
+@pytest.mark.requirement("R75")
+def test_a_forced_convergence_is_told_with_its_problems() -> None:
+    story = Story(task("REVIEW-001"), rounds=0)
+    story.goes_on()
+    story.reviews("REVIEW-001", review(9, "critical"))
+    story.goes_on()
+    (message,) = (message for message in story.state.messages if message.data.get("forced"))
+
+    assert message.data["problems"] == ["critical: app.py:1 critical problem"]
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "kind"),
+    [
+        ("DESIGN-001", e.Done(findings=""), "design_ready"),
+        ("DEV-001", e.Done(findings=""), "dev_complete"),
+        ("DEV-001", e.Failed(error="x"), "error"),
+        ("VERIFY-001", e.Done(findings="", verification=measured(0.95)), "verify_passed"),
+        ("VERIFY-001", e.Done(findings="", verification=measured(0.5), iterations=5), "fix_required"),
+        ("VERIFY-001", e.Done(findings="", verification=measured(0.5)), "verify_failed"),
+        ("REVIEW-001", e.Done(findings="", review=review(7)), "review_passed"),
+        ("REVIEW-001", e.Done(findings="", review=review(6.9)), "review_revision"),
+        ("REVIEW-001", e.Done(findings="", review=review(9, "critical")), "review_critical"),
+    ],
+)
+def test_each_role_tells_the_coordinator_what_came_of_its_task(name: str, outcome: e.Outcome, kind: str) -> None:
+    message = said(name, outcome)
+
+    assert (message.type, message.to) == (kind, "coordinator")
+    assert message.summary.startswith(f"[{message.sender}] {name} ")
+    assert message.data["task"] == name
+
+
+def test_numbers_that_were_measured_are_part_of_the_message() -> None:
+    assert "scored 6.5" in said("REVIEW-001", e.Done(findings="", review=review(6.5))).summary
+    assert "pass rate 50" in said("VERIFY-001", e.Done(findings="", verification=measured(0.5))).summary
+    assert said("DEV-001", e.Done(findings="", commit="c1")).data["ref"] == "c1"
+
+
+def test_work_that_cannot_land_is_an_error_of_its_role() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", e.Done(findings="", commit="c1"))
+    story.happens(e.LandingRefused(TaskId("DEV-001"), ("a.py",)))
+
+    assert last(story).type == "error"
+    assert "a.py" in last(story).summary
+
+
+def test_a_warning_is_told_by_the_coordinator() -> None:
+    story = Story()
+    story.happens(e.Warned("careful"))
+
+    assert (last(story).sender, last(story).summary) == ("coordinator", "[coordinator] warning: careful")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        e.WaveStarted(1),
+        e.EngineStarted(1, "t"),
+        e.Paused("p"),
+        e.Accepted("main", "c"),
+        e.TaskSkipped(TaskId("DEV-001"), "x"),
+    ],
+)
+def test_what_concerns_nobody_puts_nothing_on_the_bus(event: e.Event) -> None:
+    story = Story(task("DEV-001"))
+
+    assert announcement(event, story.state, 0.0) is None
+
+
+def test_every_summary_starts_with_the_role_of_its_sender() -> None:
+    story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001"), rounds=1)
+    while started := story.goes_on():
+        for name in started:
+            story.reviews(name, review(5)) if name.startswith("REVIEW") else story.does(name)
+
+    assert all(message.summary.startswith(f"[{message.sender}] ") for message in story.state.messages)

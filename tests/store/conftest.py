@@ -101,11 +101,14 @@ class Story:
         self.session = beginning.session.id
         self.folder = top / beginning.session.folder
         self.now = BEGIN
-        entries = self.journal.append(self.session, [beginning], at=self.now, after=0)
-        state = replay(entries)
-        assert state
-        self.state: State = state
+        self.journal.append(self.session, [beginning], at=self.now, after=0)
+        self.state = self._replayed()
         self._projector = self.engine()
+
+    def _replayed(self) -> State:
+        state = replay(self.journal.read(self.session))
+        assert state
+        return state
 
     def tell(self, *events: e.Event) -> State:
         self.now += 60
@@ -170,9 +173,7 @@ class Story:
         """The engine is gone and another one takes its place."""
         self.journal.close()
         self.journal = Journal(self.journal.path)
-        state = replay(self.journal.read(self.session))
-        assert state
-        self.state = state
+        self.state = self._replayed()
         self._projector = self.engine()
 
     def contents(self) -> dict[str, bytes]:

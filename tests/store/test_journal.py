@@ -3,7 +3,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -399,7 +399,9 @@ def test_a_journal_with_spoiled_pages_is_damaged(path: Path) -> None:
     ],
     ids=["sessions", "read", "has_news", "holder", "projected", "append", "take", "intend"],
 )
-def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(path: Path, look: object) -> None:
+def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(
+    path: Path, look: Callable[[Journal], object]
+) -> None:
     journal = Journal(path)
     journal.append(DEMO, [started(DEMO)], at=1.0, after=0)
     journal.take(DEMO, Holder(pid=1, started="2", boot="3"))

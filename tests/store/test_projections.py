@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -319,17 +320,17 @@ def test_writing_the_folder_never_touches_the_board(story: Story) -> None:
 
 
 def test_a_row_that_a_person_changed_is_noticed_and_wins(story: Story) -> None:
-    story.add_pipeline()
+    story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()
-    change(story, "Implement the design", "Implement the small design")
+    change(story, "Title of DEV-001", "A better title")
 
     (edit,) = story.edits()
-    assert (edit.task.id, edit.task.title, edit.status) == (DEV, "Implement the small design", Status.pending)
+    assert (edit.task.id, edit.task.title, edit.status) == (DEV, "A better title", Status.pending)
     story.tell(e.TableEdited((edit,)))
     story.complete("DESIGN-001")
     story.project()
 
-    assert rows(story)[DEV]["title"] == "Implement the small design"
+    assert rows(story)[DEV]["title"] == "A better title"
     assert rows(story)["DESIGN-001"]["status"] == "completed"
 
 
@@ -345,9 +346,9 @@ def test_a_status_that_a_person_changed_is_noticed_at_once(story: Story) -> None
 
 
 def test_an_edit_is_told_once(story: Story) -> None:
-    story.add_pipeline()
+    story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()
-    change(story, "Implement the design", "Implement it")
+    change(story, "Title of DEV-001", "A better title")
 
     assert len(story.edits()) == 1
     assert story.edits() == []
@@ -364,9 +365,9 @@ def test_a_table_that_nobody_changed_has_no_edits(story: Story) -> None:
 
 
 def test_a_table_is_not_written_over_before_it_was_read_back(story: Story) -> None:
-    story.add_pipeline()
+    story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()
-    change(story, "Implement the design", "Implement it")
+    change(story, "Title of DEV-001", "A better title")
     edited = (story.folder / TABLE).read_bytes()
 
     story.complete("DESIGN-001")
@@ -377,17 +378,17 @@ def test_a_table_is_not_written_over_before_it_was_read_back(story: Story) -> No
 
 
 def test_an_edit_does_not_take_back_what_happened_while_the_person_wrote(story: Story) -> None:
-    story.add_pipeline()
+    story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.start("DESIGN-001")
     story.project()
-    change(story, "Implement the design", "Implement it")
+    change(story, "Title of DEV-001", "A better title")
 
     story.tell(e.AttemptEnded(TaskId("DESIGN-001"), 1, 1, e.Done(findings="thought about it")))
     story.take_over_edits()
     story.project()
 
     assert story.state.progress[TaskId("DESIGN-001")].status is Status.completed
-    assert (rows(story)["DESIGN-001"]["findings"], rows(story)[DEV]["title"]) == ("thought about it", "Implement it")
+    assert (rows(story)["DESIGN-001"]["findings"], rows(story)[DEV]["title"]) == ("thought about it", "A better title")
 
 
 def test_rows_that_were_added_while_the_person_wrote_are_not_missed(story: Story) -> None:
@@ -406,12 +407,12 @@ def test_rows_that_were_added_while_the_person_wrote_are_not_missed(story: Story
 
 
 def test_an_edit_does_not_take_back_what_a_killed_engine_had_not_written_yet(story: Story) -> None:
-    story.add_pipeline()
+    story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()
     story.complete("DESIGN-001")
 
     story.restart()
-    change(story, "Implement the design", "Implement it")
+    change(story, "Title of DEV-001", "A better title")
 
     assert [edit.task.id for edit in story.edits()] == [DEV]
 
@@ -443,13 +444,13 @@ def test_a_person_may_set_a_finished_task_back_to_exactly_what_it_was(story: Sto
 
 
 def test_an_edit_that_was_made_while_no_engine_ran_is_noticed(story: Story) -> None:
-    story.add_pipeline()
+    story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()
-    change(story, "Implement the design", "Implement it")
+    change(story, "Title of DEV-001", "A better title")
 
     story.restart()
 
-    assert [edit.task.title for edit in story.edits()] == ["Implement it"]
+    assert [edit.task.title for edit in story.edits()] == ["A better title"]
 
 
 @pytest.mark.parametrize(
@@ -464,7 +465,9 @@ def test_an_edit_that_was_made_while_no_engine_ran_is_noticed(story: Story) -> N
     ],
     ids=["CRLF", "BOM", "empty line", "reordered"],
 )
-def test_saving_the_table_in_another_form_is_no_edit_and_does_not_stop_its_updates(story: Story, spell: object) -> None:
+def test_saving_the_table_in_another_form_is_no_edit_and_does_not_stop_its_updates(
+    story: Story, spell: Callable[[str], str]
+) -> None:
     story.add(*(task(name, description="in one line") for name in ("DEV-001", "DEV-002", "DEV-003")))
     path = story.project() / TABLE
     path.write_bytes(spell(path.read_text()).encode())

@@ -1,6 +1,8 @@
 import csv
 import io
 import string
+from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -224,7 +226,7 @@ def test_a_table_needs_only_ids_and_descriptions() -> None:
     ],
     ids=["CRLF", "BOM", "BOM and CRLF", "no newline at the end", "empty lines", "every cell quoted"],
 )
-def test_the_spelling_of_a_spreadsheet_makes_no_difference(spell: object) -> None:
+def test_the_spelling_of_a_spreadsheet_makes_no_difference(spell: Callable[[str], str]) -> None:
     text = table(row("DEV-001"), row("DEV-002", deps="DEV-001"))
 
     assert tables.parse(spell(text)) == tables.parse(text)
@@ -289,6 +291,15 @@ def test_a_mistake_is_refused_with_the_number_of_its_line(rows: list[str], line:
 
 
 @pytest.mark.requirement("R66")
+@pytest.mark.parametrize("name", ["DEV 1", "../DEV-1", "a/b", "a..b", "DEV-1.lock", "-DEV", "DEV~1", "DEV:1", "DEV\t1"])
+def test_an_id_that_cannot_name_a_ref_and_a_file_is_refused(name: str) -> None:
+    said = refusal(table(row("A"), row(name)))
+
+    assert said.startswith("tasks.csv line 3: ")
+    assert f'"{name}"' in said
+
+
+@pytest.mark.requirement("R66")
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_lines_are_counted_as_an_editor_counts_them_when_cells_have_several(newline: str) -> None:
     long = row("A", description=newline.join(["one", "two", "three", '"four"']))
@@ -327,7 +338,7 @@ def test_the_file_that_is_wrong_is_named() -> None:
 
 
 @given(st.lists(st.sampled_from(list(string.ascii_uppercase[:6])), unique=True, min_size=1), st.randoms())
-def test_the_order_of_the_rows_does_not_change_what_they_mean(names: list[str], chance: object) -> None:
+def test_the_order_of_the_rows_does_not_change_what_they_mean(names: list[str], chance: Random) -> None:
     rows = [row(name, deps=";".join(names[:number])) for number, name in enumerate(names)]
     shuffled = list(rows)
     chance.shuffle(shuffled)

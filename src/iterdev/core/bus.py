@@ -28,11 +28,14 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
         case e.ReviewPassed(task, _):
             return _coordinator(at, "task_unblocked", f"{task} passed, the pipeline goes on", {"task": task})
         case e.ConvergenceForced(sprint=sprint, problems=problems):
-            text = f"convergence of sprint-{sprint} forced after {state.round} rounds, {len(problems)} problems left"
+            used = state.rounds.get(sprint, 0)
+            text = f"convergence of sprint-{sprint} forced after {used} rounds, {len(problems)} problems left"
             return _coordinator(at, "task_unblocked", text, {"forced": True, "problems": list(problems)})
         case e.Warned(text):
             return _coordinator(at, "error", f"warning: {text}")
-        case e.Finished():
+        case e.Finished(why):
+            if why:
+                return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
             return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
         case _:
             return None

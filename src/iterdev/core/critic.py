@@ -15,7 +15,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Finding, Review, Scores
 from iterdev.core.state import State
 from iterdev.core.verification import Verification
-from iterdev.core.words import Pipeline, Role, Severity, Signal, Status, TaskId
+from iterdev.core.words import Pipeline, Role, Severity, Signal, TaskId
 
 PASSING_SCORE = 7
 WEIGHTS = {"correctness": 30, "completeness": 25, "maintainability": 25, "security": 20}
@@ -44,6 +44,11 @@ def grade(review: Review) -> Severity:
         return Severity.high
     notable = {Severity.critical, Severity.high, Severity.medium}
     return Severity.medium if any(issue.grade in notable for issue in review.issues) else Severity.low
+
+
+def _grade(state: State, task: TaskId) -> Severity:
+    """A review of which only the row is known, because somebody wrote it there, passed without further findings."""
+    return grade(state.reviews[task]) if task in state.reviews else Severity.low
 
 
 def must_fix(review: Review) -> list[Finding]:
@@ -78,7 +83,7 @@ def consequences(state: State) -> tuple[e.Event, ...]:
 
 def decided_by(state: State, controller: Task) -> tuple[e.Event, ...]:
     """What a controller row decides about the reviews that it depends on."""
-    reviews = [state.tasks[dep] for dep in controller.deps if dep in state.reviews and dep not in state.judged]
+    reviews = [task for task in _unjudged(state, Role.reviewer) if task.id in controller.deps]
     verifies = [task for task in _unjudged(state, Role.tester) if fails(state.verifications[task.id])]
     verdict = _judgement(state, reviews, verifies, controller)
     revision = any(isinstance(event, e.RoundStarted) for event in verdict)
@@ -90,12 +95,14 @@ def decided_by(state: State, controller: Task) -> tuple[e.Event, ...]:
 def _judgement(
     state: State, reviews: Sequence[Task], verifies: Sequence[Task], controller: Task | None = None
 ) -> tuple[e.Event, ...]:
-    bad = [task for task in reviews if signal(state.reviews[task.id]) is Signal.revision_needed]
-    passed = tuple(e.ReviewPassed(task.id, grade(state.reviews[task.id])) for task in reviews if task not in bad)
-    raisers = [*bad, *verifies]
-    if not raisers:
+    bad = [task for task in reviews if state.progress[task.id].signal is Signal.revision_needed]
+    passed = tuple(e.ReviewPassed(task.id, _grade(state, task.id)) for task in reviews if task not in bad)
+    raised = [*bad, *verifies]
+    if not raised:
         return passed
-    sprint = raisers[0].sprint
+    # One sprint at a time; the others are still unjudged when it is decided again.
+    sprint = raised[0].sprint
+    raisers = [task for task in raised if task.sprint == sprint]
     raised_by = tuple(task.id for task in raisers)
     used = state.rounds.get(sprint, 0)
     if used >= state.policy.rounds:
@@ -108,7 +115,7 @@ def _judgement(
         number=used + 1,
         raised_by=(controller.id,) if controller else raised_by,
         context=raised_by,
-        verify=bool(verifies),
+        verify=any(task.role is Role.tester for task in raisers),
         check=controller is not None,
     )
     rows = pipelines.fix_round(fix, state.scope, state.tasks.keys())
@@ -121,6 +128,8 @@ def open_problems(state: State, task: TaskId) -> list[str]:
     if review := state.reviews.get(task):
         found = [f"{issue.grade}: {issue.place} {issue.description}".replace("  ", " ") for issue in must_fix(review)]
         return found or [f"{task} scored {score(review.scores)}, below {PASSING_SCORE}"]
+    if task not in state.verifications:
+        return [f"{task} asked for a revision with a score of {state.progress[task].score}"]
     verification = state.verifications[task]
     failures = [f"failing test: {name}" for name in verification.failures]
     return failures or [f"{task}: the tests fail ({verification.note or verification.command})"]
@@ -130,22 +139,23 @@ def _reason(state: State, task: TaskId) -> str:
     if review := state.reviews.get(task):
         critical = critical_count(review)
         return f"{task} scored {score(review.scores)} with {critical} critical finding{'' if critical == 1 else 's'}"
+    if task not in state.verifications:
+        return f"{task} scored {state.progress[task].score}"
     rate = state.verifications[task].pass_rate or 0
     return f"{task} measured a pass rate of {rate:.1%}"
 
 
 def _unjudged(state: State, role: Role) -> list[Task]:
-    done = (
-        task
-        for task in (*state.reviews, *state.verifications)
-        if task not in state.judged and state.progress[task].status is Status.completed
-    )
-    tasks = [state.tasks[task] for task in done]
+    tasks = (state.tasks[task] for task in state.unjudged)
     return [task for task in tasks if task.role is role and task.pipeline is not Pipeline.patch]
 
 
 def _has_controller(state: State, task: Task) -> bool:
-    return any(state.tasks[other].role is Role.gc_controller for other in state.dependants.get(task.id, ()))
+    """Whether a controller row that is still open will judge the review."""
+    return any(
+        state.tasks[other].role is Role.gc_controller and not state.progress[other].status.is_final
+        for other in state.dependants.get(task.id, ())
+    )
 
 
 def _newer_fix(state: State, verify: Task) -> Task | None:
@@ -155,7 +165,9 @@ def _newer_fix(state: State, verify: Task) -> Task | None:
 
 
 def _review_is_open(state: State, sprint: int) -> bool:
-    return any(not state.progress[task.id].status.is_final for task in state.of_role(Role.reviewer, sprint))
+    """A review that is not there yet, or that a controller row has still to judge: one round then answers both."""
+    reviews = state.of_role(Role.reviewer, sprint)
+    return any(not state.progress[task.id].status.is_final or _has_controller(state, task) for task in reviews)
 
 
 def _with_waves(state: State, rows: Sequence[Task]) -> tuple[Task, ...]:

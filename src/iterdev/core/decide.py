@@ -115,7 +115,14 @@ def _next_of_beat(state: State, now: float) -> tuple[Command, ...]:
         return (Record(verdict),)
     if not any(state.open_in_wave.values()):
         return (Record((e.Finished(),)),)
+    if controller := _ready_controller(state):
+        return (Record(critic.decided_by(state, controller)),)
     return _starts(state, state.ready, now, state.policy.attempt_limit)
+
+
+def _ready_controller(state: State) -> Task | None:
+    """A row whose decision is arithmetic: no agent is asked for it."""
+    return next((state.tasks[task] for task in state.ready if state.tasks[task].role is Role.gc_controller), None)
 
 
 def _next_of_wave(state: State, now: float) -> tuple[Command, ...]:
@@ -124,9 +131,16 @@ def _next_of_wave(state: State, now: float) -> tuple[Command, ...]:
         return (Record((e.Finished() if following is None else e.WaveStarted(following),)),)
     if skips := _skips(state, (task for task in state.doomed if state.tasks[task].wave == state.wave)):
         return (Record(skips),)
+    if _goes_back(state):
+        return (Record((e.WaveMerged(state.wave),)),)
     if state.open_in_wave.get(state.wave):
         return _within_wave(state, now)
     return _end_of_wave(state)
+
+
+def _goes_back(state: State) -> bool:
+    """A fix of work that an earlier wave did may belong into a wave before this one."""
+    return not state.running and any(count and wave < state.wave for wave, count in state.open_in_wave.items())
 
 
 def _within_wave(state: State, now: float) -> tuple[Command, ...]:
@@ -135,7 +149,7 @@ def _within_wave(state: State, now: float) -> tuple[Command, ...]:
     if left <= 0 and ready:
         error = f"wave {state.wave} had used up its {state.policy.wave_limit:g} s before it could start"
         return (Record(tuple(e.TaskFailed(task.id, error) for task in ready)),)
-    batch = [task.id for task in ready if task.mode is Mode.csv_wave]
+    batch = [task.id for task in ready if task.mode is Mode.csv_wave and task.role is not Role.gc_controller]
     if batch or any(state.tasks[task].mode is Mode.csv_wave for task in state.running):
         return _starts(state, batch, now, min(state.policy.attempt_limit, left))
     if state.running or not ready:
@@ -154,7 +168,7 @@ def _end_of_wave(state: State) -> tuple[Command, ...]:
     failed = _failed_wholly(state)
     if failed and not state.policy.auto:
         match state.answers.get(gate):
-            case None:
+            case None | "":
                 question = (
                     f"Every agent of wave {state.wave} failed ({', '.join(failed)}). Try again, or go on without?"
                 )

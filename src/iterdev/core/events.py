@@ -9,7 +9,7 @@ from iterdev.core.analysis import Analysis
 from iterdev.core.plan import Task
 from iterdev.core.results import Dependency, Design, Discovery, Review, Usage, Wisdom
 from iterdev.core.verification import SuiteReport, Verification
-from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Status, TaskId, Team
+from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, TaskId, Team
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -105,6 +105,7 @@ class RowEdit(Struct, frozen=True, kw_only=True):
     status: Status
     findings: str = ""
     score: float | None = None
+    signal: Signal | None = None
     error: str = ""
 
 

@@ -15,7 +15,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
 from iterdev.core.state import Note, Progress, State
 from iterdev.core.verification import Verification
-from iterdev.core.words import FINAL, Phase, Status, TaskId
+from iterdev.core.words import FINAL, Phase, Role, Status, TaskId
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -80,6 +80,7 @@ class _Fold:
     _gates = _Map[str, e.Gate]()
     _answers = _Map[str, str]()
     _judged = _Map[TaskId, None]()
+    _unjudged = _Map[TaskId, None]()
     _decisions = _Map[TaskId, str]()
     _designs = _Map[TaskId, Design]()
     _reviews = _Map[TaskId, Review]()
@@ -127,7 +128,10 @@ class _Fold:
                 self._set(wave=wave, wave_started_at=at)
             case e.WaveMerged():
                 self._set(wave=0)
-            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.EngineStarted() | e.Paused():
+            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused():
+                self._change_session(event)
+            case e.EngineStarted():
+                self._set(wave_started_at=at)
                 self._change_session(event)
             case e.Finished() | e.Accepted():
                 self._change_session(event)
@@ -230,7 +234,7 @@ class _Fold:
                 self._judge(*raised_by)
                 self._set(forced=(*state.forced, sprint))
                 self._warnings.append(
-                    f"convergence of sprint-{sprint} was forced after {state.round} fix rounds; "
+                    f"convergence of sprint-{sprint} was forced after {state.rounds.get(sprint, 0)} fix rounds; "
                     f"still open: {'; '.join(problems)}"
                 )
                 self._note("issues", problems, raised_by[-1])
@@ -249,6 +253,8 @@ class _Fold:
                 self._update(task, usage=self._progress[task].usage + usage)
                 self._close(task, Status.failed, at, error=error)
             case e.Limited(reset_at=reset_at):
+                # The time that a provider takes is not taken from the wave.
+                self._set(wave_started_at=max(self._state.wave_started_at, reset_at))
                 self._again(task, not_before=reset_at)
             case e.Interrupted():
                 self._again(task)
@@ -302,8 +308,17 @@ class _Fold:
         self._doomed.pop(task, None)
         self._update(task, status=status, ended_at=was.ended_at or at, **fields)
         self._open_in_wave[self._state.tasks[task].wave] -= 1
+        self._await_judgement(task)
         for other in self._state.dependants.get(task, ()):
             self._hear(other, status)
+
+    def _await_judgement(self, task: TaskId) -> None:
+        """A completed review or verification is put before the critic, once."""
+        state = self._state
+        progress = state.progress[task]
+        has_verdict = progress.signal is not None or task in state.verifications
+        if has_verdict and progress.status is Status.completed and task not in state.judged:
+            self._unjudged[task] = None
 
     def _hear(self, task: TaskId, status: Status) -> None:
         if status is Status.completed:
@@ -315,13 +330,15 @@ class _Fold:
 
     def _again(self, task: TaskId, not_before: float = 0) -> None:
         self._update(task, status=Status.pending, not_before=not_before)
-        self._ready[task] = None
+        self._queue(task)
 
     def _update(self, task: TaskId, **fields: object) -> None:
         self._progress[task] = msgspec.structs.replace(self._progress[task], **fields)
 
     def _judge(self, *tasks: TaskId) -> None:
-        self._judged.update(dict.fromkeys(tasks))
+        for task in tasks:
+            self._judged[task] = None
+            self._unjudged.pop(task, None)
 
     def _note(self, file: str, texts: Iterable[str], task: str) -> None:
         self._notes.extend(Note(file=file, text=text, task=task) for text in texts)
@@ -347,12 +364,16 @@ class _Fold:
         self._blockers[task.id] = sum(status is not Status.completed for status in statuses)
         status = self._progress[task.id].status
         self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + (status not in FINAL)
-        if status is not Status.pending:
-            return
-        if not self._blockers[task.id]:
-            self._ready[task.id] = None
+        if status is Status.pending:
+            self._queue(task.id)
+
+    def _queue(self, task: TaskId) -> None:
+        """A pending task is ready, or doomed, or waits."""
+        statuses = [self._progress[dep].status for dep in self._state.tasks[task].deps]
+        if not self._blockers[task]:
+            self._ready[task] = None
         elif any(other in {Status.failed, Status.skipped} for other in statuses):
-            self._doomed[task.id] = None
+            self._doomed[task] = None
 
     def _edit(self, rows: Iterable[e.RowEdit]) -> None:
         for row in rows:
@@ -360,21 +381,34 @@ class _Fold:
             self._tasks[row.task.id] = row.task
             before = self._progress.get(row.task.id, Progress())
             under_way = before.status in {Status.in_progress, Status.landing}
+            if row.status is Status.pending:
+                self._judged.pop(row.task.id, None)
             self._progress[row.task.id] = msgspec.structs.replace(
                 before,
                 status=before.status if under_way else row.status,
                 findings=row.findings,
                 score=row.score,
+                signal=row.signal,
                 error=row.error,
             )
         self._reindex()
 
     def _reindex(self) -> None:
         """Makes every derived map again, after a change that may have touched any row."""
-        for derived in (self._blockers, self._dependants, self._ready, self._doomed, self._open_in_wave):
+        maps = (self._blockers, self._dependants, self._ready, self._doomed, self._open_in_wave, self._unjudged)
+        for derived in maps:
             derived.clear()
         depth = graph.depths({task.id: task.deps for task in self._tasks.values()})
         for name, task in self._tasks.items():
             self._tasks[name] = msgspec.structs.replace(task, wave=depth[name])
         self._index(self._tasks.values())
+        for name in self._tasks:
+            if not self._is_answered(name):
+                self._await_judgement(name)
         self._set(wave=0)
+
+    def _is_answered(self, task: TaskId) -> bool:
+        """Whether a fix of a later round already waits for this verdict, as in a table that was read back."""
+        mine = self._tasks[task].round
+        others = (self._tasks[other] for other in self._dependants.get(task, ()))
+        return any(other.role is Role.developer and other.round > mine for other in others)

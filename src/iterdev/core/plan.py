@@ -1,5 +1,6 @@
 """The task table: what a task is, how its waves are computed, and what makes a table wrong."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -8,6 +9,9 @@ from msgspec import Struct
 from iterdev.core import graph
 from iterdev.core.errors import UserError
 from iterdev.core.words import Mode, Pipeline, Role, TaskId
+
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+"""An id becomes part of git refs and of file names."""
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -67,6 +71,8 @@ def first_fault(tasks: Sequence[Task]) -> Fault | None:
 def _wrong(task: Task, known: Iterable[TaskId]) -> str:
     if not task.id:
         return "the id is empty"
+    if not NAME.fullmatch(task.id) or ".." in task.id or task.id.endswith((".", ".lock")):
+        return f'the id "{task.id}" cannot name a branch and a file: use letters, digits and dashes'
     if not task.description.strip():
         return f'the description of "{task.id}" is empty'
     if task.sprint < 1:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from iterdev.core import critic
 from iterdev.core.names import branch, moment, number_of
 from iterdev.core.plan import Task
+from iterdev.core.results import Usage
 from iterdev.core.state import Progress, State
 from iterdev.core.words import Role, Status
 
@@ -39,7 +40,7 @@ def _summary(state: State) -> str:
     lines = "".join(f"| {name} | {count} |\n" for name, count in rows)
     spent = state.spent
     cost = f"\nTokens: {spent.input_tokens} in, {spent.output_tokens} out. Cost: ${spent.cost_usd:.2f}.\n"
-    return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent.input_tokens else "")
+    return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent != Usage() else "")
 
 
 def _warnings(state: State) -> str:

@@ -92,6 +92,8 @@ class State(Struct, frozen=True, kw_only=True):
     """Fix rounds used, by sprint."""
     judged: Mapping[TaskId, None] = {}
     """Reviews and verifications whose consequences have been drawn."""
+    unjudged: Mapping[TaskId, None] = {}
+    """Those that are completed and whose consequences have not."""
     decisions: Mapping[TaskId, str] = {}
     designs: Mapping[TaskId, Design] = {}
     reviews: Mapping[TaskId, Review] = {}

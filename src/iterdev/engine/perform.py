@@ -44,9 +44,10 @@ class Performer:
     async def catch_up(self, book: Book) -> State:
         """Folds what others wrote and takes over what a person changed in tasks.csv."""
         book.refresh()
-        if edits := self._projector.edits(book.state, strict=not book.state.running):
+        edits = self._projector.edits(book.state, strict=not book.state.running)
+        if edits:
             self.append(book, e.TableEdited(tuple(edits)))
-        await self.project(book, urgent=False)
+        await self.project(book, urgent=bool(edits))
         return book.state
 
     async def record(self, book: Book, events: Sequence[e.Event]) -> None:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-
 WITH_COMMENTS = re.compile(r"(.*/)?(\.vscode/.+|[jt]sconfig[^/]*|\.eslintrc|\.?devcontainer)\.json")
 """Files that are called JSON, and whose readers allow more than JSON does."""
 

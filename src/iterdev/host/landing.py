@@ -58,8 +58,18 @@ def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
         return None
     unchanged = tree == git.tree_of(top, head)
     commit = head if unchanged else git.commit_tree(top, tree, [head], label.message(), label.author)
-    git.move_ref(top, label.ref, commit)
+    _keep_under(top, label.ref, commit)
     return commit
+
+
+def _keep_under(top: Path, ref: str, commit: str) -> None:
+    """Puts the commit under its ref; what stood there before moves to a ref of its own, nothing is ever dropped."""
+    if git.move_ref(top, ref, commit, git.ZERO):
+        return
+    before = git.resolve(top, ref)
+    if before and before != commit:
+        git.move_ref(top, f"{ref}-{before[:12]}", before)
+    git.move_ref(top, ref, commit)
 
 
 def rescue(top: Path, worktree: Path, base: str, label: Label) -> str | None:

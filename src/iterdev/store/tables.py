@@ -13,7 +13,7 @@ from iterdev.core.events import RowEdit
 from iterdev.core.plan import Task
 from iterdev.core.results import cut
 from iterdev.core.state import Progress, State
-from iterdev.core.words import Mode, Pipeline, Role, Status, TaskId
+from iterdev.core.words import Mode, Pipeline, Role, Signal, Status, TaskId
 
 COLUMNS = (
     "id",
@@ -91,7 +91,9 @@ def parse(text: str, file: str = "tasks.csv") -> list[RowEdit]:
 def _with_waves(rows: Sequence[RowEdit]) -> list[RowEdit]:
     tasks = plan.with_waves([row.task for row in rows])
     return [
-        RowEdit(task=task, status=row.status, findings=row.findings, score=row.score, error=row.error)
+        RowEdit(
+            task=task, status=row.status, findings=row.findings, score=row.score, signal=row.signal, error=row.error
+        )
         for task, row in zip(tasks, rows, strict=True)
     ]
 
@@ -176,6 +178,7 @@ def _row(cells: Mapping[str, str]) -> RowEdit:
         status=status,
         findings=cut(cells.get("findings", "")),
         score=_score(score) if score else None,
+        signal=_word(Signal, "gc_signal", cells["gc_signal"]) if cells.get("gc_signal") else None,
         error=cells.get("error", ""),
     )
 

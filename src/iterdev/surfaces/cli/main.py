@@ -44,6 +44,9 @@ def tell(error: IterdevError) -> None:
 
 
 def _refuse(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return WRONG
     context = error.ctx if isinstance(error, click.UsageError) else None
     help_command = f"{context.command_path} --help" if context else "iterdev --help"
     tell(UserError(error.format_message().replace("\n", " "), hint=help_command))

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from iterdev.core import events as e
-from iterdev.core.errors import HostError, UserError
+from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked
 from iterdev.core.state import State
 from iterdev.core.words import WORKERS, Engine, Phase, Pipeline, Role, SessionId, Status
@@ -150,7 +150,7 @@ def read_table(path: Path) -> tuple[e.RowEdit, ...]:
     except UnicodeDecodeError as error:
         raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
     except OSError as error:
-        raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check the path after --tasks") from error
+        raise UserError(f'Cannot read "{path}": {error.strerror}', hint="check the path after --tasks") from error
     rows = tables.parse(text, path.name)
     if not rows:
         raise UserError(f'"{path}" has no tasks', hint="add a row under the header")

@@ -1,0 +1,252 @@
+"""What agents hand in."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.conftest import Story, a_design, task
+
+from iterdev.core import events as e
+from iterdev.core import results
+from iterdev.core.results import (
+    FINDINGS_LIMIT,
+    Design,
+    Development,
+    Discovery,
+    Finding,
+    Misfit,
+    Result,
+    Review,
+    Usage,
+    decode,
+    schema,
+)
+from iterdev.core.words import Role, Severity, TaskId
+from iterdev.store import codec
+from iterdev.store.documents import documents
+
+COMPONENT = {"name": "export", "dependencies": []}
+ITEM = {"id": "task-1", "title": "Write it"}
+SCORES = dict.fromkeys(("correctness", "completeness", "maintainability", "security"), 8)
+EXTRA: dict[Role, dict[str, object]] = {
+    Role.architect: {"design": "# Design", "components": [COMPONENT], "tasks": [ITEM]},
+    Role.developer: {},
+    Role.tester: {},
+    Role.reviewer: {"scores": SCORES},
+}
+
+
+def handed_in(role: Role, **fields: object) -> Result:
+    document = {"id": "T-1", "status": "completed", **EXTRA[role], **fields}
+    return decode(json.dumps(document), role=role, task=TaskId("T-1"))
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        (Role.architect, Design),
+        (Role.developer, Development),
+        (Role.tester, results.Testing),
+        (Role.reviewer, Review),
+    ],
+)
+def test_each_role_hands_in_its_own_kind_of_result(role: Role, kind: type[Result]) -> None:
+    assert type(handed_in(role)) is kind
+
+
+@pytest.mark.requirement("R101")
+@pytest.mark.parametrize(("length", "kept"), [(0, 0), (500, 500), (501, 500), (5000, 500)])
+def test_findings_longer_than_500_characters_are_cut(length: int, kept: int) -> None:
+    findings = handed_in(Role.developer, findings="é" * length).findings
+
+    assert len(findings) == kept
+    assert findings.endswith("…") is (length > FINDINGS_LIMIT)
+
+
+@pytest.mark.requirement("R85")
+def test_a_design_has_components_and_tasks_with_their_fields() -> None:
+    item = {
+        "id": "task-1",
+        "title": "Write it",
+        "files": ["export.py"],
+        "complexity": "low",
+        "dependencies": ["task-0"],
+        "acceptance_criteria": ["it exports"],
+    }
+
+    design = handed_in(Role.architect, tasks=[item])
+
+    assert isinstance(design, Design)
+    (task,) = design.tasks
+    assert (task.files, task.dependencies, task.acceptance_criteria) == (("export.py",), ("task-0",), ("it exports",))
+
+
+@pytest.mark.requirement("R85")
+def test_a_design_is_written_as_a_document_and_as_a_breakdown_with_an_order() -> None:
+    story = Story(task("DESIGN-001"))
+    story.does("DESIGN-001", e.Done(findings="", design=a_design()))
+
+    files = documents(story.state)
+    breakdown = json.loads(files["design/task-breakdown.json"])
+
+    assert "One module." in files["design/design-001.md"]
+    assert "### export" in files["design/design-001.md"]
+    assert "### task-1: Write it" in files["design/design-001.md"]
+    assert breakdown["execution_order"] == ["task-1", "task-2"]
+    assert breakdown["tasks"][1] == {
+        "id": "task-2",
+        "title": "Call it",
+        "files": [],
+        "complexity": "",
+        "dependencies": ["task-1"],
+        "acceptance_criteria": [],
+    }
+
+
+@pytest.mark.requirement("R86")
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        pytest.param({"components": []}, "components", id="no component"),
+        pytest.param({"tasks": []}, "tasks", id="no task"),
+        pytest.param({"components": [{"name": "export"}]}, "dependencies", id="a component without dependencies"),
+        pytest.param({"components": None}, "components", id="null instead of components"),
+        pytest.param({"design": None}, "design", id="no text"),
+    ],
+)
+def test_an_incomplete_design_is_refused_and_the_message_says_where(fields: dict[str, object], complaint: str) -> None:
+    with pytest.raises(Misfit, match=complaint):
+        handed_in(Role.architect, **fields)
+
+
+@pytest.mark.requirement("R91", "R79")
+@pytest.mark.parametrize(
+    ("scores", "complaint"),
+    [
+        ({**SCORES, "security": 0}, "security"),
+        ({**SCORES, "correctness": 10.5}, "correctness"),
+        ({**SCORES, "completeness": "good"}, "completeness"),
+        ({name: score for name, score in SCORES.items() if name != "maintainability"}, "maintainability"),
+        (8, "scores"),
+    ],
+)
+def test_a_review_must_score_all_four_dimensions_from_1_to_10(scores: object, complaint: str) -> None:
+    with pytest.raises(Misfit, match=complaint):
+        handed_in(Role.reviewer, scores=scores)
+
+
+@pytest.mark.requirement("R91")
+def test_a_finding_has_severity_place_dimension_and_suggestion() -> None:
+    issue = {
+        "severity": "HIGH",
+        "file": "a.py",
+        "line": 7,
+        "dimension": "security",
+        "description": "d",
+        "suggestion": "s",
+    }
+
+    review = handed_in(Role.reviewer, issues=[issue])
+
+    assert isinstance(review, Review)
+    (found,) = review.issues
+    assert (found.grade, found.place, found.dimension, found.suggestion) == (Severity.high, "a.py:7", "security", "s")
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "place"),
+    [("a.py", 7, "a.py:7"), ("a.py", "7-9", "a.py:7-9"), ("a.py", None, "a.py"), ("", "", "")],
+)
+def test_a_finding_without_a_line_is_placed_by_its_file(file: str, line: int | str | None, place: str) -> None:
+    assert Finding(severity="low", description="d", file=file, line=line).place == place
+
+
+def test_an_unknown_severity_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(Misfit, match='severity is "urgent", expected one of critical, high, medium, low'):
+        handed_in(Role.reviewer, issues=[{"severity": "urgent", "description": "d"}])
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        pytest.param("", "empty", id="nothing"),
+        pytest.param(" \n", "empty", id="blank"),
+        pytest.param("done!", "malformed", id="prose"),
+        pytest.param("[]", "Expected `object`", id="a list"),
+        pytest.param('{"status": "completed"}', "id", id="no id"),
+        pytest.param('{"id": "T-1"}', "status", id="no status"),
+        pytest.param('{"id": "T-1", "status": "done"}', "status", id="unknown status"),
+        pytest.param('{"id": "T-2", "status": "completed"}', '"id" is "T-2", expected "T-1"', id="another task"),
+        pytest.param('{"id": "T-1", "status": "failed"}', '"error" does not say why', id="failed for no reason"),
+        pytest.param('{"id": "T-1", "status": "completed", "usage": 3}', "usage", id="usage is a number"),
+        pytest.param("[" * 100_000, "nested too deeply", id="nested without end"),
+        pytest.param(
+            '{"id": "T-1", "status": "completed", "error": "\\ud800"}', "truncated|surrogate", id="half a letter"
+        ),
+        pytest.param(b'{"id": "T-1", "status": "completed", "findings": "\xff"}', "utf-8", id="not UTF-8"),
+        pytest.param('{"id": "T-1", "status": "completed", "usage": {"cost_usd": 1e999}}', "range", id="endless cost"),
+    ],
+)
+def test_a_result_that_does_not_fit_is_refused_with_a_reason(body: str | bytes, complaint: str) -> None:
+    with pytest.raises(Misfit, match=complaint):
+        decode(body, role=Role.developer, task=TaskId("T-1"))
+
+
+@pytest.mark.parametrize("role", EXTRA)
+def test_an_agent_that_failed_owes_only_the_reason(role: Role) -> None:
+    result = decode('{"id": "T-1", "status": "failed", "error": "no luck"}', role=role, task=TaskId("T-1"))
+
+    assert (result.status, result.error) == ("failed", "no luck")
+
+
+def test_fields_that_nobody_knows_are_no_reason_to_refuse() -> None:
+    assert handed_in(Role.developer, mood="good").status == "completed"
+
+
+@pytest.mark.requirement("R85", "R91")
+@pytest.mark.parametrize(
+    ("role", "required"),
+    [
+        (Role.architect, {"id", "status", "design", "components", "tasks"}),
+        (Role.developer, {"id", "status"}),
+        (Role.tester, {"id", "status"}),
+        (Role.reviewer, {"id", "status", "scores"}),
+    ],
+)
+def test_the_schema_that_an_agent_reads_names_what_its_role_owes(role: Role, required: set[str]) -> None:
+    document = json.loads(json.dumps(schema(role)))
+    (name,) = (name for name in document["$defs"] if document["$ref"].endswith(f"/{name}"))
+
+    assert set(document["$defs"][name]["required"]) == required
+
+
+def test_usages_add_up() -> None:
+    total = Usage(input_tokens=1, output_tokens=2, cost_usd=0.5) + Usage(input_tokens=10, cost_usd=0.25)
+
+    assert total == Usage(input_tokens=11, output_tokens=2, cost_usd=0.75)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.text(), st.dictionaries(st.text(), JSON, max_size=3), st.integers(), st.floats(0, 1e6))
+@settings(derandomize=True, deadline=None)
+def test_whatever_an_agent_hands_in_survives_the_journal(
+    findings: str, data: dict[str, object], tokens: int, cost: float
+) -> None:
+    result = handed_in(
+        Role.developer,
+        findings=findings,
+        discoveries=[{"type": "convention", "data": data}],
+        usage={"input_tokens": tokens, "cost_usd": cost},
+    )
+    done = e.Done(findings=result.findings, discoveries=result.discoveries, usage=result.usage)
+    event = e.AttemptEnded(TaskId("T-1"), 1, 1, done)
+
+    assert codec.decode(codec.encode(event)) == event
+    assert result.discoveries == (Discovery("convention", data),)

@@ -1,0 +1,112 @@
+"""The configuration: defaults, and every problem of a document at once."""
+
+import tomllib
+
+import pytest
+
+from iterdev.core.errors import UserError
+from iterdev.core.settings import Settings, read
+from iterdev.core.words import Role
+
+WHOLE = """
+[run]
+agent = "claude"
+concurrency = 4
+budget_usd = 5.0
+budget_tokens = 1000000
+
+[roles.reviewer]
+agent = "codex"
+
+[project]
+setup = "npm ci"
+test = "pytest -q"
+copy = [".env"]
+
+[limits]
+wave = 900
+attempt = 60.5
+rounds = 0
+
+[agents.mine]
+command = ["python3", "tools/my_agent.py"]
+"""
+
+
+def problems(text: str) -> str:
+    with pytest.raises(UserError) as caught:
+        read(tomllib.loads(text))
+    return caught.value.message.removeprefix("iterdev.toml: ")
+
+
+@pytest.mark.requirement("R2")
+def test_without_a_configuration_everything_has_its_default() -> None:
+    settings = read({})
+
+    assert settings == Settings()
+    assert settings.run.concurrency == 3
+    assert settings.limits.rounds == 3
+    assert (settings.limits.wave, settings.limits.attempt) == (900, 900)
+
+
+@pytest.mark.requirement("R29")
+def test_an_interactive_agent_has_120_seconds_and_60_more_after_it_was_urged() -> None:
+    assert (Settings().limits.interactive, Settings().limits.urged) == (120, 60)
+
+
+def test_a_whole_document_is_read() -> None:
+    settings = read(tomllib.loads(WHOLE))
+
+    assert settings.run.concurrency == 4
+    assert settings.project.copy == (".env",)
+    assert (settings.limits.attempt, settings.limits.rounds) == (60.5, 0)
+    assert settings.agents["mine"].command == ("python3", "tools/my_agent.py")
+
+
+def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
+    settings = read(tomllib.loads(WHOLE))
+
+    assert settings.agent_for(Role.reviewer) == "codex"
+    assert settings.agent_for(Role.developer) == "claude"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("runn = 1", 'unknown key "runn" (did you mean "run"?)'),
+        ("[run]\nconcurency = 2", '[run] unknown key "concurency" (did you mean "concurrency"?)'),
+        ("[run]\nzzz = 2", '[run] unknown key "zzz" (known: agent, concurrency, budget_usd, budget_tokens)'),
+        ('[roles.tester]\nagnt = "x"', '[roles.tester] unknown key "agnt" (did you mean "agent"?)'),
+        ('[roles.testr]\nagent = "x"', 'unknown role "testr" (did you mean "tester"?)'),
+        ('[roles.gc-controller]\nagent = "x"', 'unknown role "gc-controller"'),
+        ("[run]\nconcurrency = 0", "[run] concurrency is 0, and at least 1 is needed"),
+        ("[run]\nconcurrency = true", "[run] concurrency: Expected `int`, got `bool`"),
+        ("[run]\nbudget_usd = -1", "[run] budget_usd is -1, and at least 0 is needed"),
+        ("[limits]\nrounds = -1", "[limits] rounds is -1, and at least 0 is needed"),
+        ("[limits]\nwave = 0", "[limits] wave is 0, and must be more than 0"),
+        ("[limits]\nwave = inf", "[limits] wave is inf, and must be finite"),
+        ("[limits]\nattempt = nan", "[limits] attempt is nan, and must be finite"),
+        ('[limits]\nwave = "long"', "[limits] wave: Expected `float`, got `str`"),
+        ('[agents.mine]\ncommand = ["x", 3]', "[agents.mine] command[1]: Expected `str`, got `int`"),
+        ("[agents.mine]", "[agents.mine] needs either `command` or `script`"),
+        ('[agents.mine]\ncommand = ["x"]\nscript = "y"', "[agents.mine] needs either `command` or `script`"),
+        ('run = "fast"', '[run] is "fast", expected a table'),
+        ("roles = 3", '[roles] is "3", expected a table'),
+        ('[roles]\ntester = "x"', '[roles.tester] is "x", expected a table'),
+    ],
+)
+def test_a_problem_is_named_with_its_place_and_value(text: str, problem: str) -> None:
+    assert problem in problems(text)
+
+
+def test_every_problem_is_named_and_not_only_the_first() -> None:
+    text = '[run]\nagent = 3\nconcurrency = 0\n[limits]\nwave = "x"\nattempt = "y"\n[agents.mine]\nspeed = 1'
+
+    assert problems(text).split("; ") == [
+        '[agents.mine] unknown key "speed" (known: command, script, env)',
+        "[run] agent: Expected `str`, got `int`",
+        "[run] concurrency is 0, and at least 1 is needed",
+        "[limits] wave: Expected `float`, got `str`",
+        "[limits] attempt: Expected `float`, got `str`",
+        "[agents.mine] needs either `command` or `script`",
+    ]

@@ -1,0 +1,181 @@
+"""What every surface shows of a session."""
+
+import msgspec
+import pytest
+from tests.core.conftest import Story, review, task
+
+from iterdev.core import events as e
+from iterdev.core import view
+from iterdev.core.results import Usage
+from iterdev.core.words import Engine, Pipeline, TaskId
+
+
+def chained() -> Story:
+    """Three tasks in a row, all of them waiting."""
+    return Story(task("DESIGN-001"), task("DEV-001", "DESIGN-001"), task("REVIEW-001", "DEV-001"))
+
+
+def line(story: Story, name: str, *, engine_alive: bool = True) -> tuple[str, str]:
+    shown = view.picture(story.state, engine_alive=engine_alive)
+    (found,) = (line for line in shown.lines if line.id == name)
+    return found.mark, found.note
+
+
+def test_each_task_has_a_mark_and_a_note() -> None:
+    story = Story(task("DESIGN-001"), task("DEV-001"), task("DEV-002"), task("DEV-003", "DEV-001"), task("DEV-004"))
+    story.happens(e.WaveStarted(1))
+    story.does("DESIGN-001")
+    story.fails("DEV-001", "no luck")
+    story.starts("DEV-002")
+    story.happens(e.TaskSkipped(TaskId("DEV-003"), "lost"))
+
+    assert [line(story, name) for name in story.state.tasks] == [
+        ("[DONE]", "design/design-001.md"),
+        ("[FAIL]", "no luck"),
+        ("[RUN]", "working..."),
+        ("[SKIP]", "lost"),
+        ("[WAIT]", "ready"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "artifact"),
+    [
+        ("DESIGN-002", "design/design-002.md"),
+        ("DEV-fix-1", "code/dev-log.md"),
+        ("VERIFY-001", "verify/verify-001.json"),
+        ("REVIEW-003", "review/review-003.md (score 9)"),
+        ("GC-CHECK-001", "interactive/GC-CHECK-001-result.json"),
+    ],
+)
+def test_a_completed_task_shows_what_it_left(name: str, artifact: str) -> None:
+    story = Story(task(name))
+    story.does(name, e.Done(findings="", review=review(9) if name.startswith("REVIEW") else None))
+
+    assert view.artifact(story.state, story.row(name)) == artifact
+
+
+def test_work_that_is_being_merged_is_still_under_way() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", e.Done(findings="", commit="c1"))
+
+    assert line(story, "DEV-001") == ("[RUN]", "landing...")
+
+
+@pytest.mark.requirement("R123")
+def test_a_task_in_progress_without_an_engine_is_listed_with_the_advice_to_resume() -> None:
+    story = Story(task("DEV-001"))
+    story.starts("DEV-001")
+    advice = f"iterdev resume {story.state.session.id}"
+
+    mark, note = line(story, "DEV-001", engine_alive=False)
+
+    assert mark == "[WAIT]"
+    assert advice in note
+    assert any(advice in text for text in view.why(story.state, TaskId("DEV-001"), engine_alive=False))
+
+
+def test_a_blocked_task_names_its_blockers() -> None:
+    assert line(chained(), "DEV-001") == ("[WAIT]", "blocked by DESIGN-001")
+
+
+def test_a_ready_task_of_a_later_wave_waits_for_the_wave_before_it() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"))
+    story.goes_on()
+    story.does("DEV-001")
+
+    assert line(story, "VERIFY-001") == ("[WAIT]", "waiting for wave 1 to end")
+
+
+def test_a_task_behind_a_question_names_the_question() -> None:
+    story = Story(task("DEV-001"), auto=False)
+    story.goes_on()
+
+    assert line(story, "DEV-001") == ("[WAIT]", "waiting for an answer to plan")
+    assert "gate plan: Run these tasks?" in view.why(story.state, TaskId("DEV-001"), engine_alive=True)[1]
+
+
+@pytest.mark.requirement("R122")
+def test_why_a_task_waits_is_told_down_to_the_first_cause() -> None:
+    told = view.why(chained().state, TaskId("REVIEW-001"), engine_alive=True)
+
+    assert told == [
+        "REVIEW-001 is pending: blocked by DEV-001",
+        "DEV-001 is pending: blocked by DESIGN-001",
+        "DESIGN-001 is pending: ready",
+    ]
+
+
+@pytest.mark.requirement("R122")
+def test_a_chain_names_each_blocker_once_nearest_first() -> None:
+    rows = (
+        task("DEV-001"),
+        task("DEV-002", "DEV-001"),
+        task("DEV-003", "DEV-001"),
+        task("DEV-004", "DEV-002", "DEV-003"),
+    )
+
+    assert view.chain(Story(*rows).state, TaskId("DEV-004")) == ["DEV-002", "DEV-003", "DEV-001"]
+
+
+@pytest.mark.requirement("R122")
+def test_nothing_ready_nothing_running_and_something_pending_is_reported_with_the_chain() -> None:
+    story = Story(task("REVIEW-001", "DEV-001"), task("DEV-001", "DESIGN-001"), task("DESIGN-001"))
+    forgotten = msgspec.structs.replace(story.starts("DESIGN-001"), running={})
+
+    assert view.stall(forgotten) == "REVIEW-001 is blocked by DEV-001 (pending) <- DESIGN-001 (in_progress)"
+    assert view.picture(forgotten).stall == view.stall(forgotten)
+
+
+@pytest.mark.requirement("R122")
+def test_a_session_that_moves_or_is_over_is_not_stalled() -> None:
+    story = chained()
+    moving = view.stall(story.state)
+    story.happens(e.Finished())
+
+    assert (moving, view.stall(story.state)) == ("", "")
+
+
+def test_a_final_task_tells_how_it_ended() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.fails("DEV-001", "no luck")
+    story.does("DEV-002")
+
+    assert view.why(story.state, TaskId("DEV-001"), engine_alive=True) == ["DEV-001 is failed: no luck"]
+    assert view.why(story.state, TaskId("DEV-002"), engine_alive=True) == ["DEV-002 is completed"]
+
+
+def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", e.Limited(error="429", reset_at=2000))
+    story.happens(e.Paused("interrupted"))
+
+    told = view.why(story.state, TaskId("DEV-001"), engine_alive=False)
+
+    assert "its provider asked to wait before the next attempt" in told
+    assert "the session is paused: interrupted" in told
+    assert told[-1] == f"no engine is running: `iterdev resume {story.state.session.id}`"
+
+
+@pytest.mark.requirement("R3")
+def test_the_picture_shows_requirement_pipeline_rounds_sprint_and_session() -> None:
+    story = Story(pipeline=Pipeline.patch, engine=Engine.beat)
+    story.goes_on()
+    story.does("DEV-001", e.Done(findings="", usage=Usage(cost_usd=0.25)))
+
+    shown = view.picture(story.state)
+
+    assert (shown.requirement, shown.pipeline, shown.engine) == ("Add export endpoint", "patch", "beat")
+    assert (shown.round, shown.rounds, shown.sprint) == (0, 3, "sprint-1")
+    assert (shown.session, shown.branch) == (story.state.session.id, f"iterdev/{story.state.session.id}")
+    assert (shown.counts["completed"], shown.counts["pending"]) == (1, 1)
+    assert shown.usage.cost_usd == 0.25
+
+
+def test_looking_at_a_session_changes_nothing() -> None:
+    story = chained()
+    before = msgspec.json.encode(story.state)
+    view.picture(story.state)
+    view.why(story.state, TaskId("REVIEW-001"), engine_alive=False)
+
+    assert msgspec.json.encode(story.state) == before

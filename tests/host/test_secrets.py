@@ -1,0 +1,181 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iterdev.host.secrets import MASK, Redactor, allowed_environment, redactor
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/AQAB\nsecret==\n-----END RSA PRIVATE KEY-----"
+SHAPED = {
+    "anthropic": "sk-ant-api03-abcDEF_0123456789-xyz",
+    "openai": "sk-proj-abcdefghijklmnopqrstuvwx",
+    "plain": "sk-abcdefghijklmnopqrstuvwxyz",
+    "github": "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "github app": "ghs_abcdefghijklmnopqrstuvwxyz0123456789",
+    "github fine": "github_pat_" + "11ABCDEFG0" * 8,
+    "gitlab": "glpat-abcdefghij0123456789",
+    "aws": "AKIAIOSFODNN7EXAMPLE",
+    "google": "AIza" + "SyA-bcdefghijklmnopqrstuvwxyz012345_"[:35],
+    "slack": "xoxb-123456789012-abcdef",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.SflKxwRJSMeKKF2QT4fw",
+    "pem": PEM,
+    "pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
+}
+HARMLESS = [
+    "the task-force-with-a-very-long-name-indeed went on",
+    "commit 0123456789abcdef0123456789abcdef01234567",
+    "AKIA is a prefix, sk- is another, and ghp_ too",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    "eyJ0 is how JSON begins in base64",
+    "def test_risk_assessment_of_something_long(): ...",
+]
+HOSTILE = {
+    "begins": "-----BEGIN PRIVATE KEY-----",
+    "begins with text": "-----BEGIN PRIVATE KEY-----\nMIIEow",
+    "halves of tokens": "-eyJaaaaaaaaaaaa",
+    "pairs of halves": "eyJaaaaaaaaaaaa.",
+    "dashes": "-",
+    "letters": "A",
+    "keys": "sk-",
+    "capitals": "-----BEGIN AAAAAAAAAAAAAAAAAAAAAAA",
+    "nearly known": "hunter",
+}
+REDACT = """
+import sys
+from iterdev.host.secrets import Redactor
+piece = sys.argv[1]
+text = piece * (1_000_000 // len(piece))
+print(len(Redactor(["hunter2-and-more", "another-value"])(text)))
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TERM", "NO_COLOR", "CI", "XDG_CACHE_HOME", "https_proxy", "HTTPS_PROXY"],
+)
+def test_what_every_program_needs_is_passed_on(name: str) -> None:
+    assert allowed_environment({name: "value"}) == {name: "value"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ANTHROPIC_API_KEY",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "DATABASE_URL",
+        "SSH_AUTH_SOCK",
+        "MY_PATH",
+        "PATHS",
+        "path",
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "GIT_DIR",
+        "ITERDEV_HOME",
+        "",
+    ],
+)
+def test_everything_else_stays_with_the_user(name: str) -> None:
+    assert allowed_environment({name: "value"}) == {}
+
+
+def test_what_the_configuration_names_is_passed_on_as_well() -> None:
+    environment = {"ANTHROPIC_API_KEY": "a", "OTHER_KEY": "b"}
+
+    assert allowed_environment(environment, ["ANTHROPIC_API_KEY", "MISSING"]) == {"ANTHROPIC_API_KEY": "a"}
+
+
+@pytest.mark.parametrize(
+    "name", ["API_KEY", "github_token", "DB_PASSWORD", "CLIENT_SECRET", "AWS_CREDENTIALS", "BASIC_AUTH", "SENTRY_DSN"]
+)
+def test_the_value_of_a_variable_that_sounds_secret_is_removed(name: str) -> None:
+    redact = redactor({name: "correct horse"})
+
+    assert redact("it is correct horse, and correct horse again") == f"it is {MASK}, and {MASK} again"
+
+
+@pytest.mark.parametrize("name", ["EDITOR", "GIT_AUTHOR_NAME", "HOME", "LANG"])
+def test_the_value_of_another_variable_stays(name: str) -> None:
+    assert redactor({name: "correct horse"})("correct horse") == "correct horse"
+
+
+def test_short_values_stay() -> None:
+    redact = redactor({"API_KEY": "true1", "TOKEN": "", "SECRET": "abcdef"})
+
+    assert redact("it is true1 that abcdef is known") == f"it is true1 that {MASK} is known"
+
+
+def test_the_longer_of_two_values_that_begin_alike_is_removed_whole() -> None:
+    redact = redactor({"A_KEY": "hunter2", "B_KEY": "hunter2-and-more"})
+
+    assert redact("hunter2-and-more hunter2") == f"{MASK} {MASK}"
+
+
+def test_a_value_is_taken_literally() -> None:
+    redact = redactor({"A_KEY": "a.c+e(f", "B_KEY": "[x-z]*"})
+
+    assert redact("a.c+e(f abcceef [x-z]* xyz") == f"{MASK} abcceef {MASK} xyz"
+
+
+@pytest.mark.parametrize("value", ['pass"word\\1', "line one\nline two", "Schlüssel-中", "tab\tand / slash"])
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_value_is_removed_from_json_as_well(value: str, plain: object) -> None:
+    line = json.dumps({"text": f"it is {value}!"}, ensure_ascii=bool(plain))
+
+    redacted = redactor({"MY_SECRET": value})(line)
+
+    assert json.loads(redacted) == {"text": f"it is {MASK}!"}
+
+
+def test_the_values_of_env_files_are_removed(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "# API_KEY=in-a-comment\n"
+        "PLAIN=visible-value\n"
+        "API_KEY=first-value\n"
+        "export DB_PASSWORD='second value'\n"
+        '  OTHER_SECRET = "third # value"  # why\n'
+        "FOURTH_TOKEN=fourth-value # a comment\n"
+        "FIFTH_TOKEN=fifth=with=signs\n"
+        "not a line\n"
+    )
+    redact = redactor({}, [tmp_path / ".env", tmp_path / "missing", tmp_path])
+
+    for value in ("first-value", "second value", "third # value", "fourth-value", "fifth=with=signs"):
+        assert redact(f"<{value}>") == f"<{MASK}>", value
+    assert redact("visible-value in-a-comment a comment") == "visible-value in-a-comment a comment"
+
+
+@pytest.mark.parametrize("secret", SHAPED.values(), ids=SHAPED)
+def test_what_is_shaped_like_a_secret_is_removed(secret: str) -> None:
+    redact = Redactor([])
+
+    assert redact(f"key={secret}\nnext") == f"key={MASK}\nnext"
+    assert redact(f'"{secret}"') == f'"{MASK}"'
+
+
+@pytest.mark.parametrize("secret", SHAPED.values(), ids=SHAPED)
+def test_what_is_shaped_like_a_secret_is_removed_from_json_strings(secret: str) -> None:
+    line = json.dumps({"a": f"before {secret} after", "b": [secret]})
+
+    assert json.loads(Redactor([])(line)) == {"a": f"before {MASK} after", "b": [MASK]}
+
+
+def test_two_keys_and_what_is_between_them_are_told_apart() -> None:
+    assert Redactor([])(f"{PEM}\nbetween\n{PEM}") == f"{MASK}\nbetween\n{MASK}"
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_resembles_a_secret_stays(text: str) -> None:
+    assert Redactor([])(text) == text
+
+
+@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
+def test_a_megabyte_of_anything_is_redacted_before_long(piece: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REDACT, piece], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.stderr == ""
+    assert int(done.stdout) > 0

@@ -1,0 +1,85 @@
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.store.conftest import CRITICAL, design, review, started, task
+
+from iterdev.core import events as e
+from iterdev.core.results import Dependency, Discovery, Usage, Wisdom
+from iterdev.core.verification import SuiteReport, Verification
+from iterdev.core.words import Pipeline, Severity, Status, TaskId
+from iterdev.store import codec
+
+DEV = TaskId("DEV-001")
+DONE = e.Done(
+    findings="all of it",
+    commit="c" * 40,
+    changed=("a b.py", "中.py"),
+    usage=Usage(input_tokens=1, output_tokens=2, cost_usd=0.25),
+    wisdom=Wisdom(learnings=("slow",)),
+    discoveries=(Discovery("convention", {"name": "tabs", "deep": {"list": [1, None, True, 2.5]}}),),
+    notes=("set aside",),
+    design=design(),
+    review=review(8.5, CRITICAL),
+    verification=Verification(command="pytest", pass_rate=0.5, total=2, failures=("t",)),
+    baseline=SuiteReport(command="pytest", exit_code=1, failed=("t",), counted=True),
+    iterations=3,
+    dependencies=(Dependency(name="lib", version_range=">=1"),),
+)
+EXAMPLES: tuple[e.Event, ...] = (
+    started(),
+    e.PolicyChanged(e.Policy(auto=True, concurrency=7)),
+    e.PipelineChosen(Pipeline.multi_sprint),
+    e.GateOpened(e.Gate(id="plan", question="Run it?", choices=("yes", "no"))),
+    e.GateAnswered("plan", "yes"),
+    e.TasksAdded((task("DEV-001"), task("GC-CHECK-001", "DEV-001", round=2))),
+    e.TableEdited((e.RowEdit(task=task("DEV-001"), status=Status.skipped, score=7.5),)),
+    e.TasksReset((DEV,)),
+    e.WaveStarted(2),
+    e.WaveMerged(2),
+    e.AttemptStarted(DEV, 1, "mine", "b" * 40),
+    e.AttemptEnded(DEV, 1, 2, DONE),
+    e.AttemptEnded(DEV, 1, 2, e.Failed(error="no")),
+    e.AttemptEnded(DEV, 1, 2, e.Limited(error="429", reset_at=12.5)),
+    e.AttemptEnded(DEV, 1, 2, e.Interrupted(commit="c")),
+    e.Landed(DEV, "c" * 40),
+    e.LandingRefused(DEV, ("a.py",)),
+    e.TaskFailed(DEV, "late"),
+    e.TaskSkipped(DEV, "not wanted"),
+    e.RoundStarted(sprint=1, number=2, raised_by=(DEV,), why="a score of 4"),
+    e.Reverified(DEV),
+    e.ReviewPassed(DEV, Severity.medium),
+    e.ConvergenceForced(sprint=1, raised_by=(DEV,), problems=("open",)),
+    e.RoundDecided(task=DEV, decision="REVISION", number=1),
+    e.Warned("\u2028 \0 ü 😀"),
+    e.EngineStarted(4711, "c" * 40),
+    e.Paused("interrupted"),
+    e.Finished(),
+    e.Accepted("main", "c" * 40),
+)
+
+
+def test_every_kind_of_event_has_an_example_here() -> None:
+    assert {type(example) for example in EXAMPLES} == set(get_args(e.Event))
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+def test_an_event_comes_back_as_it_was(event: e.Event) -> None:
+    assert codec.decode(codec.encode(event)) == event
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_any_text_comes_back_as_it_was(text: str) -> None:
+    assert codec.decode(codec.encode(e.Warned(text))) == e.Warned(text)
+
+
+def test_a_field_that_a_later_version_added_is_passed_over() -> None:
+    assert codec.decode(b'{"type":"Warned","text":"careful","colour":"red"}') == e.Warned("careful")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"type":"Unheard"}', b'{"type":"Landed","task":7,"tip":"c"}'])
+def test_what_is_no_event_is_refused(body: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        codec.decode(body)
