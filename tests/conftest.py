@@ -17,7 +17,7 @@ prompt = sys.stdin.read()
 task, role, attempt = (os.environ["ITERDEV_" + name] for name in ("TASK", "ROLE", "ATTEMPT"))
 here = pathlib.Path(__file__).parent
 with (here / "calls.jsonl").open("a") as log:
-    log.write(json.dumps({"task": task, "role": role, "attempt": int(attempt), "pid": os.getpid(), "prompt": prompt}) + "\\n")
+    log.write(json.dumps({"task": task, "role": role, "attempt": int(attempt), "prompt": prompt}) + "\\n")
 plan = json.loads((here / "agent.json").read_text()) if (here / "agent.json").exists() else {}
 step = plan.get(f"{task}#{attempt}") or plan.get(task) or plan.get(role) or {}
 result = {"id": task, "status": "completed", "findings": f"{role} finished {task}", "error": ""}

@@ -1,12 +1,15 @@
 """What the end-to-end tests share: scripted agents, runs in the background, a real terminal, and what must not stay."""
 
 import csv
+import fcntl
 import json
 import os
+import pickle
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +18,6 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 import pytest
-
 from tests.conftest import Repo, make_repo
 
 T = TypeVar("T")
@@ -27,6 +29,21 @@ LOOK_AGAIN = 0.05
 def module_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """A scratch repository for the one long run that a module looks at from many sides."""
     return make_repo(tmp_path_factory.mktemp("scratch"))
+
+
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:
+    """What `make` returns in an empty folder; made by the first of the workers that want it, for all of them."""
+    base = factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = place / "kept"
+        if not kept.exists():
+            (place / "scratch").mkdir()
+            kept.write_bytes(pickle.dumps(make(place / "scratch")))
+        made: T = pickle.loads(kept.read_bytes())
+        return made
 
 
 def eventually(look: Callable[[], T], what: str) -> T:
@@ -99,6 +116,13 @@ def command_line(pid: int) -> str:
     return ""
 
 
+def typed(repo: Repo, line: str) -> subprocess.CompletedProcess[str]:
+    """Pastes a line into a shell."""
+    return subprocess.run(
+        ["bash", "-c", line], cwd=repo.path, env=repo.env, capture_output=True, text=True, check=False
+    )
+
+
 class Background:
     """The command, running while a test does something else."""
 
@@ -145,13 +169,14 @@ class Terminal:
     """A person at a terminal: types, and looks at the screen."""
 
     def __init__(self, repo: Repo) -> None:
-        self._name = f"iterdev-{uuid.uuid4().hex[:12]}"
-        self._env = repo.env | {"TERM": "screen-256color", "PS1": "$ ", "TMUX_TMPDIR": "/tmp"}
+        # Its own folder, since tmux leaves the socket behind, and a short one, since the path of a socket must be.
+        self._folder = Path(tempfile.mkdtemp(prefix="tmux-"))
+        self._env = repo.env | {"TERM": "screen-256color", "PS1": "$ "}
         shell = ["bash", "--noprofile", "--norc"]
         self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "45", "-c", str(repo.path), *shell)
-        self.until("$ ")
 
     def type(self, text: str) -> None:
+        """Types a line; the terminal keeps it until somebody reads it."""
         self._tmux("send-keys", "-l", text)
         self._tmux("send-keys", "Enter")
 
@@ -175,9 +200,10 @@ class Terminal:
 
     def close(self) -> None:
         self._tmux("kill-server")
+        shutil.rmtree(self._folder)
 
     def _tmux(self, *words: str) -> str:
-        command = ["tmux", "-L", self._name, *words]
+        command = ["tmux", "-S", str(self._folder / "socket"), *words]
         return subprocess.run(command, env=self._env, capture_output=True, text=True, check=True).stdout
 
 
@@ -202,8 +228,3 @@ def repository_bytes(repo: Repo) -> dict[str, bytes]:
     git = repo.path / ".git"
     seen = {name: data for name, data in every_file(repo.path).items() if not name.startswith((".git/", ".workflow/"))}
     return seen | {name: (git / name).read_bytes() for name in ("HEAD", "index", "refs/heads/main", "config")}
-
-
-def environment_of(repo: Repo) -> dict[str, str]:
-    """The whole environment of this process with the scratch repository's own on top."""
-    return dict(os.environ) | repo.env

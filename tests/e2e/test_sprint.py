@@ -2,13 +2,13 @@
 
 import re
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
-
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import document, left_behind, messages, repository_bytes, rows
+from tests.e2e.conftest import document, left_behind, messages, once, repository_bytes, rows
 
 COLUMNS = (
     "id,title,description,role,pipeline,sprint_num,gc_round,deps,context_from,exec_mode,wave,status,findings,"
@@ -65,12 +65,12 @@ def run_sprint(root: Path, engine: str) -> Sprint:
 
 @pytest.fixture(scope="module")
 def wave(tmp_path_factory: pytest.TempPathFactory) -> Sprint:
-    return run_sprint(tmp_path_factory.mktemp("wave"), "wave")
+    return once(tmp_path_factory, "wave", partial(run_sprint, engine="wave"))
 
 
 @pytest.fixture(scope="module")
 def beat(tmp_path_factory: pytest.TempPathFactory) -> Sprint:
-    return run_sprint(tmp_path_factory.mktemp("beat"), "beat")
+    return once(tmp_path_factory, "beat", partial(run_sprint, engine="beat"))
 
 
 @pytest.fixture(params=["wave", "beat"])
@@ -167,8 +167,8 @@ def test_the_report_has_header_summary_waves_details_and_deliverables(sprint: Sp
     assert "**Requirement**: Add a greeting" in report
     assert "| Completed | 4 |" in report
     assert "| GC Rounds | 0 |" in report
-    assert ["### Wave 1", "### Wave 2", "### Wave 3"] == re.findall("^### Wave .*$", report, re.MULTILINE)
-    assert TASKS == re.findall(r"^### (\w+-\d+): ", report, re.MULTILINE)
+    assert re.findall("^### Wave .*$", report, re.MULTILINE) == ["### Wave 1", "### Wave 2", "### Wave 3"]
+    assert re.findall(r"^### (\w+-\d+): ", report, re.MULTILINE) == TASKS
     assert "review/review-001.md" in report
 
 

@@ -36,13 +36,13 @@ from iterdev.core.results import Usage
 
 Watch = Callable[[AgentEvent], None]
 
-LINE_LENGTH = 500
+LINE_LENGTH = 16_384
 """Characters of a line that are passed on."""
 
 STDOUT_KEPT = 256 * 1024
 STDERR_KEPT = 4 * 1024
 RESULT_LIMIT = 16 * 1024 * 1024
-COMPLAINT_LENGTH = 300
+COMPLAINT_LENGTH = 1_000
 
 NESTED_TOO_DEEP = 500
 """Characters that an object has at the very least when the decoder gives up on its depth."""

@@ -65,7 +65,8 @@ def verify_error(task: Task, verification: Verification | None) -> str:
     """Why failing tests fail the task: a patch has no round in which they could be mended."""
     if verification is None or not fails(verification) or task.pipeline is not Pipeline.patch:
         return ""
-    return f"pass rate {verification.pass_rate or 0:.1%} is below 95 %: {', '.join(verification.failures[:5])}"
+    failing = ", ".join(verification.failures[:5]) or verification.note
+    return f"pass rate {verification.pass_rate or 0:.1%} is below 95 %: {failing}"
 
 
 def consequences(state: State) -> tuple[e.Event, ...]:

@@ -72,6 +72,7 @@ def mend(task: Task, verification: Verification, changed: Sequence[str]) -> str:
             _part("Output, shortened", [_fence(verification.output[-OUTPUT_SHOWN:])]),
             _part("You may change only these files", [f"- {name}" for name in changed]),
             f"Mend the failures, then hand in your result for {task.id}. iterdev runs the tests again itself.",
+            _form(task.role),
         )
         if part
     )

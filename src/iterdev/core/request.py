@@ -36,9 +36,14 @@ def checked(request: Request) -> Request:
 
 
 def policy(request: Request, settings: Settings) -> Policy:
+    return rules(settings, auto=request.auto, concurrency=request.concurrency or settings.run.concurrency)
+
+
+def rules(settings: Settings, *, auto: bool, concurrency: int) -> Policy:
+    """The rules of the configuration, with what the user said on the command line."""
     return Policy(
-        auto=request.auto,
-        concurrency=request.concurrency or settings.run.concurrency,
+        auto=auto,
+        concurrency=concurrency,
         rounds=settings.limits.rounds,
         wave_limit=settings.limits.wave,
         attempt_limit=settings.limits.attempt,

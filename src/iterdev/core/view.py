@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from iterdev.core.names import moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
 from iterdev.core.state import Progress, State
@@ -139,6 +140,9 @@ def waits_for(state: State, task: TaskId) -> str:
         return f"blocked by {', '.join(unmet)}"
     if state.gates:
         return f"waiting for an answer to {', '.join(state.gates)}"
+    if state.progress[task].not_before > state.updated_at:
+        progress = state.progress[task]
+        return f"{progress.agent} waits for its provider's limit, which ends at {moment(progress.not_before)}"
     if state.session.engine is Engine.wave and state.wave and state.tasks[task].wave > state.wave:
         return f"waiting for wave {state.wave} to end"
     return "ready"

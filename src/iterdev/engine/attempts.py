@@ -19,7 +19,7 @@ from iterdev.engine.kit import Kit
 from iterdev.engine.outcomes import done, unsuccessful
 from iterdev.engine.talks import Talk, talk
 from iterdev.engine.worksite import keep, observed, set_up, thread, with_kept_work
-from iterdev.host import checks, git
+from iterdev.host import checks, git, landing
 from iterdev.host.workspaces import Workspace
 
 REPAIRS = 2
@@ -47,7 +47,14 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
         await thread(partial(kit.pool.give_back, workspace, untouched=_left_untouched(job, outcome)))
         kit.mark(f"workspace given back {job.task.id}")
     requests = sum(one.requests for one in talks)
-    return AttemptEnded(job.task.id, job.number, max(requests, 1), outcome)
+    return AttemptEnded(job.task.id, job.number, max(requests, 1), _without_secrets(kit, outcome))
+
+
+def _without_secrets(kit: Kit, outcome: Outcome) -> Outcome:
+    """The journal is the first thing that is written; nothing secret may get that far."""
+    document = kit.redact.everywhere(msgspec.to_builtins(outcome))
+    clean: Outcome = msgspec.convert(document, Outcome)
+    return clean
 
 
 def _left_untouched(job: Job, outcome: Outcome) -> bool:
@@ -80,6 +87,10 @@ async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) 
 async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Talk, result: Result) -> Outcome:
     """The developer's work, after at most two repairs of what the checks find in it."""
     for remaining in range(REPAIRS, -1, -1):
+        if await thread(partial(landing.wandered_off, kit.top, workspace.tree, job.base)):
+            return Failed(
+                error=f"{job.agent} left the history it was given ({job.base[:12]})", usage=conversation.usage
+            )
         commit = await keep(job, kit, workspace)
         if commit is None:
             return _unchanged(job, result, conversation)

@@ -30,13 +30,15 @@ class Checkout:
         self._lock = Lock()
 
     def news(self) -> list[str]:
-        """Files that changed since the last look; agents have no business there."""
+        """Files and branches that changed since the last look; agents have no business there."""
         with self._lock:
             before, self._seen = self._seen, self._look()
         return sorted(entry[3:] for entry in self._seen - before)
 
     def _look(self) -> frozenset[str]:
-        return frozenset(entry for entry in git.status(self._top).split("\0") if entry)
+        files = (entry for entry in git.status(self._top).split("\0") if entry)
+        branches = (f"   branch {branch}" for branch in git.branches(self._top))
+        return frozenset((*files, *branches))
 
 
 class Kit(Struct, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from iterdev.core import critic, names, prompts
 from iterdev.core import events as e
-from iterdev.core import names, prompts
 from iterdev.core.decide import Start
 from iterdev.core.plan import Task
 from iterdev.core.results import Discovery
@@ -54,7 +54,7 @@ class Performer:
         self.append(book, *events)
         urgent = (e.WaveStarted, e.WaveMerged, e.GateOpened, e.TasksAdded, e.Finished, e.ConvergenceForced)
         for event in events:
-            if isinstance(event, e.RoundStarted | e.ConvergenceForced):
+            if isinstance(event, e.RoundStarted | e.ConvergenceForced | e.ReviewPassed):
                 await self._note_round(book.state, event)
         await self.project(book, urgent=any(isinstance(event, urgent) for event in events))
 
@@ -145,15 +145,19 @@ class Performer:
             self._changed = (tip, await thread(partial(git.changed_files, self._top, base, tip)))
         return self._changed[1]
 
-    async def _note_round(self, state: State, event: e.RoundStarted | e.ConvergenceForced) -> None:
-        number = event.number if isinstance(event, e.RoundStarted) else state.round
-        signal = "REVISION" if isinstance(event, e.RoundStarted) else "CONVERGE"
-        scores = [state.progress[task].score for task in event.raised_by if state.progress[task].score is not None]
-        data: dict[str, object] = {"round": number, "signal": signal, "score": scores[0] if scores else None}
-        await self._add_discoveries(state, event.raised_by[-1], [Discovery("gc_decision", data)])
+    async def _note_round(self, state: State, event: e.RoundStarted | e.ConvergenceForced | e.ReviewPassed) -> None:
+        """What was decided after a round, for everybody to read; round 0 is the first work."""
+        task = event.task if isinstance(event, e.ReviewPassed) else event.raised_by[0]
+        review = state.reviews.get(task)
+        data: dict[str, object] = {
+            "round": state.tasks[task].round,
+            "signal": "REVISION" if isinstance(event, e.RoundStarted) else "CONVERGE",
+            "critical_count": critic.critical_count(review) if review else 0,
+            "score": state.progress[task].score,
+        }
+        await self._add_discoveries(state, task, [Discovery("gc_decision", data)])
 
     async def _add_discoveries(self, state: State, task: TaskId, discoveries: Sequence[Discovery]) -> None:
         if discoveries:
             path = self._top / state.session.folder / board.NAME
             await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))
-

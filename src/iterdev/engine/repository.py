@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from iterdev.core.fold import replay
 from iterdev.core.settings import Settings
 from iterdev.core.state import State
 from iterdev.core.words import SessionId
-from iterdev.host import clock, git, lease
+from iterdev.host import clock, git, lease, secrets
 from iterdev.host.identities import Identity, alive
 from iterdev.store import rebuild
 from iterdev.store.journal import NAME, Damaged, Journal
@@ -27,6 +27,7 @@ class Repository:
         git.check_version(git.version())
         self.top = git.top_level(folder)
         self.settings = read_settings(self.top)
+        self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
         self._journal: Journal | None = None
 
     @property
@@ -101,14 +102,13 @@ class Repository:
 
     def _open_journal(self) -> Journal:
         path = self.top / STATE / NAME
-        fresh = not path.exists()
         try:
             journal = Journal(path)
+            known = journal.sessions()
         except Damaged:
             self._set_aside(path)
-            journal, fresh = Journal(path), True
-        if fresh:
-            self._rebuild(journal)
+            journal, known = Journal(path), []
+        self._rebuild(journal, known)
         return journal
 
     def _read(self, question: Callable[[Journal], T]) -> T:
@@ -127,8 +127,11 @@ class Repository:
             if file.exists():
                 file.rename(path.with_name(f"{path.name}.damaged-{stamp}{suffix}"))
 
-    def _rebuild(self, journal: Journal) -> None:
+    def _rebuild(self, journal: Journal, known: Sequence[str]) -> None:
+        """Sessions that have a folder but are not in the journal, because it was lost or could not be read."""
         for engine, folder in rebuild.folders(self.top):
+            if folder.name in known:
+                continue
             base, branch = git.head(self.top), git.current_branch(self.top)
             try:
                 session, created, events = rebuild.session_from(folder, engine, base=base, branch=branch)

@@ -1,5 +1,6 @@
 """Talking with an agent until it hands in a result that fits: asked, asked again, urged, and always closed."""
 
+import json
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,6 +31,8 @@ from iterdev.store import files
 REPEATS = 2
 """How often a result that does not fit is asked for again."""
 LOG_BYTES = 256 * 1024
+LINE = 500
+"""Characters of a line that are kept; cut after secrets are gone, or half of one could stay."""
 
 
 class Talk:
@@ -57,14 +60,21 @@ class Talk:
         match reply:
             case Answer(body=body):
                 try:
-                    text = self._kit.redact(body.decode("utf-8", "replace"))
-                    return decode(text, role=self._job.task.role, task=self._job.task.id)
+                    return decode(self._without_secrets(body), role=self._job.task.role, task=self._job.task.id)
                 except Misfit as misfit:
                     return misfit
             case Trouble(kind=TroubleKind.silent, message=message):
                 return Misfit(message)
             case Trouble():
                 return reply
+
+    def _without_secrets(self, body: bytes) -> str:
+        text = body.decode("utf-8", "replace")
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            return self._kit.redact(text)
+        return json.dumps(self._kit.redact.everywhere(document), ensure_ascii=False)
 
     async def _send(self, prompt: str) -> Reply:
         self.requests += 1
@@ -127,7 +137,7 @@ class _Log:
     def hear(self, event: AgentEvent) -> None:
         match event:
             case Said(text):
-                line = self._kit.redact(text)
+                line = self._kit.redact(text)[:LINE]
                 self._keep(line)
                 self._kit.watch(self._job.task.id, Said(line))
             case PermissionAsked(what):
@@ -145,4 +155,4 @@ class _Log:
     def write(self) -> None:
         if self._lines:
             path = Path(self._job.session_dir) / "logs" / f"{self._job.task.id}-{self._job.number}.log"
-            files.write(path, "\n".join(self._lines) + "\n")
+            files.write(path, self._kit.redact("\n".join(self._lines) + "\n"))

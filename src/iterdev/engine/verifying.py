@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
+import msgspec
+from msgspec import Struct
+
 from iterdev.agents.contract import Trouble
 from iterdev.core import critic, prompts
 from iterdev.core.events import Done, Outcome
@@ -36,7 +39,14 @@ async def verify(job: Job, kit: Kit, workspace: Workspace, on_talk: Callable[[Ta
             if await bench.mend(measured):
                 break
             measured = compare(await bench.measure(suite), baseline)
-        return await bench.finish(measured, None if job.baseline else baseline)
+        return await bench.finish(suite, measured, Baselines(baseline, None if job.baseline else baseline))
+
+
+class Baselines(Struct, frozen=True):
+    """The tests before the session: what is compared with, and what this attempt was the first to measure."""
+
+    known: SuiteReport
+    new: SuiteReport | None
 
 
 class _Bench:
@@ -100,8 +110,9 @@ class _Bench:
             self._answer = answer if isinstance(answer, Testing) else self._answer
         return bool(self._gave_up)
 
-    async def finish(self, measured: Verification, baseline: SuiteReport | None) -> Outcome:
+    async def finish(self, suite: testing.Suite, measured: Verification, baselines: Baselines) -> Outcome:
         """Keeps what the agent mended, as far as it kept to the files of the change."""
+        baseline = baselines.new
         commit = await keep(self._job, self._kit, self._workspace) if self._talk else None
         if commit is None:
             return self.conclude(measured, baseline)
@@ -111,7 +122,9 @@ class _Bench:
             return self.conclude(measured, baseline, commit=commit, changed=changed)
         await thread(partial(git.restore_files, self._workspace.tree, self._job.base, outside))
         commit = await keep(self._job, self._kit, self._workspace)
-        note = f"{self._job.task.id}: the tester changed files outside the change, which were put back: {outside}"
+        measured = compare(await self.measure(suite), baselines.known)
+        listed = ", ".join(outside)
+        note = f"{self._job.task.id}: the tester changed files outside the change, which were put back: {listed}"
         kept = tuple(name for name in changed if name not in outside) if commit else ()
         return self.conclude(measured, baseline, commit=commit, changed=kept, notes=(note,))
 
@@ -148,7 +161,12 @@ class _Bench:
         return self._talk
 
     async def _run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> Finished:
-        return await run(self._kit.spawn, argv, cwd=cwd, env=env, limit=limit)
+        """Runs a suite; its output is cut later, so secrets go first."""
+        done = await run(self._kit.spawn, argv, cwd=cwd, env=env, limit=limit)
+        return msgspec.structs.replace(done, stdout=self._clean(done.stdout), stderr=self._clean(done.stderr))
+
+    def _clean(self, output: bytes) -> bytes:
+        return self._kit.redact(output.decode("utf-8", "replace")).encode()
 
 
 def _sentence(measured: Verification) -> str:

@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import anyio
+import msgspec
 from msgspec import Struct
 
 from iterdev.agents.contract import AgentEvent
@@ -17,7 +18,7 @@ from iterdev.core import names
 from iterdev.core.analysis import TEAM_OF
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.core.fold import replay
-from iterdev.core.request import Request, new_session
+from iterdev.core.request import Request, new_session, rules
 from iterdev.core.state import State
 from iterdev.core.words import Role, SessionId, Team
 from iterdev.engine.attempts import attempt
@@ -29,7 +30,7 @@ from iterdev.engine.loop import Ending, Loop
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
-from iterdev.host import clock, git, landing, lease, paths, secrets
+from iterdev.host import clock, git, landing, lease, paths
 from iterdev.host.identities import identity
 from iterdev.host.processes import Supervisor
 from iterdev.host.workspaces import Pool
@@ -54,6 +55,7 @@ async def nobody(_: e.Gate) -> str | None:
 def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] = ()) -> SessionId:
     """Creates a session; nothing of the user's is touched."""
     base, branch = git.head(repository.top), git.current_branch(repository.top)
+    request = msgspec.structs.replace(request, requirement=repository.redact(request.requirement))
     repository.prepare()
     taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
     session = names.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
@@ -135,7 +137,7 @@ async def _run(
             pool=pool,
             checkout=Checkout(repository.top),
             spawn=supervisor.spawn,
-            redact=secrets.redactor(os.environ, [repository.top / ".env", repository.top / ".env.local"]),
+            redact=repository.redact,
             mark=mark,
             watch=audience.hear,
         )
@@ -143,7 +145,7 @@ async def _run(
         mark("branch wanted")
         tip = landing.open_branch(repository.top, names.branch(book.session), book.state.session.base)
         mark("branch opened")
-        performer.append(book, e.EngineStarted(os.getpid(), tip))
+        performer.append(book, *_new_rules(repository, book.state), e.EngineStarted(os.getpid(), tip))
         try:
             ending = await _loop(book, kit, performer, audience, step=step)
         except ExceptionGroup as group:
@@ -155,6 +157,12 @@ async def _run(
         performer.append(book, e.Paused(_reason(book.state, ending)))
     await performer.project(book, urgent=True)
     return ending
+
+
+def _new_rules(repository: Repository, state: State) -> list[e.Event]:
+    """The limits and budgets of the configuration, where they changed since the last engine."""
+    current = rules(repository.settings, auto=state.policy.auto, concurrency=state.policy.concurrency)
+    return [] if current == state.policy else [e.PolicyChanged(current)]
 
 
 def _cause(group: ExceptionGroup[Exception], book: Book, performer: Performer) -> Exception:

@@ -92,5 +92,5 @@ async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done) -> Done
     if strays := workspace.strays():
         notes.append(f"{job.task.id}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
     if touched := await thread(kit.checkout.news):
-        notes.append(f"{job.task.id}: files of your checkout changed meanwhile: {', '.join(touched)}")
+        notes.append(f"{job.task.id}: your checkout changed meanwhile: {', '.join(touched)}")
     return msgspec.structs.replace(done, notes=tuple(notes))

@@ -34,7 +34,10 @@ class GitFailed(HostError):
     def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
         lines = stderr.strip().splitlines()
         telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["no message"]
-        super().__init__(f"`git {' '.join(args)}` failed with {code}: {telling[0]}")
+        super().__init__(
+            f"`git {' '.join(args)}` failed with {code}: {telling[0]}",
+            hint="check the free space and the permissions with `iterdev doctor`, then go on with `iterdev resume`",
+        )
         self.code = code
         self.stderr = stderr
 
@@ -125,6 +128,12 @@ def resolve(top: Path, ref: str) -> str | None:
 def status(top: Path) -> str:
     """What differs from HEAD in a checkout, one line per file; looking changes nothing."""
     return run("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top).stdout
+
+
+def branches(top: Path) -> list[str]:
+    """The user's own branches and where they are; those of sessions are ours."""
+    lines = run("for-each-ref", "--format=%(refname:short) at %(objectname:short)", "refs/heads", cwd=top).stdout
+    return [line for line in lines.splitlines() if not line.startswith("iterdev/")]
 
 
 def changed_files(top: Path, old: str, new: str) -> tuple[str, ...]:

@@ -72,6 +72,12 @@ def _keep_under(top: Path, ref: str, commit: str) -> None:
     git.move_ref(top, ref, commit)
 
 
+def wandered_off(top: Path, worktree: Path, base: str) -> bool:
+    """Whether an agent left the history it was given: what lies there then lacks the work of others."""
+    head = git.worktree_head(worktree) if worktree.is_dir() else base
+    return not head or (head != base and not git.is_ancestor(top, base, head))
+
+
 def rescue(top: Path, worktree: Path, base: str, label: Label) -> str | None:
     """What an attempt that nobody saw ending left behind; it may have been kept once, and then gone on."""
     kept = git.resolve(top, label.ref)

@@ -12,12 +12,17 @@ ALLOWED = re.compile(
     r"|CARGO_HOME|RUSTUP_HOME|JAVA_HOME|PIP_(CERT|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS)"
 )
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH(?!OR)|COOKIE|SESSION_ID$|DSN$", re.IGNORECASE)
+_START = r"(?:(?<!\w)|(?<=\\[nrt]))"
+"""Where a key may begin: not within a word, but right after an escape such as the \\n of a JSON string."""
+_END_OF_KEY = r"-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
 SHAPES = re.compile(
     # Nothing here looks further than the next dashes or dot: agents write megabytes, and time must grow with them only.
-    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
-    r"|\bsk-(?:ant-|proj-)?[\w-]{20,}"
-    r"|\bgh[pousr]_\w{30,}|\bgithub_pat_\w{40,}|\bglpat-[\w-]{20,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}|\bxox[abprs]-[\w-]{10,}"
+    # A private key is one also when its beginning or its end was cut off.
+    rf"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+(?:{_END_OF_KEY})?"
+    rf"|(?<![\w+/=])(?:[\w+/=]{{16,}}+[\s/\\]{{1,4}}n?){{1,60}}+{_END_OF_KEY}"
+    rf"|{_START}sk-(?:ant-|proj-)?[\w-]{{20,}}"
+    rf"|{_START}gh[pousr]_\w{{30,}}|{_START}github_pat_\w{{40,}}|{_START}glpat-[\w-]{{20,}}"
+    rf"|{_START}AKIA[0-9A-Z]{{16}}\b|{_START}AIza[\w-]{{35}}|{_START}xox[abprs]-[\w-]{{10,}}"
     r"|(?<![\w-])eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
 )
 MASK = "[secret]"
@@ -43,6 +48,18 @@ class Redactor:
         if self._known:
             text = self._known.sub(MASK, text)
         return SHAPES.sub(MASK, text)
+
+    def everywhere(self, document: object) -> object:
+        """The same for every string of a JSON document, where escapes cannot hide anything."""
+        match document:
+            case str():
+                return self(document)
+            case dict():
+                return {key: self.everywhere(value) for key, value in document.items()}
+            case list() | tuple():
+                return [self.everywhere(value) for value in document]
+            case _:
+                return document
 
 
 def _spellings(value: str) -> Iterator[str]:

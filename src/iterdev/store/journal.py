@@ -4,6 +4,7 @@ Several processes may write. Each entry has its number within the session, so wh
 told that it is behind instead of writing over what it has not seen.
 """
 
+import os
 import sqlite3
 import threading
 import time
@@ -61,13 +62,14 @@ class Journal:
         self._lock = threading.RLock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            self._db = _connect(path)
         except (OSError, sqlite3.DatabaseError) as error:
             raise _explained(error, path) from error
         try:
             with self._using() as db:
-                _write_ahead(db)
-                db.execute("PRAGMA synchronous = FULL")
+                if not _is_read_only(path):
+                    _write_ahead(db)
+                    db.execute("PRAGMA synchronous = FULL")
                 self._migrate()
         except BaseException:
             self._db.close()
@@ -207,6 +209,18 @@ class Journal:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A repository that may only be looked at is opened so that SQLite needs no file beside the journal."""
+    where = f"{path.absolute().as_uri()}?immutable=1" if _is_read_only(path) else path
+    return sqlite3.connect(
+        where, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=where is not path
+    )
+
+
+def _is_read_only(path: Path) -> bool:
+    return path.exists() and not os.access(path.parent, os.W_OK)
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:

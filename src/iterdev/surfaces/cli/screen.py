@@ -37,7 +37,7 @@ def opened(session: SessionId, *, quiet: bool) -> Iterator[Audience]:
         with Live() as live:
             yield Audience(show=live.show, hear=live.hear, ask=live.ask, say=live.say)
     else:
-        click.echo(f"session {session}")
+        tell(f"session {session}")
         lines = Lines()
         yield Audience(show=lines.show, hear=_unheard, ask=ask if can_ask() else nobody, say=complain)
 
@@ -70,6 +70,14 @@ async def ask(gate: Gate) -> str | None:
         click.echo(f'"{word}" is not one of {", ".join(gate.choices)}')
 
 
+def tell(text: str) -> None:
+    """Prints a line. If nobody reads any more, as after `| head`, the run goes on unseen."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class Lines:
     """One line for every change of a task, and one for every wave and fix round."""
 
@@ -82,16 +90,16 @@ class Lines:
     def show(self, state: State) -> None:
         if state.wave and state.wave != self._wave:
             self._wave = state.wave
-            click.echo(f"wave {state.wave}")
+            tell(f"wave {state.wave}")
         for task, progress in state.rows():
             if self._seen.get(task.id, Status.pending) is not progress.status:
-                click.echo(news(task, progress))
+                tell(news(task, progress))
             self._seen[task.id] = progress.status
         if (rounds := sum(state.rounds.values())) > self._rounds:
             self._rounds = rounds
-            click.echo(f"fix round {state.round} of {state.policy.rounds}")
+            tell(f"fix round {state.round} of {state.policy.rounds}")
         for warning in state.warnings[self._warnings :]:
-            click.echo(f"  warning: {warning}")
+            tell(f"  warning: {warning}")
         self._warnings = len(state.warnings)
 
 
