@@ -2,20 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+AGENTS := .agents/.installed
 
-.PHONY: demo test check bench lock docs clean
+.PHONY: demo test check bench lock docs clean terminal
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
 
-test: $(STAMP) check  ## everything that CI runs
+test: $(STAMP) $(AGENTS) terminal check  ## everything that CI runs
 	@$(BIN)/python -m pytest -n 4
 
 check: $(STAMP)  ## lint, format, strict types, layers
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
-	@PYTHONPATH=src $(BIN)/lint-imports --no-cache >/tmp/iterdev-layers.$$$$ || { cat /tmp/iterdev-layers.$$$$; exit 1; }
+	@layers=$$(PYTHONPATH=src $(BIN)/lint-imports --no-cache) || { echo "$$layers"; exit 1; }
 
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py
@@ -34,5 +35,15 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
+$(AGENTS): tests/agents/clis.txt  # the coding agents that the tests run, at the versions that are known to work
+	@command -v npm >/dev/null || { echo "npm (node 20 or newer) is needed to install the coding agents of the tests" >&2; exit 1; }
+	@mkdir -p .agents
+	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .agents $$(cat $<) >/dev/null
+	@touch $@
+
+terminal:  # the tests use the program in a real terminal
+	@command -v tmux >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes tmux >/dev/null; } \
+		|| { echo "tmux is needed by the tests; install it with your package manager" >&2; exit 1; }
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .agents .mypy_cache .ruff_cache .pytest_cache

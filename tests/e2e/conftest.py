@@ -90,7 +90,10 @@ def every_file(top: Path) -> dict[str, bytes]:
 
 
 def left_behind(repo: Repo) -> list[str]:
-    """Processes, worktrees and temporary files that a run should have taken with it."""
+    """Processes, worktrees and temporary files that a run should have taken with it.
+
+    To be asked before anybody else looks at the repository: a look is a process too.
+    """
     found = [f"process: {process}" for process in processes(repo)]
     found += [f"worktree: {worktree}" for worktree in repo.worktrees()[1:]]
     found += [f"workspace: {path}" for path in (repo.home / "iterdev").rglob("*")]
@@ -215,9 +218,9 @@ def terminal(repo: Repo) -> Iterator[Terminal]:
 
 
 @contextmanager
-def agent_at_work(repo: Repo, *args: str) -> Iterator[Background]:
-    """A run of a patch whose developer has been started and takes its time."""
-    repo.behave(developer={"write": {"half.txt": "half\n"}, "sleep": 600})
+def agent_at_work(repo: Repo, *args: str, **others: object) -> Iterator[Background]:
+    """A run whose developer has been started and takes its time; the other agents do what they are told."""
+    repo.behave(developer={"write": {"half.txt": "half\n"}, "sleep": 600}, **others)
     with Background(repo, *args) as running:
         running.until_agent_works_on("DEV-001")
         yield running

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import left_behind, messages, once, pids_with, processes, rows, script, statuses
+from tests.e2e.conftest import left_behind, messages, once, processes, rows, script, statuses
 
 SCRIPT = """
 [[step]]
@@ -172,6 +172,7 @@ TABLE += "DEV-after,goes on,developer,DEV-good;DEV-crashes\nDEV-last,goes on,dev
 class Day(Struct):
     repo: Repo
     run: subprocess.CompletedProcess[str]
+    left: list[str]
 
     @property
     def folder(self) -> Path:
@@ -204,7 +205,8 @@ def bad_day(root: Path) -> Day:
     repo = make_repo(root)
     script(repo, SCRIPT.replace("{project}", str(repo.path)))
     (repo.home / "table.csv").write_text(TABLE, encoding="utf-8")
-    return Day(repo, repo.iterdev("run", "-y", "-c", "4", "--tasks", str(repo.home / "table.csv")))
+    run = repo.iterdev("run", "-y", "-c", "4", "--tasks", str(repo.home / "table.csv"))
+    return Day(repo, run, left_behind(repo))
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +228,7 @@ def test_bad_agents_do_not_keep_the_good_ones_from_their_work(day: Day) -> None:
 
 
 def test_no_process_worktree_or_temporary_file_is_left(day: Day) -> None:
-    assert left_behind(day.repo) == []
+    assert day.left == []
 
 
 @pytest.mark.requirement("R49", "R50")
@@ -247,7 +249,7 @@ def test_a_flood_of_output_is_cut(day: Day) -> None:
 
 def test_detached_children_end_with_their_agent(day: Day) -> None:
     assert day.status("DEV-detaches") == "completed"
-    assert list(pids_with(str(day.repo.home))) == []
+    assert [line for line in day.left if "sleep 1000" in line] == []
 
 
 def test_a_developer_that_changes_nothing_and_does_not_say_why_has_failed(day: Day) -> None:

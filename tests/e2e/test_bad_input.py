@@ -38,7 +38,6 @@ def test_no_command_at_all_shows_the_help(repo: Repo) -> None:
     assert "\nCommands:\n" in done.stdout + done.stderr
 
 
-@pytest.mark.requirement("R46")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

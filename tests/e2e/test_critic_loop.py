@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import document, left_behind, messages, once, rows, statuses
 
@@ -103,13 +104,18 @@ def test_one_critical_finding_starts_a_round_however_high_the_score(repo: Repo, 
     assert len(messages(folder, "review_critical")) == 1
 
 
-Hopeless = tuple[Repo, subprocess.CompletedProcess[str], Path]
+class Hopeless(Struct):
+    repo: Repo
+    run: subprocess.CompletedProcess[str]
+    folder: Path
+    left: list[str]
 
 
 def run_in_vain(root: Path, engine: str) -> Hopeless:
     repo = make_repo(root)
     repo.behave(reviewer=review(6, 6, 6, 6, CRITICAL))
-    return repo, *run_sprint(repo, engine)
+    run, folder = run_sprint(repo, engine)
+    return Hopeless(repo, run, folder, left_behind(repo))
 
 
 @pytest.fixture(scope="module", params=["wave", "beat"])
@@ -120,12 +126,11 @@ def hopeless(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.requirement("R44", "R72", "R73")
 def test_reviews_that_never_pass_end_after_three_fixes_and_four_reviews(hopeless: Hopeless) -> None:
-    _, run, folder = hopeless
     added = ["DEV-fix-1", "REVIEW-002", "DEV-fix-2", "REVIEW-003", "DEV-fix-3", "REVIEW-004"]
 
-    table = rows(folder)
+    table = rows(hopeless.folder)
 
-    assert run.returncode == 0
+    assert hopeless.run.returncode == 0
     assert list(table) == [*SPRINT, *added]
     assert {row["status"] for row in table.values()} == {"completed"}
     assert [table[name]["gc_round"] for name in added] == ["1", "1", "2", "2", "3", "3"]
@@ -135,33 +140,29 @@ def test_reviews_that_never_pass_end_after_three_fixes_and_four_reviews(hopeless
 
 @pytest.mark.requirement("R74", "R75")
 def test_forced_convergence_is_recorded_where_people_and_programs_look(hopeless: Hopeless) -> None:
-    repo, run, folder = hopeless
+    folder = hopeless.folder
     problem = "login.py:3 the query is put together from input"
 
-    (warning,) = document(folder / ".msg" / "meta.json")["warnings"]
+    warning, *_ = document(folder / ".msg" / "meta.json")["warnings"]
 
     assert "forced after 3 fix rounds" in warning
     assert problem in warning
     assert problem in (folder / "wisdom" / "issues.md").read_text(encoding="utf-8")
     assert warning in (folder / "context.md").read_text(encoding="utf-8")
-    assert warning in run.stdout
-    assert warning in repo.iterdev("status").stdout
+    assert warning in hopeless.run.stdout
+    assert warning in hopeless.repo.iterdev("status").stdout
 
 
 @pytest.mark.requirement("R76")
 def test_every_round_is_on_the_bus(hopeless: Hopeless) -> None:
-    _, _, folder = hopeless
-
-    rounds = messages(folder, "gc_loop_trigger")
+    rounds = messages(hopeless.folder, "gc_loop_trigger")
 
     assert [text.split(":")[0] for text in rounds] == [f"[coordinator] fix round {number}" for number in (1, 2, 3)]
-    assert document(folder / "session.json")["gc_round"] == 3
+    assert document(hopeless.folder / "session.json")["gc_round"] == 3
 
 
 def test_a_long_loop_leaves_nothing_behind(hopeless: Hopeless) -> None:
-    repo, _, _ = hopeless
-
-    assert left_behind(repo) == []
+    assert hopeless.left == []
 
 
 @pytest.mark.requirement("R90", "R63")

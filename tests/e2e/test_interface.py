@@ -434,3 +434,28 @@ def test_doctor_says_what_is_well_and_what_is_not(repo: Repo) -> None:
     assert well.returncode == 0, well.stdout
     assert unwell.returncode == 1
     assert f"iterdev resume {repo.folder().name}" in unwell.stdout
+
+
+RUDE = "one\x1b]0;evil\x07two\x1b[2Jthree\rfour\x08five\x9b31msix"
+
+
+@pytest.mark.parametrize("result", [{"findings": RUDE}, {"status": "failed", "error": RUDE}], ids=["findings", "error"])
+def test_neither_an_agent_nor_a_request_can_send_control_codes_to_the_terminal(repo: Repo, result: object) -> None:
+    repo.behave(developer={"result": result})
+
+    run = repo.iterdev("run", "-y", "Fix the title\x1b]0;evil\x07")
+
+    looks = [repo.iterdev(command).stdout for command in ("status", "sessions", "report")]
+    codes = {code for text in (run.stdout, *looks) for code in text if not code.isprintable() and code != "\n"}
+    assert codes == set()
+    assert "one" in run.stdout
+
+
+def test_sessions_has_one_line_for_each_however_long_the_request_is(repo: Repo) -> None:
+    repo.iterdev("run", "Fix the first line\nand the second\n" + "and so on " * 100)
+    repo.iterdev("run", "Fix it")
+
+    lines = repo.iterdev("sessions").stdout.splitlines()
+
+    assert len(lines) == 2
+    assert all(len(line) < 300 for line in lines)

@@ -10,7 +10,6 @@ from tests.e2e.conftest import (
     Terminal,
     agent_at_work,
     document,
-    every_file,
     left_behind,
     processes,
     rows,
@@ -18,9 +17,9 @@ from tests.e2e.conftest import (
 )
 
 
-def killed_at_work(repo: Repo, *options: str) -> None:
+def killed_at_work(repo: Repo, *options: str, **others: object) -> None:
     """Leaves a session whose engine was killed while the developer of a sprint was in the middle of its work."""
-    with agent_at_work(repo, "run", "-y", "--pipeline", "sprint", *options, "Add a greeting") as running:
+    with agent_at_work(repo, "run", "-y", "--pipeline", "sprint", *options, "Add a greeting", **others) as running:
         running.kill()
 
 
@@ -155,22 +154,28 @@ def test_in_a_terminal_resume_asks_which_of_several_unfinished_sessions(repo: Re
 
 
 @pytest.mark.requirement("R15")
-def test_continuing_leaves_the_wisdom_and_the_board_as_they_are(repo: Repo) -> None:
-    repo.behave(architect={"result": {"wisdom": {"decisions": ["one file is enough"]}}})
-    killed_at_work(repo)
+def test_continuing_only_adds_to_the_wisdom_and_the_board(repo: Repo) -> None:
+    killed_at_work(repo, architect={"result": {"wisdom": {"decisions": ["one file is enough"]}}})
     folder = repo.folder()
     with (folder / "wisdom" / "learnings.md").open("a", encoding="utf-8") as file:
         file.write("- written by a person\n")
     with (folder / "discoveries.ndjson").open("a", encoding="utf-8") as file:
         file.write('{"ts": "t", "worker": "DEV-001", "type": "convention", "data": {"name": "tabs"}}\n')
-    before = {name: data for name, data in every_file(folder).items() if name.startswith(("wisdom/", "discoveries"))}
-    repo.behave()
+    names = [
+        "discoveries.ndjson",
+        *(f"wisdom/{name}.md" for name in ("learnings", "decisions", "conventions", "issues")),
+    ]
+    before = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+    repo.behave(**{"REVIEW-001": {"result": {"wisdom": {"learnings": ["greetings are short"]}}}})
 
-    repo.iterdev("resume")
+    resumed = repo.iterdev("resume")
 
-    after = every_file(folder)
-    assert before
-    assert {name: after[name] for name in before} == before
+    after = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+    assert resumed.returncode == 0, resumed.stderr
+    assert "one file is enough" in before["wisdom/decisions.md"]
+    assert all(after[name].startswith(before[name]) for name in names)
+    assert after["wisdom/decisions.md"] == before["wisdom/decisions.md"]
+    assert "greetings are short" in after["wisdom/learnings.md"]
 
 
 def test_a_second_engine_is_refused_naming_the_first(repo: Repo) -> None:

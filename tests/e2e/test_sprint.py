@@ -29,6 +29,7 @@ class Sprint(Struct):
     run: subprocess.CompletedProcess[str]
     before: dict[str, bytes]
     after: dict[str, bytes]
+    left: list[str]
 
     @property
     def folder(self) -> Path:
@@ -60,7 +61,7 @@ def run_sprint(root: Path, engine: str) -> Sprint:
     )
     before = repository_bytes(repo)
     run = repo.iterdev("run", "-y", "--engine", engine, "--pipeline", "sprint", "Add a greeting")
-    return Sprint(repo, engine, run, before, repository_bytes(repo))
+    return Sprint(repo, engine, run, before, repository_bytes(repo), left_behind(repo))
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +235,7 @@ def test_the_state_is_hidden_from_git(sprint: Sprint) -> None:
 
 
 def test_a_run_leaves_no_process_worktree_or_temporary_file(sprint: Sprint) -> None:
-    assert left_behind(sprint.repo) == []
+    assert sprint.left == []
 
 
 def test_the_work_is_on_the_sessions_branch_with_its_author_and_trailers(sprint: Sprint) -> None:

@@ -143,6 +143,8 @@ class Probe(Struct, frozen=True, kw_only=True):
     version: str = ""
     problem: str = ""
     hint: str = ""
+    note: str = ""
+    """Something to know about an agent that can be used all the same."""
 
 
 class Agent(Protocol):

@@ -128,7 +128,7 @@ def _ready_controller(state: State) -> Task | None:
 def _next_of_wave(state: State, now: float) -> tuple[Command, ...]:
     if not state.wave:
         following = min((wave for wave, count in state.open_in_wave.items() if count), default=None)
-        return (Record((e.Finished() if following is None else e.WaveStarted(following),)),)
+        return (_finish(state) if following is None else Record((e.WaveStarted(following),)),)
     if skips := _skips(state, (task for task in state.doomed if state.tasks[task].wave == state.wave)):
         return (Record(skips),)
     if _goes_back(state):
@@ -188,6 +188,16 @@ def _failed_wholly(state: State) -> list[TaskId]:
     tried = [task.id for task, progress in state.rows() if task.wave == state.wave and progress.requests]
     failed = [task for task in tried if state.progress[task].status is Status.failed]
     return failed if len(failed) == len(tried) else []
+
+
+def _finish(state: State) -> Record:
+    """The end, and a word of warning if work landed after the tests had last been run."""
+    tested = [state.progress[task] for task in state.verifications]
+    if tested and all(state.tip not in {progress.base, progress.commit} for progress in tested):
+        return Record(
+            (e.Warned("work landed after the tests were last run; what is on the branch is untested"), e.Finished())
+        )
+    return Record((e.Finished(),))
 
 
 def _skips(state: State, doomed: Iterable[TaskId]) -> tuple[e.TaskSkipped, ...]:

@@ -1,6 +1,7 @@
 """Carries out one command at a time, and records what was seen. It never decides."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -119,7 +120,7 @@ class Performer:
         around = prompts.Surroundings(
             session_dir=str(folder),
             board_path=str(folder / board.NAME),
-            discoveries=tuple(f"- {line.worker} {line.type}: {line.data}" for line in discoveries),
+            discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in discoveries),
             changed=changed,
         )
         designs = [design for name, design in state.designs.items() if state.tasks[name].sprint == task.sprint]
@@ -161,3 +162,7 @@ class Performer:
         if discoveries:
             path = self._top / state.session.folder / board.NAME
             await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))
+
+
+def _as_json(data: Mapping[str, object]) -> str:
+    return json.dumps(data, ensure_ascii=False, default=str)

@@ -25,6 +25,7 @@ SHAPES = re.compile(
     rf"|{_START}AKIA[0-9A-Z]{{16}}\b|{_START}AIza[\w-]{{35}}|{_START}xox[abprs]-[\w-]{{10,}}"
     r"|(?<![\w-])eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
 )
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MASK = "[secret]"
 SHORTEST = 6
 """Shorter values would blank out ordinary words."""
@@ -37,7 +38,7 @@ def allowed_environment(environment: Mapping[str, str], also: Iterable[str] = ()
 
 
 class Redactor:
-    """Removes known secret values, and everything shaped like a secret, from text."""
+    """Removes known secret values, everything shaped like a secret, and codes that would command a terminal."""
 
     def __init__(self, values: Iterable[str]) -> None:
         spelt = {spelling for value in values if len(value) >= SHORTEST for spelling in _spellings(value)}
@@ -47,7 +48,7 @@ class Redactor:
     def __call__(self, text: str) -> str:
         if self._known:
             text = self._known.sub(MASK, text)
-        return SHAPES.sub(MASK, text)
+        return CONTROL.sub("", SHAPES.sub(MASK, text))
 
     def everywhere(self, document: object) -> object:
         """The same for every string of a JSON document, where escapes cannot hide anything."""

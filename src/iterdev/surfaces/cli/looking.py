@@ -36,7 +36,8 @@ def sessions(*, as_json: bool) -> int:
     for state in states:
         done = f"{state.count(Status.completed)}/{len(state.tasks)}"
         standing = "running" if repository.engine_alive(state) else state.phase.value
-        click.echo(f"{state.session.id}  {standing:<9}  {done:>5}  {state.session.requirement}")
+        requirement = " ".join(state.session.requirement.split())[:120]
+        click.echo(f"{state.session.id}  {standing:<9}  {done:>5}  {requirement}")
     return 0
 
 

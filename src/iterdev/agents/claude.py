@@ -1,0 +1,147 @@
+"""Claude Code as an agent: one process per conversation, stream-JSON in both directions.
+
+The user's own login is used as it is, and none of their other settings: hooks, MCP servers, memories and plugins of one
+machine must not change a run. Permission requests are answered at once, from what the role may do.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import ClassVar
+
+import msgspec
+
+from iterdev.agents.claude_policy import SERVER, withheld
+from iterdev.agents.claude_talk import ClaudeConversation, Who
+from iterdev.agents.command import Watch, environment
+from iterdev.agents.contract import Assignment, Conversation, Probe, Spawn
+from iterdev.agents.streams import connected
+from iterdev.core.errors import HostError
+
+INSTALL = "npm install -g @anthropic-ai/claude-code"
+LAST_KNOWN_GOOD = "2.1.325"
+
+PROBE_LIMIT = 10.0
+"""Seconds for the program to tell its version."""
+TOKEN = "ITERDEV_TOOLS_TOKEN"  # noqa: S105 - the name of a variable
+"""Holds the token of the team's tools, because every user of the machine can read the arguments of a program."""
+
+QUIET: Mapping[str, str] = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    # Nothing goes on after a turn has ended.
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_DISABLE_CRON": "1",
+    # By itself it tries ten times, also with a wrong key.
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    # Tools of MCP servers are hidden behind a search otherwise.
+    "ENABLE_TOOL_SEARCH": "false",
+}
+
+
+class ClaudeAgent(msgspec.Struct, frozen=True):
+    name: str = "claude"
+    program: str = "claude"
+    model: str = ""
+    args: tuple[str, ...] = ()
+    home: str = ""
+    """A private configuration folder; without one it is the user's own, with their login."""
+    now: Callable[[], float] = time.time
+
+    NEEDS: ClassVar[tuple[str, ...]] = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+    )
+    """Variables of the user's environment that say who they are to the provider."""
+
+    def probe(self) -> Probe:
+        if not shutil.which(self.program):
+            problem = f'The program "{self.program}" of the agent "{self.name}" was not found'
+            return Probe(installed=False, problem=problem, hint=INSTALL)
+        try:
+            told = _told_version(self.program)
+        except (OSError, subprocess.SubprocessError) as error:
+            problem = f'The program "{self.program}" of the agent "{self.name}" does not tell its version: {error}'
+            return Probe(installed=False, problem=problem, hint=INSTALL)
+        return Probe(installed=True, version=told, note=note_on(told))
+
+    @asynccontextmanager
+    async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
+        talk = ClaudeConversation(Who(name=self.name, program=self.program, now=self.now), assignment, watch)
+        argv, env = command_line(self, assignment), variables(self, assignment)
+        async with AsyncExitStack() as stack:
+            try:
+                program = spawn(argv, cwd=assignment.workspace, env=env, limit=assignment.limit)
+                process = await stack.enter_async_context(program)
+            except (OSError, HostError) as error:
+                talk.fail_to_start(str(error))
+            else:
+                talk.connect(await stack.enter_async_context(connected(process, talk.listener)))
+                stack.push_async_callback(talk.hang_up, process)
+            yield talk
+
+
+def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
+    resumed = assignment.conversation
+    tools = ["--mcp-config", mcp_config(assignment.tools.url)] if assignment.tools else []
+    return [
+        *(agent.program, "-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"),
+        *("--permission-mode", "default", "--permission-prompt-tool", "stdio"),
+        *("--disallowedTools", ",".join(withheld(assignment.permissions))),
+        *("--strict-mcp-config", "--setting-sources", ""),
+        *(["--json-schema", json.dumps(rooted(assignment.schema))] if assignment.schema else []),
+        *(["--model", agent.model] if agent.model else []),
+        *tools,
+        *(["--resume", resumed] if resumed else ["--session-id", str(uuid.uuid4())]),
+        *agent.args,
+    ]
+
+
+def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
+    home = {"CLAUDE_CONFIG_DIR": agent.home} if agent.home else {}
+    token = {TOKEN: assignment.tools.token} if assignment.tools else {}
+    return {**environment(assignment, assignment.attempt), **QUIET, **home, **token}
+
+
+def mcp_config(url: str) -> str:
+    server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer ${{{TOKEN}}}"}}
+    return json.dumps({"mcpServers": {SERVER: server}})
+
+
+def rooted(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """The same schema without a reference at its root, which the parameters of a tool may not be."""
+    match schema:
+        case {"$ref": str(reference), "$defs": dict(definitions)}:
+            return {**definitions[reference.removeprefix("#/$defs/")], "$defs": definitions}
+        case _:
+            return schema
+
+
+def note_on(version: str) -> str:
+    if _numbers(version) <= _numbers(LAST_KNOWN_GOOD):
+        return ""
+    return f"version {version} is newer than {LAST_KNOWN_GOOD}, the last one known to work"
+
+
+def _told_version(program: str) -> str:
+    ran = subprocess.run(
+        [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_LIMIT, check=True
+    )
+    found = re.search(rb"\d+(\.\d+)+", ran.stdout)
+    return found[0].decode() if found else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))

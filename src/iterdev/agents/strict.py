@@ -1,0 +1,117 @@
+"""JSON Schemas for providers that force a model to keep to one, and the way back from such an answer.
+
+The strict form has no optional members and no objects with free keys. So a member that may be left out may be null
+instead, and an object with free keys is written as JSON inside of a string.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+FREE = "as_json"
+"""The one member of an object that stands for an object with free keys."""
+
+_KEPT = frozenset(
+    {"type", "title", "description", "enum", "const", "pattern", "format"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
+)
+"""Keywords of the strict dialect that need no translation; one that it does not know makes the provider refuse all."""
+
+_NULL: Mapping[str, object] = {"type": "null"}
+_FREE_OBJECT: Mapping[str, object] = {
+    "type": "object",
+    "properties": {FREE: {"type": "string", "description": "the object, written as JSON"}},
+    "required": [FREE],
+    "additionalProperties": False,
+}
+
+
+def strict(schema: Mapping[str, object]) -> dict[str, object]:
+    """The strict form of a schema; its root is no reference, because an answer must be seen to be an object."""
+    definitions = _mapping(schema.get("$defs"))
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    root = _strict(_mapping(definitions.get(name)) or schema)
+    named = {name: _strict(_mapping(part)) for name, part in definitions.items()}
+    return {**root, "$defs": named} if named else root
+
+
+def _strict(schema: Mapping[str, object]) -> dict[str, object]:
+    match schema:
+        case {"$ref": reference}:
+            return {"$ref": reference}
+        case {"anyOf": Sequence() as choices}:
+            return {**_kept(schema), "anyOf": [_strict(_mapping(choice)) for choice in choices]}
+        case {"properties": Mapping() as members}:
+            return {**_kept(schema), **_closed(members, schema)}
+        case {"type": "object"}:
+            return {**_kept(schema), **_FREE_OBJECT}
+        case {"items": Mapping() as items}:
+            return {**_kept(schema), "items": _strict(items)}
+        case {"enum": [str(), *_]}:
+            return {"type": "string", **_kept(schema)}
+        case _:
+            return _kept(schema)
+
+
+def _kept(schema: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in schema.items() if name in _KEPT}
+
+
+def _closed(members: Mapping[str, object], schema: Mapping[str, object]) -> dict[str, object]:
+    required = schema.get("required")
+    needed = set(required) if isinstance(required, Sequence) else set()
+    parts = {name: _strict(_mapping(part)) for name, part in members.items()}
+    properties = {name: part if name in needed else _nullable(part) for name, part in parts.items()}
+    return {"properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _nullable(schema: dict[str, object]) -> dict[str, object]:
+    match schema:
+        case {"anyOf": Sequence() as choices}:
+            return schema if _NULL in choices else {**schema, "anyOf": [*choices, _NULL]}
+        case _:
+            return {"anyOf": [schema, _NULL]}
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def restored(body: bytes) -> bytes:
+    """The ordinary form of an answer; what is no JSON is left for others to complain about."""
+    try:
+        return json.dumps(opened(without_nulls(json.loads(body))), ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return body
+
+
+def without_nulls(value: object) -> object:
+    """Leaves out the members that are null, which is how the strict form says that they are not there."""
+    match value:
+        case dict():
+            return {name: without_nulls(member) for name, member in value.items() if member is not None}
+        case list():
+            return [without_nulls(item) for item in value]
+        case _:
+            return value
+
+
+def opened(value: object) -> object:
+    """Puts the objects with free keys in the place of those that stand for them."""
+    match value:
+        case dict() if value.keys() == {FREE}:
+            return _free_object(value[FREE])
+        case dict():
+            return {name: opened(member) for name, member in value.items()}
+        case list():
+            return [opened(item) for item in value]
+        case _:
+            return value
+
+
+def _free_object(text: object) -> dict[str, object]:
+    """The object of a text; a model that wrote something else has at least said it."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        found = text
+    return found if isinstance(found, dict) else {"text": found}

@@ -1,0 +1,162 @@
+"""Real coding agents that speak the protocol, each in a private home, asking the scripted model and nobody else."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from iterdev.agents.acp import AcpAgent
+from iterdev.agents.acp_table import PROGRAMS
+from iterdev.agents.contract import (
+    AgentEvent,
+    Answer,
+    Assignment,
+    PermissionAsked,
+    Permissions,
+    Reply,
+    Said,
+    Spent,
+    Trouble,
+    TroubleKind,
+)
+from iterdev.agents.model.script import DEFAULT, load
+from iterdev.agents.model.server import ModelServer, serving
+from iterdev.core.results import Usage
+from iterdev.host.processes import Supervisor
+
+INSTALLED = Path(__file__).parents[2] / ".agents" / "node_modules"
+LIMIT = 90.0
+
+pytestmark = pytest.mark.parametrize("name", ["gemini", "qwen"])
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with serving(load(DEFAULT)) as server:
+        yield server
+
+
+@pytest.fixture
+def agent(name: str, tmp_path: Path) -> AcpAgent:
+    program = Path(os.environ.get("ITERDEV_TEST_CLIS") or INSTALLED, ".bin", name)
+    assert program.exists(), f"{name} is not at {program}: run `make .agents/.installed`"
+    row, home = PROGRAMS[name], tmp_path / "home"
+    home.mkdir()
+    return AcpAgent(name, (str(program), *row.command[1:]), program=row, model="gemini-2.5-pro", home=str(home))
+
+
+@pytest.fixture
+def work(assignment: Assignment, model: ModelServer) -> Assignment:
+    provider = {
+        "GEMINI_API_KEY": "dummy",
+        "GOOGLE_GEMINI_BASE_URL": model.url,
+        "OPENAI_API_KEY": "dummy",
+        "OPENAI_BASE_URL": f"{model.url}/v1",
+    }
+    return msgspec.structs.replace(assignment, limit=LIMIT, environment={**assignment.environment, **provider})
+
+
+def talk(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Reply], list[AgentEvent]]:
+    events: list[AgentEvent] = []
+
+    async def turns() -> list[Reply]:
+        async with (
+            Supervisor() as supervisor,
+            agent.open(work, spawn=supervisor.spawn, watch=events.append) as conversation,
+        ):
+            return [await conversation.send(prompt) for prompt in prompts]
+
+    return anyio.run(turns), events
+
+
+def left_in(folder: str) -> list[str]:
+    """The command lines of all processes whose current folder it is."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            here, line = (entry / "cwd").readlink(), (entry / "cmdline").read_text()
+        except OSError:
+            continue
+        if here == Path(folder).resolve():
+            found.append(line)
+    return found
+
+
+def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: AcpAgent, work: Assignment) -> None:
+    replies, events = talk(agent, work, "Write hello.txt [[scenario:hello]]", "And now?")
+
+    assert [type(reply) for reply in replies] == [Answer, Answer]
+    assert [msgspec.json.decode(reply.body)["status"] for reply in replies] == ["done", "went on"]
+    assert Path(work.workspace, "hello.txt").read_text() == "hello from the scripted model\n"
+    assert Said("I will write the file.") in events
+    spent = [Usage(input_tokens=2500, output_tokens=80), Usage(input_tokens=1400, output_tokens=10)]
+    assert [reply.usage for reply in replies] == spent
+    assert [event.usage for event in events if isinstance(event, Spent)] == spent
+    assert not left_in(work.workspace)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "permissions", "file"),
+    [
+        ("hello", Permissions(write=False), "hello.txt"),
+        ("shell", Permissions(write=True, shell=False), "ran.txt"),
+    ],
+)
+def test_what_the_role_may_not_do_is_denied_and_told(
+    scenario: str, permissions: Permissions, file: str, agent: AcpAgent, work: Assignment
+) -> None:
+    replies, events = talk(
+        agent, msgspec.structs.replace(work, permissions=permissions), f"Go on [[scenario:{scenario}]]"
+    )
+
+    assert not Path(work.workspace, file).exists()
+    assert len([event for event in events if isinstance(event, PermissionAsked)]) == 1
+    # A denial ends nothing: the model hears of it, and the turn goes on.
+    assert isinstance(replies[0], Answer)
+    assert not left_in(work.workspace)
+
+
+def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assignment) -> None:
+    replies, _ = talk(agent, work, "Try [[scenario:unauthorized]]")
+
+    assert isinstance(replies[0], Trouble)
+    assert replies[0].kind is TroubleKind.not_logged_in
+    assert not left_in(work.workspace)
+
+
+def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_on(
+    agent: AcpAgent, work: Assignment
+) -> None:
+    replies: dict[str, Reply] = {}
+
+    async def turns() -> None:
+        busy = anyio.Event()
+        async with (
+            Supervisor() as supervisor,
+            agent.open(work, spawn=supervisor.spawn, watch=lambda _: busy.set()) as conversation,
+            anyio.create_task_group() as group,
+        ):
+
+            async def send(name: str, prompt: str) -> None:
+                replies[name] = await conversation.send(prompt)
+
+            group.start_soon(send, "first", "Wait [[scenario:busy]]")
+            await busy.wait()
+            await until_there(anyio.Path(work.workspace, "busy.pid"))
+            await send("second", "Go on [[scenario:prose]]")
+
+    anyio.run(turns)
+
+    assert replies["first"] == Trouble(kind=TroubleKind.timed_out, message=f'The agent "{agent.name}" was interrupted')
+    assert isinstance(replies["second"], Trouble)
+    assert "All is well." in replies["second"].message
+    assert not left_in(work.workspace)
+
+
+async def until_there(path: anyio.Path) -> None:
+    with anyio.fail_after(LIMIT):
+        while not await path.exists():  # noqa: ASYNC110 - another process makes it
+            await anyio.sleep(0.02)
