@@ -18,19 +18,19 @@ def git_floor(root: Path, lives: int, concurrency: int) -> float:
     repo = scratch.make(root)
     target = root / "target"
     repo.git("worktree", "add", "-q", "-b", "target", target)
-    # Two merges into one branch cannot overlap, nor can two commands that write the configuration.
+    # git reads the list of all worktrees in each of these, and fails when it meets one that is half made or half gone.
     alone = Lock()
 
     def live(number: int) -> None:
         name, tree = f"task-{number}", root / f"task-{number}"
-        repo.git("worktree", "add", "-q", "-b", name, tree, "target")
+        with alone:
+            repo.git("worktree", "add", "-q", "-b", name, tree, "target")
         (tree / f"{name}.txt").write_text(f"{name}\n")
         repo.git("add", "-A", cwd=tree)
         repo.git("commit", "-q", "-m", name, cwd=tree)
         with alone:
             repo.git("merge", "-q", "--no-edit", name, cwd=target)
-        repo.git("worktree", "remove", tree)
-        with alone:
+            repo.git("worktree", "remove", tree)
             repo.git("branch", "-q", "-D", name)
 
     return _spread(live, lives, concurrency)

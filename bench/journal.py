@@ -6,14 +6,14 @@ from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
-import sessions
-from measure import Aim, Effort, Section, medians, timed
 from msgspec import Struct
 
+import sessions
 from iterdev.core.events import Event
 from iterdev.engine.book import Book
 from iterdev.store import codec
 from iterdev.store.journal import Journal
+from measure import Aim, Effort, Section, medians, timed
 
 BARE, JOURNAL, BOOK = "bare `sqlite3` loop", "`Journal.append`", "`Book.append`, {size:,} tasks"
 MEASURED = """\
@@ -21,7 +21,9 @@ MEASURED = """\
 disk when the call returns: by a bare `sqlite3` loop (same table, WAL, `synchronous=FULL`, BEGIN IMMEDIATE, one INSERT \
 of the same bytes, COMMIT); by `Journal.append`; and by `Book.append`, a whole transition, which also folds the event \
 into the state of a session of that many tasks."""
-WHY = "the fold copies every map of the state for each event, so a transition costs more the more tasks there are"
+WHY = """\
+an append also asks for the newest entry, so that nobody writes over what he has not seen, and keeps the list of open \
+attempts; the fold copies each map of the state that an event changes, and so costs more the more tasks there are"""
 
 
 class Bench(Struct, frozen=True, kw_only=True):
@@ -74,10 +76,10 @@ class Bench(Struct, frozen=True, kw_only=True):
         return seconds
 
 
-def measure(effort: Effort) -> Section:
+def measure(effort: Effort, root: Path) -> Section:
     tasks = sessions.wide(effort.sizes[0])
     events = list(islice(sessions.done(tasks), effort.transitions))
-    bench = Bench(root=effort.scratch, numbers=count(), events=events)
+    bench = Bench(root=root, numbers=count(), events=events)
     contestants: dict[str, Callable[[], float]] = {BARE: bench.bare, JOURNAL: bench.journal}
     for size in sorted({effort.sizes[0], effort.judged}):
         contestants[BOOK.format(size=size)] = partial(bench.book, size)

@@ -9,11 +9,12 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from msgspec import Struct
+
 import floor
 import orkestra
 import scratch
 from measure import Aim, Effort, Section, medians, ms
-from msgspec import Struct
 
 AGENT = r"""
 scores='{"correctness":9,"completeness":9,"maintainability":9,"security":9}'
@@ -28,10 +29,13 @@ time of the same command on the same table with every row completed (start-up, s
 separately. The floor is `git worktree add`, `add`, `commit`, `merge` into a branch checked out elsewhere, `worktree \
 remove` and `branch -D`, started from one Python process with N threads. Milliseconds are per life."""
 PEER = """\
-Orkestra is {version} from PyPI, its kernel driven as its own demo does it, timed without its start-up: the same number \
-of tasks, test gate `true`, one review each. Its fake agent is a Python program, started twice per life; the last column \
-gives it shell scripts instead, as cheap as ours, so that only the orchestrators differ."""
-WHY = "{processes:.0f} git processes per life, beside the floor's 6"
+Orkestra is {version} from PyPI, its kernel driven as its own demo does it, timed without its start-up: the same \
+number of tasks, test gate `true`, one review each. Its fake agent is a Python program, started twice per life; the \
+last column gives it shell scripts instead, as cheap as ours, so that only the orchestrators differ."""
+WHY = """\
+a life is three attempts (develop, test, review), each in a workspace that is made clean before and looked at after, \
+and the user's own checkout is looked at too: {processes:.0f} git processes per life beside the 6 commands of the \
+floor; each agent and each test run has a keeper that ends its whole tree"""
 HEADER = (
     "concurrency",
     "iterdev",
@@ -104,19 +108,20 @@ def _check(said: str, lives: int) -> None:
         raise SystemExit(f"iterdev did not complete every task: {counts}")
 
 
-def measure(effort: Effort) -> Section:
-    bench = Bench(root=effort.scratch, lives=effort.lives, numbers=count())
+def measure(effort: Effort, root: Path) -> Section:
+    bench = Bench(root=root, lives=effort.lives, numbers=count())
     bench.agent.write_text(AGENT)
-    peer = orkestra.installed(effort.cache) if effort.peers else "left out of this run"
+    peer = orkestra.installed(effort.cache) if effort.cache else "left out of this run"
     contestants = dict(_contestants(bench, effort.concurrencies, peer))
     seconds = medians(effort.repetitions, contestants)
     found = [_figures(seconds, concurrency, effort.lives) for concurrency in effort.concurrencies]
+    why = WHY.format(processes=bench.git_processes())
     return Section(
         title="The whole life of a task",
         measured=MEASURED.format(lives=effort.lives),
         header=HEADER,
         rows=tuple(figures.cells for figures in found),
-        aims=tuple(aim for figures in found for aim in figures.aims(bench.git_processes())),
+        aims=tuple(aim for figures in found for aim in figures.aims(why)),
         notes=_notes(seconds, effort.concurrencies, peer),
     )
 
@@ -168,13 +173,13 @@ class Figures(Struct, frozen=True, kw_only=True):
     def _beside(self, peer: float | None) -> str:
         return "not measured" if peer is None else f"{ms(peer)} ({peer / self.iterdev:.1f} times)"
 
-    def aims(self, git_processes: float) -> Iterator[Aim]:
+    def aims(self, why: str) -> Iterator[Aim]:
         yield Aim(
             claim=f"a life at concurrency {self.concurrency} takes at most 1.5 times the git floor, beside the agents",
             value=self.above_floor,
             limit=1.5,
             unit="times the floor",
-            why=WHY.format(processes=git_processes),
+            why=why,
         )
         if self.fake is not None:
             yield Aim(
@@ -183,6 +188,7 @@ class Figures(Struct, frozen=True, kw_only=True):
                 limit=4,
                 unit="times faster",
                 at_least=True,
+                why=why,
             )
 
 

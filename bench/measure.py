@@ -14,17 +14,16 @@ class Effort(Struct, frozen=True, kw_only=True):
     repetitions: int
     lives: int
     """Independent tasks in one run of an orchestrator."""
-    concurrencies: tuple[int, ...] = (1, 2, 4)
+    concurrencies: tuple[int, ...]
     sizes: tuple[int, ...]
     """Tasks in a table."""
     judged: int
     """The size that the aims speak of."""
     transitions: int
-    peers: bool
-    scratch: Path
-    """A folder on a real disk, where what has to be durable costs what it costs."""
-    cache: Path
-    """Where peers stay installed between runs."""
+    starts: int
+    """Repetitions of what takes only a moment."""
+    cache: Path | None = None
+    """Where peers stay installed between runs; without it they are left out."""
 
 
 class Aim(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import scratch
 from msgspec import Struct
+
+import scratch
 
 PACKAGE = "orkestra-runtime"
 PYTHONS = ("python3.14", "python3.13", "python3.12")
@@ -69,8 +70,8 @@ def installed(cache: Path) -> Orkestra | str:
         python = next(_pythons(), None)
         if python is None:
             return "no Python 3.12 or newer was found"
-        subprocess.run([python, "-m", "venv", "--clear", cache / "orkestra"], check=True)
-    install = [found.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE]
+        subprocess.run([python, "-m", "venv", "--clear", str(cache / "orkestra")], check=True)
+    install = [str(found.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE]
     if subprocess.run(install, capture_output=True, check=False).returncode:
         return f"{PACKAGE} could not be installed"
     return found
