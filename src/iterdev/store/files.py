@@ -1,5 +1,6 @@
 """Writing a file so that a reader, or a crash, never meets half of it."""
 
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -44,8 +45,11 @@ def extend(path: Path, lines: str) -> None:
     data = lines.encode()
     try:
         with path.open("ab+") as file:
+            # A long line of another writer becomes visible page by page; its half must not look like one left behind.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            size = os.fstat(file.fileno()).st_size
             # A writer that was killed may have left half a line; the next one must not grow onto it.
-            if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 data = b"\n" + data
             file.write(data)
     except OSError as error:
