@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import Struct
 
 import sessions
-from measure import Aim, Effort, medians, ms
+from measure import Aim, Effort, ms
 
 LINEAR = 2.0
 """How much more a task may cost in the greatest table than in the smallest, before we stop calling it linear."""
@@ -51,6 +51,6 @@ class Growth(Struct, frozen=True, kw_only=True):
 
 def grown(effort: Effort, name: str, work: Callable[[int, str], float]) -> Growth:
     contestants = {f"{size} {shape}": partial(work, size, shape) for size in effort.sizes for shape in sessions.SHAPES}
-    found = medians(effort.repetitions, contestants)
+    found = effort.stopwatch.medians(effort.repetitions, contestants)
     keys = [(size, shape) for size in effort.sizes for shape in sessions.SHAPES]
     return Growth(name=name, seconds=dict(zip(keys, found.values(), strict=True)))

@@ -13,7 +13,7 @@ from iterdev.core.events import Event
 from iterdev.engine.book import Book
 from iterdev.store import codec
 from iterdev.store.journal import Journal
-from measure import Aim, Effort, Section, medians, timed
+from measure import Aim, Effort, Section, timed
 
 BARE, JOURNAL, BOOK = "bare `sqlite3` loop", "`Journal.append`", "`Book.append`, {size:,} tasks"
 MEASURED = """\
@@ -83,7 +83,8 @@ def measure(effort: Effort, root: Path) -> Section:
     contestants: dict[str, Callable[[], float]] = {BARE: bench.bare, JOURNAL: bench.journal}
     for size in sorted({effort.sizes[0], effort.judged}):
         contestants[BOOK.format(size=size)] = partial(bench.book, size)
-    rates = {name: len(events) / seconds for name, seconds in medians(effort.repetitions, contestants).items()}
+    seconds = effort.stopwatch.medians(effort.repetitions, contestants)
+    rates = {name: len(events) / taken for name, taken in seconds.items()}
     return Section(
         title="Durable transitions",
         measured=MEASURED.format(transitions=len(events)),

@@ -14,7 +14,7 @@ from msgspec import Struct
 import floor
 import orkestra
 import scratch
-from measure import Aim, Effort, Section, medians, ms
+from measure import Aim, Effort, Section, ms
 
 AGENT = r"""
 scores='{"correctness":9,"completeness":9,"maintainability":9,"security":9}'
@@ -113,7 +113,7 @@ def measure(effort: Effort, root: Path) -> Section:
     bench.agent.write_text(AGENT)
     peer = orkestra.installed(effort.cache) if effort.cache else "left out of this run"
     contestants = dict(_contestants(bench, effort.concurrencies, peer))
-    seconds = medians(effort.repetitions, contestants)
+    seconds = effort.stopwatch.medians(effort.repetitions, contestants)
     found = [_figures(seconds, concurrency, effort.lives) for concurrency in effort.concurrencies]
     why = WHY.format(processes=bench.git_processes())
     return Section(

@@ -1,16 +1,18 @@
 """What all measurements share: how much is done, how it is timed, and the form of what they hand back."""
 
-import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
+from stopwatch import Stopwatch
+
 
 class Effort(Struct, frozen=True, kw_only=True):
-    """How much a run does."""
+    """How much a run does, and who takes the time."""
 
+    stopwatch: Stopwatch
     repetitions: int
     lives: int
     """Independent tasks in one run of an orchestrator."""
@@ -63,15 +65,6 @@ def timed(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
-
-
-def medians(repetitions: int, contestants: Mapping[str, Callable[[], float]]) -> dict[str, float]:
-    """Lets the contestants take turns, so that a slow moment of the machine meets all of them; seconds each."""
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(repetitions):
-        for name, contestant in contestants.items():
-            seconds[name].append(contestant())
-    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def ms(seconds: float) -> str:

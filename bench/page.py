@@ -14,14 +14,14 @@ HEAD = """\
 """
 HOW = """\
 Every figure is the median of {repetitions} repetitions (of {starts} for the start-up) in which the contestants took \
-turns, so that a slow moment of the machine met all of them; every ratio is made of two such medians of the same run. \
-`make bench` measures again and writes this page. It takes about ten minutes, and wants a machine with nothing \
-else to do."""
+turns; every ratio is made of two such medians of the same run. A sample that other programs disturbed was taken again \
+for as long as there was patience: {verdict}. `make bench` measures again and writes this page. It takes about ten \
+minutes on a machine with nothing else to do, and up to half an hour more on another one."""
 
 
 def page(sections: Sequence[Section], machine: str, effort: Effort) -> str:
     aims = [aim for section in sections for aim in section.aims]
-    how = HOW.format(repetitions=effort.repetitions, starts=effort.starts)
+    how = HOW.format(repetitions=effort.repetitions, starts=effort.starts, verdict=effort.stopwatch.verdict)
     blocks = [HEAD + fill(machine), fill(how), "## Aims", table(("aim", "measured", ""), map(_verdict, aims))]
     blocks += _reasons(aims)
     blocks += [block for section in sections for block in blocks_of(section)]

@@ -16,11 +16,13 @@ import planning
 import resuming
 import startup
 from measure import Effort, Section
+from stopwatch import Stopwatch
 
 TOP = Path(__file__).resolve().parent.parent
 CACHE = TOP / ".bench"
 MEASUREMENTS = (life.measure, journal.measure, planning.measure, resuming.measure, startup.measure)
 FULL = Effort(
+    stopwatch=Stopwatch(patience=1800),
     repetitions=5,
     lives=20,
     concurrencies=(1, 2, 4),
@@ -30,17 +32,25 @@ FULL = Effort(
     starts=25,
     cache=CACHE,
 )
-QUICK = Effort(repetitions=1, lives=1, concurrencies=(2,), sizes=(4, 8), judged=8, transitions=6, starts=1)
+QUICK = Effort(
+    stopwatch=Stopwatch(patience=0),
+    repetitions=1,
+    lives=1,
+    concurrencies=(2,),
+    sizes=(4, 8),
+    judged=8,
+    transitions=6,
+    starts=1,
+)
 
 
 def measured(effort: Effort, root: Path) -> str:
     """The page; every section is also printed as soon as it is there."""
-    begin = machine.now()
     sections: list[Section] = []
     for measure in MEASUREMENTS:
         sections.append(measure(effort, root))
         print("\n\n".join(page.blocks_of(sections[-1])), end="\n\n", flush=True)
-    return page.page(sections, machine.described(begin), effort)
+    return page.page(sections, machine.described(), effort)
 
 
 def main(words: list[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from measure import Aim, Effort, Section, medians, ms, timed
+from measure import Aim, Effort, Section, ms, timed
 
 MEASURED = """\
 `iterdev --version` beside `python -c pass` with the same interpreter, from start to exit; memory is the highest \
@@ -25,7 +25,7 @@ def measure(effort: Effort, _: Path) -> Section:
     iterdev = [shutil.which("iterdev", path=Path(sys.executable).parent) or "iterdev", "--version"]
     python = [sys.executable, "-c", "pass"]
     contestants = {name: partial(_seconds, argv) for name, argv in {"python": python, "iterdev": iterdev}.items()}
-    seconds = medians(effort.starts, contestants)
+    seconds = effort.stopwatch.medians(effort.starts, contestants)
     ratio, size = seconds["iterdev"] / seconds["python"], _megabytes(iterdev)
     return Section(
         title="Start-up",

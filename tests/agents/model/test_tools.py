@@ -8,7 +8,7 @@ from iterdev.agents.model import tools
 from iterdev.agents.model.script import Call, Turn
 from iterdev.agents.model.wire import Asked, Parameters, Tool, ToolCall
 
-CWD = "/work/shop"
+CWD = "/home/ada/shop"
 WRITE = Turn(write={"a.txt": "one\ntwo\n"})
 RUN = Turn(run="ls")
 READ = Turn(read="a.txt")
@@ -35,10 +35,10 @@ def call(turn: Turn, *offered: Tool) -> ToolCall:
 @pytest.mark.parametrize(
     ("offered", "arguments"),
     [
-        (tool("Write", "file_path", "content"), {"file_path": "/work/shop/a.txt", "content": "one\ntwo\n"}),
-        (tool("write_file", "file_path", "content"), {"file_path": "/work/shop/a.txt", "content": "one\ntwo\n"}),
-        (tool("write", "filePath", "content"), {"filePath": "/work/shop/a.txt", "content": "one\ntwo\n"}),
-        (tool("create", "path", "file_text"), {"path": "/work/shop/a.txt", "file_text": "one\ntwo\n"}),
+        (tool("Write", "file_path", "content"), {"file_path": "/home/ada/shop/a.txt", "content": "one\ntwo\n"}),
+        (tool("write_file", "file_path", "content"), {"file_path": "/home/ada/shop/a.txt", "content": "one\ntwo\n"}),
+        (tool("write", "filePath", "content"), {"filePath": "/home/ada/shop/a.txt", "content": "one\ntwo\n"}),
+        (tool("create", "path", "file_text"), {"path": "/home/ada/shop/a.txt", "file_text": "one\ntwo\n"}),
     ],
     ids=["claude and kimi", "gemini and qwen", "opencode", "copilot"],
 )
@@ -57,8 +57,8 @@ def test_several_files_are_several_calls_and_one_patch() -> None:
     turn = Turn(write={"a.txt": "a\n", "b.txt": "b\n"})
 
     assert [made.arguments["file_path"] for made in calls(turn, tool("Write", "file_path", "content"))] == [
-        "/work/shop/a.txt",
-        "/work/shop/b.txt",
+        "/home/ada/shop/a.txt",
+        "/home/ada/shop/b.txt",
     ]
     assert call(turn, freeform("apply_patch")) == ToolCall(
         tool="apply_patch",
@@ -80,7 +80,7 @@ def test_what_a_tool_requires_besides_is_filled_with_something_of_its_type() -> 
 
 
 def test_a_file_is_read_with_a_tool_or_else_with_a_command() -> None:
-    assert call(READ, tool("Read", "file_path")).arguments == {"file_path": "/work/shop/a.txt"}
+    assert call(READ, tool("Read", "file_path")).arguments == {"file_path": "/home/ada/shop/a.txt"}
     assert call(READ, tool("exec_command", "cmd")).arguments == {"cmd": "cat a.txt"}
 
 
