@@ -220,6 +220,41 @@ def test_a_reset_worktree_is_exactly_the_commit_but_keeps_ignored_files(project:
     assert not git.is_untouched(tree, base)
 
 
+def test_a_worktree_whose_files_were_committed_is_settled_without_touching_them(
+    project: Repo, tree: Path, base: str
+) -> None:
+    (tree / "new.txt").write_text("new\n")
+    commit = git.commit_tree(project.path, git.write_tree(tree), [base], "new", git.Identity("a", "a@example.invalid"))
+
+    git.settle(tree, commit)
+
+    assert git.is_untouched(tree, commit)
+    assert (tree / "new.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["branch new", "branch folder/new", "commit -qm more --allow-empty", "branch -D other", "pack-refs --all"],
+)
+def test_the_stamp_changes_when_a_branch_does(project: Repo, command: str) -> None:
+    project.git("branch", "other")
+    before = git.branches_stamp(project.path)
+    assert git.branches_stamp(project.path) == before
+
+    project.git(*command.split())
+
+    assert git.branches_stamp(project.path) != before
+
+
+def test_the_stamp_does_not_change_when_a_session_lands(project: Repo) -> None:
+    project.git("branch", "iterdev/ids-demo")
+    before = git.branches_stamp(project.path)
+
+    project.git("branch", "-f", "iterdev/ids-demo", project.git("commit-tree", "-m", "landed", "HEAD^{tree}"))
+
+    assert git.branches_stamp(project.path) == before
+
+
 @pytest.mark.parametrize(
     "touch",
     [

@@ -120,6 +120,18 @@ def test_keeping_twice_keeps_the_later_state(project: Repo, tree: Path, base: st
     assert parents(project, str(commit)) == [base]
 
 
+def test_what_is_written_after_the_work_was_handed_in_is_kept_beside_it(project: Repo, tree: Path, base: str) -> None:
+    shell(tree, "echo one > file")
+    handed_in = str(landing.keep(project.path, tree, base, label()))
+    git.settle(tree, handed_in)
+    shell(tree, "echo two > file")
+
+    ref = landing.keep_late(project.path, tree, handed_in, label())
+
+    assert (show(project, REF, "file"), show(project, ref, "file")) == ("one", "two")
+    assert parents(project, ref) == [handed_in]
+
+
 def test_commits_of_the_agent_stay_in_the_history(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo 1 > a; git add a; git commit -qm first; echo 2 > b; git add b; git commit -qm second")
 

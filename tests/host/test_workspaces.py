@@ -116,11 +116,14 @@ def test_a_workspace_moves_to_the_commit_that_is_wanted(project: Repo, pool: Poo
     assert (workspace.tree / "later.txt").exists()
 
 
-def test_a_workspace_that_was_given_back_untouched_is_as_it_was(project: Repo, pool: Pool, base: str) -> None:
-    pool.give_back(lend(pool, base), untouched=True)
+def test_a_workspace_that_was_vouched_for_is_as_it_was(project: Repo, pool: Pool, base: str) -> None:
+    first = lend(pool, base)
+    pool.vouch(first, base)
+    pool.give_back(first)
 
     same = lend(pool, base)
-    pool.give_back(same, untouched=True)
+    pool.vouch(same, base)
+    pool.give_back(same)
     project.write("later.txt", "later\n")
     later = lend(pool, project.commit())
 

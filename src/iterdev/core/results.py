@@ -5,6 +5,7 @@ An agent's numbers are taken only where nobody else can know them: scores of a r
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -169,7 +170,8 @@ SCHEMAS: Mapping[Role, type[Result]] = {
 }
 
 
-def schema(role: Role) -> dict[str, object]:
+@cache
+def schema(role: Role) -> Mapping[str, object]:
     """The JSON Schema of a role's result, for the agent to read."""
     return msgspec.json.schema(SCHEMAS[role], schema_hook=lambda _kind: {"title": "any JSON value"})
 

@@ -12,7 +12,7 @@ from iterdev.agents.contract import Trouble
 from iterdev.core import prompts
 from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome
 from iterdev.core.results import Result
-from iterdev.core.words import WRITERS, Role
+from iterdev.core.words import Role
 from iterdev.engine import verifying
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
@@ -44,7 +44,7 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
         if not isinstance(outcome, Done):
             outcome = await with_kept_work(job, kit, workspace, outcome)
         kit.mark(f"workspace free {job.task.id}")
-        await thread(partial(kit.pool.give_back, workspace, untouched=_left_untouched(job, outcome)))
+        await thread(partial(kit.pool.give_back, workspace))
         kit.mark(f"workspace given back {job.task.id}")
     requests = sum(one.requests for one in talks)
     return AttemptEnded(job.task.id, job.number, max(requests, 1), _without_secrets(kit, outcome))
@@ -55,11 +55,6 @@ def _without_secrets(kit: Kit, outcome: Outcome) -> Outcome:
     document = kit.redact.everywhere(msgspec.to_builtins(outcome))
     clean: Outcome = msgspec.convert(document, Outcome)
     return clean
-
-
-def _left_untouched(job: Job, outcome: Outcome) -> bool:
-    """A reader that was looked at afterwards, and had changed nothing."""
-    return job.task.role not in WRITERS and isinstance(outcome, Done) and not outcome.notes
 
 
 async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:

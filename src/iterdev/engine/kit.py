@@ -26,8 +26,10 @@ class Checkout:
 
     def __init__(self, top: Path) -> None:
         self._top = top
-        self._seen = self._look()
         self._lock = Lock()
+        self._stamp: tuple[object, ...] = ()
+        self._branches: list[str] = []
+        self._seen = self._look()
 
     def news(self) -> list[str]:
         """Files and branches that changed since the last look; agents have no business there."""
@@ -37,8 +39,10 @@ class Checkout:
 
     def _look(self) -> frozenset[str]:
         files = (entry for entry in git.status(self._top).split("\0") if entry)
-        branches = (f"   branch {branch}" for branch in git.branches(self._top))
-        return frozenset((*files, *branches))
+        stamp = git.branches_stamp(self._top)
+        if stamp != self._stamp:
+            self._stamp, self._branches = stamp, git.branches(self._top)
+        return frozenset((*files, *(f"   branch {branch}" for branch in self._branches)))
 
 
 class Kit(Struct, frozen=True, kw_only=True):

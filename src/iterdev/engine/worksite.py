@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -10,19 +11,26 @@ import msgspec
 
 from iterdev.core.errors import HostError
 from iterdev.core.events import Done, Outcome
-from iterdev.core.words import WRITERS
+from iterdev.core.words import WRITERS, Role
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.host import git, landing
 from iterdev.host.processes import run
 from iterdev.host.workspaces import Workspace
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
 async def thread(function: Callable[[], T]) -> T:
     """Git and files are plain calls; they run beside the loop so that agents are never kept waiting."""
     return await anyio.to_thread.run_sync(function)
+
+
+def side_by_side(one: Callable[[], S], other: Callable[[], T]) -> tuple[S, T]:
+    with ThreadPoolExecutor(1) as helper:
+        found = helper.submit(other)
+        return one(), found.result()
 
 
 def label(job: Job) -> landing.Label:
@@ -87,10 +95,26 @@ async def with_kept_work(job: Job, kit: Kit, workspace: Workspace, outcome: Outc
 async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done) -> Done:
     """Adds what the attempt did that its role should not have done, as far as it can be seen."""
     notes = list(done.notes)
-    if job.task.role not in WRITERS and await keep(job, kit, workspace):
+    untouched, touched = await thread(
+        partial(side_by_side, partial(_is_settled, workspace, job, done), kit.checkout.news)
+    )
+    if untouched:
+        kit.pool.vouch(workspace, done.commit or job.base)
+    elif job.task.role not in WRITERS:
+        await keep(job, kit, workspace)
         notes.append(f"{job.task.id}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
+    elif job.task.role is Role.developer and done.commit:
+        ref = await thread(partial(landing.keep_late, kit.top, workspace.tree, done.commit, label(job)))
+        notes.append(f"{job.task.id}: files changed after the work was handed in; that was set aside as {ref}")
     if strays := workspace.strays():
         notes.append(f"{job.task.id}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
-    if touched := await thread(kit.checkout.news):
+    if touched:
         notes.append(f"{job.task.id}: your checkout changed meanwhile: {', '.join(touched)}")
     return msgspec.structs.replace(done, notes=tuple(notes))
+
+
+def _is_settled(workspace: Workspace, job: Job, done: Done) -> bool:
+    """Whether the workspace holds what was handed in, and nothing else."""
+    if done.commit:
+        git.settle(workspace.tree, done.commit)
+    return git.is_untouched(workspace.tree, done.commit or job.base)

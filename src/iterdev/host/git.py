@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -136,6 +137,33 @@ def branches(top: Path) -> list[str]:
     return [line for line in lines.splitlines() if not line.startswith("iterdev/")]
 
 
+def branches_stamp(top: Path) -> tuple[object, ...]:
+    """Changes whenever one of the user's branches does; a few looks at files instead of a process.
+
+    A repository that keeps its refs in tables has one stamp for all of them, which also changes when we land.
+    """
+    common = _common_dir(top)
+    heads = common / "refs" / "heads"
+    loose: list[object] = []
+    for folder, inner, files in os.walk(heads):
+        if Path(folder) == heads and "iterdev" in inner:
+            inner.remove("iterdev")
+        loose += [_stamp(Path(folder, name)) for name in files]
+    return (*loose, _stamp(common / "packed-refs"), _stamp(common / "reftable" / "tables.list"))
+
+
+@lru_cache(maxsize=64)
+def _common_dir(top: Path) -> Path:
+    return top / run("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
+
+
+def _stamp(path: Path) -> object:
+    with suppress(OSError):
+        seen = path.stat()
+        return str(path), seen.st_ino, seen.st_mtime_ns, seen.st_size
+    return None
+
+
 def changed_files(top: Path, old: str, new: str) -> tuple[str, ...]:
     names = run("diff", "--name-only", "--no-renames", "-z", old, new, cwd=top).stdout
     return tuple(name for name in names.split("\0") if name)
@@ -249,10 +277,19 @@ def worktree_head(worktree: Path) -> str:
     return (resolve(worktree, "HEAD") or "") if text.startswith("ref:") else text
 
 
-@lru_cache(maxsize=4096)
+_trees: dict[str, str] = {}
+"""The trees of commits that were asked for or made here; a commit's tree never changes."""
+
+
 def tree_of(top: Path, commit: str) -> str:
-    """The tree of a commit, which never changes."""
-    return run("rev-parse", f"{commit}^{{tree}}", cwd=top).stdout.strip()
+    if commit not in _trees:
+        _trees[commit] = run("rev-parse", f"{commit}^{{tree}}", cwd=top).stdout.strip()
+    return _trees[commit]
+
+
+def settle(worktree: Path, commit: str) -> None:
+    """Says that a worktree, whose files were just committed, is at that commit; no file is touched."""
+    run("update-ref", "--no-deref", "HEAD", commit, cwd=worktree)
 
 
 def is_untouched(worktree: Path, commit: str) -> bool:
@@ -268,7 +305,9 @@ def commit_tree(top: Path, tree: str, parents: Iterable[str], message: str, auth
         "GIT_COMMITTER_NAME": author.name,
         "GIT_COMMITTER_EMAIL": author.email,
     }
-    return run("commit-tree", tree, *options, cwd=top, stdin=message, env=env).stdout.strip()
+    commit = run("commit-tree", tree, *options, cwd=top, stdin=message, env=env).stdout.strip()
+    _trees[commit] = tree
+    return commit
 
 
 def merge_tree(top: Path, ours: str, theirs: str) -> tuple[str | None, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError, UserError
@@ -20,10 +21,12 @@ class Label(Struct, frozen=True, kw_only=True):
     role: str
     agent: str
     title: str
+    part: str = ""
+    """What the ref of a part of the work is called beyond its number."""
 
     @property
     def ref(self) -> str:
-        return f"refs/iterdev/{self.session}/{self.task}/{self.number}"
+        return f"refs/iterdev/{self.session}/{self.task}/{self.number}{self.part}"
 
     @property
     def author(self) -> git.Identity:
@@ -60,6 +63,13 @@ def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
     commit = head if unchanged else git.commit_tree(top, tree, [head], label.message(), label.author)
     _keep_under(top, label.ref, commit)
     return commit
+
+
+def keep_late(top: Path, worktree: Path, handed_in: str, label: Label) -> str:
+    """Keeps what was written after the work had been handed in; says under which ref."""
+    late = msgspec.structs.replace(label, part="-late")
+    keep(top, worktree, handed_in, late)
+    return late.ref
 
 
 def _keep_under(top: Path, ref: str, commit: str) -> None:

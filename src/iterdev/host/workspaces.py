@@ -82,17 +82,18 @@ class Pool:
         _write_note(workspace, task, number, commit)
         return workspace, fresh
 
-    def give_back(self, workspace: Workspace, *, untouched: bool = False) -> None:
-        """Only after everything in it has been kept; one that is known to be as it was lent need not be reset.
+    def vouch(self, workspace: Workspace, commit: str) -> None:
+        """Says that a workspace was seen to be exactly the commit: for that one it need not be reset."""
+        self._clean[workspace.slot] = commit
+
+    def give_back(self, workspace: Workspace) -> None:
+        """Only after everything in it has been kept.
 
         One that another engine lent is not lent again: nobody knows whether it was set up.
         """
         if workspace.slot not in self._lent:
             self._discard(workspace)
             return
-        note = _note(workspace.slot / NOTE)
-        if untouched and note:
-            self._clean[workspace.slot] = note[2]
         workspace.result.unlink(missing_ok=True)
         shutil.rmtree(workspace.temp, ignore_errors=True)
         for stray in workspace.strays():
