@@ -516,7 +516,7 @@ def processes_in(folder: str) -> list[int]:
 
 def installed(folder: Path, version: str) -> str:
     """A program in an npm package, as npm links it."""
-    package = folder / "lib" / "fake"
+    package = folder / "lib" / "node_modules" / "fake"
     package.mkdir(parents=True)
     (package / "package.json").write_text(json.dumps({"name": "fake", "version": version}))
     program = package / "fake.js"

@@ -1,12 +1,12 @@
 """Real coding agents that speak the protocol, each in a private home, asking the scripted model and nobody else."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
+from tests.clis import alive, find_cli
 
 from iterdev.agents.acp import AcpAgent
 from iterdev.agents.acp_table import PROGRAMS
@@ -27,7 +27,6 @@ from iterdev.agents.model.server import ModelServer, serving
 from iterdev.core.results import Usage
 from iterdev.host.processes import Supervisor
 
-INSTALLED = Path(__file__).parents[2] / ".agents" / "node_modules"
 LIMIT = 90.0
 
 pytestmark = pytest.mark.parametrize("name", ["gemini", "qwen"])
@@ -41,11 +40,9 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def agent(name: str, tmp_path: Path) -> AcpAgent:
-    program = Path(os.environ.get("ITERDEV_TEST_CLIS") or INSTALLED, ".bin", name)
-    assert program.exists(), f"{name} is not at {program}: run `make .agents/.installed`"
     row, home = PROGRAMS[name], tmp_path / "home"
     home.mkdir()
-    return AcpAgent(name, (str(program), *row.command[1:]), program=row, model="gemini-2.5-pro", home=str(home))
+    return AcpAgent(name, (str(find_cli(name)), *row.command[1:]), program=row, model="gemini-2.5-pro", home=str(home))
 
 
 @pytest.fixture
@@ -72,19 +69,6 @@ def talk(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Reply],
     return anyio.run(turns), events
 
 
-def left_in(folder: str) -> list[str]:
-    """The command lines of all processes whose current folder it is."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            here, line = (entry / "cwd").readlink(), (entry / "cmdline").read_text()
-        except OSError:
-            continue
-        if here == Path(folder).resolve():
-            found.append(line)
-    return found
-
-
 def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: AcpAgent, work: Assignment) -> None:
     replies, events = talk(agent, work, "Write hello.txt [[scenario:hello]]", "And now?")
 
@@ -95,7 +79,7 @@ def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: Ac
     spent = [Usage(input_tokens=2500, output_tokens=80), Usage(input_tokens=1400, output_tokens=10)]
     assert [reply.usage for reply in replies] == spent
     assert [event.usage for event in events if isinstance(event, Spent)] == spent
-    assert not left_in(work.workspace)
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +100,7 @@ def test_what_the_role_may_not_do_is_denied_and_told(
     assert len([event for event in events if isinstance(event, PermissionAsked)]) == 1
     # A denial ends nothing: the model hears of it, and the turn goes on.
     assert isinstance(replies[0], Answer)
-    assert not left_in(work.workspace)
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
 
 def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assignment) -> None:
@@ -124,7 +108,7 @@ def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assi
 
     assert isinstance(replies[0], Trouble)
     assert replies[0].kind is TroubleKind.not_logged_in
-    assert not left_in(work.workspace)
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
 
 def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_on(
@@ -153,7 +137,7 @@ def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_
     assert replies["first"] == Trouble(kind=TroubleKind.timed_out, message=f'The agent "{agent.name}" was interrupted')
     assert isinstance(replies["second"], Trouble)
     assert "All is well." in replies["second"].message
-    assert not left_in(work.workspace)
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
 
 async def until_there(path: anyio.Path) -> None:

@@ -9,8 +9,9 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.claude import LAST_KNOWN_GOOD, TOKEN, ClaudeAgent, command_line, rooted, variables
+from iterdev.agents.claude import LAST_KNOWN_GOOD, ClaudeAgent, command_line, rooted, variables
 from iterdev.agents.contract import (
+    TOOLS_TOKEN,
     AgentEvent,
     Answer,
     Assignment,
@@ -307,8 +308,8 @@ def test_the_token_of_the_tools_is_in_the_environment_and_not_in_the_arguments(a
 
     server = json.loads(argv[argv.index("--mcp-config") + 1])["mcpServers"]["iterdev"]
     assert server["type"] == "http"
-    assert server["headers"] == {"Authorization": f"Bearer ${{{TOKEN}}}"}
-    assert env[TOKEN] == "s3cret"
+    assert server["headers"] == {"Authorization": f"Bearer ${{{TOOLS_TOKEN}}}"}
+    assert env[TOOLS_TOKEN] == "s3cret"
     assert "s3cret" not in str(argv)
 
 
@@ -374,4 +375,4 @@ def test_a_program_that_does_not_tell_its_version_is_no_claude(tmp_path: Path) -
 
 
 def test_the_agent_needs_what_says_who_the_user_is() -> None:
-    assert {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"} <= set(ClaudeAgent.NEEDS)
+    assert {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"} <= set(ClaudeAgent().needs)

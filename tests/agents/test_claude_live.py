@@ -1,8 +1,6 @@
 """The real Claude Code, asking the scripted model of the package and nobody else."""
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -10,6 +8,7 @@ from uuid import uuid4
 import anyio
 import pytest
 from msgspec.structs import replace
+from tests.clis import alive, find_cli
 
 from iterdev.agents.claude import ClaudeAgent
 from iterdev.agents.contract import (
@@ -30,7 +29,6 @@ from iterdev.core.results import schema
 from iterdev.core.words import Role
 from iterdev.host.processes import Supervisor
 
-INSTALLED = Path(__file__).parents[2] / ".agents" / "node_modules"
 MARK = "ITERDEV_TEST_MARK"
 SCHEMA = {
     "type": "object",
@@ -49,10 +47,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def claude(tmp_path: Path) -> ClaudeAgent:
-    folder = Path(os.environ.get("ITERDEV_TEST_CLIS") or INSTALLED)
-    program = next(folder.glob(f"@anthropic-ai/claude-code-{sys.platform}-*/claude"), None)
-    assert program, f"claude is not in {folder}: run `make .agents/.installed`"
-    return ClaudeAgent(program=str(program), model="claude-sonnet-4-5", home=str(tmp_path / "claude"))
+    return ClaudeAgent(program=str(find_cli("claude")), model="claude-sonnet-4-5", home=str(tmp_path / "claude"))
 
 
 @pytest.fixture
@@ -79,23 +74,11 @@ def talk(claude: ClaudeAgent, work: Assignment) -> Iterator[Talk]:
                         replies.append(await conversation.send(prompt))
 
         anyio.run(converse)
-        assert marked(work.environment[MARK]) == []
+        assert alive(work.environment[MARK]) == []
         return replies, events
 
     yield turns
-    assert marked(work.environment[MARK]) == []
-
-
-def marked(mark: str) -> list[str]:
-    """The processes that have the mark in their environment."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes().decode())
-        except OSError:
-            continue
-    return found
+    assert alive(work.environment[MARK]) == []
 
 
 def answer(reply: Reply) -> dict[str, object]:
@@ -216,7 +199,7 @@ def test_a_silent_model_is_interrupted_by_the_next_turn(
                 return await conversation.send("[[scenario:hello]] Finish now.")
 
     assert answer(anyio.run(urge))["status"] == "done"
-    assert marked(work.environment[MARK]) == []
+    assert alive(work.environment[MARK]) == []
 
 
 def test_a_turn_is_ended_with_the_time_of_the_attempt(talk: Talk, work: Assignment) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 from msgspec.structs import replace
+from tests.clis import alive, find_cli
 
 from iterdev.agents.codex import CodexAgent
 from iterdev.agents.contract import (
@@ -41,28 +41,8 @@ DONE: dict[str, object] = {"id": "DEV-001", "status": "completed", "findings": "
 HASTY = 'model_providers.hasty={{name="h",base_url="{url}/v1",env_key="CODEX_API_KEY",{retries}}}'
 
 
-def find_cli() -> str:
-    folder = Path(os.environ.get("ITERDEV_TEST_CLIS") or Path(__file__).parents[2] / ".agents" / "node_modules")
-    found = next(folder.glob(f"@openai/codex-{sys.platform}-*/vendor/*/bin/codex"), None)
-    assert found, f"codex is not in {folder}: run `make .agents/.installed`"
-    return str(found)
-
-
 def script(*turns: Turn) -> Script:
     return Script(rules=(Rule(turns=turns, match="."),))
-
-
-def in_use_by(session: str) -> list[str]:
-    """The processes of a session that are alive, by a variable that all of them inherit."""
-    mark = f"ITERDEV_SESSION={session}".encode()
-    return [str(path.parent) for path in Path("/proc").glob("[0-9]*/environ") if mark in content(path)]
-
-
-def content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 @pytest.fixture
@@ -78,7 +58,7 @@ def work(assignment: Assignment, tmp_path: Path) -> Iterator[Assignment]:
         schema=results.schema(Role.developer),
         environment={**assignment.environment, **own},
     )
-    assert in_use_by(session) == []
+    assert alive(f"ITERDEV_SESSION={session}\0") == []
 
 
 class Play:
@@ -87,7 +67,7 @@ class Play:
     def __init__(self, work: Assignment, model: ModelServer, home: Path) -> None:
         self.model = model
         self.work = replace(work, environment={**work.environment, "OPENAI_BASE_URL": f"{model.url}/v1"})
-        self.agent = CodexAgent(program=find_cli(), model="gpt-5.5", home=str(home))
+        self.agent = CodexAgent(program=str(find_cli("codex")), model="gpt-5.5", home=str(home))
         self.events: list[AgentEvent] = []
 
     def hasty(self, url: str = "") -> "Play":
@@ -254,9 +234,9 @@ def test_a_turn_with_a_silent_model_ends_when_it_is_cancelled(codex: Callable[..
         ):
             group.start_soon(conversation.send, "Do it")
             await until(lambda: bool(play.model.requests))
-            alive = bool(in_use_by(play.work.session))
+            busy = bool(alive(f"ITERDEV_SESSION={play.work.session}\0"))
             group.cancel_scope.cancel()
-        return alive
+        return busy
 
     assert anyio.run(talk)
 

@@ -10,14 +10,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 from types import TracebackType
 from typing import Self, TypeVar
 
 import pytest
+from tests.clis import alive
 from tests.conftest import Repo, make_repo
 
 T = TypeVar("T")
@@ -103,20 +104,7 @@ def left_behind(repo: Repo) -> list[str]:
 
 def processes(repo: Repo) -> list[str]:
     """Everything alive that has the scratch folder in its environment."""
-    return [line for pid in pids_with(str(repo.home)) if (line := command_line(pid))]
-
-
-def pids_with(text: str) -> Iterable[int]:
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if text.encode() in (entry / "environ").read_bytes() and ") Z " not in (entry / "stat").read_text():
-                yield int(entry.name)
-
-
-def command_line(pid: int) -> str:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
-    return ""
+    return [line for line in alive(str(repo.home)) if line]
 
 
 def typed(repo: Repo, line: str) -> subprocess.CompletedProcess[str]:

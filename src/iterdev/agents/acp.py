@@ -8,7 +8,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -19,7 +18,7 @@ import anyio
 import msgspec
 
 from iterdev.agents.acp_table import Program
-from iterdev.agents.acp_troubles import LOGIN_REQUIRED, Refusal, meaning, seconds_to_wait
+from iterdev.agents.acp_troubles import BY_WORDS, LOGIN_REQUIRED, Refusal
 from iterdev.agents.command import (
     COMPLAINT_LENGTH,
     Watch,
@@ -44,6 +43,9 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
+from iterdev.agents.troubles import FAILURES
+from iterdev.agents.versions import Known, missing, note_on, packaged_version, probed
 from iterdev.core.errors import HostError
 from iterdev.core.results import Usage
 
@@ -56,13 +58,6 @@ PRIVATE_FOLDERS = {
     "XDG_DATA_HOME": ".local/share",
     "XDG_STATE_HOME": ".local/state",
     "XDG_CACHE_HOME": ".cache",
-}
-
-FAILURES: Mapping[TroubleKind, str] = {
-    TroubleKind.not_logged_in: "is not logged in",
-    TroubleKind.limited: "has reached a limit of its provider",
-    TroubleKind.overloaded: "got no answer from its provider",
-    TroubleKind.too_long: "was given more than fits into its context",
 }
 
 
@@ -80,16 +75,22 @@ class AcpAgent(msgspec.Struct, frozen=True):
     """Seconds that an agent has to stop when it is asked to."""
     now: Callable[[], float] = time.time
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self.program.needs
+
     def probe(self) -> Probe:
-        name = self.command[0] if self.command else ""
-        if not name or not found_program(name, (self.root,), os.environ):
-            problem = f'The program "{name}" of the agent "{self.name}" was not found'
-            install = self.program.install or f'install it, or mend "acp" of [agents.{self.name}] in iterdev.toml'
-            return Probe(installed=False, problem=problem, hint=install)
-        version, known = packaged_version(name), self.program.version
-        newer = known and in_order(known) < in_order(version)
-        note = f"version {version} is newer than {known}, the last one known to work" if newer else ""
-        return Probe(installed=True, version=version, note=note)
+        name, row = self.command[0], self.program
+        known = Known(agent=self.name, install=row.install or self._advice(), version=row.version)
+        if not found_program(name, (self.root,), os.environ):
+            return missing(name, known)
+        version = packaged_version(name)
+        if row.version and not version:
+            return probed(name, known)
+        return Probe(installed=True, version=version, note=note_on(version, row.version))
+
+    def _advice(self) -> str:
+        return f'install it, or mend "acp" of [agents.{self.name}] in iterdev.toml'
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
@@ -227,14 +228,14 @@ class AcpConversation:
 
     def _refused(self, refusal: Refusal) -> Trouble:
         words = str(refusal)
-        kind = TroubleKind.not_logged_in if refusal.code == LOGIN_REQUIRED else meaning(words)
+        kind = TroubleKind.not_logged_in if refusal.code == LOGIN_REQUIRED else BY_WORDS.of(words)
         return self._explained(kind or TroubleKind.crashed, words)
 
     def _silence(self, stop: "Stop") -> Trouble:
         """Some agents end a turn as if all were well when their provider refused, and complain elsewhere, if at all."""
         said = last_words(stop.text)
         words = said or last_words(self._link.stderr)
-        kind = meaning(words) if not said or is_complaint(said) else None
+        kind = BY_WORDS.of(words) if not said or is_complaint(said) else None
         if kind is None and stop.reason == "max_tokens":
             kind = TroubleKind.too_long
         if kind is None:
@@ -247,7 +248,8 @@ class AcpConversation:
             case TroubleKind.not_logged_in if login := self._agent.program.login:
                 return self._trouble(kind, f"{what} ({login})")
             case TroubleKind.limited:
-                return self._trouble(kind, what, self._agent.now() + seconds_to_wait(words))
+                now = self._agent.now()
+                return self._trouble(kind, what, reset_at(words, now) or now + UNKNOWN_WAIT)
             case _:
                 return self._trouble(kind, what)
 
@@ -265,22 +267,3 @@ def is_complaint(said: str) -> bool:
 def write_settings(path: Path, settings: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings, indent=2))
-
-
-def packaged_version(program: str) -> str:
-    """The version of the npm package that a program belongs to; starting it to ask takes a second or two."""
-    found = shutil.which(program) or program
-    for folder in Path(os.path.realpath(found)).parents:
-        try:
-            return msgspec.json.decode((folder / "package.json").read_bytes(), type=Package).version
-        except (OSError, msgspec.DecodeError):
-            continue
-    return ""
-
-
-class Package(msgspec.Struct, frozen=True):
-    version: str
-
-
-def in_order(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version))

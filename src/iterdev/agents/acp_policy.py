@@ -1,14 +1,12 @@
 """Whether an agent gets what it asks for: decided at once, from what its role may do."""
 
-import os
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.agents.acp_table import TOOLS
-from iterdev.agents.contract import Permissions
+from iterdev.agents.contract import TOOLS, Permissions
+from iterdev.agents.places import is_inside
 
 OUR_TOOL = re.compile(rf"(mcp_+)?{TOOLS}[-_/:. ]+\w+|\w+ \({TOOLS} MCP Server\).*", re.DOTALL)
 """How agents call a tool of the team; each puts the name of the server somewhere else."""
@@ -27,16 +25,10 @@ def granted(wish: Wish, permissions: Permissions, workspace: str) -> bool:
         case "read" | "search" | "think":
             return True
         case "edit" | "delete" | "move":
-            return permissions.write and bool(wish.paths) and all_inside(wish.paths, workspace)
+            return permissions.write and bool(wish.paths) and all(is_inside(path, workspace) for path in wish.paths)
         case "execute":
             return permissions.shell
         case "fetch":
             return permissions.network
         case _:
             return OUR_TOOL.fullmatch(wish.title) is not None
-
-
-def all_inside(paths: Iterable[str], folder: str) -> bool:
-    """Whether all of them are in the folder, links followed; a relative path starts there."""
-    top = Path(os.path.realpath(folder))
-    return all(Path(os.path.realpath(top / path)).is_relative_to(top) for path in paths)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-TOOLS = "iterdev"
-"""The name of the team's tools among the MCP servers of an agent."""
+from iterdev.agents.contract import TOOLS
 
 Document = Mapping[str, object]
 

@@ -38,11 +38,10 @@ from pydantic import ValidationError
 
 from iterdev import __version__
 from iterdev.agents.acp_policy import Wish, granted
-from iterdev.agents.acp_table import TOOLS
 from iterdev.agents.acp_troubles import Refusal
 from iterdev.agents.acp_usage import told_usage
 from iterdev.agents.command import STDERR_KEPT, STDOUT_KEPT, Ear, Watch
-from iterdev.agents.contract import Assignment, PermissionAsked, Process, Said, ToolServer
+from iterdev.agents.contract import TOOLS, Assignment, PermissionAsked, Process, Said, ToolServer
 from iterdev.agents.streams import Lines
 from iterdev.core.results import Usage
 

@@ -5,31 +5,24 @@ machine must not change a run. Permission requests are answered at once, from wh
 """
 
 import json
-import re
-import shutil
-import subprocess
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import ClassVar
 
 import msgspec
 
-from iterdev.agents.claude_policy import SERVER, withheld
+from iterdev.agents.claude_policy import withheld
 from iterdev.agents.claude_talk import ClaudeConversation, Who
 from iterdev.agents.command import Watch, environment
-from iterdev.agents.contract import Assignment, Conversation, Probe, Spawn
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, Probe, Spawn
 from iterdev.agents.streams import connected
+from iterdev.agents.versions import Known, probed
 from iterdev.core.errors import HostError
 
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 LAST_KNOWN_GOOD = "2.1.325"
 
-PROBE_LIMIT = 10.0
-"""Seconds for the program to tell its version."""
-TOKEN = "ITERDEV_TOOLS_TOKEN"  # noqa: S105 - the name of a variable
-"""Holds the token of the team's tools, because every user of the machine can read the arguments of a program."""
 
 QUIET: Mapping[str, str] = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -56,26 +49,19 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
     """A private configuration folder; without one it is the user's own, with their login."""
     now: Callable[[], float] = time.time
 
-    NEEDS: ClassVar[tuple[str, ...]] = (
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "ANTHROPIC_BASE_URL",
-        "ANTHROPIC_CUSTOM_HEADERS",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CONFIG_DIR",
-    )
-    """Variables of the user's environment that say who they are to the provider."""
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
+            "ANTHROPIC_CUSTOM_HEADERS",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CONFIG_DIR",
+        )
 
     def probe(self) -> Probe:
-        if not shutil.which(self.program):
-            problem = f'The program "{self.program}" of the agent "{self.name}" was not found'
-            return Probe(installed=False, problem=problem, hint=INSTALL)
-        try:
-            told = _told_version(self.program)
-        except (OSError, subprocess.SubprocessError) as error:
-            problem = f'The program "{self.program}" of the agent "{self.name}" does not tell its version: {error}'
-            return Probe(installed=False, problem=problem, hint=INSTALL)
-        return Probe(installed=True, version=told, note=note_on(told))
+        return probed(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
@@ -111,13 +97,13 @@ def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
 
 def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
     home = {"CLAUDE_CONFIG_DIR": agent.home} if agent.home else {}
-    token = {TOKEN: assignment.tools.token} if assignment.tools else {}
+    token = {TOOLS_TOKEN: assignment.tools.token} if assignment.tools else {}
     return {**environment(assignment, assignment.attempt), **QUIET, **home, **token}
 
 
 def mcp_config(url: str) -> str:
-    server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer ${{{TOKEN}}}"}}
-    return json.dumps({"mcpServers": {SERVER: server}})
+    server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer ${{{TOOLS_TOKEN}}}"}}
+    return json.dumps({"mcpServers": {TOOLS: server}})
 
 
 def rooted(schema: Mapping[str, object]) -> Mapping[str, object]:
@@ -127,21 +113,3 @@ def rooted(schema: Mapping[str, object]) -> Mapping[str, object]:
             return {**definitions[reference.removeprefix("#/$defs/")], "$defs": definitions}
         case _:
             return schema
-
-
-def note_on(version: str) -> str:
-    if _numbers(version) <= _numbers(LAST_KNOWN_GOOD):
-        return ""
-    return f"version {version} is newer than {LAST_KNOWN_GOOD}, the last one known to work"
-
-
-def _told_version(program: str) -> str:
-    ran = subprocess.run(
-        [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_LIMIT, check=True
-    )
-    found = re.search(rb"\d+(\.\d+)+", ran.stdout)
-    return found[0].decode() if found else ""
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version))

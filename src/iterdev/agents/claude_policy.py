@@ -1,14 +1,10 @@
 """What a role may do with the tools of Claude Code, and how a use of one is described in a line."""
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from iterdev.agents.command import LINE_LENGTH
-from iterdev.agents.contract import Assignment, Permissions
-
-SERVER = "iterdev"
-"""The name under which Claude Code knows the team's tools."""
+from iterdev.agents.contract import TOOLS, Assignment, Permissions
+from iterdev.agents.places import is_inside, real
 
 READERS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})
 WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
@@ -39,28 +35,22 @@ def objection(tool: str, given: Mapping[str, object], work: Assignment) -> str:
         return "" if allowed.shell else "this role may not run commands"
     if tool in NETWORK:
         return "" if allowed.network else "this role may not use the network"
-    known = tool in READERS | DELEGATES or tool.startswith(f"mcp__{SERVER}__")
+    known = tool in READERS | DELEGATES or tool.startswith(f"mcp__{TOOLS}__")
     return "" if known else "nobody is there to allow it"
 
 
 def _objection_to_writing(given: Mapping[str, object], work: Assignment) -> str:
     path = next((str(given[name]) for name in _PATHS if given.get(name)), "")
-    target = _real(work.workspace, path)
-    if path and target == _real(work.workspace, work.result_path):
+    if path and real(work.workspace, path) == real(work.workspace, work.result_path):
         return ""
     if not work.permissions.write:
         return f"the {work.role} may not change files"
-    inside = target.is_relative_to(_real(work.workspace))
-    return "" if path and inside else "it is outside of the workspace"
-
-
-def _real(*parts: str) -> Path:
-    return Path(os.path.realpath(Path(*parts)))
+    return "" if path and is_inside(path, work.workspace) else "it is outside of the workspace"
 
 
 def described(tool: str, given: Mapping[str, object], workspace: str) -> str:
     """A use of a tool in one line: `Write hello.txt`, `Bash: npm test`."""
-    name = tool.removeprefix(f"mcp__{SERVER}__")
+    name = tool.removeprefix(f"mcp__{TOOLS}__")
     subject = next((value for key in _SUBJECTS if isinstance(value := given.get(key), str) and value.strip()), "")
     first, *more = subject.strip().splitlines() or [""]
     shown = first.removeprefix(workspace.rstrip("/") + "/") + (" …" if more else "")

@@ -4,7 +4,7 @@ It knows how turns follow and interrupt each other; how the program is started i
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import anyio
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from iterdev.agents import claude_events as events
 from iterdev.agents.claude_events import Asked, Assistant, Ended, Notice, RateLimited
 from iterdev.agents.claude_policy import described, objection
-from iterdev.agents.claude_troubles import UNKNOWN_WAIT, kind_of, provider_wait, reset_at
+from iterdev.agents.claude_troubles import kind_of, provider_wait
 from iterdev.agents.command import (
     COMPLAINT_LENGTH,
     LINE_LENGTH,
@@ -36,7 +36,9 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
 from iterdev.agents.streams import Listener, Send
+from iterdev.agents.troubles import FAILURES
 from iterdev.core.exits import Exit
 from iterdev.core.results import Usage
 
@@ -44,14 +46,6 @@ PATIENCE = 3.0
 """Seconds that a provider may ask to wait before the turn is given up, so that nobody else asks it meanwhile either."""
 FAREWELL = 1.0
 """Seconds for a program without a turn to end by itself."""
-
-FAILURES: Mapping[TroubleKind, str] = {
-    TroubleKind.not_logged_in: "is not logged in",
-    TroubleKind.limited: "has reached a limit of its provider",
-    TroubleKind.overloaded: "got no answer from its provider",
-    TroubleKind.too_long: "was given more than fits into its context",
-    TroubleKind.over_budget: "has used up its budget",
-}
 
 
 class Who(Struct, frozen=True, kw_only=True):

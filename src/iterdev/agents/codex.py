@@ -5,25 +5,21 @@ is known by its siblings.
 """
 
 import json
-import math
-import re
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar
 
 import anyio
 import msgspec
 
 from iterdev.agents.codex_events import Totals
 from iterdev.agents.codex_hearing import Hearing, Thread
-from iterdev.agents.codex_settings import TOKEN, flags, home_of, key, real_workspace, settings_for
-from iterdev.agents.codex_troubles import kind_of, reset_at
+from iterdev.agents.codex_settings import KEYS, flags, home_of, key, real_workspace, settings_for
+from iterdev.agents.codex_troubles import kind_of
 from iterdev.agents.command import (
     COMPLAINT_LENGTH,
     Watch,
@@ -36,6 +32,7 @@ from iterdev.agents.command import (
     written,
 )
 from iterdev.agents.contract import (
+    TOOLS_TOKEN,
     Answer,
     Assignment,
     Conversation,
@@ -47,16 +44,16 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.floor import Floor
+from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
 from iterdev.agents.strict import restored, strict
+from iterdev.agents.versions import Known, probed
 from iterdev.core.errors import HostError
 from iterdev.core.exits import Exit
 from iterdev.core.results import Usage
 
 INSTALL = "npm install -g @openai/codex"
 LAST_KNOWN_GOOD = "0.166.0"
-
-PROBE_LIMIT = 10.0
-"""Seconds for the program to tell its version."""
 
 
 class CodexAgent(msgspec.Struct, frozen=True):
@@ -68,26 +65,12 @@ class CodexAgent(msgspec.Struct, frozen=True):
     """A private CODEX_HOME; without one it is the user's own, with their login."""
     now: Callable[[], float] = time.time
 
-    NEEDS: ClassVar[tuple[str, ...]] = (
-        "OPENAI_API_KEY",
-        "CODEX_API_KEY",
-        "CODEX_ACCESS_TOKEN",
-        "OPENAI_BASE_URL",
-        "CODEX_HOME",
-        "CODEX_CA_CERTIFICATE",
-    )
-    """Variables of the user's environment that say who they are to the provider, and where it is."""
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (*KEYS, "OPENAI_BASE_URL", "CODEX_HOME", "CODEX_CA_CERTIFICATE")
 
     def probe(self) -> Probe:
-        if not shutil.which(self.program):
-            problem = f'The program "{self.program}" of the agent "{self.name}" was not found'
-            return Probe(installed=False, problem=problem, hint=INSTALL)
-        try:
-            told = told_version(self.program)
-        except (OSError, subprocess.SubprocessError) as error:
-            problem = f'The program "{self.program}" of the agent "{self.name}" does not tell its version: {error}'
-            return Probe(installed=False, problem=problem, hint=INSTALL)
-        return Probe(installed=True, version=told, note=note_on(told))
+        return probed(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
@@ -123,26 +106,16 @@ class CodexConversation:
         self._spawn = spawn
         self._watch = watch
         self._thread = Thread.named(assignment.conversation)
-        self._deadline = anyio.current_time() + assignment.limit
         self._attempt = assignment.attempt - 1
         self._unanswered: list[str] = []
-        self._floor = anyio.Lock()
-        self._running = anyio.CancelScope()
+        self._floor = Floor(assignment.limit)
 
     async def send(self, prompt: str) -> Reply:
-        self._running.cancel()
-        async with self._floor:
-            with anyio.CancelScope() as self._running:
-                return await self._turn(prompt)
-        return self._trouble(TroubleKind.timed_out, "was interrupted")
+        reply = await self._floor.take(partial(self._turn, prompt))
+        return reply or self._trouble(TroubleKind.timed_out, "was interrupted")
 
     async def close(self) -> None:
-        """Interrupts a turn that is still running, and leaves no time for another one."""
-        self._deadline = -math.inf
-        self._running.cancel()
-        with anyio.CancelScope(shield=True):
-            async with self._floor:
-                pass
+        await self._floor.close()
 
     async def _turn(self, prompt: str) -> Reply:
         self._attempt += 1
@@ -159,7 +132,7 @@ class CodexConversation:
         return self._judge(ended, hearing)
 
     async def _run(self, prompt: str) -> tuple[Hearing, Exit]:
-        work, left = self._assignment, self._deadline - anyio.current_time()
+        work, left = self._assignment, self._floor.time_left
         hearing = Hearing(self._watch, self._thread.id, real_workspace(work))
         if left <= 0:
             return hearing, Exit(code=-signal.SIGTERM, timed_out=True)
@@ -211,7 +184,8 @@ class CodexConversation:
             return self._trouble(TroubleKind.crashed, ending(ended.code) + (f": {complaint}" if complaint else ""))
         kind = kind_of(words)
         advice = ". Log in with `codex login`" if kind is TroubleKind.not_logged_in else ""
-        reset = reset_at(words, self._agent.now()) if kind is TroubleKind.limited else None
+        now = self._agent.now()
+        reset = (reset_at(words, now) or now + UNKNOWN_WAIT) if kind is TroubleKind.limited else None
         return self._trouble(kind, f"failed: {words[:COMPLAINT_LENGTH]}{advice}", reset)
 
     def _trouble(self, kind: TroubleKind, what: str, reset: float | None = None) -> Trouble:
@@ -233,7 +207,7 @@ def command_line(agent: CodexAgent, work: Assignment, papers: Papers, thread: st
 
 def variables(agent: CodexAgent, work: Assignment, attempt: int) -> dict[str, str]:
     home = {"CODEX_HOME": agent.home} if agent.home else {}
-    token = {TOKEN: work.tools.token} if work.tools else {}
+    token = {TOOLS_TOKEN: work.tools.token} if work.tools else {}
     own_key = key(work.environment, home_of(work.environment, agent.home))
     return {**environment(work, attempt), **home, **own_key, **token}
 
@@ -241,21 +215,3 @@ def variables(agent: CodexAgent, work: Assignment, attempt: int) -> dict[str, st
 def answer_in(message: bytes) -> bytes | None:
     found = last_json_object(message)
     return restored(found) if found else None
-
-
-def note_on(version: str) -> str:
-    if numbers(version) <= numbers(LAST_KNOWN_GOOD):
-        return ""
-    return f"version {version} is newer than {LAST_KNOWN_GOOD}, the last one known to work"
-
-
-def told_version(program: str) -> str:
-    ran = subprocess.run(
-        [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_LIMIT, check=True
-    )
-    found = re.search(rb"\d+(\.\d+)+", ran.stdout)
-    return found[0].decode() if found else ""
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version))

@@ -10,12 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.contract import Assignment, Permissions, ToolServer
-
-SERVER = "iterdev"
-"""The name under which Codex knows the team's tools."""
-TOKEN = "ITERDEV_TOOLS_TOKEN"  # noqa: S105 - the name of a variable
-"""Holds the token of the team's tools, because every user of the machine can read the arguments of a program."""
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Permissions, ToolServer
 
 KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
 
@@ -31,7 +26,7 @@ QUIET: Mapping[str, object] = {
     # A question that nobody can answer is a refusal.
     "approval_policy": "never",
     # Commands of the agent need no key of the provider.
-    "shell_environment_policy.exclude": [*KEYS, TOKEN],
+    "shell_environment_policy.exclude": [*KEYS, TOOLS_TOKEN],
     # In a project that is not trusted Codex leaves the file out, together with settings that start programs.
     "developer_instructions": "When the repository has a file AGENTS.md, read it first and follow it.",
 }
@@ -94,9 +89,9 @@ def permitted(permissions: Permissions, *, has_own_tmp: bool) -> dict[str, objec
 def tools(server: ToolServer) -> dict[str, object]:
     # Without a word on approval, a tool that does not declare itself harmless is refused.
     return {
-        f"mcp_servers.{SERVER}.url": server.url,
-        f"mcp_servers.{SERVER}.bearer_token_env_var": TOKEN,
-        f"mcp_servers.{SERVER}.default_tools_approval_mode": "approve",
+        f"mcp_servers.{TOOLS}.url": server.url,
+        f"mcp_servers.{TOOLS}.bearer_token_env_var": TOOLS_TOKEN,
+        f"mcp_servers.{TOOLS}.default_tools_approval_mode": "approve",
     }
 
 

@@ -5,12 +5,12 @@ its role, and starts nothing itself.
 """
 
 import json
-import math
 import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -30,6 +30,7 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.floor import Floor
 from iterdev.core.errors import HostError
 from iterdev.core.exits import Exit
 from iterdev.core.results import Usage
@@ -56,6 +57,10 @@ class CommandAgent(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     root: str
     """The user's checkout, to which paths in the command are relative."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
 
     def probe(self) -> Probe:
         setting = f'"command" of [agents.{self.name}] in iterdev.toml'
@@ -88,25 +93,15 @@ class CommandConversation:
         self._assignment = assignment
         self._spawn = spawn
         self._watch = watch
-        self._deadline = anyio.current_time() + assignment.limit
         self._turns = 0
-        self._floor = anyio.Lock()
-        self._running = anyio.CancelScope()
+        self._floor = Floor(assignment.limit)
 
     async def send(self, prompt: str) -> Reply:
-        self._running.cancel()
-        async with self._floor:
-            with anyio.CancelScope() as self._running:
-                return await self._turn(prompt)
-        return self._trouble(TroubleKind.timed_out, "was interrupted")
+        reply = await self._floor.take(partial(self._turn, prompt))
+        return reply or self._trouble(TroubleKind.timed_out, "was interrupted")
 
     async def close(self) -> None:
-        """Interrupts a turn that is still running, and leaves no time for another one."""
-        self._deadline = -math.inf
-        self._running.cancel()
-        with anyio.CancelScope(shield=True):
-            async with self._floor:
-                pass
+        await self._floor.close()
 
     async def _turn(self, prompt: str) -> Reply:
         attempt = self._assignment.attempt + self._turns
@@ -120,7 +115,7 @@ class CommandConversation:
         return self._judge(ended, ears)
 
     async def _run(self, prompt: str, attempt: int, ears: Mapping[str, "Ear"]) -> Exit:
-        work, left = self._assignment, self._deadline - anyio.current_time()
+        work, left = self._assignment, self._floor.time_left
         if left <= 0:
             return Exit(code=-signal.SIGTERM, timed_out=True)
         argv = located(self._agent.command, root=self._agent.root, assignment=work)

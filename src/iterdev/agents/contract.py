@@ -81,6 +81,12 @@ class Permissions(Struct, frozen=True, kw_only=True):
     network: bool = False
 
 
+TOOLS = "iterdev"
+"""The name of the team's tools among the MCP servers of an agent."""
+TOOLS_TOKEN = "ITERDEV_TOOLS_TOKEN"  # noqa: S105 - the name of a variable
+"""Holds the token of the team's tools, because every user of the machine can read the arguments of a program."""
+
+
 class ToolServer(Struct, frozen=True, kw_only=True):
     """The team's tools, as an MCP server over HTTP on loopback; the token says who is calling."""
 
@@ -150,6 +156,11 @@ class Probe(Struct, frozen=True, kw_only=True):
 class Agent(Protocol):
     @property
     def name(self) -> str: ...
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Variables of the user's environment that say who they are to the provider, and where it is."""
+        ...
+
     def probe(self) -> Probe: ...
     def open(
         self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]

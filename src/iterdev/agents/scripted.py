@@ -32,6 +32,10 @@ class ScriptedAgent(msgspec.Struct, frozen=True):
     script: str
     """Path of a script in the language of docs/scripted-agent.md."""
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
     def probe(self) -> Probe:
         try:
             player.load(self.script)

@@ -3,14 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 from msgspec import Struct
+from tests.clis import alive, find_cli
 
 from iterdev.agents.model.script import DEFAULT, load
 from iterdev.agents.model.server import ModelServer, serving
@@ -18,12 +17,6 @@ from iterdev.host.processes import Supervisor, run
 
 PATIENCE = 180.0
 """Seconds for a run, on a machine that has other things to do."""
-INSTALLED = Path(__file__).parents[3] / ".agents" / "node_modules"
-BINARIES = {
-    # Their launchers are linked by install scripts, which we do not run.
-    "claude": f"@anthropic-ai/claude-code-{sys.platform}-*/claude",
-    "codex": f"@openai/codex-{sys.platform}-*/vendor/*/bin/codex",
-}
 
 ANSWER = {
     "type": "object",
@@ -32,14 +25,6 @@ ANSWER = {
     "additionalProperties": False,
 }
 SCHEMA = json.dumps(ANSWER)
-
-
-def find_cli(name: str) -> Path:
-    """A coding agent that `make test` has installed, or one of the folder that ITERDEV_TEST_CLIS names."""
-    folder = Path(os.environ.get("ITERDEV_TEST_CLIS") or INSTALLED)
-    found = next(folder.glob(BINARIES.get(name, f".bin/{name}")), None)
-    assert found, f"{name} is not in {folder}: run `make .agents/.installed`"
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -107,14 +92,8 @@ class CodingAgent:
         return anyio.run(turn)
 
     def processes(self) -> list[str]:
-        """Whatever still runs with its home, by the pid."""
-        mark = f"HOME={self.home}\0".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):
-                if mark in path.read_bytes():
-                    found.append(path.parent.name)
-        return found
+        """Whatever still runs with its home."""
+        return alive(f"HOME={self.home}\0")
 
     def written(self, name: str) -> str:
         return (self.workspace / name).read_text(encoding="utf-8")

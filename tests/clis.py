@@ -1,0 +1,43 @@
+"""The real coding agents that `make test` installs, and the processes that they must not leave behind."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+INSTALLED = Path(__file__).parents[1] / ".agents" / "node_modules"
+BINARIES = {
+    # Their launchers are linked by install scripts, which we do not run.
+    "claude": f"@anthropic-ai/claude-code-{sys.platform}-*/claude",
+    "codex": f"@openai/codex-{sys.platform}-*/vendor/*/bin/codex",
+}
+
+
+def find_cli(name: str) -> Path:
+    """A coding agent that `make test` has installed, or one of the folder that ITERDEV_TEST_CLIS names."""
+    folder = Path(os.environ.get("ITERDEV_TEST_CLIS") or INSTALLED)
+    found = next(folder.glob(BINARIES.get(name, f".bin/{name}")), None)
+    assert found, f"{name} is not in {folder}: run `make .agents/.installed`"
+    return found
+
+
+def alive(mark: str) -> list[str]:
+    """The command lines of the processes that have the mark in their environment."""
+    return [command_line(pid) for pid in pids_with(mark)]
+
+
+def pids_with(mark: str) -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment, stat = (process / "environ").read_bytes(), (process / "stat").read_text()
+        except OSError:
+            continue
+        if mark.encode() in environment and ") Z " not in stat:
+            yield int(process.name)
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ").strip()
+    except OSError:
+        return ""
