@@ -32,6 +32,8 @@ rounds = 0
 command = ["python3", "tools/my_agent.py"]
 """
 
+ONE_WAY = "needs exactly one of `command`, `script`, `acp` and `uses`"
+
 
 def problems(text: str) -> str:
     with pytest.raises(UserError) as caught:
@@ -71,6 +73,20 @@ def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
 
 
 @pytest.mark.parametrize(
+    "table",
+    [
+        '[agents.claude]\nmodel = "haiku"',
+        '[agents.gemini]\nargs = ["--debug"]\nhome = "~/gemini"',
+        '[agents.fast]\nuses = "claude"\nmodel = "haiku"',
+        '[agents.mine]\nacp = ["my-agent", "--acp"]\nmodel = "large"',
+        '[agents.codex]\ncommand = ["my-codex"]',
+    ],
+)
+def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
+    assert len(read(tomllib.loads(table)).agents) == 1
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("runn = 1", 'unknown key "runn" (did you mean "run"?)'),
@@ -88,8 +104,19 @@ def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
         ("[limits]\nattempt = nan", "[limits] attempt is nan, and must be finite"),
         ('[limits]\nwave = "long"', "[limits] wave: Expected `float`, got `str`"),
         ('[agents.mine]\ncommand = ["x", 3]', "[agents.mine] command[1]: Expected `str`, got `int`"),
-        ("[agents.mine]", "[agents.mine] needs either `command` or `script`"),
-        ('[agents.mine]\ncommand = ["x"]\nscript = "y"', "[agents.mine] needs either `command` or `script`"),
+        ("[agents.mine]", f"[agents.mine] {ONE_WAY}"),
+        ('[agents.mine]\nmodel = "x"', f"[agents.mine] {ONE_WAY}"),
+        ('[agents.mine]\ncommand = ["x"]\nscript = "y"', f"[agents.mine] {ONE_WAY}"),
+        ('[agents.claude]\ncommand = ["x"]\nacp = ["y"]', f"[agents.claude] {ONE_WAY}"),
+        (
+            '[agents.fast]\nuses = "claud"',
+            '[agents.fast] uses "claud", which is no known agent (did you mean "claude"?)',
+        ),
+        (
+            '[agents.mine]\ncommand = ["x"]\nmodel = "y"',
+            "[agents.mine] `model` has no meaning beside `command`",
+        ),
+        ('[agents.mine]\nscript = "x"\nhome = "y"', "[agents.mine] `home` has no meaning beside `script`"),
         ('run = "fast"', '[run] is "fast", expected a table'),
         ("roles = 3", '[roles] is "3", expected a table'),
         ('[roles]\ntester = "x"', '[roles.tester] is "x", expected a table'),
@@ -100,13 +127,13 @@ def test_a_problem_is_named_with_its_place_and_value(text: str, problem: str) ->
 
 
 def test_every_problem_is_named_and_not_only_the_first() -> None:
-    text = '[run]\nagent = 3\nconcurrency = 0\n[limits]\nwave = "x"\nattempt = "y"\n[agents.mine]\nspeed = 1'
+    text = '[run]\nagent = 3\nconcurrency = 0\n[limits]\nwave = "x"\nattempt = "y"\n[agents.mine]\nscrip = 1'
 
     assert problems(text).split("; ") == [
-        '[agents.mine] unknown key "speed" (known: command, script, env)',
+        '[agents.mine] unknown key "scrip" (did you mean "script"?)',
         "[run] agent: Expected `str`, got `int`",
         "[run] concurrency is 0, and at least 1 is needed",
         "[limits] wave: Expected `float`, got `str`",
         "[limits] attempt: Expected `float`, got `str`",
-        "[agents.mine] needs either `command` or `script`",
+        f"[agents.mine] {ONE_WAY}",
     ]

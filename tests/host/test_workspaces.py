@@ -20,7 +20,11 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pool(project: Repo, home: Path) -> Pool:
-    return Pool(project.path, home)
+    return pool_at(project, home)
+
+
+def pool_at(project: Repo, home: Path) -> Pool:
+    return Pool(project.path, home, home.parent.parent / "tmp")
 
 
 def lend(pool: Pool, commit: str, task: str = "DEV-001", number: int = 1) -> Workspace:
@@ -215,7 +219,7 @@ def test_what_a_killed_engine_left_lent_out_is_found_again(project: Repo, pool: 
     workspace = lend(pool, base, "DEV-002", 1)
     (workspace.tree / "precious").write_text("work\n")
 
-    found = {leftover.task: leftover for leftover in Pool(project.path, home).leftovers()}
+    found = {leftover.task: leftover for leftover in pool_at(project, home).leftovers()}
 
     assert found.keys() == {"DEV-001", "DEV-002"}
     assert (found["DEV-001"].number, found["DEV-002"].number) == (3, 1)
@@ -234,7 +238,7 @@ def test_what_a_killed_engine_left_is_found_although_its_agent_removed_something
         (tree / loss).unlink()
     else:
         shutil.rmtree(tree)
-    after = Pool(project.path, home)
+    after = pool_at(project, home)
 
     (leftover,) = after.leftovers()
     kept = landing.rescue(project.path, leftover.workspace.tree, leftover.base, label())
@@ -250,7 +254,7 @@ def test_a_workspace_is_never_lent_twice_after_a_crash(project: Repo, pool: Pool
     first = lend(pool, base, "DEV-001")
     lend(pool, base, "DEV-002")
     pool.give_back(first)
-    after = Pool(project.path, home)
+    after = pool_at(project, home)
     for leftover in list(after.leftovers()):
         after.give_back(leftover.workspace)
 
@@ -261,7 +265,7 @@ def test_a_workspace_is_never_lent_twice_after_a_crash(project: Repo, pool: Pool
 
 def test_a_workspace_of_a_killed_engine_is_set_up_again(project: Repo, pool: Pool, home: Path, base: str) -> None:
     lend(pool, base)
-    after = Pool(project.path, home)
+    after = pool_at(project, home)
     for leftover in list(after.leftovers()):
         after.give_back(leftover.workspace)
 
@@ -275,7 +279,7 @@ def test_a_note_that_was_written_by_half_is_no_leftover_and_is_removed(
 ) -> None:
     workspace = lend(pool, base)
     (workspace.slot / "attempt.json").write_text('{"task": "DEV')
-    after = Pool(project.path, home)
+    after = pool_at(project, home)
 
     assert list(after.leftovers()) == []
     after.close()
@@ -304,7 +308,7 @@ def test_closing_leaves_what_is_lent_out(project: Repo, pool: Pool, home: Path, 
 
     assert worktrees(project) == {lent.tree}
     assert (lent.tree / "precious").exists()
-    assert [leftover.task for leftover in Pool(project.path, home).leftovers()] == ["DEV-001"]
+    assert [leftover.task for leftover in pool_at(project, home).leftovers()] == ["DEV-001"]
 
 
 def test_closing_removes_what_a_killed_engine_had_been_given_back(
@@ -312,7 +316,7 @@ def test_closing_removes_what_a_killed_engine_had_been_given_back(
 ) -> None:
     pool.give_back(lend(pool, base))
 
-    Pool(project.path, home).close()
+    pool_at(project, home).close()
 
     assert worktrees(project) == set()
     assert not home.exists()
@@ -322,7 +326,7 @@ def test_closing_leaves_worktrees_of_the_user_and_of_other_sessions(
     project: Repo, pool: Pool, home: Path, tmp_path: Path, base: str
 ) -> None:
     project.git("worktree", "add", "-q", str(tmp_path / "users"), "-b", "feature")
-    other = Pool(project.path, home.parent / "ids-other")
+    other = pool_at(project, home.parent / "ids-other")
     kept = lend(other, base)
     other.give_back(kept)
     pool.give_back(lend(pool, base))
@@ -340,7 +344,7 @@ def test_closing_a_pool_that_was_never_used_is_no_trouble(pool: Pool, home: Path
 
 def test_a_place_that_cannot_be_written_to_is_an_error_of_the_host(project: Repo, tmp_path: Path, base: str) -> None:
     (tmp_path / "file").touch()
-    pool = Pool(project.path, tmp_path / "file" / "ids-demo")
+    pool = pool_at(project, tmp_path / "file" / "ids-demo")
 
     with pytest.raises(HostError, match="Cannot create the workspace") as failure:
         lend(pool, base)

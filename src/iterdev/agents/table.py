@@ -1,46 +1,86 @@
 """Which agents there are, by name, and how each is made from the configuration."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from iterdev.agents.acp import AcpAgent
+from iterdev.agents.acp_table import PROGRAMS
+from iterdev.agents.claude import ClaudeAgent
+from iterdev.agents.codex import CodexAgent
 from iterdev.agents.command import CommandAgent
-from iterdev.agents.contract import Agent
+from iterdev.agents.contract import Agent, Probe
 from iterdev.agents.scripted import ScriptedAgent
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.settings import AgentSettings
-
-KNOWN = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "goose", "kimi")
-"""Coding agents that people use; each needs an adapter to be driven by name."""
+from iterdev.core.settings import KNOWN_AGENTS, AgentSettings
 
 
 def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:
-    table = configured.get(name)
-    if table is None:
+    table = configured.get(name, AgentSettings())
+    if name not in {*configured, *KNOWN_AGENTS}:
         raise _unknown(name, configured)
     if table.script:
-        script = Path(table.script)
-        return ScriptedAgent(name, str(script if script.is_absolute() else root / script))
-    return CommandAgent(name, table.command, str(root))
+        return ScriptedAgent(name, _placed(table.script, root))
+    if table.command:
+        return CommandAgent(name, table.command, str(root))
+    return _adapted(name, table, root)
 
 
-def make_usable(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:
-    """The agent, after a look at whether it can be started at all."""
+def kind(name: str, configured: Mapping[str, AgentSettings]) -> str:
+    """What the agent is, in a word."""
+    table = configured.get(name, AgentSettings())
+    words = {"command": table.command, "scripted": table.script, "acp": table.acp}
+    return next((word for word, given in words.items() if given), table.uses or "known")
+
+
+def _adapted(name: str, table: AgentSettings, root: Path) -> Agent:
+    model, home = table.model or "", _placed(table.home, root) if table.home else ""
+    known = "" if table.acp else table.uses or name
+    match known:
+        case "claude":
+            return ClaudeAgent(name, model=model, args=table.args, home=home)
+        case "codex":
+            return CodexAgent(name, model=model, args=table.args, home=home)
+        case "":
+            return AcpAgent(name, table.acp, model=model, args=table.args, home=home, root=str(root))
+        case _:
+            row = PROGRAMS[known]
+            return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))
+
+
+def _placed(path: str, root: Path) -> str:
+    """A path of the configuration: relative to the checkout, or below the user's home."""
+    return str(root / Path(path).expanduser())
+
+
+def make_usable(
+    name: str, configured: Mapping[str, AgentSettings], root: Path, tell: Callable[[str], None] = lambda _: None
+) -> Agent:
+    """The agent, after a look at whether it can be started at all; what should be known about it is told."""
     agent = make(name, configured, root)
     probe = agent.probe()
     if not probe.installed:
-        raise HostError(f'The agent "{name}" cannot be used: {probe.problem}', hint=probe.hint)
+        raise _unusable(name, probe)
+    if probe.note:
+        tell(f"{name}: {probe.note}")
     return agent
 
 
-def _unknown(name: str, configured: Mapping[str, AgentSettings]) -> UserError | HostError:
-    if name in KNOWN:
-        return HostError(
-            f'The agent "{name}" has no adapter in this version',
-            hint='name any program as an agent in iterdev.toml: [agents.mine] command = [...], [run] agent = "mine"',
-        )
-    near = difflib.get_close_matches(name, [*configured, *KNOWN], 1)
-    known = ", ".join([*configured, *KNOWN])
+def _unusable(name: str, probe: Probe) -> HostError:
+    """The hint is a command to paste; what else could be done stands behind it as a comment."""
+    message = f'The agent "{name}" cannot be used: {probe.problem}'
+    if name not in KNOWN_AGENTS:
+        return HostError(message, hint=probe.hint)
+    installed = [other for other in KNOWN_AGENTS if make(other, {}, Path()).probe().installed]
+    if not installed:
+        return HostError(f'No coding agent is installed, and "{name}" is wanted', hint=probe.hint)
+    return HostError(message, hint=f"{probe.hint}  # or use what is installed: --agent {installed[0]}")
+
+
+def _unknown(name: str, configured: Mapping[str, AgentSettings]) -> UserError:
+    known = [*configured, *(agent for agent in KNOWN_AGENTS if agent not in configured)]
+    near = difflib.get_close_matches(name, known, 1)
     return UserError(
-        f'There is no agent "{name}"' + (f', did you mean "{near[0]}"?' if near else ""), hint=f"known agents: {known}"
+        f'There is no agent "{name}"' + (f', did you mean "{near[0]}"?' if near else ""),
+        hint=f"known agents: {', '.join(known)}",
     )

@@ -13,6 +13,9 @@ from iterdev.core.words import WORKERS, Role
 
 FILE = "iterdev.toml"
 
+KNOWN_AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "goose", "kimi")
+"""Coding agents that need no table; one of their names only adjusts them."""
+
 LEAST = {"concurrency": 1, "rounds": 0, "budget_usd": 0, "budget_tokens": 0}
 """The smallest sensible values; every other number is a limit in seconds."""
 
@@ -64,6 +67,16 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     """Any program that follows the agent contract."""
     script: str | None = None
     """A script for the built-in scripted agent."""
+    acp: tuple[str, ...] = ()
+    """Any program that speaks the Agent Client Protocol, with its arguments."""
+    uses: str | None = None
+    """The known agent that this one is, under another name and with settings of its own."""
+    model: str | None = None
+    """The model, by the name that the agent knows it by; its own choice when absent."""
+    args: tuple[str, ...] = ()
+    """Further arguments of the agent's program."""
+    home: str | None = None
+    """A folder for the agent's own configuration and login, instead of yours."""
     env: tuple[str, ...] = ()
     """Names of further variables of your environment that this agent may see."""
 
@@ -110,8 +123,20 @@ def _unfit_values(document: Mapping[str, object]) -> Iterator[str]:
         for key, hint in get_type_hints(kind).items():
             if key in table:
                 yield from (f"[{where}] {key}{problem}" for problem in _unfit(key, table[key], hint))
-        if kind is AgentSettings and bool(table.get("command")) == bool(table.get("script")):
-            yield f"[{where}] needs either `command` or `script`"
+        if kind is AgentSettings:
+            yield from (f"[{where}] {problem}" for problem in _unfit_agent(where.partition(".")[2], table))
+
+
+def _unfit_agent(name: str, table: Mapping[str, object]) -> Iterator[str]:
+    ways = [way for way in ("command", "script", "acp", "uses") if table.get(way)]
+    if len(ways) > 1 or (not ways and name not in KNOWN_AGENTS):
+        yield "needs exactly one of `command`, `script`, `acp` and `uses`"
+    known = table.get("uses")
+    if isinstance(known, str) and known and known not in KNOWN_AGENTS:
+        yield f'uses "{known}", which is no known agent{_nearest(known, KNOWN_AGENTS)}'
+    if ways in (["command"], ["script"]):
+        useless = [key for key in ("model", "args", "home") if table.get(key)]
+        yield from (f"`{key}` has no meaning beside `{ways[0]}`" for key in useless)
 
 
 def _unfit(key: str, value: object, hint: object) -> Iterator[str]:

@@ -59,6 +59,10 @@ class Kit(Struct, frozen=True, kw_only=True):
 
     def environment(self, workspace: Workspace, agent: str | None = None) -> dict[str, str]:
         """What a program in the workspace may see, with a temp dir of its own."""
-        configured = self.settings.agents.get(agent) if agent else None
-        allowed = allowed_environment(os.environ, configured.env if configured else ())
+        allowed = allowed_environment(os.environ, self._named_variables(agent) if agent else ())
         return allowed | {"TMPDIR": str(workspace.temp), "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
+
+    def _named_variables(self, agent: str) -> tuple[str, ...]:
+        """Those that the agent needs to find its provider, and those that the configuration adds."""
+        configured = self.settings.agents.get(agent)
+        return (*self.agent(agent).needs, *(configured.env if configured else ()))

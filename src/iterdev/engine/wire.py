@@ -125,10 +125,10 @@ async def _run(
         now=clock.now,
         show=audience.show,
     )
-    agent = cache(partial(make_usable, configured=repository.settings.agents, root=repository.top))
+    agent = cache(partial(make_usable, configured=repository.settings.agents, root=repository.top, tell=audience.say))
     for name in wanted_agents(repository, book.state):
         agent(name)
-    pool = Pool(repository.top, paths.workspaces_of(repository.top) / book.session)
+    pool = Pool(repository.top, paths.workspaces_of(repository.top) / book.session, paths.temps())
     async with Supervisor(lease_fds=(descriptor,)) as supervisor:
         kit = Kit(
             top=repository.top,

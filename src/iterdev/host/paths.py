@@ -16,3 +16,8 @@ def workspaces_of(top: Path) -> Path:
     """The folder of one repository's worktrees, named so that a person recognises it."""
     key = hashlib.sha256(str(top).encode()).hexdigest()[:8]
     return state_root() / f"{top.name}-{key}"
+
+
+def temps() -> Path:
+    """The folder of temp dirs, short because of what lies in them: the path of a socket has 107 characters at most."""
+    return state_root() / "tmp"

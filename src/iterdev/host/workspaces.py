@@ -4,6 +4,7 @@ A worktree is made once and then reset for each attempt. It is removed only afte
 under a ref; what a killed engine left behind is found again by the note in each slot.
 """
 
+import hashlib
 import json
 import shutil
 import threading
@@ -17,20 +18,18 @@ from iterdev.core.errors import HostError
 from iterdev.host import git
 
 NOTE = "attempt.json"
+TRIES = 5
 
 
 class Workspace(Struct, frozen=True):
-    """One slot: the worktree, and a folder for temporary files beside it."""
+    """One slot with the worktree, and a folder for temporary files elsewhere."""
 
     slot: Path
+    temp: Path
 
     @property
     def tree(self) -> Path:
         return self.slot / "tree"
-
-    @property
-    def temp(self) -> Path:
-        return self.slot / "tmp"
 
     @property
     def result(self) -> Path:
@@ -38,7 +37,7 @@ class Workspace(Struct, frozen=True):
 
     def strays(self) -> list[str]:
         """What lies in the slot that neither git nor iterdev put there."""
-        ours = {self.tree.name, self.temp.name, self.result.name, NOTE}
+        ours = {self.tree.name, self.result.name, NOTE}
         return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
 
 
@@ -54,9 +53,11 @@ class Leftover(Struct, frozen=True, kw_only=True):
 class Pool:
     """The worktrees of one session; only the session's engine touches them."""
 
-    def __init__(self, top: Path, home: Path) -> None:
+    def __init__(self, top: Path, home: Path, temps: Path) -> None:
         self._top = top
         self._home = home
+        self._temps = temps
+        """Shared with all other pools."""
         self._free: list[Workspace] = []
         self._lent: set[Path] = set()
         self._made = 0
@@ -68,7 +69,7 @@ class Pool:
         for slot in sorted(self._home.glob("*")):
             if note := _note(slot / NOTE):
                 task, number, base = note
-                yield Leftover(workspace=Workspace(slot), task=task, number=number, base=base)
+                yield Leftover(workspace=self._workspace(slot), task=task, number=number, base=base)
 
     def borrow(self, commit: str, *, task: str, number: int) -> tuple[Workspace, bool]:
         """A workspace at the commit, and whether it is new and still has to be set up."""
@@ -78,7 +79,7 @@ class Pool:
                 workspace = self._unused_slot()
             self._lent.add(workspace.slot)
         fresh = self._clean.pop(workspace.slot, None) != commit and not self._reset(workspace, commit)
-        workspace.temp.mkdir(exist_ok=True)
+        _make(workspace.temp)
         _write_note(workspace, task, number, commit)
         return workspace, fresh
 
@@ -107,33 +108,32 @@ class Pool:
         """Removes the worktrees; those still lent out stay, for the next engine to find."""
         for slot in sorted(self._home.glob("*")):
             if _note(slot / NOTE) is None:
-                self._discard(Workspace(slot))
+                self._discard(self._workspace(slot))
         git.prune_worktrees(self._top)
-        for folder in (self._home, self._home.parent):
-            if folder.is_dir() and not any(folder.iterdir()):
+        for folder in (self._home, self._home.parent, self._temps):
+            with suppress(OSError):
                 folder.rmdir()
 
     def _discard(self, workspace: Workspace) -> None:
         git.remove_worktree(self._top, workspace.tree)
         _remove(workspace.slot)
+        _remove(workspace.temp)
+
+    def _workspace(self, slot: Path) -> Workspace:
+        """The temp dir is found again by the slot, also by the engine after one that was killed."""
+        return Workspace(slot, self._temps / hashlib.sha256(str(slot).encode()).hexdigest()[:12])
 
     def _unused_slot(self) -> Workspace:
         """A slot of a number that no engine used before: what lies in the others may still be wanted."""
         while True:
             self._made += 1
-            workspace = Workspace(self._home / str(self._made))
+            workspace = self._workspace(self._home / str(self._made))
             if not workspace.slot.exists():
                 return workspace
 
     def _reset(self, workspace: Workspace, commit: str) -> bool:
         """True if an existing worktree could be reset; otherwise a new one is made in its place."""
-        try:
-            workspace.temp.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HostError(
-                f'Cannot create the workspace "{workspace.slot}": {error.strerror}',
-                hint="set ITERDEV_HOME to a folder with free space that you may write to",
-            ) from error
+        _make(workspace.slot)
         if (workspace.tree / ".git").exists():
             with suppress(git.GitFailed):
                 git.reset_worktree(workspace.tree, commit)
@@ -144,6 +144,26 @@ class Pool:
         with self._lock:
             git.add_worktree(self._top, workspace.tree, commit)
         return False
+
+
+def _make(folder: Path) -> None:
+    for _ in range(TRIES):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError:
+            # Another engine removed a parent that was empty.
+            continue
+        except OSError as error:
+            raise _unwritable(folder, error.strerror or str(error)) from error
+        return
+    raise _unwritable(folder, "it is removed again and again")
+
+
+def _unwritable(folder: Path, reason: str) -> HostError:
+    return HostError(
+        f'Cannot create the workspace "{folder}": {reason}',
+        hint="set ITERDEV_HOME to a folder with free space that you may write to",
+    )
 
 
 def _note(path: Path) -> tuple[str, int, str] | None:

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
+from msgspec import Struct
 
 from iterdev.agents import table
-from iterdev.agents.contract import Probe
 from iterdev.core.errors import IterdevError
+from iterdev.core.settings import KNOWN_AGENTS
+from iterdev.core.words import WORKERS, Role
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import git, paths
 
@@ -21,37 +24,46 @@ ENOUGH_DISK = 500 * 1024 * 1024
 def agents(*, as_json: bool) -> int:
     repository = Repository(Path.cwd())
     configured = repository.settings.agents
-    rows = [{"name": name, "kind": _kind(name, repository), **_probed(name, repository)} for name in configured]
-    rows += [
-        {"name": name, "kind": "known", **_shown(Probe(installed=False, problem="no adapter in this version"))}
-        for name in table.KNOWN
-        if name not in configured
-    ]
+    names = [*configured, *(name for name in KNOWN_AGENTS if name not in configured)]
+    rows = [_row(name, repository) for name in names]
     if as_json:
-        click.echo(json.dumps({"agents": rows}, ensure_ascii=False))
+        click.echo(json.dumps({"agents": msgspec.to_builtins(rows)}, ensure_ascii=False))
         return 0
     for row in rows:
-        usable = "usable" if row["usable"] else f"not usable: {row['problem']}"
-        click.echo(f"{row['name']:<12} {row['kind']:<9} {row['version']:<10} {usable}")
+        click.echo(f"{row.name:<12} {row.kind:<9} {row.version:<10} {_standing(row)}")
     return 0
 
 
-def _kind(name: str, repository: Repository) -> str:
-    return "scripted" if repository.settings.agents[name].script else "command"
+class Row(Struct, frozen=True, kw_only=True):
+    name: str
+    kind: str
+    installed: bool
+    usable: bool
+    version: str
+    note: str
+    problem: str
+    hint: str
 
 
-def _probed(name: str, repository: Repository) -> dict[str, object]:
-    return _shown(table.make(name, repository.settings.agents, repository.top).probe())
+def _row(name: str, repository: Repository) -> Row:
+    configured = repository.settings.agents
+    probe = table.make(name, configured, repository.top).probe()
+    return Row(
+        name=name,
+        kind=table.kind(name, configured),
+        installed=probe.installed,
+        usable=probe.installed and not probe.problem,
+        version=probe.version,
+        note=probe.note,
+        problem=probe.problem,
+        hint=probe.hint,
+    )
 
 
-def _shown(probe: Probe) -> dict[str, object]:
-    return {
-        "installed": probe.installed,
-        "usable": probe.installed and not probe.problem,
-        "version": probe.version,
-        "problem": probe.problem,
-        "hint": probe.hint,
-    }
+def _standing(row: Row) -> str:
+    if row.usable:
+        return f"usable; {row.note}" if row.note else "usable"
+    return f"not usable: {row.problem}" + (f"; hint: {row.hint}" if row.hint else "")
 
 
 def doctor() -> int:
@@ -76,6 +88,7 @@ def _findings() -> Iterator[tuple[str, str, str]]:
         repository = Repository(Path.cwd())
         yield f"repository {repository.top}", "", ""
         yield from _repository_findings(repository)
+        yield from _agent_findings(repository)
     except IterdevError as error:
         yield "machine and repository", error.message, error.hint
     yield from _disk_findings()
@@ -98,6 +111,19 @@ def _repository_findings(repository: Repository) -> Iterator[tuple[str, str, str
         current = repository.state(session)
         stuck = bool(current.running) and not repository.engine_alive(current)
         yield f"session {session}", "its engine died" if stuck else "", f"iterdev resume {session}"
+
+
+def _agent_findings(repository: Repository) -> Iterator[tuple[str, str, str]]:
+    """The agents that a run would start, as they are configured."""
+    settings = repository.settings
+    for name in sorted({settings.agent_for(Role(role)) for role in WORKERS}):
+        try:
+            row = _row(name, repository)
+        except IterdevError as error:
+            yield f"agent {name}", error.message, error.hint
+            continue
+        note = f" ({row.note})" if row.note else ""
+        yield f"agent {name} {row.version}".rstrip() + note, row.problem, row.hint
 
 
 def _disk_findings() -> Iterator[tuple[str, str, str]]:
