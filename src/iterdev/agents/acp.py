@@ -246,7 +246,8 @@ class AcpConversation:
         what = f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}"
         match kind:
             case TroubleKind.not_logged_in if login := self._agent.program.login:
-                return self._trouble(kind, f"{what} ({login})")
+                home = f"with HOME={self._agent.home}, " if self._agent.home else ""
+                return self._trouble(kind, f"{what} ({home}{login})")
             case TroubleKind.limited:
                 now = self._agent.now()
                 return self._trouble(kind, what, reset_at(words, now) or now + UNKNOWN_WAIT)

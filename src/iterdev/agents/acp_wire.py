@@ -38,7 +38,7 @@ from pydantic import ValidationError
 
 from iterdev import __version__
 from iterdev.agents.acp_policy import Wish, granted
-from iterdev.agents.acp_troubles import Refusal
+from iterdev.agents.acp_troubles import LOGIN_REQUIRED, Refusal
 from iterdev.agents.acp_usage import told_usage
 from iterdev.agents.command import STDERR_KEPT, STDOUT_KEPT, Ear, Watch
 from iterdev.agents.contract import TOOLS, Assignment, PermissionAsked, Process, Said, ToolServer
@@ -289,7 +289,8 @@ def mcp_servers(tools: ToolServer | None) -> list[McpServer]:
 def refusal(error: RequestError | ValidationError) -> Refusal:
     if isinstance(error, ValidationError):
         return Refusal(0, f"gave an answer that the protocol does not know: {error.title}")
-    details = "" if error.data is None else json.dumps(error.data)
+    # The details of a missing login are a list of ways to log in, for programs.
+    details = "" if error.data is None or error.code == LOGIN_REQUIRED else json.dumps(error.data)
     return Refusal(error.code, " ".join(part for part in (str(error), details) if part))
 
 

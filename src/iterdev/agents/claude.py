@@ -65,7 +65,9 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
-        talk = ClaudeConversation(Who(name=self.name, program=self.program, now=self.now), assignment, watch)
+        login = f"CLAUDE_CONFIG_DIR={self.home} {self.program}" if self.home else self.program
+        who = Who(name=self.name, program=self.program, login=login, now=self.now)
+        talk = ClaudeConversation(who, assignment, watch)
         argv, env = command_line(self, assignment), variables(self, assignment)
         async with AsyncExitStack() as stack:
             try:
@@ -98,7 +100,9 @@ def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
 def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
     home = {"CLAUDE_CONFIG_DIR": agent.home} if agent.home else {}
     token = {TOOLS_TOKEN: assignment.tools.token} if assignment.tools else {}
-    return {**environment(assignment, assignment.attempt), **QUIET, **home, **token}
+    # There it keeps the socket by which others of the user find it, and finds them.
+    alone = {"XDG_RUNTIME_DIR": tmp} if (tmp := assignment.environment.get("TMPDIR")) else {}
+    return {**environment(assignment, assignment.attempt), **QUIET, **home, **token, **alone}
 
 
 def mcp_config(url: str) -> str:

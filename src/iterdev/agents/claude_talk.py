@@ -53,6 +53,8 @@ class Who(Struct, frozen=True, kw_only=True):
 
     name: str
     program: str
+    login: str
+    """The command with which the user logs in."""
     now: Callable[[], float]
 
 
@@ -172,7 +174,7 @@ class ClaudeConversation:
     def _failure(self, kind: TroubleKind, words: str) -> Trouble:
         what = f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}"
         if kind is TroubleKind.not_logged_in:
-            what += f"; run `{self._who.program}` and log in"
+            what += f"; run `{self._who.login}` and log in"
         limit = kind is TroubleKind.limited
         return self._trouble(kind, what, reset_at=self._next_chance(words) if limit else None)
 

@@ -47,6 +47,7 @@ from iterdev.agents.contract import (
 from iterdev.agents.floor import Floor
 from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
 from iterdev.agents.strict import restored, strict
+from iterdev.agents.troubles import FAILURES
 from iterdev.agents.versions import Known, probed
 from iterdev.core.errors import HostError
 from iterdev.core.exits import Exit
@@ -74,6 +75,9 @@ class CodexAgent(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
+        if self.home:
+            # Codex does not start without it.
+            Path(self.home).mkdir(parents=True, exist_ok=True)
         talk = CodexConversation(self, assignment, spawn=spawn, watch=watch)
         try:
             yield talk
@@ -183,10 +187,11 @@ class CodexConversation:
             complaint = last_words(bytes(hearing.complaints))
             return self._trouble(TroubleKind.crashed, ending(ended.code) + (f": {complaint}" if complaint else ""))
         kind = kind_of(words)
-        advice = ". Log in with `codex login`" if kind is TroubleKind.not_logged_in else ""
+        home = f"CODEX_HOME={self._agent.home} " if self._agent.home else ""
+        advice = f". Log in with `{home}codex login`" if kind is TroubleKind.not_logged_in else ""
         now = self._agent.now()
         reset = (reset_at(words, now) or now + UNKNOWN_WAIT) if kind is TroubleKind.limited else None
-        return self._trouble(kind, f"failed: {words[:COMPLAINT_LENGTH]}{advice}", reset)
+        return self._trouble(kind, f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}{advice}", reset)
 
     def _trouble(self, kind: TroubleKind, what: str, reset: float | None = None) -> Trouble:
         return Trouble(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset)
