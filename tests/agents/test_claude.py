@@ -238,7 +238,7 @@ def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(pl
     replies, _ = play(agent, "Do it.", "Go on.")
 
     assert [reply.kind for reply in replies if isinstance(reply, Trouble)] == [TroubleKind.crashed] * 2
-    assert "exited with code 1 without a result: unknown option" in str(replies[0])
+    assert "exited with code 1: unknown option" in str(replies[0])
 
 
 def test_a_program_that_cannot_be_started_is_trouble_and_no_exception(play: Play, tmp_path: Path) -> None:
@@ -318,8 +318,14 @@ def test_the_environment_is_quiet_and_the_home_private_only_if_asked_for(assignm
 
     assert own["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == own["DISABLE_AUTOUPDATER"] == "1"
     assert own["ITERDEV_RESULT"] == assignment.result_path
-    assert "CLAUDE_CONFIG_DIR" not in own
+    assert not {"CLAUDE_CONFIG_DIR", "XDG_RUNTIME_DIR"} & own.keys()
     assert private["CLAUDE_CONFIG_DIR"] == "/private"
+
+
+def test_an_agent_with_a_temp_dir_of_its_own_is_not_found_by_others_of_the_user(assignment: Assignment) -> None:
+    environment = {**assignment.environment, "TMPDIR": "/own", "XDG_RUNTIME_DIR": "/run/user/1000"}
+
+    assert variables(ClaudeAgent(), replace(assignment, environment=environment))["XDG_RUNTIME_DIR"] == "/own"
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -51,8 +51,10 @@ def claude(tmp_path: Path) -> ClaudeAgent:
 
 
 @pytest.fixture
-def work(assignment: Assignment, model: ModelServer) -> Assignment:
+def work(assignment: Assignment, model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Assignment:
     environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "dummy", MARK: uuid4().hex}
+    # Short, because claude keeps a socket there, whose path has 103 characters at most.
+    environment["TMPDIR"] = str(tmp_path_factory.mktemp("t"))
     return replace(assignment, schema=SCHEMA, environment={**assignment.environment, **environment})
 
 

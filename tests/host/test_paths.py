@@ -37,3 +37,7 @@ def test_repositories_of_the_same_name_do_not_share_their_worktrees() -> None:
     assert first == paths.workspaces_of(Path("/a/project"))
     assert {first.parent, second.parent} == {paths.state_root()}
     assert first.name.startswith("project-")
+
+
+def test_temp_dirs_leave_room_for_the_name_of_a_socket() -> None:
+    assert paths.temps() == Path("/home/somebody/.local/state/iterdev/tmp")

@@ -22,7 +22,7 @@ from iterdev.agents.acp_troubles import BY_WORDS, LOGIN_REQUIRED, Refusal
 from iterdev.agents.command import (
     COMPLAINT_LENGTH,
     Watch,
-    ending,
+    death,
     environment,
     forget,
     found_program,
@@ -221,10 +221,7 @@ class AcpConversation:
 
     async def _death(self) -> Trouble:
         ended = await self._process.wait()
-        if ended.timed_out:
-            return self._trouble(TroubleKind.timed_out, f"ran longer than {self._assignment.limit:g} s")
-        complaint = last_words(self._link.stderr)
-        return self._trouble(TroubleKind.crashed, ending(ended.code) + (f": {complaint}" if complaint else ""))
+        return self._trouble(*death(ended, self._link.stderr, self._assignment.limit))
 
     def _refused(self, refusal: Refusal) -> Trouble:
         words = str(refusal)

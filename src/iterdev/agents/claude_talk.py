@@ -19,10 +19,9 @@ from iterdev.agents.command import (
     STDERR_KEPT,
     Ear,
     Watch,
-    ending,
+    death,
     forget,
     last_json_object,
-    last_words,
     written,
 )
 from iterdev.agents.contract import (
@@ -184,12 +183,7 @@ class ClaudeConversation:
 
     def _end(self, ended: Exit) -> None:
         self._complaints.finish()
-        if ended.timed_out:
-            self._over = self._trouble(TroubleKind.timed_out, f"ran longer than {self._assignment.limit:g} s")
-        else:
-            complaint = last_words(bytes(self._complaints.kept))
-            words = ending(ended.code) + " without a result" + (f": {complaint}" if complaint else "")
-            self._over = self._trouble(TroubleKind.crashed, words)
+        self._over = self._trouble(*death(ended, bytes(self._complaints.kept), self._assignment.limit))
         self._turn.tell(self._over)
         self._idle.set()
 

@@ -23,12 +23,11 @@ from iterdev.agents.codex_troubles import kind_of
 from iterdev.agents.command import (
     COMPLAINT_LENGTH,
     Watch,
-    ending,
+    death,
     environment,
     forget,
     hand_over,
     last_json_object,
-    last_words,
     written,
 )
 from iterdev.agents.contract import (
@@ -77,7 +76,7 @@ class CodexAgent(msgspec.Struct, frozen=True):
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
         if self.home:
             # Codex does not start without it.
-            Path(self.home).mkdir(parents=True, exist_ok=True)
+            await anyio.Path(self.home).mkdir(parents=True, exist_ok=True)
         talk = CodexConversation(self, assignment, spawn=spawn, watch=watch)
         try:
             yield talk
@@ -164,9 +163,7 @@ class CodexConversation:
     def _judge(self, ended: Exit, hearing: Hearing) -> Reply:
         """Goes by what was heard last: the exit code says nothing more."""
         usage = self._count(hearing.totals)
-        if ended.timed_out:
-            return self._trouble(TroubleKind.timed_out, f"ran longer than {self._assignment.limit:g} s")
-        if not hearing.completed:
+        if ended.timed_out or not hearing.completed:
             return self._failed(ended, hearing)
         body = written(self._assignment.result_path) or answer_in(hearing.answer)
         if body is None:
@@ -183,9 +180,8 @@ class CodexConversation:
 
     def _failed(self, ended: Exit, hearing: Hearing) -> Trouble:
         words = hearing.failure
-        if not words:
-            complaint = last_words(bytes(hearing.complaints))
-            return self._trouble(TroubleKind.crashed, ending(ended.code) + (f": {complaint}" if complaint else ""))
+        if ended.timed_out or not words:
+            return self._trouble(*death(ended, bytes(hearing.complaints), self._assignment.limit))
         kind = kind_of(words)
         home = f"CODEX_HOME={self._agent.home} " if self._agent.home else ""
         advice = f". Log in with `{home}codex login`" if kind is TroubleKind.not_logged_in else ""

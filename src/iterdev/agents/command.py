@@ -133,11 +133,8 @@ class CommandConversation:
         return ended
 
     def _judge(self, ended: Exit, ears: Mapping[str, "Ear"]) -> Reply:
-        if ended.timed_out:
-            return self._trouble(TroubleKind.timed_out, f"ran longer than {self._assignment.limit:g} s")
-        if ended.code != 0:
-            complaint = last_words(bytes(ears["stderr"].kept))
-            return self._trouble(TroubleKind.crashed, ending(ended.code) + (f": {complaint}" if complaint else ""))
+        if ended.timed_out or ended.code != 0:
+            return self._trouble(*death(ended, bytes(ears["stderr"].kept), self._assignment.limit))
         body = written(self._assignment.result_path) or last_json_object(bytes(ears["stdout"].kept))
         if body is None:
             missing = "ended without a result: no file at ITERDEV_RESULT, no JSON object on standard output"
@@ -232,8 +229,16 @@ def is_file(path: str) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
+def death(ended: Exit, stderr: bytes, limit: float) -> tuple[TroubleKind, str]:
+    """What became of a program that ended without a result, in words that go on after its name."""
+    if ended.timed_out:
+        return TroubleKind.timed_out, f"ran longer than {limit:g} s"
+    complaint = last_words(stderr)
+    return TroubleKind.crashed, ending(ended.code) + (f": {complaint}" if complaint else "")
+
+
 def ending(code: int) -> str:
-    if code > 0:
+    if code >= 0:
         return f"exited with code {code}"
     known = {number.value: number.name for number in signal.Signals}
     return f"was ended by {known.get(-code, f'signal {-code}')}"

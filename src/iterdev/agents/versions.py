@@ -65,7 +65,8 @@ def packaged_version(program: str) -> str:
     """The version of the npm package that a program belongs to; starting it to ask can take a second or two."""
     found = shutil.which(program) or program
     for folder in Path(os.path.realpath(found)).parents:
-        if not {folder.parent.name, folder.parent.parent.name} & {"node_modules"}:
+        scope = folder.parent if folder.parent.name.startswith("@") else folder
+        if scope.parent.name != "node_modules":
             continue
         try:
             return _version_in(msgspec.json.decode((folder / "package.json").read_bytes(), type=_Package).version)

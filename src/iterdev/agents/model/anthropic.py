@@ -14,6 +14,7 @@ from iterdev.agents.model.wire import (
     Asked,
     Event,
     Failure,
+    Form,
     Json,
     Parameters,
     Speaker,
@@ -55,21 +56,13 @@ class _Tool(Struct, frozen=True):
     input_schema: Parameters = Parameters()
 
 
-class _Format(Struct, frozen=True):
-    schema: dict[str, object] | None = None
-
-
-class _OutputConfig(Struct, frozen=True):
-    format: _Format | None = None
-
-
 class _Request(Struct, frozen=True):
     model: str
     messages: tuple[_Message, ...]
     system: _Content = ""
     tools: tuple[_Tool, ...] = ()
     stream: bool = False
-    output_config: _OutputConfig = _OutputConfig()
+    output_config: Form = Form()
 
 
 def read(_path: str, body: bytes) -> Asked:
@@ -79,7 +72,7 @@ def read(_path: str, body: bytes) -> Asked:
         streaming=request.stream,
         history=(Spoken(by=Speaker.other, text=_text(request.system)), *map(_spoken, request.messages)),
         tools=tuple(Tool(name=tool.name, parameters=tool.input_schema) for tool in request.tools),
-        schema=request.output_config.format.schema if request.output_config.format else None,
+        schema=request.output_config.schema,
     )
 
 

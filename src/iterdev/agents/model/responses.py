@@ -13,6 +13,7 @@ from iterdev.agents.model.wire import (
     Asked,
     Event,
     Failure,
+    Form,
     Json,
     Parameters,
     Speaker,
@@ -52,21 +53,13 @@ class _Item(Struct, frozen=True):
     """Of `additional_tools`: models with "code mode" get theirs in the middle of the input."""
 
 
-class _Format(Struct, frozen=True):
-    schema: dict[str, object] | None = None
-
-
-class _Text(Struct, frozen=True):
-    format: _Format | None = None
-
-
 class _Request(Struct, frozen=True):
     model: str
     input: str | tuple[_Item, ...]
     instructions: str | None = None
     tools: tuple[_Tool, ...] = ()
     stream: bool = False
-    text: _Text | None = None
+    text: Form | None = None
 
 
 def read(_path: str, body: bytes) -> Asked:
@@ -78,7 +71,7 @@ def read(_path: str, body: bytes) -> Asked:
         streaming=request.stream,
         history=(Spoken(by=Speaker.other, text=request.instructions or ""), *map(_spoken, items)),
         tools=tuple(_tools(offered)),
-        schema=request.text.format.schema if request.text and request.text.format else None,
+        schema=request.text.schema if request.text else None,
     )
 
 

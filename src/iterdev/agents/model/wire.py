@@ -29,6 +29,20 @@ class Parameters(Struct, frozen=True):
     required: tuple[str, ...] = ()
 
 
+class Format(Struct, frozen=True):
+    schema: dict[str, object] | None = None
+
+
+class Form(Struct, frozen=True):
+    """What a request says about the form of the answer, in two of the dialects."""
+
+    format: Format | None = None
+
+    @property
+    def schema(self) -> Json | None:
+        return self.format.schema if self.format else None
+
+
 class Tool(Struct, frozen=True, kw_only=True):
     name: str
     parameters: Parameters = Parameters()
