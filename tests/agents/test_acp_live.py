@@ -46,8 +46,10 @@ def agent(name: str, tmp_path: Path) -> AcpAgent:
 
 
 @pytest.fixture
-def work(assignment: Assignment, model: ModelServer) -> Assignment:
+def work(assignment: Assignment, model: ModelServer, tmp_path: Path) -> Assignment:
+    (tmp_path / "tmp").mkdir()
     provider = {
+        "TMPDIR": str(tmp_path / "tmp"),
         "GEMINI_API_KEY": "dummy",
         "GOOGLE_GEMINI_BASE_URL": model.url,
         "OPENAI_API_KEY": "dummy",

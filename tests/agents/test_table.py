@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from iterdev.agents.acp import AcpAgent
-from iterdev.agents.acp_table import PROGRAMS
+from iterdev.agents.acp_table import PROGRAMS, Program
 from iterdev.agents.claude import ClaudeAgent
 from iterdev.agents.codex import CodexAgent
 from iterdev.agents.command import CommandAgent
@@ -78,7 +78,9 @@ def test_any_program_can_be_an_agent_also_under_a_known_name() -> None:
 
     assert make("mine", configured, ROOT) == CommandAgent("mine", ("./mine",), "/checkout")
     assert make("played", configured, ROOT) == ScriptedAgent("played", "/checkout/script.toml")
-    assert make("codex", configured, ROOT) == AcpAgent("codex", ("codex-acp", "-v"), model="large", root="/checkout")
+    assert make("codex", configured, ROOT) == AcpAgent(
+        "codex", ("codex-acp", "-v"), Program(command=("codex-acp", "-v")), model="large", root="/checkout"
+    )
     assert [kind(name, configured) for name in configured] == ["command", "scripted", "acp"]
     assert [make(name, configured, ROOT).needs for name in configured] == [(), (), ()]
 

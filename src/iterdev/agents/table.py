@@ -4,10 +4,6 @@ import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from iterdev.agents.acp import AcpAgent
-from iterdev.agents.acp_table import PROGRAMS
-from iterdev.agents.claude import ClaudeAgent
-from iterdev.agents.codex import CodexAgent
 from iterdev.agents.command import CommandAgent
 from iterdev.agents.contract import Agent, Probe
 from iterdev.agents.scripted import ScriptedAgent
@@ -33,18 +29,26 @@ def kind(name: str, configured: Mapping[str, AgentSettings]) -> str:
     return next((word for word, given in words.items() if given), table.uses or "known")
 
 
+# Adapters are loaded when one is wanted: whoever runs programs of their own need not wait for them.
+
+
 def _adapted(name: str, table: AgentSettings, root: Path) -> Agent:
-    model, home = table.model or "", _placed(table.home, root) if table.home else ""
     known = "" if table.acp else table.uses or name
+    model, home = table.model or "", _placed(table.home, root) if table.home else ""
     match known:
         case "claude":
+            from iterdev.agents.claude import ClaudeAgent  # noqa: PLC0415 - see above
+
             return ClaudeAgent(name, model=model, args=table.args, home=home)
         case "codex":
+            from iterdev.agents.codex import CodexAgent  # noqa: PLC0415 - see above
+
             return CodexAgent(name, model=model, args=table.args, home=home)
-        case "":
-            return AcpAgent(name, table.acp, model=model, args=table.args, home=home, root=str(root))
         case _:
-            row = PROGRAMS[known]
+            from iterdev.agents.acp import AcpAgent  # noqa: PLC0415 - see above
+            from iterdev.agents.acp_table import PROGRAMS, Program  # noqa: PLC0415 - see above
+
+            row = PROGRAMS[known] if known else Program(command=table.acp)
             return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))
 
 
