@@ -99,10 +99,9 @@ def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
 
 def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
     home = {"CLAUDE_CONFIG_DIR": agent.home} if agent.home else {}
-    token = {TOOLS_TOKEN: assignment.tools.token} if assignment.tools else {}
     # There it keeps the socket by which others of the user find it, and finds them.
     alone = {"XDG_RUNTIME_DIR": tmp} if (tmp := assignment.environment.get("TMPDIR")) else {}
-    return {**environment(assignment, assignment.attempt), **QUIET, **home, **token, **alone}
+    return {**environment(assignment, assignment.attempt), **QUIET, **home, **alone}
 
 
 def mcp_config(url: str) -> str:

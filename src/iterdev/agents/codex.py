@@ -208,9 +208,8 @@ def command_line(agent: CodexAgent, work: Assignment, papers: Papers, thread: st
 
 def variables(agent: CodexAgent, work: Assignment, attempt: int) -> dict[str, str]:
     home = {"CODEX_HOME": agent.home} if agent.home else {}
-    token = {TOOLS_TOKEN: work.tools.token} if work.tools else {}
     own_key = key(work.environment, home_of(work.environment, agent.home))
-    return {**environment(work, attempt), **home, **own_key, **token}
+    return {**environment(work, attempt), **home, **own_key}
 
 
 def answer_in(message: bytes) -> bytes | None:

@@ -83,8 +83,9 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 TOOLS = "iterdev"
 """The name of the team's tools among the MCP servers of an agent."""
+TOOLS_URL = "ITERDEV_TOOLS_URL"
 TOOLS_TOKEN = "ITERDEV_TOOLS_TOKEN"  # noqa: S105 - the name of a variable
-"""Holds the token of the team's tools, because every user of the machine can read the arguments of a program."""
+"""Variables of every agent. The token is in one because every user of the machine can read a program's arguments."""
 
 
 class ToolServer(Struct, frozen=True, kw_only=True):

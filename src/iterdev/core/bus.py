@@ -22,6 +22,8 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
             return _worker(state, task, at, "error", f"{task} failed: {error}")
         case e.LandingRefused(task, files):
             return _worker(state, task, at, "error", f"{task} does not merge with what landed: {', '.join(files)}")
+        case e.MessageSent(sender=sender, to=to, kind=kind, summary=text, data=told):
+            return Message(ts=at, sender=sender, to=to, type=kind, summary=text, data=told)
         case e.RoundStarted(number=number, raised_by=raised_by, why=why):
             data: dict[str, object] = {"round": number, "raised_by": list(raised_by)}
             return _coordinator(at, "gc_loop_trigger", f"fix round {number}: {why}", data)
@@ -34,9 +36,7 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
         case e.Warned(text):
             return _coordinator(at, "error", f"warning: {text}")
         case e.Finished(why):
-            if why:
-                return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
-            return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
+            return _finished(state, why, at)
         case _:
             return None
 
@@ -50,6 +50,12 @@ def _started(state: State, at: float) -> Message:
         "team_name": state.session.team,
     }
     return _coordinator(at, "state_update", f"session {state.session.id} started", data)
+
+
+def _finished(state: State, why: str, at: float) -> Message:
+    if why:
+        return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
+    return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
 
 
 def _worked(state: State, task: TaskId, done: e.Done, at: float) -> Message:

@@ -222,6 +222,18 @@ class RoundDecided(Struct, frozen=True, kw_only=True, tag=True):
     number: int
 
 
+class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
+    """An agent or a person put a message on the bus."""
+
+    sender: str
+    to: str
+    kind: str
+    summary: str
+    data: Mapping[str, object] = {}
+    task: TaskId | None = None
+    """The task whose agent it was."""
+
+
 class Warned(Struct, frozen=True, tag=True):
     text: str
 
@@ -254,7 +266,7 @@ RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | Roun
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
-Event = TableEvent | AttemptEvent | RoundEvent | GateEvent | WaveEvent | SessionEvent
+Event = TableEvent | AttemptEvent | RoundEvent | GateEvent | WaveEvent | MessageSent | SessionEvent
 
 
 class Entry(Struct, frozen=True):

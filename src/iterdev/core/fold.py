@@ -13,7 +13,7 @@ from iterdev.core import bus, critic, graph
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
-from iterdev.core.state import Note, Progress, State
+from iterdev.core.state import Note, Progress, Shared, State
 from iterdev.core.verification import Verification
 from iterdev.core.words import FINAL, Phase, Role, Status, TaskId
 
@@ -86,6 +86,8 @@ class _Fold:
     _reviews = _Map[TaskId, Review]()
     _verifications = _Map[TaskId, Verification]()
     _iterations = _Map[TaskId, int]()
+    _shared = _Map[str, Shared]()
+    _last_words = _Map[TaskId, str]()
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -124,6 +126,8 @@ class _Fold:
                 self._change_rounds(event, at)
             case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
                 self._change_gates(event)
+            case e.MessageSent():
+                self._listen(event, at)
             case e.WaveStarted(wave):
                 self._set(wave=wave, wave_started_at=at)
             case e.WaveMerged():
@@ -156,6 +160,14 @@ class _Fold:
                 self._set(accepted=commit)
             case _:
                 assert_never(event)
+
+    def _listen(self, message: e.MessageSent, at: float) -> None:
+        if message.task and message.task in self._state.running:
+            self._last_words[message.task] = message.summary
+        if message.kind == "state_update" and message.data:
+            before = self._state.shared.get(message.sender)
+            data = {**(before.data if before else {}), **message.data}
+            self._shared[message.sender] = Shared(at=at, data=data)
 
     def _change_gates(self, event: e.GateEvent) -> None:
         match event:
@@ -194,6 +206,7 @@ class _Fold:
             case e.AttemptStarted(task):
                 self._ready.pop(task, None)
                 self._running[task] = event
+                self._last_words.pop(task, None)
                 self._update(
                     task,
                     status=Status.in_progress,

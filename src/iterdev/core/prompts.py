@@ -29,6 +29,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """The newest lines of the discovery board."""
     changed: tuple[str, ...] = ()
     """Files that the session has changed so far."""
+    tools: bool = False
+    """The team's tools can be called."""
 
 
 def render(state: State, task: Task, around: Surroundings) -> str:
@@ -59,6 +61,10 @@ def repair(problems: Sequence[str], role: Role) -> str:
     return f"{_part('Mend these problems of your change', [f'- {text}' for text in problems])}\n\n{_form(role)}"
 
 
+TOOLS = (
+    "The team's tools are on the MCP server `iterdev`, and as `iterdev team ...` in a shell: `team_msg` for messages, "
+    "`board` for discoveries, `report_result` to hand in the result and have it checked at once."
+)
 URGE = "Please finish now and hand in the result with what you have."
 
 
@@ -143,6 +149,8 @@ def _rules(task: Task, around: Surroundings) -> str:
         f"Share what others should know by appending one JSON line to {around.board_path}: "
         '{"ts": "<ISO 8601>", "worker": "' + task.id + '", "type": "...", "data": {...}}',
     ]
+    if around.tools:
+        rules.append(TOOLS)
     return _part("Rules", [f"- {rule}" for rule in rules])
 
 

@@ -47,6 +47,13 @@ class Message(Struct, frozen=True, kw_only=True):
     data: Mapping[str, object] = {}
 
 
+class Shared(Struct, frozen=True, kw_only=True):
+    """What somebody shares with the team: the data of all their messages of type `state_update`, merged."""
+
+    at: float
+    data: Mapping[str, object]
+
+
 class Note(Struct, frozen=True, kw_only=True):
     """One entry of the wisdom files."""
 
@@ -104,6 +111,10 @@ class State(Struct, frozen=True, kw_only=True):
     """The last commit that landed; the base at first."""
     warnings: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
+    shared: Mapping[str, Shared] = {}
+    """By sender."""
+    last_words: Mapping[TaskId, str] = {}
+    """The last message of each running task's agent."""
     notes: tuple[Note, ...] = ()
     forced: tuple[int, ...] = ()
     """Sprints whose convergence was forced."""

@@ -107,7 +107,7 @@ def _note(state: State, task: Task, progress: Progress, *, engine_alive: bool) -
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return "working..."
+            return state.last_words.get(task.id, "working...")
         case Status.landing:
             return "landing..."
         case Status.pending:
@@ -155,9 +155,9 @@ def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
         reason = f": {progress.error}" if progress.error else ""
         return [f"{task} is {progress.status}{reason}"]
     if progress.status is not Status.pending:
-        return [f"{task} is {progress.status}, attempt {progress.requests + 1} by {progress.agent}"] + (
-            [] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"]
-        )
+        lines = [f"{task} is {progress.status}, attempt {progress.requests + 1} by {progress.agent}"]
+        lines += [f"its agent last said: {state.last_words[task]}"] if task in state.last_words else []
+        return lines + ([] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"])
     lines = [f"{task} is pending: {waits_for(state, task)}"]
     lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.values()]
     for link in chain(state, task):

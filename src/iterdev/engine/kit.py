@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from iterdev.agents.contract import Agent, AgentEvent
 from iterdev.core.settings import Settings
+from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import git
 from iterdev.host.processes import Spawn
 from iterdev.host.secrets import Redactor, allowed_environment
@@ -56,6 +57,7 @@ class Kit(Struct, frozen=True, kw_only=True):
     redact: Redactor
     mark: Mark
     watch: Watch
+    tools: ToolDesk
 
     def environment(self, workspace: Workspace, agent: str | None = None) -> dict[str, str]:
         """What a program in the workspace may see, with a temp dir of its own."""

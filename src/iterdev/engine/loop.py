@@ -111,7 +111,7 @@ class Loop(Struct, frozen=True, kw_only=True):
             await self.performer.ended(self.book, ended)
 
     async def _first(self, *others: Callable[[], Awaitable[None]]) -> None:
-        """Waits until one of these ends, the user stops us, or another process writes to the journal."""
+        """Waits until one of these ends, the user stops us, or the journal has news for us or for the folder."""
         async with anyio.create_task_group() as group:
 
             async def race(one: Callable[[], Awaitable[None]]) -> None:
@@ -124,7 +124,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     async def _written(self) -> None:
         while True:
             await anyio.sleep(POLL)
-            if self.book.has_news():
+            if self.performer.is_behind or self.book.has_news():
                 return
 
     async def _interrupt(self) -> Ending:

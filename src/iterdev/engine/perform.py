@@ -41,6 +41,8 @@ class Performer:
         self._projected_at = 0.0
         self._projected_seq = 0
         self._changed: tuple[str, tuple[str, ...]] = ("", ())
+        self.is_behind = False
+        """Something was recorded that the session folder does not show yet."""
 
     async def catch_up(self, book: Book) -> State:
         """Folds what others wrote and takes over what a person changed in tasks.csv."""
@@ -71,6 +73,11 @@ class Performer:
         self.append(book, ended)
         if isinstance(ended.outcome, e.Done):
             await self._add_discoveries(book.state, ended.task, ended.outcome.discoveries)
+
+    def tell(self, book: Book, message: e.MessageSent) -> None:
+        """Puts a message on the bus; its file is extended when the engine next looks up."""
+        self.append(book, message)
+        self.is_behind = True
 
     async def land(self, book: Book, task: TaskId) -> None:
         state = book.state
@@ -105,8 +112,12 @@ class Performer:
     async def project(self, book: Book, *, urgent: bool) -> None:
         """Brings the session folder up to date, at once or when some time has passed."""
         state, now = book.state, self._now()
-        if state.seq == self._projected_seq or (not urgent and now - self._projected_at < COALESCE):
+        if state.seq == self._projected_seq:
             return
+        if not urgent and now - self._projected_at < COALESCE:
+            self.is_behind = True
+            return
+        self.is_behind = False
         self._mark("folder wanted")
         await thread(partial(self._projector.write, state))
         self._mark("folder written")
@@ -122,6 +133,7 @@ class Performer:
             board_path=str(folder / board.NAME),
             discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in discoveries),
             changed=changed,
+            tools=True,
         )
         designs = [design for name, design in state.designs.items() if state.tasks[name].sprint == task.sprint]
         planned = designs[-1].tasks if designs and task.role is Role.developer and not task.round else ()

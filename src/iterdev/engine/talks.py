@@ -25,6 +25,7 @@ from iterdev.core.results import Misfit, Result, Usage, decode, schema
 from iterdev.core.words import WRITERS, Mode
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
+from iterdev.engine.tools import Caller
 from iterdev.host.workspaces import Workspace
 from iterdev.store import files
 
@@ -38,13 +39,15 @@ LINE = 500
 class Talk:
     """One conversation about one task. It counts the requests and adds up what they cost."""
 
-    def __init__(self, job: Job, kit: Kit, conversation: Conversation, workspace: Workspace) -> None:
+    def __init__(self, job: Job, kit: Kit, conversation: Conversation, workspace: Workspace, caller: Caller) -> None:
         self._job, self._kit, self._conversation, self._workspace = job, kit, conversation, workspace
+        self._caller = caller
         self.requests = 0
         self.usage = Usage()
 
     async def ask(self, prompt: str) -> Result | Trouble:
         """The result that the prompt leads to; a misfit is sent back with the exact error."""
+        self._caller.reported = None
         reply = await self._send(prompt)
         for _ in range(REPEATS):
             answer = self._read(reply)
@@ -58,6 +61,9 @@ class Talk:
 
     def _read(self, reply: Reply) -> Result | Trouble | Misfit:
         match reply:
+            case Answer() | Trouble(kind=TroubleKind.silent) if self._caller.reported:
+                # It was checked when it was handed in; whatever was said afterwards was not.
+                return self._caller.reported
             case Answer(body=body):
                 try:
                     return decode(self._without_secrets(body), role=self._job.task.role, task=self._job.task.id)
@@ -84,6 +90,8 @@ class Talk:
         self._kit.mark(f"agent answered {self._job.task.id}")
         if isinstance(reply, Answer):
             self.usage += reply.usage
+        elif self._caller.reported:
+            self.usage += self._caller.reported.usage
         return reply
 
     async def _patiently(self, text: str) -> Reply:
@@ -104,8 +112,20 @@ class Talk:
 @asynccontextmanager
 async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
     """Opens the conversation, and closes it whatever happens; what was said is kept as a log."""
+    log = _Log(job, kit)
+    agent = kit.agent(job.agent)
+    try:
+        with kit.tools.admitting(job) as caller:
+            assignment = _assignment(job, kit, workspace, caller)
+            async with agent.open(assignment, spawn=kit.spawn, watch=log.hear) as conversation:
+                yield Talk(job, kit, conversation, workspace, caller)
+    finally:
+        log.write()
+
+
+def _assignment(job: Job, kit: Kit, workspace: Workspace, caller: Caller) -> Assignment:
     task = job.task
-    assignment = Assignment(
+    return Assignment(
         task=task.id,
         role=task.role,
         attempt=job.number,
@@ -117,13 +137,8 @@ async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
         permissions=Permissions(write=task.role in WRITERS),
         limit=job.limit,
         environment=kit.environment(workspace, job.agent),
+        tools=caller.server,
     )
-    log = _Log(job, kit)
-    try:
-        async with kit.agent(job.agent).open(assignment, spawn=kit.spawn, watch=log.hear) as conversation:
-            yield Talk(job, kit, conversation, workspace)
-    finally:
-        log.write()
 
 
 class _Log:

@@ -30,6 +30,8 @@ from iterdev.engine.loop import Ending, Loop
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
+from iterdev.engine.tools import Tools
+from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import clock, git, landing, lease, paths
 from iterdev.host.identities import identity
 from iterdev.host.processes import Supervisor
@@ -129,7 +131,14 @@ async def _run(
     for name in wanted_agents(repository, book.state):
         agent(name)
     pool = Pool(repository.top, paths.workspaces_of(repository.top) / book.session, paths.temps())
-    async with Supervisor(lease_fds=(descriptor,)) as supervisor:
+    tools = Tools(
+        book,
+        repository.folder(book.state),
+        tell=partial(performer.tell, book),
+        redact=repository.redact,
+        now=clock.now,
+    )
+    async with Supervisor(lease_fds=(descriptor,)) as supervisor, ToolDesk(tools).opened() as desk:
         kit = Kit(
             top=repository.top,
             settings=repository.settings,
@@ -140,6 +149,7 @@ async def _run(
             redact=repository.redact,
             mark=mark,
             watch=audience.hear,
+            tools=desk,
         )
         await recover(book, kit)
         mark("branch wanted")

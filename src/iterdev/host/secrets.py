@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -34,6 +35,7 @@ KEYS = re.compile(
     rf"{_starting('s')}k-(?:ant-|proj-)?[\w-]{{20,}}"
     rf"|{_starting('g')}(?:h[pousr]_\w{{30,}}|ithub_pat_\w{{40,}}|lpat-[\w-]{{20,}})"
     rf"|{_starting('A')}(?:KIA[0-9A-Z]{{16}}\b|Iza[\w-]{{35}})|{_starting('x')}ox[abprs]-[\w-]{{10,}}"
+    rf"|{_starting('i')}td_[\w-]{{40,}}"
     r"|e(?<![\w-]e)yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
 )
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -46,6 +48,11 @@ def allowed_environment(environment: Mapping[str, str], also: Iterable[str] = ()
     """What agents get: an allow-list, and what the configuration names."""
     named = set(also)
     return {name: value for name, value in environment.items() if ALLOWED.fullmatch(name) or name in named}
+
+
+def new_token() -> str:
+    """A token that nobody can guess, and that is known for a secret wherever it turns up."""
+    return f"itd_{secrets.token_urlsafe(32)}"
 
 
 class Redactor:

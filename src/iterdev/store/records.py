@@ -11,7 +11,7 @@ from iterdev.core.bus import COORDINATOR
 from iterdev.core.names import PREFIXES, moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
-from iterdev.core.state import Message, Progress, State
+from iterdev.core.state import Message, Progress, Shared, State
 from iterdev.core.words import WORKERS, Role, Severity, Status, TaskId
 from iterdev.store.documents import as_json, decision
 
@@ -23,6 +23,9 @@ LEDGER_STATUS = {
     Status.failed: "blocked",
     Status.skipped: "blocked",
 }
+
+COORDINATOR_S = ("pipeline_mode", "pipeline_stages", "team_name", "task_description", "roles")
+"""What the coordinator alone may tell the team about the session."""
 
 
 def records(state: State) -> dict[str, str]:
@@ -128,6 +131,7 @@ def analysis_record(state: State) -> dict[str, object]:
 def meta(state: State) -> dict[str, object]:
     """What the roles share."""
     workers = [role.value for role in WORKERS]
+    told = state.shared[COORDINATOR].data if COORDINATOR in state.shared else {}
     return {
         "status": state.phase,
         "created_at": moment(state.created_at),
@@ -153,22 +157,27 @@ def meta(state: State) -> dict[str, object]:
         "task_checkpoints": {},
         "user_feedback_items": [],
         "tech_debt_items": [],
+        **{name: told[name] for name in COORDINATOR_S if name in told},
     }
 
 
 def _role_state(state: State) -> dict[str, object]:
-    latest: dict[str, object] = {}
+    """What each role is known to have done and what it shares itself; of two words on one thing the newer counts."""
+    latest: dict[str, Shared] = {}
     for task, progress in state.rows():
         if progress.status.is_final:
-            latest[task.role] = {
+            done: dict[str, object] = {
                 "status": progress.status,
                 "task_id": task.id,
                 "ref": progress.commit,
                 "key_findings": progress.findings,
                 "files_modified": list(progress.changed),
-                "_updated_at": moment(progress.ended_at or state.updated_at),
             }
-    return latest
+            latest[task.role] = Shared(at=progress.ended_at or state.updated_at, data=done)
+    for sender, shared in state.shared.items():
+        older, newer = sorted((latest.get(sender, shared), shared), key=lambda one: one.at)
+        latest[sender] = Shared(at=newer.at, data={**older.data, **newer.data})
+    return {sender: {**one.data, "_updated_at": moment(one.at)} for sender, one in latest.items()}
 
 
 def _decision(task: TaskId, design: Design) -> dict[str, object]:
@@ -202,6 +211,10 @@ def _trend(task: Task, review: Review) -> dict[str, object]:
 
 
 def message_line(number: int, message: Message) -> str:
+    return json.dumps(message_record(number, message), ensure_ascii=False, default=str)
+
+
+def message_record(number: int, message: Message) -> dict[str, object]:
     document: dict[str, object] = {
         "id": f"MSG-{number:03d}",
         "ts": moment(message.ts),
@@ -212,4 +225,4 @@ def message_line(number: int, message: Message) -> str:
     }
     if message.data:
         document["data"] = dict(message.data)
-    return json.dumps(document, ensure_ascii=False, default=str)
+    return document

@@ -119,6 +119,29 @@ _command(
     [SESSION, click.Argument(["gate"]), click.Argument(["choice"])],
 )
 _command("accept", "answering.accept", "Bring a session's branch into your branch", [ANY_SESSION])
+_command(
+    "team",
+    "teaming.team",
+    "Use the messages and discoveries of a session; in an attempt, in the name of its task",
+    [
+        click.Argument(
+            ["operation"],
+            type=click.Choice(
+                ["log", "broadcast", "list", "read", "status", "get-state", "board-read", "board-add", "report-result"]
+            ),
+        ),
+        click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session; not in an attempt"),
+        click.Option(["--from", "sender"], metavar="ROLE", help="The sender, or whose messages to list"),
+        click.Option(["--to"], metavar="ROLE", help="The recipient  [default: coordinator]"),
+        click.Option(["--type", "kind"], metavar="TYPE", help="The type of the message or discovery"),
+        click.Option(["--summary"], metavar="TEXT", help="The message in one sentence"),
+        click.Option(["--data"], metavar="JSON", help="More, as a JSON object; - reads it from standard input"),
+        click.Option(["--last"], type=click.IntRange(1, 100), metavar="N", help="How many to list  [default: 20]"),
+        click.Option(["--id", "message"], metavar="MSG", help="The message to read, such as MSG-007"),
+        click.Option(["--role"], metavar="ROLE", help="Whose shared state to get"),
+        AS_JSON,
+    ],
+)
 _command("agents", "machine.agents", "List the coding agents, and whether they can be used", [AS_JSON])
 _command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")
 _command("demo", "demo.demo", "Run a whole sprint on a bundled sample, with no model and no key")

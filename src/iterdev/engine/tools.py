@@ -1,0 +1,153 @@
+"""What the tools of agents do. Who is calling is known from the token; nothing that is said can change it."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from anyio.to_thread import run_sync
+
+from iterdev.agents.contract import ToolServer
+from iterdev.core import messages, names, results
+from iterdev.core.bus import EVERYBODY
+from iterdev.core.events import MessageSent
+from iterdev.core.results import Discovery, Misfit, Result
+from iterdev.core.state import State
+from iterdev.core.tools import Board, ReportResult, TeamMsg, ToolArguments
+from iterdev.engine.book import Book
+from iterdev.engine.jobs import Job
+from iterdev.host.secrets import Redactor
+from iterdev.store import board, records
+
+Document = dict[str, object]
+
+
+class Refused(Exception):
+    """A call that cannot be granted; the text tells the agent what to do about it."""
+
+
+class Caller:
+    """An attempt that may use the tools."""
+
+    def __init__(self, job: Job, server: ToolServer) -> None:
+        self.job, self.server = job, server
+        self.reported: Result | None = None
+        """What the agent has handed in since it was last asked."""
+
+
+class Tools:
+    def __init__(
+        self,
+        book: Book,
+        folder: Path,
+        *,
+        tell: Callable[[MessageSent], None],
+        redact: Redactor,
+        now: Callable[[], float],
+    ) -> None:
+        self._book, self._folder, self._tell, self._redact, self._now = book, folder, tell, redact, now
+
+    async def use(self, caller: Caller, asked: ToolArguments) -> Document:
+        match asked:
+            case TeamMsg(operation="log" | "broadcast"):
+                return self._send(caller, asked)
+            case TeamMsg():
+                return self._look(caller, asked)
+            case Board(operation="read"):
+                return {"discoveries": await run_sync(partial(discoveries, self._folder, asked.kind))}
+            case Board():
+                return await self._add(caller, asked)
+            case ReportResult(result=result):
+                return self._accept(caller, result)
+
+    def _send(self, caller: Caller, asked: TeamMsg) -> Document:
+        task = caller.job.task
+        _check_session(caller, asked.session_id)
+        if asked.sender not in {"", task.role}:
+            raise Refused(f'You are the {task.role} of {task.id} and cannot speak as "{asked.sender}".')
+        message = messages.composed(
+            task.role,
+            to=EVERYBODY if asked.operation == "broadcast" else asked.to,
+            kind=asked.kind,
+            summary=self._redact(asked.summary),
+            data=_object(self._redact.everywhere(asked.data)),
+            task=task.id,
+        )
+        if objection := messages.objection(task.role, message):
+            raise Refused(f"This cannot be sent: {objection}.")
+        self._tell(message)
+        state = self._book.state
+        return records.message_record(len(state.messages), state.messages[-1])
+
+    def _look(self, caller: Caller, asked: TeamMsg) -> Document:
+        _check_session(caller, asked.session_id)
+        return look(self._book.state, asked)
+
+    async def _add(self, caller: Caller, asked: Board) -> Document:
+        discovery = Discovery(asked.kind, _object(self._redact.everywhere(asked.data)))
+        return await run_sync(partial(add, self._folder, discovery, worker=caller.job.task.id, at=self._now()))
+
+    def _accept(self, caller: Caller, result: Document) -> Document:
+        task = caller.job.task
+        body = json.dumps(self._redact.everywhere(result), ensure_ascii=False)
+        try:
+            caller.reported = results.decode(body, role=task.role, task=task.id)
+        except Misfit as misfit:
+            raise Refused(f"The result was not accepted: {misfit}. Mend it and report it again.") from misfit
+        return {"accepted": True, "note": f"This is the result of {task.id}. You may end now."}
+
+
+def look(state: State, asked: TeamMsg) -> Document:
+    """The operations that only read."""
+    match asked.operation:
+        case "list":
+            wanted = messages.Wanted(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
+            return {"messages": [records.message_record(*pair) for pair in messages.listed(state, wanted)]}
+        case "read":
+            found = messages.found(state, asked.id)
+            if found is None:
+                raise Refused(f'There is no message "{asked.id}"; there are {len(state.messages)}.')
+            return records.message_record(*found)
+        case "status":
+            heard = (msgspec.to_builtins(member) for member in messages.members(state))
+            return {"members": [member | {"last_seen": names.moment(member["last_seen"])} for member in heard]}
+        case _:
+            return _shared(state, asked.role)
+
+
+def discoveries(folder: Path, kind: str = "") -> list[Document]:
+    """What is on the board, of one kind or of all."""
+    lines = board.read(folder / board.NAME)
+    return [msgspec.to_builtins(line) for line in lines if kind in {"", line.type}]
+
+
+def add(folder: Path, discovery: Discovery, *, worker: str, at: float) -> Document:
+    """Puts a discovery on the board, unless it is there already."""
+    if discovery.type not in board.KEYS:
+        known = ", ".join(board.KEYS)
+        raise Refused(f'There is no kind of discovery "{discovery.type}"; "type" is one of: {known}.')
+    missing = [key for key in board.KEYS[discovery.type] if key not in discovery.data]
+    if missing:
+        raise Refused(f'The "data" of a {discovery.type} needs "{missing[0]}".')
+    added = board.add(folder / board.NAME, [discovery], worker=worker, ts=names.moment(at))
+    return {"added": True} if added else {"added": False, "note": "It is on the board already."}
+
+
+def _shared(state: State, role: str) -> Document:
+    shared = records.meta(state)
+    if not role:
+        return shared
+    states = _object(shared["role_state"])
+    if role not in states:
+        raise Refused(f'Nothing is known of "{role}" yet; known: {", ".join(states) or "nobody"}.')
+    return {"role": role, "state": states[role]}
+
+
+def _check_session(caller: Caller, session: str) -> None:
+    if session not in {"", caller.job.session}:
+        raise Refused(f'You work for the session "{caller.job.session}", not for "{session}".')
+
+
+def _object(value: object) -> Document:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,61 @@
+"""Calling a tool of the team from an attempt, for agents that do not speak MCP themselves."""
+
+import http.client
+import json
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.errors import HostError, UserError
+
+PATIENCE = 30.0
+
+
+class Fault(Struct, frozen=True):
+    message: str
+
+
+class Text(Struct, frozen=True):
+    text: str
+
+
+class Result(Struct, frozen=True, rename={"failed": "isError"}):
+    content: tuple[Text, ...]
+    failed: bool
+
+
+class Answer(Struct, frozen=True):
+    error: Fault | None = None
+    result: Result | None = None
+
+
+def call(url: str, token: str, tool: str, arguments: dict[str, object]) -> dict[str, object]:
+    """What the tool answers; its refusal is an error of the caller."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    match _answer(url, token, json.dumps(message).encode()):
+        case Answer(error=Fault(message=wrong)) | Answer(result=Result(content=(Text(text=wrong),), failed=True)):
+            raise UserError(wrong, hint="iterdev team --help")
+        case Answer(result=Result(content=(Text(text=text),))):
+            return msgspec.json.decode(text, type=dict[str, object])
+        case other:
+            raise HostError(f'"{url}" gave an answer that is none: {other}')
+
+
+def _answer(url: str, token: str, body: bytes) -> Answer:
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    try:
+        connection.request("POST", place.path, body, headers)
+        response = connection.getresponse()
+        text = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise HostError(f'Nobody answers at "{url}": {error}', hint="the run that named it has ended") from error
+    finally:
+        connection.close()
+    if response.status == http.client.UNAUTHORIZED:
+        raise UserError("The token is not valid any more", hint="it belongs to an attempt, and ends with it")
+    if response.status != http.client.OK:
+        raise HostError(f'"{url}" answered with {response.status} {response.reason}', hint="send less at once")
+    return msgspec.json.decode(text, type=Answer)
