@@ -1,0 +1,80 @@
+"""A session whose tools are open: a real journal, a real folder, and a real server on loopback."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from iterdev.agents.contract import ToolServer
+from iterdev.core import pipelines
+from iterdev.core.events import AttemptStarted, TasksAdded
+from iterdev.core.request import Request, new_session
+from iterdev.core.settings import Settings
+from iterdev.core.words import Pipeline, SessionId, TaskId
+from iterdev.engine.book import Book
+from iterdev.engine.jobs import Job
+from iterdev.engine.tools import Tools
+from iterdev.engine.toolserver import ToolDesk
+from iterdev.host.secrets import Redactor
+from iterdev.store.journal import NAME, Journal
+
+NOW = 1_772_000_000.0
+SECRET = "correct-horse-battery"
+
+
+class Office:
+    """A sprint under way, and the tools of its agents."""
+
+    def __init__(self, top: Path) -> None:
+        self.journal = Journal(top / NAME)
+        self.folder = top / "session"
+        self.folder.mkdir()
+        name = SessionId("ids-add-a-greeting-20260225")
+        request = Request(requirement="Add a greeting", pipeline=Pipeline.sprint)
+        events = new_session(request, Settings(), session=name, base="b" * 40, branch="main")
+        self.journal.append(name, events, at=NOW, after=0)
+        self.book = Book(self.journal, name, now=lambda: NOW)
+        state = self.book.state
+        self.book.append(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
+        self.desk = ToolDesk(
+            Tools(self.book, self.folder, tell=self.book.append, redact=Redactor([SECRET]), now=lambda: NOW)
+        )
+
+    def job(self, task: str = "DEV-001") -> Job:
+        """An attempt that has just been started."""
+        name = TaskId(task)
+        if name not in self.book.state.running:
+            self.book.append(AttemptStarted(name, 1, "mine", "b" * 40))
+        return Job(
+            session=self.book.session,
+            session_dir=str(self.folder),
+            task=self.book.state.tasks[name],
+            number=1,
+            agent="mine",
+            base="b" * 40,
+            prompt="Do it.",
+            limit=60,
+            session_base="b" * 40,
+        )
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    office = Office(tmp_path)
+    yield office
+    office.journal.close()
+
+
+@asynccontextmanager
+async def client_of(server: ToolServer) -> AsyncIterator[Client]:
+    """The client of the protocol's own SDK, as an agent with this token."""
+    headers = {"Authorization": f"Bearer {server.token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+        Client(streamable_http_client(server.url, http_client=http)) as client,
+    ):
+        yield client
