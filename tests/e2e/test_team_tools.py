@@ -1,0 +1,299 @@
+"""The tools of the team, in whole runs: agents on the command line and over MCP, and people beside them."""
+
+import json
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests.conftest import Repo
+from tests.e2e.conftest import Background, document, eventually, every_file, left_behind, messages, statuses
+
+MCP_AGENT = """
+import asyncio, os, pathlib, sys
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+async def main():
+    task = os.environ["ITERDEV_TASK"]
+    headers = {"Authorization": "Bearer " + os.environ["ITERDEV_TOOLS_TOKEN"]}
+    async with httpx2.AsyncClient(headers=headers) as http:
+        async with Client(streamable_http_client(os.environ["ITERDEV_TOOLS_URL"], http_client=http)) as client:
+            await client.call_tool("team_msg", {"operation": "log", "type": "progress", "summary": "over MCP"})
+            await client.call_tool("board", {"operation": "add", "type": "convention", "data": {"name": "tabs"}})
+            result = {"id": task, "status": "done"}
+            refused = await client.call_tool("report_result", {"result": result})
+            pathlib.Path("answers.txt").write_text(refused.content[0].text)
+            result = {"id": task, "status": "completed", "findings": "reported over MCP"}
+            await client.call_tool("report_result", {"result": result})
+
+sys.stdin.read()
+asyncio.run(main())
+print("I am done, and this is no JSON.")
+"""
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def patch(repo: Repo) -> Path:
+    """Runs the smallest pipeline to its end, and gives the session's folder."""
+    ran = repo.iterdev("run", "-y", "--pipeline", "patch", "Add a greeting")
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    return repo.folder()
+
+
+def test_an_agent_over_mcp_sends_adds_and_reports(repo: Repo) -> None:
+    (repo.agent_folder / "agent.py").write_text(MCP_AGENT, encoding="utf-8")
+
+    folder = patch(repo)
+
+    assert left_behind(repo) == []
+    assert messages(folder, "progress") == ["[developer] over MCP"]
+    assert messages(folder, "dev_complete") == ["[developer] DEV-001 completed: reported over MCP"]
+    (found,) = lines(folder / "discoveries.ndjson")
+    assert (found["worker"], found["type"], found["data"]) == ("DEV-001", "convention", {"name": "tabs"})
+    assert "Invalid enum value 'done' - at `$.status`" in repo.git("show", f"iterdev/{folder.name}:answers.txt")
+
+
+def test_an_agent_on_the_command_line_sends_adds_and_reports(repo: Repo) -> None:
+    result = {"id": "DEV-001", "status": "completed", "findings": "reported from a shell"}
+    repo.behave(
+        developer={
+            "write": {"greeting.txt": "hello\n", "bad.json": '{"id": "DEV-001"}', "good.json": json.dumps(result)},
+            "run": """
+                iterdev team log --type progress --summary "half way" --data '{"per_cent": 50}'
+                iterdev team broadcast --summary "hello all"
+                iterdev team list --from developer --last 1
+                iterdev team board-add --type convention --data '{"name": "tabs"}'
+                iterdev team board-read
+                ! iterdev team log --from reviewer --summary "I am somebody else"
+                ! iterdev team list --session-id ids-other-20260101
+                ! iterdev team report-result --data - < bad.json
+                iterdev team report-result < good.json
+                rm bad.json good.json
+            """,
+            "text": "this is no result",
+        }
+    )
+
+    folder = patch(repo)
+
+    assert [call["task"] for call in repo.calls()] == ["DEV-001"]
+    assert messages(folder, "progress") == ["[developer] half way"]
+    assert messages(folder, "message") == ["[developer] hello all"]
+    assert messages(folder, "dev_complete") == ["[developer] DEV-001 completed: reported from a shell"]
+    log = (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8").splitlines()
+    assert (
+        "iterdev: The result was not accepted: Object missing required field `status`. Mend it and report it again."
+        in log
+    )
+    assert 'iterdev: You are the developer of DEV-001 and cannot speak as "reviewer".' in log
+    assert f'iterdev: You work for the session "{folder.name}", not for "ids-other-20260101".' in log
+    assert 'DEV-001 convention: {"name": "tabs"}' in log
+    assert "This is the result of DEV-001. You may end now." in log
+
+
+def test_a_reported_failure_is_the_outcome(repo: Repo) -> None:
+    refusal = json.dumps({"id": "DEV-001", "status": "failed", "error": "it cannot be done"})
+    repo.behave(developer={"run": f"echo '{refusal}' | iterdev team report-result"})
+
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Add a greeting")
+
+    assert statuses(repo.folder()) == {"DEV-001": "failed", "VERIFY-001": "skipped"}
+    assert messages(repo.folder(), "error")[0] == "[developer] DEV-001 failed: it cannot be done"
+
+
+def test_a_report_before_an_exit_with_an_error_does_not_make_it_good(repo: Repo) -> None:
+    result = json.dumps({"id": "DEV-001", "status": "completed", "findings": "done"})
+    repo.behave(developer={"run": f"echo '{result}' | iterdev team report-result", "exit": 3})
+
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Add a greeting")
+
+    assert statuses(repo.folder())["DEV-001"] == "failed"
+
+
+@pytest.fixture
+def waiting(repo: Repo) -> Repo:
+    """A repository whose developer says something and then waits until a file is there."""
+    repo.behave(
+        developer={
+            "write": {"greeting.txt": "hello\n"},
+            "run": f"""
+                iterdev team log --type blocker --summary "I cannot find the door"
+                env > {repo.home}/seen.env
+                while [ ! -e {repo.home}/go-on ]; do sleep 0.05; done
+            """,
+        }
+    )
+    return repo
+
+
+def seen(repo: Repo) -> dict[str, str]:
+    """The variables of the developer."""
+    path = repo.home / "seen.env"
+    found = eventually(lambda: path.exists() and "ITERDEV_TOOLS_TOKEN=" in path.read_text() and path.read_text(), "env")
+    pairs = (line.partition("=") for line in str(found).splitlines())
+    return {name: value for name, _, value in pairs if name.startswith("ITERDEV_TOOLS")}
+
+
+def test_what_an_agent_says_is_seen_while_it_works(waiting: Repo) -> None:
+    with Background(waiting, "run", "-y", "--pipeline", "patch", "Add a greeting") as running:
+        seen(waiting)
+        folder = waiting.folder()
+
+        eventually(lambda: messages(folder, "blocker"), "the message in the file of the bus")
+        status = waiting.iterdev("status").stdout
+        why = waiting.iterdev("why", folder.name, "DEV-001").stdout
+        (waiting.home / "go-on").touch()
+        ended = running.end()
+
+    assert "[developer] I cannot find the door" in status
+    assert "its agent last said: [developer] I cannot find the door" in why
+    assert ended.returncode == 0
+
+
+def test_a_token_ends_with_its_attempt_and_the_tools_with_the_run(waiting: Repo) -> None:
+    waiting.behave(
+        developer={"write": {"greeting.txt": "hello\n"}, "run": f"env > {waiting.home}/seen.env"},
+        reviewer={"run": f"while [ ! -e {waiting.home}/go-on ]; do sleep 0.05; done"},
+    )
+
+    with Background(waiting, "run", "-y", "--pipeline", "sprint", "Add a greeting") as running:
+        running.until_agent_works_on("REVIEW-001")
+        old = seen(waiting)
+        ended = waiting.iterdev("team", "log", "--summary", "still here", **old)
+        guessed = waiting.iterdev("team", "list", **old | {"ITERDEV_TOOLS_TOKEN": "itd_" + "A" * 43})
+        (waiting.home / "go-on").touch()
+        assert running.end().returncode == 0
+    gone = waiting.iterdev("team", "list", **old)
+
+    assert (ended.returncode, ended.stderr.splitlines()[0]) == (2, "iterdev: The token is not valid any more")
+    assert guessed.returncode == 2
+    assert (gone.returncode, gone.stdout) == (4, "")
+    assert "Nobody answers" in gone.stderr
+    assert "still here" not in (waiting.folder() / ".msg" / "messages.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_run_ends_although_somebody_keeps_a_connection_open(waiting: Repo) -> None:
+    with Background(waiting, "run", "-y", "--pipeline", "patch", "Add a greeting") as running:
+        port = urlsplit(seen(waiting)["ITERDEV_TOOLS_URL"]).port
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            (waiting.home / "go-on").touch()
+
+            assert running.end().returncode == 0
+            assert connection.recv(1) == b""
+
+
+def test_the_token_is_written_nowhere(repo: Repo) -> None:
+    repo.behave(
+        developer={
+            "write": {"greeting.txt": "hello\n"},
+            "run": 'env; iterdev team log --summary "$ITERDEV_TOOLS_TOKEN"; echo "$ITERDEV_TOOLS_TOKEN" >&2',
+            "result": {"findings": "see itd_" + "B" * 43},
+        }
+    )
+
+    folder = patch(repo)
+
+    assert "ITERDEV_TOOLS_TOKEN=[secret]" in (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8")
+    holding = [name for name, data in every_file(repo.path).items() if b"itd_" in data]
+    assert holding == []
+    assert not any("itd_" in str(call["prompt"]) for call in repo.calls())
+
+
+@pytest.mark.requirement("R94", "R171")
+def test_a_person_sends_a_message_to_a_session_that_is_over(repo: Repo) -> None:
+    folder = patch(repo)
+    sent = repo.iterdev("team", "log", "--session-id", folder.name, "--from", "tester", "--type", "progress", "--json")
+
+    last = lines(folder / ".msg" / "messages.jsonl")[-1]
+    assert json.loads(sent.stdout) == last
+    assert (last["from"], last["to"], last["summary"]) == ("tester", "coordinator", "[tester] progress to coordinator")
+
+
+def test_a_person_sends_a_message_to_a_session_that_runs(waiting: Repo) -> None:
+    with Background(waiting, "run", "-y", "--pipeline", "patch", "Add a greeting") as running:
+        seen(waiting)
+        folder = waiting.folder()
+        sent = waiting.iterdev(
+            "team", "broadcast", "--session-id", folder.name, "--from", "coordinator", "--summary", "hurry up"
+        )
+        eventually(lambda: "[coordinator] hurry up" in messages(folder, "message"), "the message in its file")
+        (waiting.home / "go-on").touch()
+        assert running.end().returncode == 0
+
+    assert sent.returncode == 0
+    numbers = [line["id"] for line in lines(folder / ".msg" / "messages.jsonl")]
+    assert numbers == [f"MSG-{number:03d}" for number in range(1, len(numbers) + 1)]
+
+
+@pytest.mark.requirement("R114", "R115", "R172")
+def test_messages_of_a_session_are_listed_read_and_counted(repo: Repo) -> None:
+    session = patch(repo).name
+
+    def asked(*words: str) -> dict[str, object]:
+        done = repo.iterdev("team", *words, "--session-id", session, "--json")
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
+    asked("log", "--from", "developer", "--type", "state_update", "--data", '{"decisions": ["tabs"]}')
+
+    listed = asked("list", "--from", "developer", "--last", "2")["messages"]
+    assert [message["type"] for message in listed] == ["dev_complete", "state_update"]
+    assert asked("read", "--id", "MSG-001")["type"] == "state_update"
+    assert asked("status")["members"][0]["name"] == "developer"
+    assert asked("get-state", "--role", "developer")["state"]["decisions"] == ["tabs"]
+    shared = document(repo.folder() / ".msg" / "meta.json")["role_state"]
+    assert shared["developer"]["decisions"] == ["tabs"]
+    assert shared["developer"]["task_id"] == "DEV-001"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list", "--session-id", "nowhere"), 'There is no session "nowhere"'),
+        (("list",), "No session is named"),
+        (("log", "--session-id", "ids"), "Nobody is named as the sender"),
+        (("log", "--session-id", "ids", "--from", "tester", "--data", "{"), '"{" is not JSON'),
+        (("log", "--session-id", "ids", "--from", "tester", "--data", "[]"), "Expected `object`, got `array`"),
+        (("read", "--session-id", "ids", "--id", "MSG-999"), 'There is no message "MSG-999"'),
+        (("board-add", "--session-id", "ids", "--from", "me", "--type", "x"), 'There is no kind of discovery "x"'),
+        (("report-result", "--session-id", "ids", "--data", "{}"), "Only the agent of an attempt"),
+        (("list", "--session-id", "ids", "--last", "101"), "101 is not in the range"),
+        (("shout",), "'shout' is not one of"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_a_hint(team_repo: Repo, words: tuple[str, ...], said: str) -> None:
+    done = team_repo.iterdev("team", *words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    first, hint = done.stderr.splitlines()
+    assert said in first
+    assert hint.startswith("hint: ")
+
+
+@pytest.fixture(scope="module")
+def team_repo(module_repo: Repo) -> Repo:
+    patch(module_repo)
+    return module_repo
+
+
+def test_a_person_reads_and_extends_the_board(team_repo: Repo) -> None:
+    session = team_repo.folder().name
+    add = ("board-add", "--session-id", session, "--from", "ada", "--type", "convention", "--data", '{"name": "tabs"}')
+
+    said = [team_repo.iterdev("team", *add).stdout for _ in range(2)]
+
+    assert said == ["It is on the board.\n", "It is on the board already.\n"]
+    read = team_repo.iterdev("team", "board-read", "--session-id", session).stdout
+    assert read == 'ada convention: {"name": "tabs"}\n'
+
+
+def test_the_prompt_names_the_tools(team_repo: Repo) -> None:
+    prompt = str(team_repo.calls()[0]["prompt"])
+
+    assert "`team_msg` for messages, `board` for discoveries, `report_result`" in prompt
