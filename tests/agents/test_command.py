@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iterdev.agents.command import LINE_LENGTH, CommandAgent, last_json_object
+from iterdev.agents.command import LINE_LENGTH, CommandAgent, environment, last_json_object
 from iterdev.agents.contract import (
     AgentEvent,
     Answer,
@@ -22,6 +22,7 @@ from iterdev.agents.contract import (
     Said,
     Spawn,
     Spent,
+    ToolServer,
     Trouble,
     TroubleKind,
 )
@@ -108,6 +109,20 @@ def test_a_program_is_told_what_interface_3_promises(play: Play, assignment: Ass
         "ITERDEV_ISSUES": "ISS-1;ISS-2",
         "ITERDEV_RESULT": work.result_path,
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "direct"), [({}, "127.0.0.1,localhost"), ({"NO_PROXY": "a.b"}, "a.b,127.0.0.1,localhost")]
+)
+def test_the_program_finds_the_tools_and_asks_no_proxy_for_the_way(
+    assignment: Assignment, own: dict[str, str], direct: str
+) -> None:
+    tools = ToolServer(url="http://127.0.0.1:1/mcp", token="the-token")
+
+    variables = environment(replace(assignment, tools=tools, environment=own), 1)
+
+    assert (variables["ITERDEV_TOOLS_URL"], variables["ITERDEV_TOOLS_TOKEN"]) == (tools.url, tools.token)
+    assert (variables["NO_PROXY"], variables["no_proxy"]) == (direct, "127.0.0.1,localhost")
 
 
 def test_every_turn_is_a_new_process_with_the_next_attempt_number(play: Play, assignment: Assignment) -> None:

@@ -228,3 +228,16 @@ def test_every_task_of_a_session_has_a_prompt() -> None:
 
     for name in story.state.tasks:
         assert prompt(story, name).startswith(f"# {TaskId(name)}: ")
+
+
+def test_the_tools_are_named_only_where_they_can_be_called() -> None:
+    story = in_sprint()
+
+    without, with_tools = (
+        prompt(story, "DEV-001"),
+        prompt(story, "DEV-001", msgspec.structs.replace(AROUND, tools=True)),
+    )
+
+    assert "report_result" not in without
+    assert with_tools.count("`report_result`") == 1
+    assert part(with_tools, "Rules").endswith("have it checked at once.")

@@ -6,6 +6,7 @@ from tests.core.conftest import Story, review, task
 
 from iterdev.core import events as e
 from iterdev.core import view
+from iterdev.core.messages import composed
 from iterdev.core.results import Usage
 from iterdev.core.words import Engine, Pipeline, TaskId
 
@@ -179,3 +180,15 @@ def test_looking_at_a_session_changes_nothing() -> None:
     view.why(story.state, TaskId("REVIEW-001"), engine_alive=False)
 
     assert msgspec.json.encode(story.state) == before
+
+
+def test_a_running_task_shows_what_its_agent_said_last() -> None:
+    story = Story(task("DEV-001"))
+    story.starts("DEV-001")
+    story.happens(composed("developer", summary="half way", task=TaskId("DEV-001")))
+
+    assert line(story, "DEV-001") == ("[RUN]", "[developer] half way")
+    assert view.why(story.state, TaskId("DEV-001"), engine_alive=True) == [
+        "DEV-001 is in_progress, attempt 1 by mine",
+        "its agent last said: [developer] half way",
+    ]

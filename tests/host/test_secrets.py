@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.host.secrets import MASK, Redactor, allowed_environment, redactor
+from iterdev.host.secrets import MASK, Redactor, allowed_environment, new_token, redactor
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/AQAB\nsecret==\n-----END RSA PRIVATE KEY-----"
 SHAPED = {
@@ -20,6 +20,7 @@ SHAPED = {
     "google": "AIza" + "SyA-bcdefghijklmnopqrstuvwxyz012345_"[:35],
     "slack": "xoxb-123456789012-abcdef",
     "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.SflKxwRJSMeKKF2QT4fw",
+    "token of the tools": new_token(),
     "pem": PEM,
     "pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
 }

@@ -53,6 +53,9 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ReviewPassed(DEV, Severity.medium),
     e.ConvergenceForced(sprint=1, raised_by=(DEV,), problems=("open",)),
     e.RoundDecided(task=DEV, decision="REVISION", number=1),
+    e.MessageSent(
+        sender="developer", to="all", kind="state_update", summary="half way", data={"deep": [1, {"a": None}]}, task=DEV
+    ),
     e.Warned("\u2028 \0 ü 😀"),
     e.EngineStarted(4711, "c" * 40),
     e.Paused("interrupted"),

@@ -4,6 +4,8 @@ import pytest
 from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, task
 
 from iterdev.core import events as e
+from iterdev.core.messages import composed
+from iterdev.core.names import moment
 from iterdev.core.verification import Verification
 from iterdev.core.words import Pipeline, TaskId
 from iterdev.store.records import analysis_record, ledger, message_line, meta, records, session_record
@@ -244,3 +246,37 @@ def test_messages_are_numbered_with_at_least_three_digits(story: Story) -> None:
 
     assert [line["id"] for line in lines] == ["MSG-001", "MSG-099", "MSG-1000"]
     assert lines[0].keys() == {"id", "ts", "from", "to", "type", "summary", "data"}
+
+
+@pytest.mark.requirement("R115")
+def test_what_a_role_shares_stands_beside_what_is_known_of_it(story: Story) -> None:
+    story.add_pipeline()
+    early = composed("developer", kind="state_update", data={"status": "early", "decisions": ["tabs"]})
+    story.tell(early)
+    story.complete("DEV-001")
+    story.tell(composed("tester", kind="state_update", data={"status": "waiting"}))
+
+    shared = meta(story.state)["role_state"]
+
+    assert (shared["developer"]["status"], shared["developer"]["decisions"]) == ("completed", ["tabs"])
+    assert shared["tester"] == {"status": "waiting", "_updated_at": moment(story.now)}
+
+
+def test_the_newer_word_of_two_counts(story: Story) -> None:
+    story.add_pipeline()
+    story.complete("DEV-001")
+    story.tell(composed("developer", kind="state_update", data={"status": "starting again"}))
+
+    shared = meta(story.state)["role_state"]["developer"]
+
+    assert (shared["status"], shared["task_id"]) == ("starting again", "DEV-001")
+
+
+@pytest.mark.requirement("R115")
+@pytest.mark.parametrize(("sender", "mode"), [("coordinator", "relay"), ("developer", "sprint")])
+def test_only_the_coordinator_tells_what_the_session_is(story: Story, sender: str, mode: str) -> None:
+    story.tell(composed(sender, kind="state_update", data={"pipeline_mode": "relay", "status": "archived"}))
+
+    shared = meta(story.state)
+
+    assert (shared["pipeline_mode"], shared["status"]) == (mode, "active")
