@@ -312,6 +312,8 @@ def test_an_agent_gets_what_the_contract_promises_and_no_more(repo: Repo) -> Non
         "ITERDEV_SESSION_DIR": str(repo.folder()),
         "ITERDEV_ISSUES": "",
         "ITERDEV_RESULT": seen["ITERDEV_RESULT"],
+        "ITERDEV_TOOLS_URL": seen["ITERDEV_TOOLS_URL"],
+        "ITERDEV_TOOLS_TOKEN": seen["ITERDEV_TOOLS_TOKEN"],
     }
     assert "SHOPPING_LIST" not in seen
     assert "GITHUB_TOKEN" not in seen

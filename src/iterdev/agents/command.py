@@ -17,8 +17,6 @@ import anyio
 import msgspec
 
 from iterdev.agents.contract import (
-    TOOLS_TOKEN,
-    TOOLS_URL,
     AgentEvent,
     Answer,
     Assignment,
@@ -29,7 +27,6 @@ from iterdev.agents.contract import (
     Said,
     Spawn,
     Spent,
-    ToolServer,
     Trouble,
     TroubleKind,
 )
@@ -50,8 +47,6 @@ COMPLAINT_LENGTH = 1_000
 
 NESTED_TOO_DEEP = 500
 """Characters that an object has at the very least when the decoder gives up on its depth."""
-
-LOOPBACK = "127.0.0.1,localhost"
 
 # A float takes a number of any length, where an int refuses more than 4300 digits.
 DECODER = json.JSONDecoder(parse_int=float)
@@ -202,14 +197,8 @@ def environment(assignment: Assignment, attempt: int) -> dict[str, str]:
         "ITERDEV_SESSION_DIR": assignment.session_dir,
         "ITERDEV_ISSUES": ";".join(assignment.issues),
         "ITERDEV_RESULT": assignment.result_path,
-        **(way_to(assignment.tools, assignment.environment) if assignment.tools else {}),
+        **(assignment.tools.variables(assignment.environment) if assignment.tools else {}),
     }
-
-
-def way_to(tools: ToolServer, variables: Mapping[str, str]) -> dict[str, str]:
-    """How a program finds the tools, and reaches them itself: a proxy for the world is no way to this machine."""
-    direct = {name: ",".join(filter(None, (variables.get(name), LOOPBACK))) for name in ("NO_PROXY", "no_proxy")}
-    return {TOOLS_URL: tools.url, TOOLS_TOKEN: tools.token, **direct}
 
 
 def located(command: Sequence[str], *, root: str, assignment: Assignment) -> list[str]:

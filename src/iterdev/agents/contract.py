@@ -87,12 +87,19 @@ TOOLS_URL = "ITERDEV_TOOLS_URL"
 TOOLS_TOKEN = "ITERDEV_TOOLS_TOKEN"  # noqa: S105 - the name of a variable
 """Variables of every agent. The token is in one because every user of the machine can read a program's arguments."""
 
+LOOPBACK = "127.0.0.1,localhost"
+
 
 class ToolServer(Struct, frozen=True, kw_only=True):
     """The team's tools, as an MCP server over HTTP on loopback; the token says who is calling."""
 
     url: str
     token: str
+
+    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """How a program finds them, and reaches them itself: a proxy for the world is no way to this machine."""
+        direct = {name: ",".join(filter(None, (environment.get(name), LOOPBACK))) for name in ("NO_PROXY", "no_proxy")}
+        return {TOOLS_URL: self.url, TOOLS_TOKEN: self.token, **direct}
 
 
 class Assignment(Struct, frozen=True, kw_only=True):

@@ -124,7 +124,8 @@ class Loop(Struct, frozen=True, kw_only=True):
     async def _written(self) -> None:
         while True:
             await anyio.sleep(POLL)
-            if self.performer.is_behind or self.book.has_news():
+            # A person who is being asked something is not interrupted for the sake of a file.
+            if self.book.has_news() or (self.performer.is_behind and self.book.state.running):
                 return
 
     async def _interrupt(self) -> Ending:

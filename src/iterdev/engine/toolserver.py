@@ -54,10 +54,10 @@ class ToolDesk:
         return self._callers.get(_digest(token)) if scheme.lower() == "bearer" else None
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator["ToolDesk"]:
+    async def opened(self) -> AsyncIterator[None]:
         async with web.serving(self.respond) as address:
             self._url = address + PATH
-            yield self
+            yield
 
 
 def _digest(token: str) -> bytes:

@@ -138,7 +138,7 @@ async def _run(
         redact=repository.redact,
         now=clock.now,
     )
-    async with Supervisor(lease_fds=(descriptor,)) as supervisor, ToolDesk(tools).opened() as desk:
+    async with Supervisor(lease_fds=(descriptor,)) as supervisor:
         kit = Kit(
             top=repository.top,
             settings=repository.settings,
@@ -149,7 +149,7 @@ async def _run(
             redact=repository.redact,
             mark=mark,
             watch=audience.hear,
-            tools=desk,
+            tools=ToolDesk(tools),
         )
         await recover(book, kit)
         mark("branch wanted")
@@ -157,7 +157,8 @@ async def _run(
         mark("branch opened")
         performer.append(book, *_new_rules(repository, book.state), e.EngineStarted(os.getpid(), tip))
         try:
-            ending = await _loop(book, kit, performer, audience, step=step)
+            async with kit.tools.opened():
+                ending = await _loop(book, kit, performer, audience, step=step)
         except ExceptionGroup as group:
             raise _cause(group, book, performer) from group
     mark("pool wanted")
