@@ -165,7 +165,7 @@ def test_a_token_ends_with_its_attempt_and_the_tools_with_the_run(waiting: Repo)
         running.until_agent_works_on("REVIEW-001")
         old = seen(waiting)
         ended = waiting.iterdev("team", "log", "--summary", "still here", **old)
-        guessed = waiting.iterdev("team", "list", **old | {"ITERDEV_TOOLS_TOKEN": "itd_" + "A" * 43})
+        guessed = waiting.iterdev("team", "list", **old | {"ITERDEV_TOOLS_TOKEN": "xitd_" + "A" * 43})
         (waiting.home / "go-on").touch()
         assert running.end().returncode == 0
     gone = waiting.iterdev("team", "list", **old)
@@ -193,16 +193,16 @@ def test_the_token_is_written_nowhere(repo: Repo) -> None:
         developer={
             "write": {"greeting.txt": "hello\n"},
             "run": 'env; iterdev team log --summary "$ITERDEV_TOOLS_TOKEN"; echo "$ITERDEV_TOOLS_TOKEN" >&2',
-            "result": {"findings": "see itd_" + "B" * 43},
+            "result": {"findings": "see xitd_" + "B" * 43},
         }
     )
 
     folder = patch(repo)
 
     assert "ITERDEV_TOOLS_TOKEN=[secret]" in (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8")
-    holding = [name for name, data in every_file(repo.path).items() if b"itd_" in data]
+    holding = [name for name, data in every_file(repo.path).items() if b"xitd_" in data]
     assert holding == []
-    assert not any("itd_" in str(call["prompt"]) for call in repo.calls())
+    assert not any("xitd_" in str(call["prompt"]) for call in repo.calls())
 
 
 @pytest.mark.requirement("R94", "R171")

@@ -81,7 +81,7 @@ def test_the_token_of_the_attempt_opens_the_door(agent: Visitor) -> None:
 
 @pytest.mark.parametrize(
     "authorization",
-    ["", "Bearer", "Bearer wrong", "Bearer itd_" + "A" * 43, "Basic {token}", "{token}", "Bearer {token}x"],
+    ["", "Bearer", "Bearer wrong", "Bearer xitd_" + "A" * 43, "Basic {token}", "{token}", "Bearer {token}x"],
 )
 def test_without_the_token_nobody_is_let_in(agent: Visitor, authorization: str) -> None:
     response = agent.sends(Authorization=authorization.format(token=agent.server.token))

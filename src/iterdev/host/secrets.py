@@ -34,8 +34,8 @@ def _starting(letter: str) -> str:
 KEYS = re.compile(
     rf"{_starting('s')}k-(?:ant-|proj-)?[\w-]{{20,}}"
     rf"|{_starting('g')}(?:h[pousr]_\w{{30,}}|ithub_pat_\w{{40,}}|lpat-[\w-]{{20,}})"
-    rf"|{_starting('A')}(?:KIA[0-9A-Z]{{16}}\b|Iza[\w-]{{35}})|{_starting('x')}ox[abprs]-[\w-]{{10,}}"
-    rf"|{_starting('i')}td_[\w-]{{40,}}"
+    rf"|{_starting('A')}(?:KIA[0-9A-Z]{{16}}\b|Iza[\w-]{{35}})"
+    rf"|{_starting('x')}(?:ox[abprs]-[\w-]{{10,}}|itd_[\w-]{{40,}})"
     r"|e(?<![\w-]e)yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
 )
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -52,7 +52,7 @@ def allowed_environment(environment: Mapping[str, str], also: Iterable[str] = ()
 
 def new_token() -> str:
     """A token that nobody can guess, and that is known for a secret wherever it turns up."""
-    return f"itd_{secrets.token_urlsafe(32)}"
+    return f"xitd_{secrets.token_urlsafe(32)}"
 
 
 class Redactor:
