@@ -31,7 +31,6 @@ from iterdev.agents.command import (
     written,
 )
 from iterdev.agents.contract import (
-    TOOLS_TOKEN,
     Answer,
     Assignment,
     Conversation,
