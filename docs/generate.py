@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from iterdev.core import settings
+from iterdev.core.words import Severity
 from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
@@ -24,6 +25,7 @@ TYPES = {
     "int": "whole number",
     "float": "number",
     "tuple[str, ...]": "list of texts",
+    "iterdev.core.words.Severity": f"one of {', '.join(Severity)}",
 }
 
 CONFIGURATION = """\
@@ -102,13 +104,20 @@ def _explanations() -> Iterator[tuple[tuple[str, str], str]]:
 def commands() -> str:
     root = click.Context(app, info_name="iterdev", terminal_width=WIDTH, **app.context_settings)
     parts = [_help("iterdev", app, root)]
-    for name in app.list_commands(root):
-        command = app.get_command(root, name)
-        if command is not None:
-            context = click.Context(command, info_name=name, parent=root)
-            parts.append(_help(f"iterdev {name}", command, context))
+    parts += _helps(app, root)
     aliases = "".join(f"| `iterdev {alias}` | `iterdev {name}` |\n" for alias, name in sorted(ALIASES.items()))
     return "\n".join([COMMANDS, *parts, f"## Second names\n\n| Name | Same as |\n|---|---|\n{aliases}"])
+
+
+def _helps(group: click.Group, above: click.Context) -> Iterator[str]:
+    """Each command of a group, and of the groups in it."""
+    for name in group.list_commands(above):
+        command = group.get_command(above, name)
+        if command is not None:
+            context = click.Context(command, info_name=name, parent=above)
+            yield _help(context.command_path, command, context)
+            if isinstance(command, click.Group):
+                yield from _helps(command, context)
 
 
 def _help(title: str, command: click.Command, context: click.Context) -> str:

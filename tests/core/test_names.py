@@ -123,3 +123,14 @@ def test_a_moment_is_written_with_the_offset_that_is_true() -> None:
 
     assert text == "2026-03-08T20:00:00+08:00"
     assert datetime.fromisoformat(text).timestamp() == NOON
+
+
+@pytest.mark.parametrize(
+    ("at", "name"), [(0, "X-0"), (0.035, "X-z"), (0.036, "X-10"), (1_772_000_000.123, "X-mm1n1qpn")]
+)
+def test_an_id_from_a_time_is_its_milliseconds_in_base_36(at: float, name: str) -> None:
+    assert names.timed_id("X", at) == name
+
+
+def test_an_id_from_a_time_that_is_taken_is_followed_by_the_next() -> None:
+    assert names.timed_id("X", 0.035, {"X-z", "X-10"}) == "X-11"

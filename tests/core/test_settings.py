@@ -117,6 +117,8 @@ def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
             "[agents.mine] `model` has no meaning beside `command`",
         ),
         ('[agents.mine]\nscript = "x"\nhome = "y"', "[agents.mine] `home` has no meaning beside `script`"),
+        ('[debt]\nseverity = "ugly"', "[debt] severity: Invalid enum value 'ugly'"),
+        ("[debt]\nsprints = -1", "[debt] sprints is -1, and at least 0 is needed"),
         ('run = "fast"', '[run] is "fast", expected a table'),
         ("roles = 3", '[roles] is "3", expected a table'),
         ('[roles]\ntester = "x"', '[roles.tester] is "x", expected a table'),

@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 from tests.store.conftest import CRITICAL, design, review, started, task
 
 from iterdev.core import events as e
-from iterdev.core.results import Dependency, Discovery, Usage, Wisdom
+from iterdev.core.checkpoints import CheckpointRestored, CheckpointSaved
+from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
+from iterdev.core.feedback import Feedback, FeedbackGiven, FeedbackLinked, FeedbackMoved, FeedbackStatus
+from iterdev.core.locks import (
+    DeadlockBroken,
+    LockExpired,
+    LockForgone,
+    LockGranted,
+    LockRefused,
+    LockReleased,
+    LockRenewed,
+)
+from iterdev.core.results import Dependency, Discovery, TechDebt, Usage, Wisdom
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.words import Pipeline, Severity, Status, TaskId
 from iterdev.store import codec
@@ -27,10 +39,11 @@ DONE = e.Done(
     baseline=SuiteReport(command="pytest", exit_code=1, failed=("t",), counted=True),
     iterations=3,
     dependencies=(Dependency(name="lib", version_range=">=1"),),
+    tech_debt=("a sentence", TechDebt(description="more", related_files=("a.py",))),
 )
 EXAMPLES: tuple[e.Event, ...] = (
     started(),
-    e.PolicyChanged(e.Policy(auto=True, concurrency=7)),
+    e.PolicyChanged(e.Policy(auto=True, concurrency=7, debt=DebtRule(severity=Severity.high, sprints=2))),
     e.PipelineChosen(Pipeline.multi_sprint),
     e.GateOpened(e.Gate(id="plan", question="Run it?", choices=("yes", "no"))),
     e.GateAnswered("plan", "yes"),
@@ -61,6 +74,20 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.Paused("interrupted"),
     e.Finished(),
     e.Accepted("main", "c" * 40),
+    LockGranted(resource="a b", task=DEV, role="developer"),
+    LockRenewed(resource="a b", task=DEV),
+    LockRefused(resource="a b", task=DEV, role="developer", holder=TaskId("DEV-002")),
+    LockForgone(resource="a b", task=DEV),
+    LockReleased(resource="a b", task=DEV),
+    LockExpired(resource="a b", task=DEV, role="tester"),
+    DeadlockBroken(task=DEV, others=(TaskId("DEV-002"),), resource="a b"),
+    CheckpointSaved(task=DEV, pointer="checkpoints/DEV-001-1.json"),
+    CheckpointRestored(task=DEV, pointer="checkpoints/DEV-001-1.json", saved_at=12.5),
+    FeedbackGiven(Feedback(feedback_id="FB-1", description="too 慢", timestamp=12.5, source_task_id=DEV)),
+    FeedbackLinked(feedback_id="FB-1", task=DEV),
+    FeedbackMoved(feedback_id="FB-1", status=FeedbackStatus.addressed),
+    DebtIdentified(Debt(debt_id="TD-1", description="copied", detection_date=1.5, estimated_effort=Effort.large)),
+    DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=2),
 )
 
 

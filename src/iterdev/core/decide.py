@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from iterdev.core import budget, critic, pipelines
+from iterdev.core import budget, critic, locks, pipelines
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -42,17 +42,36 @@ class Land(Struct, frozen=True):
     task: TaskId
 
 
+class Cancel(Struct, frozen=True):
+    """End the attempt at a task."""
+
+    task: TaskId
+
+
 class Wait(Struct, frozen=True):
-    """Nothing can be started before this time."""
+    """Nothing can be done before this time."""
 
     until: float
 
 
-Command = Record | Start | Land | Wait
+Command = Record | Start | Land | Cancel | Wait
 
 
 def decide(state: State, now: float) -> tuple[Command, ...]:
     """The commands that the state asks for; none means that something has to happen first, or that all is over."""
+    if late := locks.expired(state.locks, now):
+        return (Record(late),)
+    return (*_next(state, now), *_beside(state))
+
+
+def _beside(state: State) -> Iterator[Command]:
+    """What is to be done about attempts that are under way."""
+    yield from map(Cancel, state.aborted)
+    if state.running and (end := locks.next_end(state.locks)):
+        yield Wait(end)
+
+
+def _next(state: State, now: float) -> tuple[Command, ...]:
     if state.phase is not Phase.active or state.gates:
         return ()
     if not state.tasks:

@@ -6,8 +6,12 @@ from typing import ClassVar
 from msgspec import Struct
 
 from iterdev.core.analysis import Analysis
+from iterdev.core.checkpoints import CheckpointEvent
+from iterdev.core.debt import DebtEvent, DebtRule
+from iterdev.core.feedback import FeedbackEvent
+from iterdev.core.locks import LockEvent
 from iterdev.core.plan import Task
-from iterdev.core.results import Dependency, Design, Discovery, Review, Usage, Wisdom
+from iterdev.core.results import Dependency, Design, Discovery, Review, TechDebt, Usage, Wisdom
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, TaskId, Team
 
@@ -22,6 +26,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     attempt_limit: float = 900
     budget_usd: float | None = None
     budget_tokens: int | None = None
+    debt: DebtRule | None = None
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -73,6 +78,7 @@ class Done(Struct, frozen=True, kw_only=True, tag=True):
     """The test run on the base commit, when this attempt made it."""
     iterations: int = 0
     dependencies: tuple[Dependency, ...] = ()
+    tech_debt: tuple[TechDebt | str, ...] = ()
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag=True):
@@ -266,7 +272,8 @@ RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | Roun
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
-Event = TableEvent | AttemptEvent | RoundEvent | GateEvent | WaveEvent | MessageSent | SessionEvent
+ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent
+Event = TableEvent | AttemptEvent | RoundEvent | GateEvent | WaveEvent | SessionEvent | MessageSent | ProtocolEvent
 
 
 class Entry(Struct, frozen=True):

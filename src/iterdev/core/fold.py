@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, assert_never
 
 import msgspec
 
-from iterdev.core import bus, critic, graph
+from iterdev.core import bus, checkpoints, critic, debt, feedback, graph, locks, notices
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
@@ -88,6 +88,7 @@ class _Fold:
     _iterations = _Map[TaskId, int]()
     _shared = _Map[str, Shared]()
     _last_words = _Map[TaskId, str]()
+    _aborted = _Map[TaskId, str]()
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -126,21 +127,21 @@ class _Fold:
                 self._change_rounds(event, at)
             case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
                 self._change_gates(event)
-            case e.MessageSent():
-                self._listen(event, at)
             case e.WaveStarted(wave):
                 self._set(wave=wave, wave_started_at=at)
             case e.WaveMerged():
                 self._set(wave=0)
-            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused():
+            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused() | e.Finished() | e.Accepted():
                 self._change_session(event)
             case e.EngineStarted():
                 self._set(wave_started_at=at)
                 self._change_session(event)
-            case e.Finished() | e.Accepted():
-                self._change_session(event)
-            case _:
+            case e.MessageSent():
+                self._listen(event, at)
+            case e.LandingRefused() | e.TaskFailed() | e.TaskSkipped():
                 self._change_attempt(event, at)
+            case _:
+                self._change_protocols(event, at)
 
     def _change_session(self, event: e.SessionEvent) -> None:
         match event:
@@ -218,6 +219,7 @@ class _Fold:
             case e.AttemptEnded(task):
                 self._running.pop(task, None)
                 self._update(task, requests=self._progress[task].requests + event.requests)
+                self._free(task, at)
                 self._conclude(task, event.outcome, at)
             case e.Landed(task, tip):
                 self._landing.pop(task, None)
@@ -230,6 +232,41 @@ class _Fold:
                     f"conflicts with work that landed before it in {', '.join(files)}; the change is kept as {where}"
                 )
                 self._close(task, Status.failed, at, error=error)
+
+    def _change_protocols(self, event: e.ProtocolEvent, at: float) -> None:
+        state = self._state
+        if isinstance(event, locks.LockEvent):
+            self._set(locks=locks.evolve(state.locks, event, at))
+            self._follow(event)
+        elif isinstance(event, checkpoints.CheckpointEvent):
+            self._set(checkpoints=checkpoints.evolve(state.checkpoints, event, at))
+        elif isinstance(event, feedback.FeedbackEvent):
+            self._set(feedback=feedback.evolve(state.feedback, event))
+        else:
+            self._set(debt=debt.evolve(state.debt, event))
+        self._tell(event, at)
+
+    def _follow(self, event: locks.LockEvent) -> None:
+        """What a lock means for the tasks and the user."""
+        match event:
+            case locks.LockExpired(resource=resource, task=task):
+                self._warnings.append(f'the lock of {task} on "{resource}" was taken away, because it was too old')
+            case locks.DeadlockBroken(task=task, others=others) if task in self._state.running:
+                self._aborted[task] = f"aborted: it and {', '.join(others)} waited for each other's locks"
+            case _:
+                pass
+
+    def _tell(self, event: e.ProtocolEvent, at: float) -> None:
+        if message := notices.notice(event, at):
+            self._messages.append(message)
+
+    def _free(self, task: TaskId, at: float) -> None:
+        """The locks of a task that is over are free at once."""
+        before = self._state.locks
+        if before.held or before.wanted:
+            for released in locks.released_by(before, task):
+                self._tell(released, at)
+            self._set(locks=locks.ended(before, task))
 
     def _change_rounds(self, event: e.RoundEvent, at: float) -> None:
         state = self._state
@@ -257,6 +294,7 @@ class _Fold:
                 self._close(task, Status.completed, at, findings=f"GC decision: {decision} (round {number})")
 
     def _conclude(self, task: TaskId, outcome: e.Outcome, at: float) -> None:
+        why = self._aborted.pop(task) if task in self._state.aborted else ""
         if outcome.commit and not isinstance(outcome, e.Done):
             self._update(task, unlanded=(*self._progress[task].unlanded, outcome.commit))
         match outcome:
@@ -265,6 +303,8 @@ class _Fold:
             case e.Failed(error=error, usage=usage):
                 self._update(task, usage=self._progress[task].usage + usage)
                 self._close(task, Status.failed, at, error=error)
+            case e.Limited() | e.Interrupted() if why:
+                self._close(task, Status.failed, at, error=why)
             case e.Limited(reset_at=reset_at):
                 # The time that a provider takes is not taken from the wave.
                 self._set(wave_started_at=max(self._state.wave_started_at, reset_at))
@@ -290,11 +330,17 @@ class _Fold:
                 self._note(file, texts, task)
         for note in done.notes:
             self._warnings.append(note)
+        self._take_up_debt(task, done, at)
         if done.commit:
             self._landing[task] = None
             self._update(task, status=Status.landing)
         else:
             self._complete(task, at)
+
+    def _take_up_debt(self, task: TaskId, done: e.Done, at: float) -> None:
+        sprint = self._state.tasks[task].sprint
+        for found in debt.reported(self._state.debt, done.tech_debt, task=task, sprint=sprint, at=at):
+            self._change_protocols(found, at)
 
     def _keep_documents(self, task: TaskId, done: e.Done) -> None:
         if done.design:
@@ -319,6 +365,7 @@ class _Fold:
             return
         self._ready.pop(task, None)
         self._doomed.pop(task, None)
+        self._free(task, at)
         self._update(task, status=status, ended_at=was.ended_at or at, **fields)
         self._open_in_wave[self._state.tasks[task].wave] -= 1
         self._await_judgement(task)

@@ -1,6 +1,7 @@
 """Ids and how they are made: slugs, session ids, task ids, and the role that a task id implies."""
 
 import re
+import string
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -70,6 +71,22 @@ def next_id(prefix: str, existing: Collection[str]) -> TaskId:
     taken = [int(task.removeprefix(f"{prefix}-")) for task in existing if re.fullmatch(rf"{prefix}-\d+", task)]
     number = max(taken, default=0) + 1
     return TaskId(f"{prefix}-{number}" if prefix.endswith("fix") else f"{prefix}-{number:03d}")
+
+
+def timed_id(prefix: str, at: float, taken: Collection[str] = ()) -> str:
+    """An id made from a time: milliseconds in base 36; if it is taken, the next one that is free."""
+    number = round(at * 1000)
+    while (name := f"{prefix}-{_base36(number)}") in taken:
+        number += 1
+    return name
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = string.digits[digit] + digits if digit < 10 else string.ascii_lowercase[digit - 10] + digits
+    return digits or "0"
 
 
 def moment(at: float) -> str:

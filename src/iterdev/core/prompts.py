@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import briefs, context, critic
+from iterdev.core import briefs, context, critic, feedback
 from iterdev.core.plan import Task
 from iterdev.core.results import schema
 from iterdev.core.state import State
@@ -34,12 +34,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 def render(state: State, task: Task, around: Surroundings) -> str:
+    wishes = feedback.urgent(state.feedback)
     parts = [
         f"# {task.id}: {task.title}\n\nYou are the {task.role} of a development team.",
         briefs.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
         _part("Previous context", [context.previous(state, task.id)]),
         _earlier(state, task),
         *_for_role(state, task, around),
+        _part("What the user wants changed", [f"- {item.severity}: {item.description}" for item in wishes]),
         _part("What the team has learned", [f"- {note.file}: {note.text}" for note in state.notes[-NOTES_SHOWN:]]),
         _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
         _rules(task, around),

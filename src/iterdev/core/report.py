@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from iterdev.core import critic
+from iterdev.core import critic, debt, feedback, view
 from iterdev.core.names import branch, moment, number_of
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
@@ -11,8 +11,9 @@ from iterdev.core.words import Role, Status
 
 
 def report(state: State) -> str:
-    parts = (_header(state), _summary(state), _warnings(state), _verdict(state), _waves(state), _details(state))
-    return "\n---\n\n".join(part for part in (*parts, _deliverables(state)) if part)
+    parts = (_header(state), _summary(state), _warnings(state), _left_open(state), _verdict(state))
+    rest = (_waves(state), _details(state), _deliverables(state))
+    return "\n---\n\n".join(part for part in (*parts, *rest) if part)
 
 
 def _header(state: State) -> str:
@@ -45,6 +46,16 @@ def _summary(state: State) -> str:
 
 def _warnings(state: State) -> str:
     return "## Warnings\n\n" + "".join(f"- {text}\n" for text in state.warnings) if state.warnings else ""
+
+
+def _left_open(state: State) -> str:
+    """What the user said and what the team owes, as far as nobody has dealt with it."""
+    counts = (("Feedback", view.open_feedback(state)), ("Technical debt", view.open_debt(state)))
+    lines = "".join(f"{name}: {count}.\n" for name, count in counts if count)
+    wishes = ((item.feedback_id, item.severity, item.description) for item in feedback.urgent(state.feedback))
+    debts = ((item.debt_id, item.severity, item.description) for item in debt.ranked(state.debt))
+    items = "".join(f"- {name} ({grade}): {' '.join(text.split())}\n" for name, grade, text in (*wishes, *debts))
+    return f"## Left open\n\n{lines}\n{items}" if lines else ""
 
 
 def _verdict(state: State) -> str:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from iterdev.core import names
 from iterdev.core.analysis import analyse
+from iterdev.core.debt import DebtRule
 from iterdev.core.errors import UserError
 from iterdev.core.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
 from iterdev.core.settings import Settings
@@ -49,7 +50,13 @@ def rules(settings: Settings, *, auto: bool, concurrency: int) -> Policy:
         attempt_limit=settings.limits.attempt,
         budget_usd=settings.run.budget_usd,
         budget_tokens=settings.run.budget_tokens,
+        debt=_debt_rule(settings),
     )
+
+
+def _debt_rule(settings: Settings) -> DebtRule | None:
+    severity = settings.debt.severity
+    return DebtRule(severity=severity, sprints=settings.debt.sprints) if severity else None
 
 
 def new_session(

@@ -62,6 +62,8 @@ class TechDebt(Struct, frozen=True, kw_only=True):
     severity: str = "medium"
     estimated_effort: str = ""
     priority: str = "medium"
+    owner: str = ""
+    resolution_plan: str = ""
     related_files: tuple[str, ...] = ()
 
 

@@ -9,14 +9,14 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import UserError
-from iterdev.core.words import WORKERS, Role
+from iterdev.core.words import WORKERS, Role, Severity
 
 FILE = "iterdev.toml"
 
 KNOWN_AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "goose", "kimi")
 """Coding agents that need no table; one of their names only adjusts them."""
 
-LEAST = {"concurrency": 1, "rounds": 0, "budget_usd": 0, "budget_tokens": 0}
+LEAST = {"concurrency": 1, "rounds": 0, "budget_usd": 0, "budget_tokens": 0, "sprints": 0}
 """The smallest sensible values; every other number is a limit in seconds."""
 
 
@@ -62,6 +62,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Seconds that an urged agent still gets."""
 
 
+class DebtSettings(Struct, frozen=True, kw_only=True):
+    severity: Severity | None = None
+    """Ask before the next sprint while debt of at least this severity is overdue; never asked when absent."""
+    sprints: int = 2
+    """Debt is overdue when it is older than so many sprints."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Any program that follows the agent contract."""
@@ -86,6 +93,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     roles: Mapping[str, RoleSettings] = {}
     project: Project = Project()
     limits: Limits = Limits()
+    debt: DebtSettings = DebtSettings()
     agents: Mapping[str, AgentSettings] = {}
 
     def agent_for(self, role: Role) -> str:
@@ -103,7 +111,12 @@ def read(document: Mapping[str, object]) -> Settings:
 
 def _tables(document: Mapping[str, object]) -> Iterator[tuple[str, object, type[Struct]]]:
     """Every table of the document, with its name as it stands in brackets."""
-    single: tuple[tuple[str, type[Struct]], ...] = (("run", Run), ("project", Project), ("limits", Limits))
+    single: tuple[tuple[str, type[Struct]], ...] = (
+        ("run", Run),
+        ("project", Project),
+        ("limits", Limits),
+        ("debt", DebtSettings),
+    )
     yield from ((name, document[name], kind) for name, kind in single if name in document)
     named: tuple[tuple[str, type[Struct]], ...] = (("roles", RoleSettings), ("agents", AgentSettings))
     for name, kind in named:

@@ -5,7 +5,11 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from iterdev.core.briefs import Scope
+from iterdev.core.checkpoints import Checkpoints
+from iterdev.core.debt import Debt
 from iterdev.core.events import AttemptStarted, Gate, Policy, Session
+from iterdev.core.feedback import Feedback
+from iterdev.core.locks import Locks
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
 from iterdev.core.verification import SuiteReport, Verification
@@ -119,6 +123,14 @@ class State(Struct, frozen=True, kw_only=True):
     forced: tuple[int, ...] = ()
     """Sprints whose convergence was forced."""
     accepted: str = ""
+    aborted: Mapping[TaskId, str] = {}
+    """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
+    locks: Locks = Locks()
+    checkpoints: Checkpoints = {}
+    feedback: tuple[Feedback, ...] = ()
+    """The newest first."""
+    debt: tuple[Debt, ...] = ()
+    """The newest first."""
 
     @property
     def round(self) -> int:

@@ -2,11 +2,12 @@
 
 from msgspec import Struct
 
+from iterdev.core import debt, feedback
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
 from iterdev.core.state import Progress, State
-from iterdev.core.words import Engine, Phase, Role, Status, TaskId
+from iterdev.core.words import Engine, Phase, Role, Severity, Status, TaskId
 
 MARKS = {
     Status.completed: "[DONE]",
@@ -56,6 +57,9 @@ class Picture(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
     stall: str
     accepted: str
+    feedback: str = ""
+    """How much feedback is open, in a few words; empty if there is none."""
+    debt: str = ""
 
 
 def picture(state: State, *, engine_alive: bool = True) -> Picture:
@@ -80,6 +84,8 @@ def picture(state: State, *, engine_alive: bool = True) -> Picture:
         warnings=state.warnings,
         stall=stall(state),
         accepted=state.accepted,
+        feedback=open_feedback(state),
+        debt=open_debt(state),
     )
 
 
@@ -107,7 +113,7 @@ def _note(state: State, task: Task, progress: Progress, *, engine_alive: bool) -
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return state.last_words.get(task.id, "working...")
+            return "; ".join(_lock_waits(state, task.id)) or state.last_words.get(task.id, "working...")
         case Status.landing:
             return "landing..."
         case Status.pending:
@@ -155,10 +161,13 @@ def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
         reason = f": {progress.error}" if progress.error else ""
         return [f"{task} is {progress.status}{reason}"]
     if progress.status is not Status.pending:
-        lines = [f"{task} is {progress.status}, attempt {progress.requests + 1} by {progress.agent}"]
+        lines = [
+            f"{task} is {progress.status}, attempt {progress.requests + 1} by {progress.agent}",
+            *_lock_waits(state, task),
+        ]
         lines += [f"its agent last said: {state.last_words[task]}"] if task in state.last_words else []
         return lines + ([] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"])
-    lines = [f"{task} is pending: {waits_for(state, task)}"]
+    lines = [f"{task} is pending: {waits_for(state, task)}", *_lock_waits(state, task)]
     lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.values()]
     for link in chain(state, task):
         lines.append(f"{link} is {state.progress[link].status}: {_cause(state, link)}")
@@ -169,6 +178,29 @@ def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     if not engine_alive and not state.is_over:
         lines.append(f"no engine is running: `iterdev resume {state.session.id}`")
     return lines
+
+
+def _lock_waits(state: State, task: TaskId) -> list[str]:
+    """The lock that a task was refused, and who holds it, if there is one."""
+    want = state.locks.wanted.get(task)
+    if want is None:
+        return []
+    lock = state.locks.held[want.resource]
+    return [f'waits for the lock on "{want.resource}", held by {lock.task} ({lock.role}) since {moment(lock.at)}']
+
+
+def open_feedback(state: State) -> str:
+    count = sum(item.is_open for item in state.feedback)
+    urgent = len(feedback.urgent(state.feedback))
+    return f"{count} open, {urgent} of high or critical severity" if count else ""
+
+
+def open_debt(state: State) -> str:
+    """The debt by severity, the gravest first."""
+    unsettled = debt.unsettled(state.debt)
+    counts = {severity: sum(item.severity is severity for item in unsettled) for severity in Severity}
+    parts = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    return f"{len(unsettled)} open ({parts})" if unsettled else ""
 
 
 def _cause(state: State, task: TaskId) -> str:

@@ -1,6 +1,6 @@
 """One session's journal together with the state it folds to. Everything that happens goes through `append`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from iterdev.core.errors import UserError
 from iterdev.core.events import Event
@@ -9,11 +9,14 @@ from iterdev.core.state import State
 from iterdev.core.words import SessionId
 from iterdev.store.journal import Behind, Journal
 
+Rule = Callable[[State, float], Sequence[Event]]
+"""Looks at the state and the time, and says what happens."""
+
 
 class Book:
     def __init__(self, journal: Journal, session: SessionId, *, now: Callable[[], float]) -> None:
         self._journal = journal
-        self._now = now
+        self.now = now
         self.session = session
         state = replay(journal.read(session))
         if state is None:
@@ -24,12 +27,25 @@ class Book:
         """Records the events on top of whatever others have written meanwhile."""
         while True:
             try:
-                entries = self._journal.append(self.session, events, at=self._now(), after=self.state.seq)
+                entries = self._journal.append(self.session, events, at=self.now(), after=self.state.seq)
             except Behind:
                 self.refresh()
             else:
                 self.state = evolve(self.state, entries)
                 return self.state
+
+    def decide(self, rule: Rule) -> State:
+        """Records what the rule makes of the newest state; if somebody else writes first, it is asked again."""
+        while True:
+            self.refresh()
+            at = self.now()
+            events = rule(self.state, at)
+            try:
+                entries = self._journal.append(self.session, events, at=at, after=self.state.seq) if events else []
+            except Behind:
+                continue
+            self.state = evolve(self.state, entries)
+            return self.state
 
     def refresh(self) -> bool:
         """Folds what other processes wrote; True if there was something."""

@@ -8,7 +8,7 @@ import anyio
 from msgspec import Struct
 
 from iterdev.core import events as e
-from iterdev.core.decide import Command, Land, Record, Start, Wait, decide
+from iterdev.core.decide import Cancel, Command, Land, Record, Start, Wait, decide
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Executor
 from iterdev.engine.perform import Performer
@@ -62,6 +62,8 @@ class Loop(Struct, frozen=True, kw_only=True):
                 case Land(task):
                     await self.performer.land(self.book, task)
                     acted = True
+                case Cancel(task):
+                    await self.executor.cancel(task)
                 case Wait():
                     pass
         return acted
@@ -69,12 +71,14 @@ class Loop(Struct, frozen=True, kw_only=True):
     async def _idle(self, commands: tuple[Command, ...], *, started: bool) -> Ending | None:
         """Nothing can be decided now: wait for something to happen, or end."""
         state = self.book.state
+        waits = [command.until for command in commands if isinstance(command, Wait)]
+        until = [partial(anyio.sleep, max(0.0, min(waits) - self.now()))] if waits else []
         if state.running:
-            await self._next_outcome()
+            await self._next_outcome(*until)
         elif state.gates:
             return await self._question(next(iter(state.gates.values())))
-        elif waits := [command.until for command in commands if isinstance(command, Wait)]:
-            await self._first(partial(anyio.sleep, max(0.0, min(waits) - self.now())))
+        elif until:
+            await self._first(*until)
         elif state.is_over:
             return Ending.over
         elif self.step and started:
@@ -99,14 +103,14 @@ class Loop(Struct, frozen=True, kw_only=True):
         await self.performer.record(self.book, [e.GateAnswered(gate.id, choice)])
         return None
 
-    async def _next_outcome(self) -> None:
+    async def _next_outcome(self, *others: Callable[[], Awaitable[None]]) -> None:
         ended: e.AttemptEnded | None = None
 
         async def receive() -> None:
             nonlocal ended
             ended = await self.executor.outcome()
 
-        await self._first(receive)
+        await self._first(receive, *others)
         if ended:
             await self.performer.ended(self.book, ended)
 

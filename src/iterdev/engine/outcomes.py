@@ -18,6 +18,7 @@ def done(result: Result, talk: Talk) -> Done:
         usage=talk.usage,
         wisdom=result.wisdom,
         discoveries=result.discoveries,
+        tech_debt=result.tech_debt,
         design=result if isinstance(result, Design) else None,
         review=result if isinstance(result, Review) else None,
         dependencies=result.external_dependencies if isinstance(result, Development) else (),

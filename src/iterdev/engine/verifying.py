@@ -145,6 +145,7 @@ class _Bench:
             usage=said.usage,
             wisdom=said.wisdom,
             discoveries=said.discoveries,
+            tech_debt=said.tech_debt,
             notes=(*notes, *self._unverified(measured)),
             verification=measured,
             baseline=baseline,

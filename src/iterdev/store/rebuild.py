@@ -13,7 +13,7 @@ from iterdev.core import names
 from iterdev.core.analysis import analyse
 from iterdev.core.errors import UserError
 from iterdev.core.words import Engine, Phase, Pipeline, Role, SessionId, Team
-from iterdev.store import tables
+from iterdev.store import shared, tables
 from iterdev.store.projections import TABLE
 
 ROOTS = ((Engine.wave, ".workflow/.csv-wave"), (Engine.beat, ".workflow/.team"))
@@ -49,6 +49,7 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
     events: list[e.Event] = [e.SessionStarted(session, _policy(kept))]
     if rows:
         events += [e.TasksAdded(tuple(row.task for row in rows)), e.TableEdited(tuple(rows)), *_rounds(rows)]
+    events += shared.events_from(_read_json(folder / ".msg" / "meta.json"))
     events.append(e.Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
     return session.id, _created(kept), [*events, *_ending(kept)]
 

@@ -14,6 +14,7 @@ from iterdev.core.results import Design, Review
 from iterdev.core.state import Message, Progress, Shared, State
 from iterdev.core.words import WORKERS, Role, Severity, Status, TaskId
 from iterdev.store.documents import as_json, decision
+from iterdev.store.shared import shared as protocols
 
 LEDGER_STATUS = {
     Status.pending: "pending",
@@ -153,10 +154,7 @@ def meta(state: State) -> dict[str, object]:
             {"task": task, "command": measured.command, "pass_rate": measured.pass_rate}
             for task, measured in state.verifications.items()
         ],
-        "resource_locks": {},
-        "task_checkpoints": {},
-        "user_feedback_items": [],
-        "tech_debt_items": [],
+        **protocols(state),
         **{name: told[name] for name in COORDINATOR_S if name in told},
     }
 

@@ -1,7 +1,7 @@
 """The commands and their options, as a table. What a command does is in the module that it names."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -15,21 +15,27 @@ ALIASES = {"check": "status", "continue": "resume"}
 class Commands(click.Group):
     """A group that knows second names, and suggests the nearest one for a misspelt command."""
 
+    second_names: Mapping[str, str] = {}
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+        return super().get_command(ctx, self.second_names.get(cmd_name, cmd_name))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            known = [*self.list_commands(ctx), *ALIASES]
+            known = [*self.list_commands(ctx), *self.second_names]
             near = difflib.get_close_matches(args[0], known, 1)
             suggestion = f' (did you mean "{near[0]}"?)' if near else ""
             ctx.fail(f'there is no command "{args[0]}"{suggestion}; commands: {", ".join(sorted(known))}')
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+class App(Commands):
+    second_names = ALIASES
+
+
+@click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="iterdev %(version)s")
 def app() -> None:
     """Run a team of coding agents on a git repository.
@@ -59,8 +65,16 @@ def _does(target: str) -> Callable[..., object]:
     return call
 
 
-def _command(name: str, target: str, text: str, parameters: Sequence[click.Parameter] = ()) -> None:
-    app.add_command(click.Command(name, params=list(parameters), help=text, callback=_does(target)))
+def _command(
+    name: str, target: str, text: str, parameters: Sequence[click.Parameter] = (), group: click.Group = app
+) -> None:
+    group.add_command(click.Command(name, params=list(parameters), help=text, callback=_does(target)))
+
+
+def _group(name: str, text: str) -> Commands:
+    group = Commands(name, help=text)
+    app.add_command(group)
+    return group
 
 
 def _flag(*names: str, text: str) -> click.Option:
@@ -71,7 +85,11 @@ ANY_SESSION = click.Argument(["session"], required=False, shell_complete=_sessio
 SESSION = click.Argument(["session"], shell_complete=_sessions)
 YES = _flag("-y", "--yes", text="Ask nothing, use the defaults")
 AS_JSON = _flag("--json", "as_json", text="Print one JSON document and nothing else")
+SESSION_ID = click.Option(["--session-id"], required=True, metavar="ID", shell_complete=_sessions, help="The session")
+MAYBE_ID = click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session  [default: newest]")
+TASK = click.Option(["--task"], required=True, metavar="TASK", help="The task, such as DEV-001")
 PIPELINES = click.Choice(["patch", "sprint", "multi-sprint"])
+SEVERITIES = click.Choice(["low", "medium", "high", "critical"])
 
 _command(
     "run",
@@ -141,6 +159,127 @@ _command(
         click.Option(["--role"], metavar="ROLE", help="Whose shared state to get"),
         AS_JSON,
     ],
+)
+
+LOCK = _group("lock", "Keep others from a resource while a task uses it")
+RESOURCE = click.Option(["--resource"], required=True, metavar="NAME", help="What is locked, such as a path")
+_command(
+    "acquire",
+    "locking.acquire",
+    "Lock a resource for a task, or renew its lock; exits with 1 and names the holder when it is refused",
+    [SESSION_ID, RESOURCE, TASK, click.Option(["--role"], required=True, metavar="ROLE", help="The role of the task")],
+    LOCK,
+)
+_command(
+    "release",
+    "locking.release",
+    "Release the lock of a task; nothing happens if the task does not hold it",
+    [SESSION_ID, RESOURCE, TASK, click.Option(["--role"], metavar="ROLE", help="The role of the task")],
+    LOCK,
+)
+_command("list", "locking.locks", "Show who holds what, and who waits for it", [SESSION_ID, AS_JSON], LOCK)
+
+CHECKPOINT = _group("checkpoint", "Keep what a task would need to go on")
+_command(
+    "save",
+    "saving.save",
+    "Save a checkpoint of a task; the 5 newest are kept",
+    [SESSION_ID, TASK, click.Option(["--data"], default="{}", metavar="JSON", help="What to keep"), AS_JSON],
+    CHECKPOINT,
+)
+_command(
+    "restore",
+    "saving.restore",
+    "Print the data of a task's newest checkpoint; exits with 1 and the reason when there is none",
+    [SESSION_ID, TASK, AS_JSON],
+    CHECKPOINT,
+)
+_command(
+    "list",
+    "saving.checkpoints",
+    "List the checkpoints, the newest first",
+    [SESSION_ID, click.Option(["--task"], metavar="TASK", help="Those of one task"), AS_JSON],
+    CHECKPOINT,
+)
+
+FEEDBACK = _group("feedback", "Tell the team what you think of its work")
+_command(
+    "add",
+    "hearing.add",
+    "Add feedback; high and critical severity reaches every later task",
+    [
+        click.Argument(["text"], nargs=-1),
+        SESSION_ID,
+        click.Option(["--severity"], type=SEVERITIES, default="medium", help="How much it matters  [default: medium]"),
+        click.Option(
+            ["--category"],
+            type=click.Choice(["general", "ux", "performance", "bug", "feature"]),
+            default="general",
+            help="What it is about  [default: general]",
+        ),
+        AS_JSON,
+    ],
+    FEEDBACK,
+)
+_command("list", "hearing.items", "List the feedback, the newest first", [MAYBE_ID, AS_JSON], FEEDBACK)
+ANY_ID = click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session  [default: found]")
+FEEDBACK_ID = click.Argument(["feedback"], metavar="FB")
+_command(
+    "link",
+    "hearing.link",
+    "Link feedback to a task, and mark it as reviewed",
+    [FEEDBACK_ID, click.Argument(["task"]), ANY_ID],
+    FEEDBACK,
+)
+_command("close", "hearing.close", "Close feedback that needs nothing more", [FEEDBACK_ID, ANY_ID], FEEDBACK)
+
+DEBT = _group("debt", "Keep account of shortcuts that will have to be paid for")
+_command(
+    "add",
+    "owing.add",
+    "Note a technical debt",
+    [
+        click.Argument(["text"], nargs=-1),
+        SESSION_ID,
+        click.Option(["--severity"], type=SEVERITIES, default="medium", help="How much it hurts  [default: medium]"),
+        click.Option(
+            ["--category"],
+            type=click.Choice(["code", "design", "test", "documentation"]),
+            default="code",
+            help="Where it is  [default: code]",
+        ),
+        click.Option(
+            ["--priority"],
+            type=click.Choice(["low", "medium", "high"]),
+            default="medium",
+            help="How soon to pay it back  [default: medium]",
+        ),
+        click.Option(["--effort"], type=click.Choice(["small", "medium", "large"]), help="What paying it back takes"),
+        click.Option(["--owner"], metavar="NAME", help="Who looks after it"),
+        click.Option(["--plan"], metavar="TEXT", help="How it will be paid back"),
+        click.Option(["--task"], metavar="TASK", help="The task that it comes from"),
+        click.Option(["--file", "files"], multiple=True, metavar="PATH", help="A file that it concerns; repeatable"),
+        AS_JSON,
+    ],
+    DEBT,
+)
+_command("list", "owing.items", "List the debt, the newest first", [SESSION_ID, AS_JSON], DEBT)
+_command("report", "owing.report", "Count the debt, and show what to pay back first", [SESSION_ID, AS_JSON], DEBT)
+_command(
+    "resolve",
+    "owing.resolve",
+    "Mark a debt as resolved",
+    [
+        click.Argument(["debt"], metavar="TD"),
+        SESSION_ID,
+        click.Option(
+            ["--status"],
+            type=click.Choice(["open", "in_progress", "resolved", "deferred"]),
+            default="resolved",
+            help="Another status  [default: resolved]",
+        ),
+    ],
+    DEBT,
 )
 _command("agents", "machine.agents", "List the coding agents, and whether they can be used", [AS_JSON])
 _command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")

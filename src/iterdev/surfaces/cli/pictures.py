@@ -34,6 +34,8 @@ def status_text(state: State, *, engine_alive: bool) -> str:
     if picture.usage.input_tokens or picture.usage.cost_usd:
         usage = picture.usage
         lines.append(f"Spent: {usage.input_tokens} tokens in, {usage.output_tokens} out, ${usage.cost_usd:.2f}")
+    open_items = (("Feedback", picture.feedback), ("Technical debt", picture.debt))
+    lines += [f"{name}: {count}" for name, count in open_items if count]
     lines += [f"Warning: {text}" for text in picture.warnings]
     if picture.stall:
         lines.append(f"Stalled: {picture.stall}")
