@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from msgspec.structs import replace
@@ -277,6 +278,19 @@ def test_a_limit_can_be_relative_to_now(play: Play, scripted: Scripted) -> None:
     reset_at = trouble(replies[0]).reset_at
     assert reset_at is not None
     assert before <= reset_at - 60 <= after
+
+
+@pytest.mark.parametrize("kind", get_args(player.Trouble))
+def test_a_trouble_is_told_by_its_kind(kind: str, play: Play, scripted: Scripted) -> None:
+    replies, events = play(scripted(f'[[step]]\ntrouble = "{kind}"\nresult = {{}}'))
+
+    assert not events
+    assert trouble(replies[0]).kind is TroubleKind(kind)
+    assert trouble(replies[0]).reset_at is None
+
+
+def test_a_trouble_that_no_provider_has_is_an_error_of_the_script(scripted: Scripted) -> None:
+    assert "one of: not installed, not logged in" in scripted('[[step]]\ntrouble = "hungry"').probe().problem
 
 
 def test_trouble_of_one_turn_is_not_that_of_the_next(play: Play, scripted: Scripted) -> None:

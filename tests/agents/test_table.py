@@ -10,7 +10,7 @@ from iterdev.agents.claude import ClaudeAgent
 from iterdev.agents.codex import CodexAgent
 from iterdev.agents.command import CommandAgent
 from iterdev.agents.scripted import ScriptedAgent
-from iterdev.agents.table import kind, make, make_usable
+from iterdev.agents.table import kind, make, make_present, make_usable
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.settings import KNOWN_AGENTS, AgentSettings
 
@@ -120,7 +120,7 @@ def test_a_version_newer_than_the_known_one_is_used_and_told(programs: Path, nam
     program(programs, name, "99.0.1")
     told: list[str] = []
 
-    agent = make_usable(name, {}, ROOT, tell=told.append)
+    agent = make_present(name, {}, ROOT, tell=told.append)
 
     assert agent.name == name
     (note,) = told

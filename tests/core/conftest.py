@@ -11,7 +11,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Component, Design, Finding, Review, Scores, WorkItem
 from iterdev.core.state import State
 from iterdev.core.verification import Verification
-from iterdev.core.words import Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
+from iterdev.core.words import WORKERS, Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
 
 ROLES = {
     "DESIGN": Role.architect,
@@ -104,7 +104,8 @@ class Story:
     ) -> None:
         self.now = 1000.0
         started = e.SessionStarted(
-            session(engine, requirement, pipeline=pipeline), e.Policy(**({"auto": auto} | policy))
+            session(engine, requirement, pipeline=pipeline),
+            e.Policy(**({"auto": auto, "agents": dict.fromkeys(WORKERS, "mine")} | policy)),
         )
         self.entries = [e.Entry(1, self.now, started)]
         first = replay(self.entries)
@@ -122,10 +123,10 @@ class Story:
     def decides(self) -> tuple[Command, ...]:
         return decide(self.state, self.now)
 
-    def starts(self, *names: str) -> State:
+    def starts(self, *names: str, agent: str = "mine") -> State:
         for name in names:
             number = self.state.progress[TaskId(name)].requests + 1
-            self.happens(e.AttemptStarted(TaskId(name), number, "mine", self.state.tip))
+            self.happens(e.AttemptStarted(TaskId(name), number, agent, self.state.tip))
         return self.state
 
     def ends(self, name: str, outcome: e.Outcome) -> State:

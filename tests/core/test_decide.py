@@ -7,7 +7,7 @@ from iterdev.core import events as e
 from iterdev.core.decide import Land, Record, Start, Wait, decide
 from iterdev.core.fold import replay
 from iterdev.core.results import Usage
-from iterdev.core.words import Engine, Mode, Pipeline, TaskId
+from iterdev.core.words import Engine, Mode, Pipeline, Role, TaskId
 
 ENGINES = pytest.mark.parametrize("engine", Engine)
 
@@ -309,7 +309,7 @@ def test_a_start_has_the_number_of_its_next_request_and_its_time_limit(engine: E
     story.starts("DEV-001")
     story.happens(e.AttemptEnded(TaskId("DEV-001"), 1, 3, e.Interrupted()))
 
-    assert story.decides() == (Start(task=TaskId("DEV-001"), number=4, limit=60),)
+    assert story.decides() == (Start(task=TaskId("DEV-001"), number=4, limit=60, agent="mine"),)
 
 
 def test_an_attempt_in_a_wave_has_no_more_time_than_the_wave_has_left() -> None:
@@ -318,7 +318,7 @@ def test_an_attempt_in_a_wave_has_no_more_time_than_the_wave_has_left() -> None:
     story.now += 70
     story.does("DEV-001")
 
-    assert story.decides() == (Start(task=TaskId("DEV-002"), number=1, limit=30),)
+    assert story.decides() == (Start(task=TaskId("DEV-002"), number=1, limit=30, agent="mine"),)
 
 
 def test_what_a_wave_has_no_time_left_for_has_failed() -> None:
@@ -356,12 +356,13 @@ def test_a_limited_provider_is_waited_for_however_long_it_takes(engine: Engine) 
 
 
 @ENGINES
-def test_a_task_that_waits_for_its_provider_does_not_hold_up_the_others(engine: Engine) -> None:
-    story = Story(task("DEV-001"), task("DEV-002"), engine=engine, concurrency=1)
+def test_a_task_that_waits_for_its_provider_does_not_hold_up_those_of_other_providers(engine: Engine) -> None:
+    agents = {Role.developer: "mine", Role.reviewer: "theirs"}
+    story = Story(task("DEV-001"), task("REVIEW-001"), engine=engine, concurrency=1, agents=agents)
     story.goes_on()
     story.does("DEV-001", e.Limited(error="429", reset_at=story.now + 50))
 
-    assert story.goes_on() == ["DEV-002"]
+    assert story.goes_on() == ["REVIEW-001"]
 
 
 @ENGINES

@@ -118,7 +118,7 @@ def test_a_limited_attempt_waits_for_its_provider_and_does_not_fail() -> None:
     state = story.does("DEV-001", e.Limited(error="429", reset_at=2000))
 
     assert state.progress[DEV].status is Status.pending
-    assert state.progress[DEV].not_before == 2000
+    assert state.pauses["mine"].until == 2000
 
 
 def test_a_failed_attempt_tells_its_error_and_what_it_cost() -> None:
@@ -240,12 +240,13 @@ def test_an_edit_does_not_end_an_attempt_that_is_under_way() -> None:
     assert list(state.running) == ["DEV-001"]
 
 
-@pytest.mark.parametrize("outcome", [e.Interrupted(), e.Limited(error="429", reset_at=0)])
+@pytest.mark.parametrize("outcome", [e.Interrupted(), e.Limited(error="429", reset_at=1000.5)])
 def test_an_attempt_that_ends_without_a_result_waits_for_dependencies_that_an_edit_added(outcome: e.Outcome) -> None:
     story = Story(task("DEV-001"), task("DEV-002"), engine=Engine.beat)
     story.starts("DEV-001")
     story.happens(e.TableEdited((e.RowEdit(task=task("DEV-001", "DEV-002"), status=Status.pending),)))
     story.ends("DEV-001", outcome)
+    story.now += 1
 
     assert story.goes_on() == ["DEV-002"]
 

@@ -17,19 +17,23 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from tests.core.conftest import a_design, measured, review
 
-from iterdev.core import critic, plan
+from iterdev.core import budget, critic, plan
 from iterdev.core import events as e
 from iterdev.core.decide import Command, Land, Record, Start, Wait, decide
 from iterdev.core.fold import evolve, replay
 from iterdev.core.plan import Task
+from iterdev.core.providers import chain, news, others, provider_of
 from iterdev.core.request import Request, new_session
 from iterdev.core.results import Usage, Wisdom
-from iterdev.core.settings import Limits, Run, Settings
+from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings
 from iterdev.core.state import State
-from iterdev.core.words import FINAL, Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
+from iterdev.core.troubles import Reaction, TroubleKind, reaction
+from iterdev.core.words import FINAL, WORKERS, Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
 from iterdev.store import codec
 
+AGENTS = ("claude", "codex", "gemini", "mine")
 LOST = {Status.failed, Status.skipped}
+REPLACED = {Reaction.change_agent, Reaction.change_here, Reaction.insist}
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
 NAMES = {
     Role.architect: ("DESIGN-{:03d}",),
@@ -121,6 +125,17 @@ def a_table(chance: Random, size: int) -> list[Task]:
     return rows
 
 
+def some_agents(chance: Random) -> dict[str, AgentSettings]:
+    """Agents of which some have the same provider; each may have one of the later ones to take over."""
+    return {
+        name: AgentSettings(
+            command=(chance.choice(AGENTS),),
+            fallback=chance.choice((None, *AGENTS[place + 1 :])) if place < 3 else None,
+        )
+        for place, name in enumerate(AGENTS)
+    }
+
+
 def a_beginning(chance: Random, size: int) -> list[e.Event]:
     """The first events of a session, as the command line would make them."""
     rows: tuple[e.RowEdit, ...] = ()
@@ -136,7 +151,14 @@ def a_beginning(chance: Random, size: int) -> list[e.Event]:
         engine=chance.choice(list(Engine)),
     )
     settings = Settings(
-        run=Run(budget_tokens=chance.choice((None, None, None, 60))),
+        run=Run(
+            agent=chance.choice(AGENTS),
+            budget_tokens=chance.choice((None, None, None, 60)),
+            task_budget_tokens=chance.choice((None, None, None, 15)),
+            day_budget_tokens=chance.choice((None, None, None, 90)),
+        ),
+        roles={role: RoleSettings(agent=chance.choice((None, *AGENTS))) for role in WORKERS},
+        agents=some_agents(chance),
         limits=Limits(rounds=chance.randint(0, 3), wave=chance.choice((100_000, 900))),
     )
     return new_session(request, settings, session=SessionId("ids-x-20260308"), base="b", branch="main", rows=rows)
@@ -152,7 +174,8 @@ class World:
         state = replay(entries)
         assert state
         self.history = History(entries, state)
-        self._left = Counter(crashes=2, limits=6, retries=2, edits=0 if gentle else 2)
+        self._left = Counter(crashes=2, limits=6, pauses=3, troubles=6, retries=2, edits=0 if gentle else 2)
+        self._today = Usage()
 
     def live(self) -> History:
         history = self.history
@@ -186,8 +209,18 @@ class World:
     def _disturb(self) -> None:
         if self._happens("crashes", 0.03):
             self._crash()
+        if self._happens("pauses", 0.03):
+            self._hear_of_a_pause()
+        if budget.has_day(self.history.state.policy) and self._today != self.history.state.today:
+            self._append(e.DaySpent(0, self._today))
         if self.history.state.tasks and self._happens("edits", 0.03):
             self._edit()
+
+    def _hear_of_a_pause(self) -> None:
+        """Another run on the same machine ran into a limit."""
+        until = self.now + self._chance.choice((-1, 0, 50, 5000))
+        told = [e.ProviderPaused(provider_of(self.history.state.policy, self._chance.choice(AGENTS)), until, "429")]
+        self._append(*news(self.history.state, told, self.now))
 
     def _crash(self) -> None:
         """The engine dies; another one takes the session up and ends what was under way."""
@@ -218,8 +251,8 @@ class World:
             match command:
                 case Record(events):
                     self._append(*events)
-                case Start(task=task, number=number):
-                    self._append(e.AttemptStarted(task, number, "mine", self.history.state.tip))
+                case Start(task=task, number=number, agent=agent):
+                    self._append(e.AttemptStarted(task, number, agent, self.history.state.tip))
                 case Land(task):
                     refused = self._chance.random() < 0.05
                     self._append(e.LandingRefused(task, ("a.py",)) if refused else e.Landed(task, f"tip {task}"))
@@ -235,6 +268,7 @@ class World:
             self.now += self._chance.choice((1, 400))
             requests = self._chance.randint(1, 3)
             outcome = self._outcome(state.tasks[task])
+            self._today += outcome.usage
             self._append(e.AttemptEnded(task, state.running[task].number, requests, outcome))
         elif state.gates:
             gate = next(iter(state.gates.values()))
@@ -249,8 +283,11 @@ class World:
     def _outcome(self, task: Task) -> e.Outcome:
         if self._chance.random() < 0.07:
             return e.Failed(error="it broke", usage=Usage(cost_usd=0.5))
-        if self._happens("limits", 0.07):
-            return e.Limited(error="429", reset_at=self.now + self._chance.choice((-1, 0, 50, 5000)))
+        if self._happens("limits", 0.1):
+            reset_at = self._chance.choice((None, self.now - 1, self.now, self.now + 50, self.now + 5000))
+            return e.Limited(error="429", reset_at=reset_at, usage=Usage(input_tokens=3))
+        if self._happens("troubles", 0.1):
+            return e.Failed(error="trouble", kind=self._chance.choice(list(TroubleKind)))
         return self._done(task)
 
     def _done(self, task: Task) -> e.Done:
@@ -340,6 +377,8 @@ def test_no_attempt_is_made_while_another_one_at_the_same_task_is_open_or_after_
                 assert task not in open_or_done, (task, history)
                 open_or_done.add(task)
             case e.AttemptEnded(task, _, _, e.Limited() | e.Interrupted()):
+                open_or_done.discard(task)
+            case e.AttemptEnded(task, _, _, e.Failed(kind=kind)) if kind and reaction(kind) in REPLACED:
                 open_or_done.discard(task)
             case e.TasksReset(tasks):
                 open_or_done.difference_update(tasks)
@@ -466,10 +505,75 @@ def test_all_failing_tests_lead_to_a_round_another_look_or_a_recorded_convergenc
 
 
 @holds_for(histories)
-def test_no_agent_is_started_once_the_budget_is_used_up(history: History) -> None:
+def test_no_agent_is_started_once_a_budget_is_used_up(history: History) -> None:
     for step in history.steps:
-        budget = step.state.policy.budget_tokens
-        assert not step.starts or budget is None or step.state.spent.tokens < budget, history
+        rules, state = step.state.policy, step.state
+        for task in step.starts:
+            assert rules.budget_tokens is None or state.spent.tokens < rules.budget_tokens, history
+            assert rules.day_budget_tokens is None or state.today.tokens < rules.day_budget_tokens, history
+            spent = state.progress[task].usage.tokens
+            assert rules.task_budget_tokens is None or spent < rules.task_budget_tokens, (task, history)
+
+
+@holds_for(histories, examples=600)
+def test_no_attempt_is_ever_started_at_a_provider_that_is_paused(history: History) -> None:
+    paused: dict[str, float] = {}
+    agents: dict[TaskId, str] = {}
+    rules = history.state.policy
+    for entry in history.entries:
+        match entry.event:
+            case e.ProviderPaused(provider, until):
+                paused[provider] = max(until, paused.get(provider, 0))
+            case e.AttemptEnded(task, _, _, e.Limited(reset_at=reset_at)):
+                provider = provider_of(rules, agents[task])
+                paused[provider] = max(reset_at or entry.at + 1, paused.get(provider, 0))
+            case e.AttemptStarted(task, _, agent):
+                agents[task] = agent
+                assert paused.get(provider_of(rules, agent), 0) <= entry.at, (task, history)
+
+
+@holds_for(histories)
+def test_an_attempt_that_ended_by_a_limit_counts_for_nothing_but_its_cost(history: History) -> None:
+    state = replay(history.entries[:1])
+    for entry in history.entries[1:]:
+        assert state
+        before, state = state, evolve(state, [entry])
+        match entry.event:
+            case e.AttemptEnded(task, _, _, e.Limited()):
+                was, now = before.progress[task], state.progress[task]
+                assert now.status is Status.pending, (task, history)
+                assert (now.error, now.findings, now.given_up) == (was.error, was.findings, was.given_up), history
+                assert (state.rounds, state.warnings) == (before.rounds, before.warnings), history
+                assert state.unusable == before.unusable, history
+
+
+@holds_for(histories)
+def test_an_agent_is_started_only_for_a_role_that_it_has_or_takes_over(history: History) -> None:
+    for step in history.steps:
+        for command in step.commands:
+            if isinstance(command, Start):
+                role = step.state.tasks[command.task].role
+                assert command.agent in chain(step.state, role), (command, history)
+
+
+@holds_for(histories)
+def test_a_task_is_failed_by_a_trouble_only_when_no_other_agent_was_left(history: History) -> None:
+    state = replay(history.entries[:1])
+    for entry in history.entries[1:]:
+        assert state
+        before, state = state, evolve(state, [entry])
+        match entry.event:
+            case e.AttemptEnded(task, _, _, e.Failed(kind=kind)) if kind and reaction(kind) in REPLACED:
+                left = others(before, task, before.progress[task].agent)
+                assert state.progress[task].status is (Status.pending if left else Status.failed), (task, history)
+
+
+@holds_for(histories)
+def test_what_was_spent_is_the_same_however_it_is_added_up(history: History) -> None:
+    state = history.state
+    usages = [entry.event.outcome.usage for entry in history.entries if isinstance(entry.event, e.AttemptEnded)]
+    for parts in (usages, [progress.usage for progress in state.progress.values()], state.spent_by.values()):
+        assert sum(parts, Usage()).tokens == state.spent.tokens, history
 
 
 @pytest.mark.requirement("R74", "R75")

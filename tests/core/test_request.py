@@ -7,8 +7,9 @@ from tests.core.conftest import task
 from iterdev.core import plan
 from iterdev.core.errors import UserError
 from iterdev.core.events import Event, RowEdit, SessionStarted, TableEdited, TasksAdded
+from iterdev.core.providers import provider_of
 from iterdev.core.request import Request, checked, new_session, policy
-from iterdev.core.settings import Limits, Run, Settings
+from iterdev.core.settings import AgentSettings, Limits, Run, Settings
 from iterdev.core.words import Engine, Pipeline, Role, SessionId, Status
 from iterdev.surfaces.cli.app import app
 
@@ -116,12 +117,35 @@ def test_a_right_request_passes_as_it_is() -> None:
 
 
 def test_the_limits_of_the_configuration_become_rules_of_the_session() -> None:
-    settings = Settings(run=Run(budget_usd=2.5, budget_tokens=7), limits=Limits(wave=60, attempt=30, rounds=1))
+    run = Run(budget_usd=2.5, budget_tokens=7, task_budget_usd=1, day_budget_tokens=9)
+    settings = Settings(run=run, limits=Limits(wave=60, attempt=30, rounds=1))
 
     rules = policy(Request(requirement="x"), settings)
 
     assert (rules.wave_limit, rules.attempt_limit, rules.rounds) == (60, 30, 1)
     assert (rules.budget_usd, rules.budget_tokens) == (2.5, 7)
+    assert (rules.task_budget_usd, rules.task_budget_tokens) == (1, None)
+    assert (rules.day_budget_usd, rules.day_budget_tokens) == (None, 9)
+
+
+def test_the_rules_say_which_agent_each_role_has_who_takes_over_and_who_answers_it() -> None:
+    mine, same = (AgentSettings(command=("agent", "--fast"), fallback=name) for name in ("claude", None))
+    settings = Settings(run=Run(agent="mine"), agents={"mine": mine, "same": same, "other": AgentSettings(script="s")})
+
+    rules = policy(Request(requirement="x"), settings)
+
+    assert set(rules.agents.values()) == {"mine"}
+    assert rules.fallbacks == {"mine": "claude"}
+    assert provider_of(rules, "mine") == provider_of(rules, "same")
+    assert provider_of(rules, "mine") != provider_of(rules, "other")
+    assert "fast" not in provider_of(rules, "mine")
+    assert [provider_of(rules, name) for name in ("claude", "codex", "gemini", "qwen", "goose")] == [
+        "anthropic",
+        "openai",
+        "google",
+        "qwen",
+        "goose",
+    ]
 
 
 def test_an_agent_for_all_roles_gives_way_to_one_for_a_role() -> None:

@@ -153,7 +153,7 @@ def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> Non
 
     told = view.why(story.state, TaskId("DEV-001"), engine_alive=False)
 
-    assert "its provider asked to wait before the next attempt" in told
+    assert "the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429" in told
     assert "the session is paused: interrupted" in told
     assert told[-1] == f"no engine is running: `iterdev resume {story.state.session.id}`"
 

@@ -20,6 +20,7 @@ from iterdev.core.locks import (
     LockRenewed,
 )
 from iterdev.core.results import Dependency, Discovery, TechDebt, Usage, Wisdom
+from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.words import Pipeline, Severity, Status, TaskId
 from iterdev.store import codec
@@ -54,7 +55,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.WaveMerged(2),
     e.AttemptStarted(DEV, 1, "mine", "b" * 40),
     e.AttemptEnded(DEV, 1, 2, DONE),
-    e.AttemptEnded(DEV, 1, 2, e.Failed(error="no")),
+    e.AttemptEnded(DEV, 1, 2, e.Failed(error="no", kind=TroubleKind.not_logged_in)),
     e.AttemptEnded(DEV, 1, 2, e.Limited(error="429", reset_at=12.5)),
     e.AttemptEnded(DEV, 1, 2, e.Interrupted(commit="c")),
     e.Landed(DEV, "c" * 40),
@@ -71,6 +72,8 @@ EXAMPLES: tuple[e.Event, ...] = (
     ),
     e.Warned("\u2028 \0 ü 😀"),
     e.EngineStarted(4711, "c" * 40),
+    e.ProviderPaused("anthropic", 12.5, "429"),
+    e.DaySpent(86400.0, Usage(cost_usd=0.25)),
     e.Paused("interrupted"),
     e.Finished(),
     e.Accepted("main", "c" * 40),
@@ -103,6 +106,24 @@ def test_an_event_comes_back_as_it_was(event: e.Event) -> None:
 @given(st.text(st.characters(codec="utf-8")))
 def test_any_text_comes_back_as_it_was(text: str) -> None:
     assert codec.decode(codec.encode(e.Warned(text))) == e.Warned(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (b'{"type":"Failed","error":"no"}', e.Failed(error="no", kind=None)),
+        (b'{"type":"Limited","error":"429","reset_at":12.5}', e.Limited(error="429", reset_at=12.5)),
+        (b'{"type":"Interrupted","commit":"c"}', e.Interrupted(commit="c")),
+    ],
+)
+def test_an_outcome_of_an_earlier_version_is_still_read(body: bytes, outcome: e.Outcome) -> None:
+    ended = b'{"type":"AttemptEnded","task":"DEV-001","number":1,"requests":1,"outcome":' + body + b"}"
+
+    assert codec.decode(ended) == e.AttemptEnded(DEV, 1, 1, outcome)
+
+
+def test_rules_of_an_earlier_version_are_still_read() -> None:
+    assert codec.decode(b'{"type":"PolicyChanged","policy":{"auto":true}}') == e.PolicyChanged(e.Policy(auto=True))
 
 
 def test_a_field_that_a_later_version_added_is_passed_over() -> None:

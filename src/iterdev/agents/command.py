@@ -133,16 +133,22 @@ class CommandConversation:
         return ended
 
     def _judge(self, ended: Exit, ears: Mapping[str, "Ear"]) -> Reply:
+        body = written(self._assignment.result_path) or last_json_object(bytes(ears["stdout"].kept))
+        usage = self._spent(body)
         if ended.timed_out or ended.code != 0:
             return self._trouble(*death(ended, bytes(ears["stderr"].kept), self._assignment.limit))
-        body = written(self._assignment.result_path) or last_json_object(bytes(ears["stdout"].kept))
         if body is None:
             missing = "ended without a result: no file at ITERDEV_RESULT, no JSON object on standard output"
             return self._trouble(TroubleKind.silent, missing)
-        usage = reported_usage(body)
-        if usage is not None:
-            self._watch(Spent(usage))
-        return Answer(body=body, usage=usage or Usage())
+        return Answer(body=body, usage=usage)
+
+    def _spent(self, body: bytes | None) -> Usage:
+        """Also of a turn that failed, if it came as far as a result."""
+        usage = reported_usage(body) if body else None
+        if usage is None:
+            return Usage()
+        self._watch(Spent(usage))
+        return usage
 
     def _trouble(self, kind: TroubleKind, what: str) -> Trouble:
         return Trouble(kind=kind, message=f'The agent "{self._agent.name}" {what}')

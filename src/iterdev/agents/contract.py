@@ -6,11 +6,11 @@ causes is owned, limited and ended in one place.
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
 
+from iterdev.core import troubles
 from iterdev.core.exits import Exit
 from iterdev.core.results import Usage
 
@@ -34,20 +34,7 @@ class PermissionAsked(Struct, frozen=True, tag=True):
 AgentEvent = Said | Spent | PermissionAsked
 
 
-class TroubleKind(StrEnum):
-    """What went wrong, as far as it makes a difference to what is done about it."""
-
-    not_installed = "not installed"
-    not_logged_in = "not logged in"
-    limited = "rate limited"
-    overloaded = "overloaded"
-    """The provider failed or was too busy; trying again later may help."""
-    too_long = "context too long"
-    over_budget = "budget used up"
-    permission = "permission denied"
-    silent = "no result"
-    crashed = "crashed"
-    timed_out = "timed out"
+TroubleKind = troubles.TroubleKind
 
 
 class Answer(Struct, frozen=True, kw_only=True):

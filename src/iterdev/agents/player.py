@@ -14,7 +14,7 @@ import time
 import tomllib
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import TypedDict, cast
+from typing import Literal, TypedDict, cast, get_args
 
 MARKER = "::iterdev-player::"
 """Begins a line on standard output that tells what a real provider's protocol would tell, as one JSON object."""
@@ -23,6 +23,10 @@ PERMISSION_LENGTH = 200
 """A marker has to fit into one line of a transcript."""
 
 BAD_SCRIPT = 3
+
+
+Trouble = Literal["not installed", "not logged in", "rate limited", "overloaded", "context too long", "budget used up"]
+"""What a provider, or the program that talks to it, can complain about."""
 
 
 class Limit(TypedDict, total=False):
@@ -50,6 +54,7 @@ class Step(TypedDict, total=False):
     hang: bool
     permission: str
     limit: Limit
+    trouble: Trouble
     result: dict[str, object]
     result_text: str
     print_result: bool
@@ -94,6 +99,7 @@ FORMS: dict[object, tuple[Callable[[object], bool], str]] = {
     list[str]: (is_texts, "a list of strings"),
     dict[str, str]: (is_files, "a table of path = content"),
     dict[str, object]: (lambda value: isinstance(value, dict), "a table"),
+    Trouble: (lambda value: value in get_args(Trouble), f"one of: {', '.join(get_args(Trouble))}"),
     Limit: (is_limit, "{ reset_in = seconds } or { reset_at = seconds since the epoch }"),
 }
 
@@ -193,6 +199,9 @@ def play(step: Step) -> int:
         return step.get("exit", 0)
     if "limit" in step:
         mark({"reset_at": reset_time(step["limit"])})
+        return step.get("exit", 1)
+    if "trouble" in step:
+        mark({"trouble": step["trouble"]})
         return step.get("exit", 1)
     give_result(step)
     return step.get("exit", 0)

@@ -85,6 +85,8 @@ class MarkerEar:
                 self._watch(PermissionAsked(what))
                 message = f'The agent "{self._name}" asked for a permission that nobody can give: {what}'
                 self.trouble = Trouble(kind=TroubleKind.permission, message=message)
+            case Marker(trouble=TroubleKind() as kind):
+                self.trouble = Trouble(kind=kind, message=f'The agent "{self._name}" has a trouble: {kind}')
             case Marker(reset_at=reset_at):
                 message = f'The provider of the agent "{self._name}" has reached its limit'
                 self.trouble = Trouble(kind=TroubleKind.limited, message=message, reset_at=reset_at)
@@ -93,6 +95,7 @@ class MarkerEar:
 class Marker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     permission: str | None = None
     reset_at: float | None = None
+    trouble: TroubleKind | None = None
 
 
 def marker_in(event: AgentEvent) -> Marker | None:

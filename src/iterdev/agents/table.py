@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from iterdev.agents.absent import AbsentAgent
 from iterdev.agents.command import CommandAgent
 from iterdev.agents.contract import Agent, Probe
 from iterdev.agents.scripted import ScriptedAgent
@@ -57,16 +58,25 @@ def _placed(path: str, root: Path) -> str:
     return str(root / Path(path).expanduser())
 
 
-def make_usable(
+def make_present(
     name: str, configured: Mapping[str, AgentSettings], root: Path, tell: Callable[[str], None] = lambda _: None
 ) -> Agent:
-    """The agent, after a look at whether it can be started at all; what should be known about it is told."""
+    """The agent as it is on this machine, which may be absent; what should be known about it is told."""
+    agent = make(name, configured, root)
+    probe = agent.probe()
+    if not probe.installed:
+        return AbsentAgent(name, f"{probe.problem} ({probe.hint})" if probe.hint else probe.problem)
+    if probe.note:
+        tell(f"{name}: {probe.note}")
+    return agent
+
+
+def make_usable(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:
+    """The agent, after a look at whether it can be started at all."""
     agent = make(name, configured, root)
     probe = agent.probe()
     if not probe.installed:
         raise _unusable(name, probe)
-    if probe.note:
-        tell(f"{name}: {probe.note}")
     return agent
 
 

@@ -3,7 +3,7 @@
 from iterdev.core import critic
 from iterdev.core import events as e
 from iterdev.core.state import Message, State
-from iterdev.core.words import Role, Severity, TaskId
+from iterdev.core.words import Role, Severity, Status, TaskId
 
 COORDINATOR = "coordinator"
 EVERYBODY = "all"
@@ -19,7 +19,8 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
         case e.AttemptEnded(task, _, _, e.Done() as done):
             return _worked(state, task, done, at)
         case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
-            return _worker(state, task, at, "error", f"{task} failed: {error}")
+            became = "needs another agent" if state.progress[task].status is Status.pending else "failed"
+            return _worker(state, task, at, "error", f"{task} {became}: {error}")
         case e.LandingRefused(task, files):
             return _worker(state, task, at, "error", f"{task} does not merge with what landed: {', '.join(files)}")
         case e.MessageSent(sender=sender, to=to, kind=kind, summary=text, data=told):

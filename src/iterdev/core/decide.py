@@ -5,12 +5,11 @@ is ready.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-import msgspec
 from msgspec import Struct
 
-from iterdev.core import budget, critic, locks, pipelines
+from iterdev.core import budget, critic, locks, pipelines, providers
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -34,6 +33,7 @@ class Start(Struct, frozen=True, kw_only=True):
     task: TaskId
     number: int
     limit: float
+    agent: str
 
 
 class Land(Struct, frozen=True):
@@ -229,33 +229,33 @@ def _skip_reason(state: State, task: TaskId) -> str:
     return f"Dependency failed or skipped: {', '.join(culprits)}"
 
 
-def _starts(state: State, candidates: Iterable[TaskId], now: float, limit: float) -> tuple[Command, ...]:
+def _starts(state: State, candidates: Collection[TaskId], now: float, limit: float) -> tuple[Command, ...]:
     """As many starts as there are free places, in the order of the table; or the time to wait for."""
-    if blocked := budget.used_up(state):
-        return _without_budget(state, candidates, blocked)
+    unpaid = budget.unpaid(state, candidates)
+    if unpaid and len(unpaid) == len(candidates):
+        return _without_budget(state, unpaid)
+    choices = providers.choices(state, (task for task in candidates if task not in unpaid), now)
     places = state.policy.concurrency - len(state.running)
-    possible = [task for task in candidates if state.progress[task].not_before <= now]
+    possible = [task for task, choice in choices.items() if choice.not_before <= now]
     if possible:
         first = heapq.nsmallest(places, possible, key=state.order.__getitem__) if places > 0 else []
-        return tuple(_start(state, first, limit))
-    waits = [state.progress[task].not_before for task in candidates]
-    return (Wait(min(waits)),) if waits and not state.running else ()
+        return tuple(_start(state, {task: choices[task].agent for task in first}, limit))
+    return (Wait(min(choice.not_before for choice in choices.values())),) if choices else ()
 
 
-def _without_budget(state: State, candidates: Iterable[TaskId], why: str) -> tuple[Command, ...]:
+def _without_budget(state: State, unpaid: Mapping[TaskId, str]) -> tuple[Command, ...]:
     """Lets running agents finish, then asks whether to spend more; with nobody to ask, the rest fails."""
-    stopped = tuple(e.TaskFailed(task, why) for task in candidates)
-    if state.running or not stopped:
+    if state.running:
         return ()
     if state.policy.auto or state.answers.get(BUDGET_GATE) == STOP:
-        return (Record(stopped),)
-    gate = e.Gate(id=BUDGET_GATE, question=f"Stop here, or go on without a budget? {why}", choices=(STOP, GO_ON))
+        return (Record(tuple(e.TaskFailed(task, why) for task, why in unpaid.items())),)
     if state.answers.get(BUDGET_GATE) == GO_ON:
-        free = msgspec.structs.replace(state.policy, budget_usd=None, budget_tokens=None)
-        return (Record((e.PolicyChanged(free),)),)
+        return (Record((e.PolicyChanged(budget.lifted(state.policy)),)),)
+    why = "; ".join(dict.fromkeys(unpaid.values()))
+    gate = e.Gate(id=BUDGET_GATE, question=f"Stop here, or go on without a budget? {why}", choices=(STOP, GO_ON))
     return (Record((e.GateOpened(gate),)),)
 
 
-def _start(state: State, tasks: Iterable[TaskId], limit: float) -> Iterator[Start]:
-    for task in tasks:
-        yield Start(task=task, number=state.progress[task].requests + 1, limit=limit)
+def _start(state: State, agents: Mapping[TaskId, str], limit: float) -> Iterator[Start]:
+    for task, agent in agents.items():
+        yield Start(task=task, number=state.progress[task].requests + 1, limit=limit, agent=agent)

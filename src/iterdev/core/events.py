@@ -12,6 +12,7 @@ from iterdev.core.feedback import FeedbackEvent
 from iterdev.core.locks import LockEvent
 from iterdev.core.plan import Task
 from iterdev.core.results import Dependency, Design, Discovery, Review, TechDebt, Usage, Wisdom
+from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, TaskId, Team
 
@@ -27,6 +28,16 @@ class Policy(Struct, frozen=True, kw_only=True):
     budget_usd: float | None = None
     budget_tokens: int | None = None
     debt: DebtRule | None = None
+    task_budget_usd: float | None = None
+    task_budget_tokens: int | None = None
+    day_budget_usd: float | None = None
+    day_budget_tokens: int | None = None
+    agents: Mapping[Role, str] = {}
+    """Agents of the configuration, by role."""
+    fallbacks: Mapping[str, str] = {}
+    """Which agent takes over from which."""
+    providers: Mapping[str, str] = {}
+    """Who answers an agent, where its name does not tell."""
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -83,6 +94,8 @@ class Done(Struct, frozen=True, kw_only=True, tag=True):
 
 class Failed(Struct, frozen=True, kw_only=True, tag=True):
     error: str
+    kind: TroubleKind | None = None
+    """None when the agent worked, but its work did not pass."""
     commit: str | None = None
     usage: Usage = Usage()
 
@@ -91,14 +104,17 @@ class Limited(Struct, frozen=True, kw_only=True, tag=True):
     """The provider asked for patience; the attempt does not count."""
 
     error: str
-    reset_at: float
+    reset_at: float | None = None
+    """When the provider answers again, if it said so."""
     commit: str | None = None
+    usage: Usage = Usage()
 
 
 class Interrupted(Struct, frozen=True, kw_only=True, tag=True):
     """iterdev itself stopped; the work so far is kept, and the task is pending again."""
 
     commit: str | None = None
+    usage: Usage = Usage()
 
 
 Outcome = Done | Failed | Limited | Interrupted
@@ -252,6 +268,21 @@ class EngineStarted(Struct, frozen=True, tag=True):
     """Where the session's branch really is."""
 
 
+class ProviderPaused(Struct, frozen=True, tag=True):
+    """Another run on this machine learned that a provider answers nobody for a while."""
+
+    provider: str
+    until: float
+    why: str
+
+
+class DaySpent(Struct, frozen=True, tag=True):
+    """What all sessions of the repository have spent on the day that began then."""
+
+    began: float
+    usage: Usage
+
+
 class Paused(Struct, frozen=True, tag=True):
     why: str
 
@@ -273,7 +304,9 @@ GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
 ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent
-Event = TableEvent | AttemptEvent | RoundEvent | GateEvent | WaveEvent | SessionEvent | MessageSent | ProtocolEvent
+OutsideEvent = ProviderPaused | DaySpent
+WorkEvent = TableEvent | AttemptEvent | RoundEvent | WaveEvent
+Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent
 
 
 class Entry(Struct, frozen=True):

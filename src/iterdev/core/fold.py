@@ -9,11 +9,11 @@ from typing import Generic, TypeVar, assert_never
 
 import msgspec
 
-from iterdev.core import bus, checkpoints, critic, debt, feedback, graph, locks, notices
+from iterdev.core import bus, checkpoints, critic, debt, feedback, graph, locks, notices, providers
 from iterdev.core import events as e
 from iterdev.core.plan import Task
-from iterdev.core.results import Design, Review
-from iterdev.core.state import Note, Progress, Shared, State
+from iterdev.core.results import Design, Review, Usage
+from iterdev.core.state import Note, Pause, Progress, Shared, State
 from iterdev.core.verification import Verification
 from iterdev.core.words import FINAL, Phase, Role, Status, TaskId
 
@@ -89,6 +89,9 @@ class _Fold:
     _shared = _Map[str, Shared]()
     _last_words = _Map[TaskId, str]()
     _aborted = _Map[TaskId, str]()
+    _pauses = _Map[str, Pause]()
+    _unusable = _Map[str, str]()
+    _spent_by = _Map[str, Usage]()
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -128,13 +131,19 @@ class _Fold:
             case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
                 self._change_gates(event)
             case e.WaveStarted(wave):
-                self._set(wave=wave, wave_started_at=at)
+                self._set(wave=wave)
+                self._start_clock(at)
             case e.WaveMerged():
                 self._set(wave=0)
+            case e.ProviderPaused(provider, until, why):
+                self._pause(provider, Pause(until=until, why=why))
+            case e.DaySpent(_, usage):
+                self._set(today=usage)
             case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused() | e.Finished() | e.Accepted():
                 self._change_session(event)
             case e.EngineStarted():
-                self._set(wave_started_at=at)
+                self._set(unusable={})
+                self._start_clock(at)
                 self._change_session(event)
             case e.MessageSent():
                 self._listen(event, at)
@@ -297,30 +306,65 @@ class _Fold:
         why = self._aborted.pop(task) if task in self._state.aborted else ""
         if outcome.commit and not isinstance(outcome, e.Done):
             self._update(task, unlanded=(*self._progress[task].unlanded, outcome.commit))
+        self._spend(task, outcome.usage)
         match outcome:
             case e.Done():
+                self._hear_provider(task, at)
                 self._record(task, outcome, at)
-            case e.Failed(error=error, usage=usage):
-                self._update(task, usage=self._progress[task].usage + usage)
-                self._close(task, Status.failed, at, error=error)
             case e.Limited() | e.Interrupted() if why:
                 self._close(task, Status.failed, at, error=why)
-            case e.Limited(reset_at=reset_at):
-                # The time that a provider takes is not taken from the wave.
-                self._set(wave_started_at=max(self._state.wave_started_at, reset_at))
-                self._again(task, not_before=reset_at)
+            case e.Failed():
+                self._fail(task, outcome, at)
+            case e.Limited():
+                provider = providers.provider_of(self._state.policy, self._progress[task].agent)
+                self._pause(provider, providers.pause(self._state.pauses.get(provider), outcome, at))
+                self._again(task)
             case e.Interrupted():
                 self._again(task)
 
+    def _fail(self, task: TaskId, failed: e.Failed, at: float) -> None:
+        """Another agent takes over, if the trouble is one that it need not have and there is one left to try."""
+        change = providers.change_of_agent(self._state, task, failed)
+        if change is None:
+            if failed.kind is None:
+                self._hear_provider(task, at)
+            self._close(task, Status.failed, at, error=failed.error)
+            return
+        self._warnings.append(f"{task}: {failed.error}; {change.successor} takes over")
+        if change.for_every_task:
+            self._unusable[change.agent] = failed.error
+        self._update(task, given_up=(*self._progress[task].given_up, change.agent))
+        self._again(task)
+
+    def _spend(self, task: TaskId, usage: Usage) -> None:
+        if usage != Usage():
+            before = self._progress[task]
+            self._update(task, usage=before.usage + usage)
+            self._spent_by[before.agent] = self._state.spent_by.get(before.agent, Usage()) + usage
+            self._set(spent=self._state.spent + usage)
+
+    def _pause(self, provider: str, pause: Pause) -> None:
+        self._pauses[provider] = pause
+        # The time that a provider takes is not taken from the wave.
+        self._set(wave_started_at=max(self._state.wave_started_at, pause.until))
+
+    def _start_clock(self, at: float) -> None:
+        self._set(wave_started_at=max([at, *(pause.until for pause in self._state.pauses.values())]))
+
+    def _hear_provider(self, task: TaskId, at: float) -> None:
+        """A provider that has answered since its pause is not asked for patience any longer."""
+        provider = providers.provider_of(self._state.policy, self._progress[task].agent)
+        known = self._state.pauses.get(provider)
+        if known and known.until <= at:
+            del self._pauses[provider]
+
     def _record(self, task: TaskId, done: e.Done, at: float) -> None:
         """Keeps what an agent handed in; a commit still has to land before the task is completed."""
-        before = self._progress[task]
         self._update(
             task,
             findings=done.findings,
             commit=done.commit,
             changed=done.changed,
-            usage=before.usage + done.usage,
             ended_at=at,
             error="",
         )
@@ -388,8 +432,8 @@ class _Fold:
         elif self._progress[task].status is Status.pending:
             self._doomed[task] = None
 
-    def _again(self, task: TaskId, not_before: float = 0) -> None:
-        self._update(task, status=Status.pending, not_before=not_before)
+    def _again(self, task: TaskId) -> None:
+        self._update(task, status=Status.pending)
         self._queue(task)
 
     def _update(self, task: TaskId, **fields: object) -> None:

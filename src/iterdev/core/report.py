@@ -6,14 +6,14 @@ from iterdev.core import critic, debt, feedback, view
 from iterdev.core.names import branch, moment, number_of
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
+from iterdev.core.spending import figures, spending
 from iterdev.core.state import Progress, State
 from iterdev.core.words import Role, Status
 
 
 def report(state: State) -> str:
-    parts = (_header(state), _summary(state), _warnings(state), _left_open(state), _verdict(state))
-    rest = (_waves(state), _details(state), _deliverables(state))
-    return "\n---\n\n".join(part for part in (*parts, *rest) if part)
+    parts = (_header, _summary, _warnings, _left_open, _verdict, _spending, _waves, _details, _deliverables)
+    return "\n---\n\n".join(text for part in parts if (text := part(state)))
 
 
 def _header(state: State) -> str:
@@ -73,6 +73,13 @@ def _verdict(state: State) -> str:
             f"{len(review.issues)} findings, {critic.signal(review)}\n"
         )
     return f"## Verdicts\n\n{''.join(lines)}" if lines else ""
+
+
+def _spending(state: State) -> str:
+    spent = spending(state)
+    groups = (("Role", spent.roles), ("Task", spent.tasks), ("Agent", spent.agents))
+    lines = [f"| {kind} | {name} | {figures(usage)} |\n" for kind, usages in groups for name, usage in usages.items()]
+    return f"## Spending\n\n| By | Name | Spent |\n|----|------|-------|\n{''.join(lines)}" if lines else ""
 
 
 def _waves(state: State) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from iterdev.core import names
+from iterdev.core import names, providers
 from iterdev.core.analysis import analyse
 from iterdev.core.debt import DebtRule
 from iterdev.core.errors import UserError
 from iterdev.core.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
-from iterdev.core.settings import Settings
-from iterdev.core.words import Engine, Pipeline, Role, SessionId, Team
+from iterdev.core.settings import BUDGETS, AgentSettings, Settings
+from iterdev.core.words import WORKERS, Engine, Pipeline, Role, SessionId, Team
 
 EMPTY_HINT = 'iterdev run "Add a greeting"'
 
@@ -48,15 +48,25 @@ def rules(settings: Settings, *, auto: bool, concurrency: int) -> Policy:
         rounds=settings.limits.rounds,
         wave_limit=settings.limits.wave,
         attempt_limit=settings.limits.attempt,
-        budget_usd=settings.run.budget_usd,
-        budget_tokens=settings.run.budget_tokens,
         debt=_debt_rule(settings),
+        agents={role: settings.agent_for(role) for role in WORKERS},
+        fallbacks=settings.fallbacks,
+        providers={name: provider for name, table in settings.agents.items() if (provider := _provider(table))},
+        **{name: getattr(settings.run, name) for name in BUDGETS},
     )
 
 
 def _debt_rule(settings: Settings) -> DebtRule | None:
     severity = settings.debt.severity
     return DebtRule(severity=severity, sprints=settings.debt.sprints) if severity else None
+
+
+def _provider(table: AgentSettings) -> str:
+    """Who answers an agent that the user made; the provider of any other is known by the agent's name."""
+    if table.uses:
+        return providers.NAMED.get(table.uses, table.uses)
+    command = table.command or table.acp or ((table.script,) if table.script else ())
+    return providers.key_of(command) if command else ""
 
 
 def new_session(

@@ -16,7 +16,8 @@ FILE = "iterdev.toml"
 KNOWN_AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "goose", "kimi")
 """Coding agents that need no table; one of their names only adjusts them."""
 
-LEAST = {"concurrency": 1, "rounds": 0, "budget_usd": 0, "budget_tokens": 0, "sprints": 0}
+BUDGETS = tuple(f"{span}budget_{unit}" for span in ("", "task_", "day_") for unit in ("usd", "tokens"))
+LEAST = {"concurrency": 1, "rounds": 0, "sprints": 0, **dict.fromkeys(BUDGETS, 0)}
 """The smallest sensible values; every other number is a limit in seconds."""
 
 
@@ -26,9 +27,17 @@ class Run(Struct, frozen=True, kw_only=True):
     concurrency: int = 3
     """The most agents that run at once."""
     budget_usd: float | None = None
-    """The most money that one session may spend; checked before every start of an agent."""
+    """The most money that one session may spend; checked before every request to an agent."""
     budget_tokens: int | None = None
-    """The most tokens that one session may use; checked before every start of an agent."""
+    """The most tokens that one session may use; checked before every request to an agent."""
+    task_budget_usd: float | None = None
+    """The most money that one task may cost, over all its attempts."""
+    task_budget_tokens: int | None = None
+    """The most tokens that one task may use, over all its attempts."""
+    day_budget_usd: float | None = None
+    """The most money that all sessions of the repository may spend from midnight to midnight."""
+    day_budget_tokens: int | None = None
+    """The most tokens that all sessions of the repository may use from midnight to midnight."""
 
 
 class RoleSettings(Struct, frozen=True, kw_only=True):
@@ -86,6 +95,8 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     """A folder for the agent's own configuration and login, instead of yours."""
     env: tuple[str, ...] = ()
     """Names of further variables of your environment that this agent may see."""
+    fallback: str | None = None
+    """The agent that takes over when this one cannot be used, or while its provider is paused."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -96,6 +107,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     debt: DebtSettings = DebtSettings()
     agents: Mapping[str, AgentSettings] = {}
 
+    @property
+    def fallbacks(self) -> dict[str, str]:
+        """Which agent takes over from which."""
+        return {name: table.fallback for name, table in self.agents.items() if table.fallback}
+
     def agent_for(self, role: Role) -> str:
         named = self.roles.get(role)
         return (named.agent if named else None) or self.run.agent
@@ -104,9 +120,27 @@ class Settings(Struct, frozen=True, kw_only=True):
 def read(document: Mapping[str, object]) -> Settings:
     """The settings of a parsed document; every problem is named, not only the first."""
     problems = [*_unknown_keys(document), *_unfit_values(document)]
-    if problems:
+    settings = Settings() if problems else msgspec.convert(document, Settings)
+    if problems := problems or _circles(settings):
         raise UserError(f"{FILE}: {'; '.join(problems)}", hint=f"edit {FILE} at the top of the repository")
-    return msgspec.convert(document, Settings)
+    return settings
+
+
+def _circles(settings: Settings) -> list[str]:
+    """Agents that would take over from each other for ever."""
+    for name in settings.fallbacks:
+        way = in_turn(name, settings.fallbacks)
+        if settings.fallbacks.get(way[-1]) == name:
+            return [f"[agents.{name}] fallback goes round in a circle: {' -> '.join([*way, name])}"]
+    return []
+
+
+def in_turn(agent: str, fallbacks: Mapping[str, str]) -> list[str]:
+    """The agent, and those that take over from it, in their order."""
+    agents = [agent]
+    while (following := fallbacks.get(agents[-1])) and following not in agents:
+        agents.append(following)
+    return agents
 
 
 def _tables(document: Mapping[str, object]) -> Iterator[tuple[str, object, type[Struct]]]:

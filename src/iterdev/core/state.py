@@ -36,8 +36,17 @@ class Progress(Struct, frozen=True, kw_only=True):
     """Commits of earlier attempts that did not succeed; kept, and shown to the next one."""
     changed: tuple[str, ...] = ()
     usage: Usage = Usage()
-    not_before: float = 0
-    """A limited provider answers again at this time."""
+    given_up: tuple[str, ...] = ()
+    """Agents that cannot do this task; another one was there to take over."""
+
+
+class Pause(Struct, frozen=True, kw_only=True):
+    """A provider that answers nobody for a while."""
+
+    until: float
+    why: str
+    guesses: int = 0
+    """How often in a row nobody knew when it would answer again."""
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -131,6 +140,15 @@ class State(Struct, frozen=True, kw_only=True):
     """The newest first."""
     debt: tuple[Debt, ...] = ()
     """The newest first."""
+    pauses: Mapping[str, Pause] = {}
+    """By provider; one that is over stays until the provider has answered."""
+    unusable: Mapping[str, str] = {}
+    """Agents that cannot be used until somebody changes something on this machine, and why."""
+    spent: Usage = Usage()
+    spent_by: Mapping[str, Usage] = {}
+    """By agent."""
+    today: Usage = Usage()
+    """What all sessions of the repository have spent today, as far as the journal was told."""
 
     @property
     def round(self) -> int:
@@ -157,7 +175,3 @@ class State(Struct, frozen=True, kw_only=True):
     def unmet(self, task: TaskId) -> list[TaskId]:
         """The dependencies that a task still waits for."""
         return [dep for dep in self.tasks[task].deps if self.progress[dep].status is not Status.completed]
-
-    @property
-    def spent(self) -> Usage:
-        return sum((progress.usage for progress in self.progress.values()), Usage())

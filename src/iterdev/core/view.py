@@ -2,10 +2,11 @@
 
 from msgspec import Struct
 
-from iterdev.core import debt, feedback
+from iterdev.core import debt, feedback, providers
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
+from iterdev.core.spending import Spending, spending
 from iterdev.core.state import Progress, State
 from iterdev.core.words import Engine, Phase, Role, Severity, Status, TaskId
 
@@ -37,6 +38,15 @@ class Line(Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
 
 
+class PausedProvider(Struct, frozen=True, kw_only=True):
+    """A provider that answers nobody for a while."""
+
+    provider: str
+    agents: tuple[str, ...]
+    until: str
+    why: str
+
+
 class Picture(Struct, frozen=True, kw_only=True):
     session: str
     requirement: str
@@ -54,6 +64,8 @@ class Picture(Struct, frozen=True, kw_only=True):
     tip: str
     folder: str
     usage: Usage
+    spending: Spending
+    pauses: tuple[PausedProvider, ...]
     warnings: tuple[str, ...]
     stall: str
     accepted: str
@@ -81,12 +93,31 @@ def picture(state: State, *, engine_alive: bool = True) -> Picture:
         tip=state.tip,
         folder=state.session.folder,
         usage=state.spent,
+        spending=spending(state),
+        pauses=pauses(state),
         warnings=state.warnings,
         stall=stall(state),
         accepted=state.accepted,
         feedback=open_feedback(state),
         debt=open_debt(state),
     )
+
+
+def pauses(state: State) -> tuple[PausedProvider, ...]:
+    """The pauses that were in force when something last happened."""
+    return tuple(
+        PausedProvider(
+            provider=provider,
+            agents=tuple(providers.clients(state, provider)),
+            until=moment(pause.until),
+            why=pause.why,
+        )
+        for provider, pause in providers.in_force(state, state.updated_at).items()
+    )
+
+
+def paused_provider(pause: PausedProvider) -> str:
+    return f"the provider of {', '.join(pause.agents)} is paused until {pause.until}: {pause.why}"
 
 
 def _line(state: State, task: Task, progress: Progress, *, engine_alive: bool) -> Line:
@@ -146,9 +177,9 @@ def waits_for(state: State, task: TaskId) -> str:
         return f"blocked by {', '.join(unmet)}"
     if state.gates:
         return f"waiting for an answer to {', '.join(state.gates)}"
-    if state.progress[task].not_before > state.updated_at:
-        progress = state.progress[task]
-        return f"{progress.agent} waits for its provider's limit, which ends at {moment(progress.not_before)}"
+    choice = providers.choices(state, [task], state.updated_at)[task]
+    if choice.not_before > state.updated_at:
+        return f"the provider of {choice.agent} has reached its limit and is paused until {moment(choice.not_before)}"
     if state.session.engine is Engine.wave and state.wave and state.tasks[task].wave > state.wave:
         return f"waiting for wave {state.wave} to end"
     return "ready"
@@ -171,8 +202,7 @@ def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.values()]
     for link in chain(state, task):
         lines.append(f"{link} is {state.progress[link].status}: {_cause(state, link)}")
-    if progress.not_before:
-        lines.append("its provider asked to wait before the next attempt")
+    lines += [paused_provider(pause) for pause in pauses(state)]
     if state.phase is Phase.paused:
         lines.append(f"the session is paused: {state.why}")
     if not engine_alive and not state.is_over:

@@ -11,7 +11,8 @@ import msgspec
 from iterdev.agents.contract import Trouble
 from iterdev.core import prompts
 from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome
-from iterdev.core.results import Result
+from iterdev.core.results import Result, Usage
+from iterdev.core.troubles import TroubleKind
 from iterdev.core.words import Role
 from iterdev.engine import verifying
 from iterdev.engine.jobs import Job
@@ -47,6 +48,7 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
         await thread(partial(kit.pool.give_back, workspace))
         kit.mark(f"workspace given back {job.task.id}")
     requests = sum(one.requests for one in talks)
+    outcome = msgspec.structs.replace(outcome, usage=sum((one.usage for one in talks), Usage()))
     return AttemptEnded(job.task.id, job.number, max(requests, 1), _without_secrets(kit, outcome))
 
 
@@ -61,7 +63,7 @@ async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Ta
     with anyio.move_on_after(job.limit):
         outcome = await _by_role(job, kit, workspace, talks)
         return await observed(job, kit, workspace, outcome) if isinstance(outcome, Done) else outcome
-    return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended")
+    return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended", kind=TroubleKind.timed_out)
 
 
 async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
@@ -73,22 +75,20 @@ async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) 
         if isinstance(result, Trouble):
             return unsuccessful(result)
         if result.status == "failed":
-            return Failed(error=result.error or result.findings, usage=conversation.usage)
+            return Failed(error=result.error or result.findings)
         if job.task.role is Role.developer:
             return await _developed(job, kit, workspace, conversation, result)
-        return done(result, conversation)
+        return done(result)
 
 
 async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Talk, result: Result) -> Outcome:
     """The developer's work, after at most two repairs of what the checks find in it."""
     for remaining in range(REPAIRS, -1, -1):
         if await thread(partial(landing.wandered_off, kit.top, workspace.tree, job.base)):
-            return Failed(
-                error=f"{job.agent} left the history it was given ({job.base[:12]})", usage=conversation.usage
-            )
+            return Failed(error=f"{job.agent} left the history it was given ({job.base[:12]})")
         commit = await keep(job, kit, workspace)
         if commit is None:
-            return _unchanged(job, result, conversation)
+            return _unchanged(job, result)
         changed = await thread(partial(git.changed_files, kit.top, job.base, commit))
         found = await thread(partial(checks.problems, workspace.tree, changed, job.planned))
         if not found or not remaining:
@@ -99,12 +99,12 @@ async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Tal
         result = again
     if found:
         problems = "; ".join(found[:5])
-        return Failed(error=f"the change is not whole: {problems}", commit=commit, usage=conversation.usage)
-    return msgspec.structs.replace(done(result, conversation), commit=commit, changed=changed)
+        return Failed(error=f"the change is not whole: {problems}", commit=commit)
+    return msgspec.structs.replace(done(result), commit=commit, changed=changed)
 
 
-def _unchanged(job: Job, result: Result, conversation: Talk) -> Outcome:
+def _unchanged(job: Job, result: Result) -> Outcome:
     """Nothing changed: only an explicit empty list of changed files, with findings, says that this is right."""
     if result.changed_files == () and result.findings:
-        return done(result, conversation)
-    return Failed(error=f"{job.agent} said it was done but changed nothing", usage=conversation.usage)
+        return done(result)
+    return Failed(error=f"{job.agent} said it was done but changed nothing")

@@ -29,6 +29,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """Files that the breakdown says there will be."""
     baseline: SuiteReport | None = None
     """The tests on the session's base, if they have been run."""
+    replaceable: bool = False
+    """Another agent is there to take over if this one cannot do it."""
     test_command: str | None = None
     """A command that an earlier tester named."""
 

@@ -8,7 +8,9 @@ from threading import Lock
 from msgspec import Struct
 
 from iterdev.agents.contract import Agent, AgentEvent
+from iterdev.core.results import Usage
 from iterdev.core.settings import Settings
+from iterdev.core.words import TaskId
 from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import git
 from iterdev.host.processes import Spawn
@@ -58,6 +60,8 @@ class Kit(Struct, frozen=True, kw_only=True):
     mark: Mark
     watch: Watch
     tools: ToolDesk
+    objection: Callable[[TaskId, Usage], str]
+    """Why an attempt at the task, which has spent this much, may not ask its agent again."""
 
     def environment(self, workspace: Workspace, agent: str | None = None) -> dict[str, str]:
         """What a program in the workspace may see, with a temp dir of its own."""

@@ -72,13 +72,12 @@ class Loop(Struct, frozen=True, kw_only=True):
         """Nothing can be decided now: wait for something to happen, or end."""
         state = self.book.state
         waits = [command.until for command in commands if isinstance(command, Wait)]
-        until = [partial(anyio.sleep, max(0.0, min(waits) - self.now()))] if waits else []
         if state.running:
-            await self._next_outcome(*until)
+            await self._next_outcome(*(partial(self._until, time) for time in waits))
         elif state.gates:
             return await self._question(next(iter(state.gates.values())))
-        elif until:
-            await self._first(*until)
+        elif waits:
+            await self._first(*(partial(self._until, time) for time in waits))
         elif state.is_over:
             return Ending.over
         elif self.step and started:
@@ -102,6 +101,9 @@ class Loop(Struct, frozen=True, kw_only=True):
             return Ending.waiting
         await self.performer.record(self.book, [e.GateAnswered(gate.id, choice)])
         return None
+
+    async def _until(self, time: float) -> None:
+        await anyio.sleep(max(0.0, time - self.now()))
 
     async def _next_outcome(self, *others: Callable[[], Awaitable[None]]) -> None:
         ended: e.AttemptEnded | None = None

@@ -1,21 +1,28 @@
 """From what an agent said to the outcome of its attempt."""
 
-from iterdev.agents.contract import Trouble, TroubleKind
-from iterdev.core.events import Done, Failed, Limited, Outcome
+import math
+
+from iterdev.agents.contract import Trouble
+from iterdev.core.events import Done, Failed, Interrupted, Limited, Outcome
 from iterdev.core.results import Design, Development, Result, Review
-from iterdev.engine.talks import Talk
+from iterdev.core.troubles import Reaction, reaction
 
 
 def unsuccessful(trouble: Trouble) -> Outcome:
-    if trouble.kind is TroubleKind.limited and trouble.reset_at is not None:
-        return Limited(error=trouble.message, reset_at=trouble.reset_at)
-    return Failed(error=trouble.message)
+    match reaction(trouble.kind):
+        case Reaction.wait:
+            # The journal's numbers are those of JSON, which has no endless ones.
+            told = trouble.reset_at is not None and math.isfinite(trouble.reset_at)
+            return Limited(error=trouble.message, reset_at=trouble.reset_at if told else None)
+        case Reaction.stop:
+            return Interrupted()
+        case _:
+            return Failed(error=trouble.message, kind=trouble.kind)
 
 
-def done(result: Result, talk: Talk) -> Done:
+def done(result: Result) -> Done:
     return Done(
         findings=result.findings,
-        usage=talk.usage,
         wisdom=result.wisdom,
         discoveries=result.discoveries,
         tech_debt=result.tech_debt,

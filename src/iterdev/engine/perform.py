@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from iterdev.core import critic, names, prompts
+from iterdev.core import critic, names, prompts, providers
 from iterdev.core import events as e
 from iterdev.core.decide import Start
 from iterdev.core.plan import Task
 from iterdev.core.results import Discovery
-from iterdev.core.settings import Settings
 from iterdev.core.state import State
 from iterdev.core.words import Role, TaskId
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Executor, Job
 from iterdev.engine.kit import Mark
+from iterdev.engine.outside import Outside
 from iterdev.engine.worksite import thread
 from iterdev.host import git, landing
 from iterdev.store import board
@@ -30,13 +30,13 @@ class Performer:
         self,
         top: Path,
         *,
-        settings: Settings,
+        outside: Outside,
         projector: Projector,
         mark: Mark,
         now: Callable[[], float],
         show: Callable[[State], None],
     ) -> None:
-        self._top, self._settings, self._projector = top, settings, projector
+        self._top, self._outside, self._projector = top, outside, projector
         self._mark, self._now, self._show = mark, now, show
         self._projected_at = 0.0
         self._projected_seq = 0
@@ -45,8 +45,10 @@ class Performer:
         """Something was recorded that the session folder does not show yet."""
 
     async def catch_up(self, book: Book) -> State:
-        """Folds what others wrote and takes over what a person changed in tasks.csv."""
+        """Folds what others wrote, and takes over what is news outside and what a person changed in tasks.csv."""
         book.refresh()
+        if news := self._outside.exchange(book.state):
+            self.append(book, *news)
         edits = self._projector.edits(book.state, strict=not book.state.running)
         if edits:
             self.append(book, e.TableEdited(tuple(edits)))
@@ -64,9 +66,8 @@ class Performer:
     async def start(self, book: Book, executor: Executor, command: Start) -> None:
         state = book.state
         task = state.tasks[command.task]
-        agent = state.session.agents.get(task.role) or self._settings.agent_for(task.role)
-        job = await self._job(state, task, command, agent)
-        self.append(book, e.AttemptStarted(task.id, command.number, agent, state.tip))
+        job = await self._job(state, task, command)
+        self.append(book, e.AttemptStarted(task.id, command.number, command.agent, state.tip))
         await executor.submit(job)
 
     async def ended(self, book: Book, ended: e.AttemptEnded) -> None:
@@ -123,7 +124,7 @@ class Performer:
         self._mark("folder written")
         self._projected_at, self._projected_seq = now, state.seq
 
-    async def _job(self, state: State, task: Task, command: Start, agent: str) -> Job:
+    async def _job(self, state: State, task: Task, command: Start) -> Job:
         session = state.session
         folder = self._top / session.folder
         changed = await self._changed_files(session.base, state.tip)
@@ -142,7 +143,8 @@ class Performer:
             session_dir=str(folder),
             task=task,
             number=command.number,
-            agent=agent,
+            agent=command.agent,
+            replaceable=bool(providers.others(state, task.id, command.agent)),
             base=state.tip,
             prompt=prompts.render(state, task, around),
             limit=command.limit,

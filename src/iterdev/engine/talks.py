@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,11 +17,13 @@ from iterdev.agents.contract import (
     Permissions,
     Reply,
     Said,
+    Spent,
     Trouble,
     TroubleKind,
 )
 from iterdev.core import prompts
 from iterdev.core.results import Misfit, Result, Usage, decode, schema
+from iterdev.core.troubles import Reaction, reaction
 from iterdev.core.words import WRITERS, Mode
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
@@ -31,6 +33,8 @@ from iterdev.store import files
 
 REPEATS = 2
 """How often a result that does not fit is asked for again."""
+OVERLOAD_WAITS = (2.0, 8.0, 30.0)
+"""Seconds before an overloaded provider is asked again."""
 LOG_BYTES = 256 * 1024
 LINE = 500
 """Characters of a line that are kept; cut after secrets are gone, or half of one could stay."""
@@ -39,11 +43,18 @@ LINE = 500
 class Talk:
     """One conversation about one task. It counts the requests and adds up what they cost."""
 
-    def __init__(self, job: Job, kit: Kit, conversation: Conversation, workspace: Workspace, caller: Caller) -> None:
+    def __init__(
+        self, job: Job, kit: Kit, conversation: Conversation, workspace: Workspace, caller: Caller, log: "_Log"
+    ) -> None:
         self._job, self._kit, self._conversation, self._workspace = job, kit, conversation, workspace
-        self._caller = caller
+        self._caller, self._log = caller, log
+        self._counted: Result | None = None
         self.requests = 0
-        self.usage = Usage()
+
+    @property
+    def usage(self) -> Usage:
+        """Of every turn, also of those that gave no result."""
+        return self._log.usage
 
     async def ask(self, prompt: str) -> Result | Trouble:
         """The result that the prompt leads to; a misfit is sent back with the exact error."""
@@ -69,7 +80,7 @@ class Talk:
                     return decode(self._without_secrets(body), role=self._job.task.role, task=self._job.task.id)
                 except Misfit as misfit:
                     return misfit
-            case Trouble(kind=TroubleKind.silent, message=message):
+            case Trouble(kind=kind, message=message) if reaction(kind) is Reaction.correct:
                 return Misfit(message)
             case Trouble():
                 return reply
@@ -83,16 +94,25 @@ class Talk:
         return json.dumps(self._kit.redact.everywhere(document), ensure_ascii=False)
 
     async def _send(self, prompt: str) -> Reply:
-        self.requests += 1
         text = self._kit.redact(prompt.replace(prompts.RESULT, str(self._workspace.result)))
+        return await insistently(lambda: self._request(text), OVERLOAD_WAITS)
+
+    async def _request(self, text: str) -> Reply:
+        if why := self._kit.objection(self._job.task.id, self.usage):
+            return Trouble(kind=TroubleKind.stopped, message=why)
+        self.requests += 1
+        before = self.usage
         self._kit.mark(f"agent asked {self._job.task.id}")
         reply = await self._patiently(text)
         self._kit.mark(f"agent answered {self._job.task.id}")
-        if isinstance(reply, Answer):
-            self.usage += reply.usage
-        elif self._caller.reported:
-            self.usage += self._caller.reported.usage
+        self._count(self._caller.reported, before)
         return reply
+
+    def _count(self, reported: Result | None, before: Usage) -> None:
+        """What a result that came through a tool says of its cost counts only if the agent's program told nothing."""
+        if reported and reported is not self._counted and self.usage == before:
+            self._counted = reported
+            self._log.hear(Spent(reported.usage))
 
     async def _patiently(self, text: str) -> Reply:
         """An interactive agent that takes too long is urged once; others have the attempt's own limit."""
@@ -109,6 +129,16 @@ class Talk:
         return Trouble(kind=TroubleKind.timed_out, message=message)
 
 
+async def insistently(request: Callable[[], Awaitable[Reply]], waits: Sequence[float]) -> Reply:
+    """Asks a provider that is overloaded again, a little later each time."""
+    for wait in waits:
+        reply = await request()
+        if not isinstance(reply, Trouble) or reaction(reply.kind) is not Reaction.insist:
+            return reply
+        await anyio.sleep(wait)
+    return await request()
+
+
 @asynccontextmanager
 async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
     """Opens the conversation, and closes it whatever happens; what was said is kept as a log."""
@@ -118,7 +148,7 @@ async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
         with kit.tools.admitting(job) as caller:
             assignment = _assignment(job, kit, workspace, caller)
             async with agent.open(assignment, spawn=kit.spawn, watch=log.hear) as conversation:
-                yield Talk(job, kit, conversation, workspace, caller)
+                yield Talk(job, kit, conversation, workspace, caller, log)
     finally:
         log.write()
 
@@ -142,12 +172,13 @@ def _assignment(job: Job, kit: Kit, workspace: Workspace, caller: Caller) -> Ass
 
 
 class _Log:
-    """The last part of what an agent said, without secrets."""
+    """The last part of what an agent said, without secrets, and all that it spent."""
 
     def __init__(self, job: Job, kit: Kit) -> None:
         self._job, self._kit = job, kit
         self._lines: deque[str] = deque()
         self._size = 0
+        self.usage = Usage()
 
     def hear(self, event: AgentEvent) -> None:
         match event:
@@ -158,7 +189,8 @@ class _Log:
             case PermissionAsked(what):
                 self._keep(f"[permission asked and denied] {self._kit.redact(what)}")
                 self._kit.watch(self._job.task.id, event)
-            case _:
+            case Spent(usage):
+                self.usage += usage
                 self._kit.watch(self._job.task.id, event)
 
     def _keep(self, line: str) -> None:

@@ -11,6 +11,7 @@ from iterdev.agents.contract import Trouble
 from iterdev.core import critic, prompts
 from iterdev.core.events import Done, Outcome
 from iterdev.core.results import Testing, cut
+from iterdev.core.troubles import Reaction, reaction
 from iterdev.core.verification import SuiteReport, Verification, compare
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
@@ -36,7 +37,9 @@ async def verify(job: Job, kit: Kit, workspace: Workspace, on_talk: Callable[[Ta
         baseline = job.baseline or await bench.measure_base(suite)
         measured = compare(await bench.measure(suite), baseline)
         while critic.fails(measured) and bench.iterations < ITERATIONS:
-            if await bench.mend(measured):
+            if trouble := await bench.mend(measured):
+                return unsuccessful(trouble)
+            if bench.gave_up:
                 break
             measured = compare(await bench.measure(suite), baseline)
         return await bench.finish(suite, measured, Baselines(baseline, None if job.baseline else baseline))
@@ -58,7 +61,7 @@ class _Bench:
         self._job, self._kit, self._workspace, self._stack, self._on_talk = job, kit, workspace, stack, on_talk
         self._talk: Talk | None = None
         self._answer: Testing | None = None
-        self._gave_up = ""
+        self.gave_up = ""
         self.iterations = 0
 
     async def suite(self) -> testing.Suite | Trouble | None:
@@ -97,18 +100,30 @@ class _Bench:
         kit.mark(f"tests measured {self._job.task.id}")
         return report
 
-    async def mend(self, measured: Verification) -> bool:
-        """Lets the agent try once; True when there is no point in going on."""
+    async def mend(self, measured: Verification) -> Trouble | None:
+        """Lets the agent try once. A trouble that ends the attempt is returned; with any other the agent gave up."""
         agent = await self._agent()
         self.iterations += 1
         answer = await agent.ask(prompts.mend(self._job.task, measured, self._job.changed))
         if isinstance(answer, Trouble):
-            self._gave_up = answer.message
+            if self._ends(answer):
+                return answer
+            self.gave_up = answer.message
         elif answer.status == "failed":
-            self._gave_up = answer.error or answer.findings
+            self.gave_up = answer.error or answer.findings
         else:
             self._answer = answer if isinstance(answer, Testing) else self._answer
-        return bool(self._gave_up)
+        return None
+
+    def _ends(self, trouble: Trouble) -> bool:
+        """Whether the same work is to be tried again, later or by another agent."""
+        match reaction(trouble.kind):
+            case Reaction.wait | Reaction.stop:
+                return True
+            case Reaction.change_agent | Reaction.change_here | Reaction.insist:
+                return self._job.replaceable
+            case Reaction.correct | Reaction.fail:
+                return False
 
     async def finish(self, suite: testing.Suite, measured: Verification, baselines: Baselines) -> Outcome:
         """Keeps what the agent mended, as far as it kept to the files of the change."""
@@ -137,12 +152,11 @@ class _Bench:
         changed: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> Done:
-        said = done(self._answer, self._talk) if self._answer and self._talk else Done(findings="")
+        said = done(self._answer) if self._answer else Done(findings="")
         return Done(
-            findings=cut(_sentence(measured) + (f"; the tester gave up: {self._gave_up}" if self._gave_up else "")),
+            findings=cut(_sentence(measured) + (f"; the tester gave up: {self.gave_up}" if self.gave_up else "")),
             commit=commit,
             changed=changed,
-            usage=said.usage,
             wisdom=said.wisdom,
             discoveries=said.discoveries,
             tech_debt=said.tech_debt,

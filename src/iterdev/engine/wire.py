@@ -11,14 +11,16 @@ import anyio
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent
-from iterdev.agents.table import make_usable
+from iterdev.agents.absent import AbsentAgent
+from iterdev.agents.contract import Agent, AgentEvent
+from iterdev.agents.table import make, make_present, make_usable
+from iterdev.core import budget, names
 from iterdev.core import events as e
-from iterdev.core import names
 from iterdev.core.analysis import TEAM_OF
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.core.fold import replay
 from iterdev.core.request import Request, new_session, rules
+from iterdev.core.settings import in_turn
 from iterdev.core.state import State
 from iterdev.core.words import Role, SessionId, Team
 from iterdev.engine.attempts import attempt
@@ -27,6 +29,7 @@ from iterdev.engine.executor import LocalExecutor
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Checkout, Kit, Mark
 from iterdev.engine.loop import Ending, Loop
+from iterdev.engine.outside import Outside
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
@@ -34,8 +37,10 @@ from iterdev.engine.tools import Tools
 from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import clock, git, landing, lease, paths
 from iterdev.host.identities import identity
+from iterdev.host.pauses import Pauses
 from iterdev.host.processes import Supervisor
 from iterdev.host.workspaces import Pool
+from iterdev.store.daybook import Daybook
 from iterdev.store.journal import Holder
 from iterdev.store.projections import Projector
 
@@ -63,8 +68,10 @@ def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] 
     session = names.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
     events = new_session(request, repository.settings, session=session, base=base, branch=branch, rows=rows)
     planned = replay([e.Entry(number, clock.now(), event) for number, event in enumerate(events, 1)])
-    for agent in wanted_agents(repository, planned) if planned else ():
-        make_usable(agent, repository.settings.agents, repository.top)
+    if planned:
+        check_agents(
+            repository, planned, partial(make_present, configured=repository.settings.agents, root=repository.top)
+        )
     (repository.top / names.folder(request.engine, session)).mkdir(parents=True)
     repository.journal.append(session, events, at=clock.now(), after=0)
     return session
@@ -121,15 +128,14 @@ async def _run(
     projector.prepare()
     performer = Performer(
         repository.top,
-        settings=repository.settings,
+        outside=Outside(pauses=Pauses(paths.state_root()), daybook=Daybook(repository.journal), now=clock.now),
         projector=projector,
         mark=mark,
         now=clock.now,
         show=audience.show,
     )
-    agent = cache(partial(make_usable, configured=repository.settings.agents, root=repository.top, tell=audience.say))
-    for name in wanted_agents(repository, book.state):
-        agent(name)
+    agent = cache(partial(make_present, configured=repository.settings.agents, root=repository.top, tell=audience.say))
+    check_agents(repository, book.state, agent)
     pool = Pool(repository.top, paths.workspaces_of(repository.top) / book.session, paths.temps())
     tools = Tools(
         book,
@@ -150,6 +156,7 @@ async def _run(
             mark=mark,
             watch=audience.hear,
             tools=ToolDesk(tools),
+            objection=lambda task, spent: budget.objection(book.state, task, spent),
         )
         await recover(book, kit)
         mark("branch wanted")
@@ -232,6 +239,17 @@ async def _stopping(stop: anyio.Event, say: Callable[[str], None]) -> AsyncItera
         group.start_soon(listen)
         yield
         group.cancel_scope.cancel()
+
+
+def check_agents(repository: Repository, state: State, agent: Callable[[str], Agent]) -> None:
+    """Fails unless each agent that the session needs can be used, or one that takes over from it."""
+    configured, top = repository.settings.agents, repository.top
+    for wanted in wanted_agents(repository, state):
+        names_in_turn = in_turn(wanted, repository.settings.fallbacks)
+        for name in names_in_turn:
+            make(name, configured, top)
+        if all(isinstance(agent(name), AbsentAgent) for name in names_in_turn):
+            make_usable(wanted, configured, top)
 
 
 def wanted_agents(repository: Repository, state: State) -> list[str]:

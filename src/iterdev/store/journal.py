@@ -84,10 +84,12 @@ class Journal:
             rows = db.execute("SELECT id FROM sessions ORDER BY created, rowid").fetchall()
         return [SessionId(row[0]) for row in rows]
 
-    def read(self, session: SessionId, after: int = 0) -> list[Entry]:
+    def read(self, session: SessionId, after: int = 0, *, since: float = 0) -> list[Entry]:
+        """The entries behind number `after`, and not older than `since`."""
         with self._using() as db:
             rows = db.execute(
-                "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? ORDER BY seq", (session, after)
+                "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
+                (session, after, since),
             )
             return [Entry(seq, at, codec.decode(body)) for seq, at, body in rows]
 
@@ -106,10 +108,14 @@ class Journal:
             )
         return entries
 
-    def has_news(self, session: SessionId, after: int) -> bool:
+    def newest(self, session: SessionId) -> int:
+        """The number of the last entry."""
         with self._using() as db:
             row = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
-        return (row[0] or 0) > after
+        return row[0] or 0
+
+    def has_news(self, session: SessionId, after: int) -> bool:
+        return self.newest(session) > after
 
     def holder(self, session: SessionId) -> Holder | None:
         with self._using() as db:

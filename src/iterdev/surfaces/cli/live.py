@@ -10,9 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from iterdev.agents.contract import AgentEvent, Said
-from iterdev.core import critic
+from iterdev.core import critic, providers
 from iterdev.core.events import Gate
+from iterdev.core.names import moment
 from iterdev.core.plan import Task
+from iterdev.core.spending import spending
 from iterdev.core.state import Progress, State
 from iterdev.core.words import Signal, Status
 from iterdev.surfaces.cli import screen
@@ -122,8 +124,11 @@ class Live:
 
     def _foot(self, state: State) -> list[Text]:
         lines = [Text(f"warning: {text}", "yellow") for text in state.warnings[-3:]]
+        lines += [Text(text, "bold yellow") for text in _pauses(state, time.time())]
         if state.round:
             lines.append(Text(f"fix rounds: {state.round} of {state.policy.rounds}", "dim"))
+        if spent := spending(state).by_role_and_agent:
+            lines.append(Text(f"spent: {spent}", "dim"))
         return lines
 
 
@@ -134,10 +139,19 @@ def _mark(state: State, task: Task, progress: Progress) -> tuple[str, str]:
     return ("!", "yellow") if bad and progress.status is Status.completed else STYLES[progress.status]
 
 
+def _pauses(state: State, now: float) -> list[str]:
+    return [
+        f"the provider of {', '.join(providers.clients(state, provider))} is paused for {_span(pause.until - now)}, "
+        f"until {moment(pause.until)}: {pause.why}"
+        for provider, pause in providers.in_force(state, now).items()
+    ]
+
+
 def _elapsed(progress: Progress) -> str:
     if progress.started_at is None:
         return ""
-    return _span((progress.ended_at or time.time()) - progress.started_at)
+    cost = f" ${progress.usage.cost_usd:.2f}" if progress.usage.cost_usd else ""
+    return _span((progress.ended_at or time.time()) - progress.started_at) + cost
 
 
 def _span(seconds: float) -> str:

@@ -1,9 +1,13 @@
 """Sessions as text and as JSON documents."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from iterdev.core import view
 from iterdev.core.decide import PIPELINE_GATE
+from iterdev.core.results import Usage
+from iterdev.core.spending import Spending, in_one_line
 from iterdev.core.state import State
 from iterdev.core.words import Phase, Status
 from iterdev.engine.loop import Ending
@@ -31,9 +35,11 @@ def status_text(state: State, *, engine_alive: bool) -> str:
         f"Session: {picture.session}",
         f"State: {_standing(state, engine_alive=engine_alive)}",
     ]
-    if picture.usage.input_tokens or picture.usage.cost_usd:
+    if picture.usage != Usage():
         usage = picture.usage
         lines.append(f"Spent: {usage.input_tokens} tokens in, {usage.output_tokens} out, ${usage.cost_usd:.2f}")
+        lines += [f"  by {name}: {in_one_line(usages)}" for name, usages in _groups(picture.spending)]
+    lines += [f"Paused: {view.paused_provider(pause)}" for pause in picture.pauses]
     open_items = (("Feedback", picture.feedback), ("Technical debt", picture.debt))
     lines += [f"{name}: {count}" for name, count in open_items if count]
     lines += [f"Warning: {text}" for text in picture.warnings]
@@ -41,6 +47,10 @@ def status_text(state: State, *, engine_alive: bool) -> str:
         lines.append(f"Stalled: {picture.stall}")
     lines += question_lines(state)
     return "\n".join(lines)
+
+
+def _groups(spending: Spending) -> tuple[tuple[str, Mapping[str, Usage]], ...]:
+    return ("role", spending.roles), ("task", spending.tasks), ("agent", spending.agents)
 
 
 def _standing(state: State, *, engine_alive: bool) -> str:

@@ -9,6 +9,7 @@ import anyio
 import click
 
 from iterdev.agents.contract import AgentEvent
+from iterdev.core import view
 from iterdev.core.events import Gate
 from iterdev.core.plan import Task
 from iterdev.core.state import Progress, State
@@ -79,13 +80,14 @@ def tell(text: str) -> None:
 
 
 class Lines:
-    """One line for every change of a task, and one for every wave and fix round."""
+    """One line for every change of a task, and one for every wave, fix round and pause of a provider."""
 
     def __init__(self) -> None:
         self._seen: dict[TaskId, Status] = {}
         self._wave = 0
         self._rounds = 0
         self._warnings = 0
+        self._pauses: dict[str, str] = {}
 
     def show(self, state: State) -> None:
         if state.wave and state.wave != self._wave:
@@ -101,6 +103,10 @@ class Lines:
         for warning in state.warnings[self._warnings :]:
             tell(f"  warning: {warning}")
         self._warnings = len(state.warnings)
+        for pause in view.pauses(state):
+            if self._pauses.get(pause.provider) != pause.until:
+                tell(f"  {view.paused_provider(pause)}")
+            self._pauses[pause.provider] = pause.until
 
 
 def news(task: Task, progress: Progress) -> str:

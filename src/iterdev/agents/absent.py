@@ -1,0 +1,37 @@
+"""An agent that is not there: whoever talks to it learns why, in time to ask another one."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from iterdev.agents.contract import AgentEvent, Assignment, Conversation, Probe, Reply, Spawn, Trouble, TroubleKind
+
+
+class AbsentAgent(Struct, frozen=True):
+    name: str
+    problem: str
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
+    def probe(self) -> Probe:
+        return Probe(installed=False, problem=self.problem)
+
+    @asynccontextmanager
+    async def open(
+        self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]
+    ) -> AsyncIterator[Conversation]:
+        del assignment, spawn, watch
+        yield Silence(Trouble(kind=TroubleKind.not_installed, message=self.problem))
+
+
+class Silence(Struct, frozen=True):
+    """A conversation with nobody."""
+
+    trouble: Trouble
+
+    async def send(self, prompt: str) -> Reply:
+        del prompt
+        return self.trouble
