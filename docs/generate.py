@@ -42,7 +42,7 @@ ENVIRONMENT = """\
 
 | Variable | Does |
 |---|---|
-| `ITERDEV_HOME` | the folder for worktrees; without it `iterdev` in `XDG_STATE_HOME` or `~/.local/state` |
+| `ITERDEV_HOME` | for worktrees and pauses of providers; without it `iterdev` in `XDG_STATE_HOME` or `~/.local/state` |
 | `NO_COLOR`, `CI` | plain lines instead of the live picture, as in a pipe |
 """
 

@@ -176,6 +176,15 @@ def test_the_usage_in_a_result_is_reported(play: Play) -> None:
     assert [event for event in events if isinstance(event, Spent)] == [Spent(usage)]
 
 
+def test_the_usage_of_a_turn_that_failed_is_reported_too(play: Play) -> None:
+    agent = program("""print('{"usage": {"input_tokens": 7, "cost_usd": 0.5}}'); raise SystemExit(3)""")
+
+    replies, events = play(agent)
+
+    assert isinstance(replies[0], Trouble)
+    assert [event for event in events if isinstance(event, Spent)] == [Spent(Usage(input_tokens=7, cost_usd=0.5))]
+
+
 @pytest.mark.parametrize("usage", ['"much"', "null", "{}"])
 def test_a_result_with_an_odd_usage_is_still_an_answer(usage: str, play: Play) -> None:
     replies, _ = play(program(f"""print('{{"usage": {usage}}}')"""))
