@@ -327,6 +327,18 @@ def test_tokens_are_found_wherever_an_agent_tells_them(play: Play) -> None:
     assert [event.usage for event in events if isinstance(event, Spent)] == [reply.usage for reply in replies]
 
 
+@pytest.mark.parametrize("end", [["error", {"code": 1, "message": "429"}], ["exit", 1]])
+def test_what_a_turn_without_an_end_has_used_is_told_too(play: Play, end: list[object]) -> None:
+    call = {"kind": "agent_message_chunk", "content": {"type": "text", "text": ""}}
+    call["_meta"] = {"usage": {"inputTokens": 30, "outputTokens": 4}}
+
+    replies, events = play(fake(), steps(["update", call], end))
+
+    assert isinstance(replies[0], Trouble)
+    told = [event.usage for event in events if isinstance(event, Spent)]
+    assert told == [Usage(input_tokens=30, output_tokens=4)]
+
+
 def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play: Play) -> None:
     turns = [
         steps(DONE, ["end", {"usage": {"totalTokens": n, "inputTokens": n, "outputTokens": 0}}]) for n in (100, 250)
@@ -345,7 +357,7 @@ def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play:
     [
         ({"code": -32000, "message": "Authentication required"}, TroubleKind.not_logged_in, None),
         ({"code": -32603, "message": "Internal error", "data": {"details": "401 bad key"}}, "not logged in", None),
-        ({"code": 429, "message": "rate limit reached"}, TroubleKind.limited, 60),
+        ({"code": 429, "message": "rate limit reached"}, TroubleKind.limited, None),
         ({"code": 1, "message": "Quota exceeded, it will reset after 1h2m3s."}, TroubleKind.limited, 3723),
         ({"code": 1, "message": "429", "data": {"retryDelay": "34.5s"}}, TroubleKind.limited, 34.5),
         ({"code": 1, "message": "Too many requests: please try again in 2 minutes"}, TroubleKind.limited, 120),

@@ -28,7 +28,6 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
-from iterdev.agents.resets import UNKNOWN_WAIT
 from iterdev.core.results import Usage, decode, schema
 from iterdev.core.words import Role, TaskId
 
@@ -343,7 +342,7 @@ def test_an_answer_that_is_too_long_for_a_line_is_read_from_its_file(play: Play,
     ("recording", "kind", "reset"),
     [
         ("unauthorized", TroubleKind.not_logged_in, None),
-        ("limited", TroubleKind.limited, NOW + UNKNOWN_WAIT),
+        ("limited", TroubleKind.limited, None),
         ("limited-briefly", TroubleKind.limited, NOW + 1.5),
         ("used-up", TroubleKind.limited, datetime(2026, 11, 17, 1, 53).astimezone().timestamp()),
         ("overloaded", TroubleKind.overloaded, None),

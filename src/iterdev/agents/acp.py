@@ -43,7 +43,7 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
-from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
+from iterdev.agents.resets import reset_at
 from iterdev.agents.troubles import FAILURES
 from iterdev.agents.versions import Known, missing, note_on, packaged_version, probed
 from iterdev.core.errors import HostError
@@ -194,9 +194,11 @@ class AcpConversation:
             await self._link.begin(resumes=self._agent.program.resumes, model=self._agent.model_by_protocol)
             stop = await self._link.prompt(prompt)
         except ConnectionError:
+            self._tell(self._link.heard)
             self._obituary = await self._death()
             return self._obituary
         except Refusal as refusal:
+            self._tell(self._link.heard)
             return self._refused(refusal)
         usage = self._spent(stop.usage)
         if stop.reason == "cancelled":
@@ -215,9 +217,12 @@ class AcpConversation:
                 output_tokens=max(0, counted.output_tokens - self._counted.output_tokens),
             )
             self._counted = counted
+        self._tell(usage)
+        return usage
+
+    def _tell(self, usage: Usage) -> None:
         if usage.tokens:
             self._watch(Spent(usage))
-        return usage
 
     async def _death(self) -> Trouble:
         ended = await self._process.wait()
@@ -246,8 +251,7 @@ class AcpConversation:
                 home = f"with HOME={self._agent.home}, " if self._agent.home else ""
                 return self._trouble(kind, f"{what} ({home}{login})")
             case TroubleKind.limited:
-                now = self._agent.now()
-                return self._trouble(kind, what, reset_at(words, now) or now + UNKNOWN_WAIT)
+                return self._trouble(kind, what, reset_at(words, self._agent.now()))
             case _:
                 return self._trouble(kind, what)
 

@@ -220,6 +220,11 @@ class Link:
     def stderr(self) -> bytes:
         return bytes(self._wire.stderr)
 
+    @property
+    def heard(self) -> Usage:
+        """What the turn has used so far, of an agent that tells it call by call."""
+        return self._listener.usage
+
     async def begin(self, *, resumes: bool, model: str) -> None:
         """Says who we are, and opens the conversation, or takes an earlier one up."""
         if self.session:

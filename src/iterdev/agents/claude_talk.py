@@ -35,7 +35,7 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
-from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
+from iterdev.agents.resets import reset_at
 from iterdev.agents.streams import Listener, Send
 from iterdev.agents.troubles import FAILURES
 from iterdev.core.exits import Exit
@@ -177,9 +177,8 @@ class ClaudeConversation:
         limit = kind is TroubleKind.limited
         return self._trouble(kind, what, reset_at=self._next_chance(words) if limit else None)
 
-    def _next_chance(self, words: str) -> float:
-        now = self._who.now()
-        return self._reset_at or reset_at(words, now) or now + UNKNOWN_WAIT
+    def _next_chance(self, words: str) -> float | None:
+        return self._reset_at or reset_at(words, self._who.now())
 
     def _end(self, ended: Exit) -> None:
         self._complaints.finish()

@@ -43,7 +43,7 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.agents.floor import Floor
-from iterdev.agents.resets import UNKNOWN_WAIT, reset_at
+from iterdev.agents.resets import reset_at
 from iterdev.agents.strict import restored, strict
 from iterdev.agents.troubles import FAILURES
 from iterdev.agents.versions import Known, probed
@@ -184,8 +184,7 @@ class CodexConversation:
         kind = kind_of(words)
         home = f"CODEX_HOME={self._agent.home} " if self._agent.home else ""
         advice = f". Log in with `{home}codex login`" if kind is TroubleKind.not_logged_in else ""
-        now = self._agent.now()
-        reset = (reset_at(words, now) or now + UNKNOWN_WAIT) if kind is TroubleKind.limited else None
+        reset = reset_at(words, self._agent.now()) if kind is TroubleKind.limited else None
         return self._trouble(kind, f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}{advice}", reset)
 
     def _trouble(self, kind: TroubleKind, what: str, reset: float | None = None) -> Trouble:

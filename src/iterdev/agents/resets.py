@@ -5,9 +5,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-UNKNOWN_WAIT = 60.0
-"""Seconds until a limited provider is asked again when nobody says how long."""
-
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _UNIT = r"(?:ms|d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
 _SPAN = rf"(?:\d+(?:\.\d+)? ?{_UNIT}[\s,]*(?:and )?)+"
