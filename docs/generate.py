@@ -22,6 +22,7 @@ NAMED = {"roles": "ROLE", "agents": "NAME"}
 """What stands in the header of a table that can occur several times."""
 TYPES = {
     "str": "text",
+    "bool": "true or false",
     "int": "whole number",
     "float": "number",
     "tuple[str, ...]": "list of texts",

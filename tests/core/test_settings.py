@@ -6,7 +6,7 @@ import pytest
 
 from iterdev.core.errors import UserError
 from iterdev.core.settings import Settings, read
-from iterdev.core.words import Role
+from iterdev.core.words import WORKERS, Role
 
 WHOLE = """
 [run]
@@ -72,6 +72,21 @@ def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
     assert settings.agent_for(Role.developer) == "claude"
 
 
+def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
+    settings = read(
+        tomllib.loads("[run]\nshell = false\n[roles.tester]\nnetwork = true\n[roles.developer]\nshell = true")
+    )
+
+    assert {role: settings.allows_shell(role) for role in WORKERS} == {
+        Role.architect: False,
+        Role.developer: True,
+        Role.tester: False,
+        Role.reviewer: False,
+    }
+    assert [role for role in WORKERS if settings.allows_network(role)] == [Role.tester]
+    assert [role for role in WORKERS if not read({}).allows_shell(role) or read({}).allows_network(role)] == []
+
+
 @pytest.mark.parametrize(
     "table",
     [
@@ -95,6 +110,8 @@ def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
         ('[roles.tester]\nagnt = "x"', '[roles.tester] unknown key "agnt" (did you mean "agent"?)'),
         ('[roles.testr]\nagent = "x"', 'unknown role "testr" (did you mean "tester"?)'),
         ('[roles.gc-controller]\nagent = "x"', 'unknown role "gc-controller"'),
+        ("[roles.reviewer]\nwrite = true", '[roles.reviewer] unknown key "write"'),
+        ('[run]\nshell = "yes"', "[run] shell: Expected `bool`, got `str`"),
         ("[run]\nconcurrency = 0", "[run] concurrency is 0, and at least 1 is needed"),
         ("[run]\nconcurrency = true", "[run] concurrency: Expected `int`, got `bool`"),
         ("[run]\nbudget_usd = -1", "[run] budget_usd is -1, and at least 0 is needed"),

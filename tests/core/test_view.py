@@ -7,6 +7,7 @@ from tests.core.conftest import Story, review, task
 from iterdev.core import events as e
 from iterdev.core import view
 from iterdev.core.messages import composed
+from iterdev.core.report import report
 from iterdev.core.results import Usage
 from iterdev.core.words import Engine, Pipeline, TaskId
 
@@ -144,6 +145,21 @@ def test_a_final_task_tells_how_it_ended() -> None:
 
     assert view.why(story.state, TaskId("DEV-001"), engine_alive=True) == ["DEV-001 is failed: no luck"]
     assert view.why(story.state, TaskId("DEV-002"), engine_alive=True) == ["DEV-002 is completed"]
+
+
+def test_what_an_agent_was_denied_is_told_once_whatever_became_of_the_attempts() -> None:
+    story = Story(task("DEV-001"))
+    for outcome in (e.Interrupted(), e.Done(findings="did it")):
+        story.starts("DEV-001")
+        number = story.state.running[TaskId("DEV-001")].number
+        story.happens(e.AttemptEnded(TaskId("DEV-001"), number, 1, outcome, ("Bash: rm -rf build", "WebFetch")))
+
+    assert view.why(story.state, TaskId("DEV-001"), engine_alive=True) == [
+        "DEV-001 is completed",
+        "asked for, and denied: Bash: rm -rf build",
+        "asked for, and denied: WebFetch",
+    ]
+    assert "- Asked for, and denied: Bash: rm -rf build\n" in report(story.state)
 
 
 def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> None:

@@ -357,6 +357,8 @@ def test_a_permission_that_nobody_can_give_is_a_failure_that_names_it(day: Day) 
     assert day.status("DEV-asks") == "failed"
     assert "permission" in day.error("DEV-asks")
     assert "rm -rf build" in day.error("DEV-asks")
+    assert "asked for, and denied: rm -rf build" in day.repo.iterdev("why", day.folder.name, "DEV-asks").stdout
+    assert "- Asked for, and denied: rm -rf build" in day.repo.iterdev("report").stdout
 
 
 @pytest.mark.requirement("R170")

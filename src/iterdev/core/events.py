@@ -182,6 +182,8 @@ class AttemptEnded(Struct, frozen=True, tag=True):
     requests: int
     """How often the agent was asked; each request has its own number."""
     outcome: Outcome
+    denied: tuple[str, ...] = ()
+    """What the agent wanted to do, and was not allowed to."""
 
 
 class Landed(Struct, frozen=True, tag=True):

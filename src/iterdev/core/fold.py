@@ -227,7 +227,9 @@ class _Fold:
                 )
             case e.AttemptEnded(task):
                 self._running.pop(task, None)
-                self._update(task, requests=self._progress[task].requests + event.requests)
+                before = self._progress[task]
+                denied = tuple(dict.fromkeys((*before.denied, *event.denied)))
+                self._update(task, requests=before.requests + event.requests, denied=denied)
                 self._free(task, at)
                 self._conclude(task, event.outcome, at)
             case e.Landed(task, tip):

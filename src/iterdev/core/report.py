@@ -107,6 +107,8 @@ def _detail(task: Task, progress: Progress) -> Iterator[str]:
         yield f"- Findings: {progress.findings}\n"
     if progress.error:
         yield f"- Error: {progress.error}\n"
+    for wish in progress.denied:
+        yield f"- Asked for, and denied: {wish}\n"
     if progress.commit:
         yield f"- Commit: {progress.commit}\n"
     for commit in progress.unlanded:

@@ -38,11 +38,19 @@ class Run(Struct, frozen=True, kw_only=True):
     """The most money that all sessions of the repository may spend from midnight to midnight."""
     day_budget_tokens: int | None = None
     """The most tokens that all sessions of the repository may use from midnight to midnight."""
+    shell: bool = True
+    """Whether agents may run commands; for every role that says nothing else."""
+    network: bool = False
+    """Whether agents' tools may use the network; for every role that says nothing else."""
 
 
 class RoleSettings(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     """The agent of this role."""
+    shell: bool | None = None
+    """Whether this role may run commands."""
+    network: bool | None = None
+    """Whether this role's tools may use the network."""
 
 
 class Project(Struct, frozen=True, kw_only=True):
@@ -115,6 +123,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     def agent_for(self, role: Role) -> str:
         named = self.roles.get(role)
         return (named.agent if named else None) or self.run.agent
+
+    def allows_shell(self, role: Role) -> bool:
+        named = self.roles.get(role, RoleSettings()).shell
+        return self.run.shell if named is None else named
+
+    def allows_network(self, role: Role) -> bool:
+        named = self.roles.get(role, RoleSettings()).network
+        return self.run.network if named is None else named
 
 
 def read(document: Mapping[str, object]) -> Settings:
@@ -193,7 +209,7 @@ def _unfit(key: str, value: object, hint: object) -> Iterator[str]:
         text, _, place = str(error).partition(" - at `$")
         yield f"{place.rstrip('`')}: {text}"
         return
-    if not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if not math.isfinite(value):
         # The journal's numbers are those of JSON, which has no endless ones.

@@ -38,6 +38,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     given_up: tuple[str, ...] = ()
     """Agents that cannot do this task; another one was there to take over."""
+    denied: tuple[str, ...] = ()
+    """What agents wanted to do for this task, and were not allowed to."""
 
 
 class Pause(Struct, frozen=True, kw_only=True):

@@ -186,7 +186,12 @@ def waits_for(state: State, task: TaskId) -> str:
 
 
 def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
-    """The exact things that a task waits for, down to the first cause."""
+    """The exact things that a task waits for, down to the first cause, and what its agents were denied."""
+    denied = [f"asked for, and denied: {wish}" for wish in state.progress[task].denied]
+    return _reasons(state, task, engine_alive=engine_alive) + denied
+
+
+def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     progress = state.progress[task]
     if progress.status.is_final:
         reason = f": {progress.error}" if progress.error else ""

@@ -49,7 +49,8 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
         kit.mark(f"workspace given back {job.task.id}")
     requests = sum(one.requests for one in talks)
     outcome = msgspec.structs.replace(outcome, usage=sum((one.usage for one in talks), Usage()))
-    return AttemptEnded(job.task.id, job.number, max(requests, 1), _without_secrets(kit, outcome))
+    denied = tuple(wish for one in talks for wish in one.denied)
+    return AttemptEnded(job.task.id, job.number, max(requests, 1), _without_secrets(kit, outcome), denied)
 
 
 def _without_secrets(kit: Kit, outcome: Outcome) -> Outcome:

@@ -7,10 +7,10 @@ from threading import Lock
 
 from msgspec import Struct
 
-from iterdev.agents.contract import Agent, AgentEvent
+from iterdev.agents.contract import Agent, AgentEvent, Permissions
 from iterdev.core.results import Usage
 from iterdev.core.settings import Settings
-from iterdev.core.words import TaskId
+from iterdev.core.words import WRITERS, Role, TaskId
 from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import git
 from iterdev.host.processes import Spawn
@@ -62,6 +62,13 @@ class Kit(Struct, frozen=True, kw_only=True):
     tools: ToolDesk
     objection: Callable[[TaskId, Usage], str]
     """Why an attempt at the task, which has spent this much, may not ask its agent again."""
+
+    def permissions(self, role: Role) -> Permissions:
+        return Permissions(
+            write=role in WRITERS,
+            shell=self.settings.allows_shell(role),
+            network=self.settings.allows_network(role),
+        )
 
     def environment(self, workspace: Workspace, agent: str | None = None) -> dict[str, str]:
         """What a program in the workspace may see, with a temp dir of its own."""

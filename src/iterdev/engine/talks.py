@@ -14,7 +14,6 @@ from iterdev.agents.contract import (
     Assignment,
     Conversation,
     PermissionAsked,
-    Permissions,
     Reply,
     Said,
     Spent,
@@ -24,7 +23,7 @@ from iterdev.agents.contract import (
 from iterdev.core import prompts
 from iterdev.core.results import Misfit, Result, Usage, decode, schema
 from iterdev.core.troubles import Reaction, reaction
-from iterdev.core.words import WRITERS, Mode
+from iterdev.core.words import Mode
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.engine.tools import Caller
@@ -36,6 +35,8 @@ REPEATS = 2
 OVERLOAD_WAITS = (2.0, 8.0, 30.0)
 """Seconds before an overloaded provider is asked again."""
 LOG_BYTES = 256 * 1024
+DENIALS = 20
+"""Different wishes of one attempt that are written down."""
 LINE = 500
 """Characters of a line that are kept; cut after secrets are gone, or half of one could stay."""
 
@@ -55,6 +56,11 @@ class Talk:
     def usage(self) -> Usage:
         """Of every turn, also of those that gave no result."""
         return self._log.usage
+
+    @property
+    def denied(self) -> tuple[str, ...]:
+        """What the agent asked for and did not get."""
+        return tuple(self._log.denied)
 
     async def ask(self, prompt: str) -> Result | Trouble:
         """The result that the prompt leads to; a misfit is sent back with the exact error."""
@@ -164,7 +170,7 @@ def _assignment(job: Job, kit: Kit, workspace: Workspace, caller: Caller) -> Ass
         workspace=str(workspace.tree),
         result_path=str(workspace.result),
         schema=schema(task.role),
-        permissions=Permissions(write=task.role in WRITERS),
+        permissions=kit.permissions(task.role),
         limit=job.limit,
         environment=kit.environment(workspace, job.agent),
         tools=caller.server,
@@ -179,6 +185,7 @@ class _Log:
         self._lines: deque[str] = deque()
         self._size = 0
         self.usage = Usage()
+        self.denied: dict[str, None] = {}
 
     def hear(self, event: AgentEvent) -> None:
         match event:
@@ -187,8 +194,11 @@ class _Log:
                 self._keep(line)
                 self._kit.watch(self._job.task.id, Said(line))
             case PermissionAsked(what):
-                self._keep(f"[permission asked and denied] {self._kit.redact(what)}")
-                self._kit.watch(self._job.task.id, event)
+                wish = self._kit.redact(what)[:LINE]
+                self._keep(f"[permission asked and denied] {wish}")
+                if len(self.denied) < DENIALS:
+                    self.denied[wish] = None
+                self._kit.watch(self._job.task.id, PermissionAsked(wish))
             case Spent(usage):
                 self.usage += usage
                 self._kit.watch(self._job.task.id, event)
