@@ -116,6 +116,7 @@ def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
         ("[run]\nconcurrency = true", "[run] concurrency: Expected `int`, got `bool`"),
         ("[run]\nbudget_usd = -1", "[run] budget_usd is -1, and at least 0 is needed"),
         ("[run]\nday_budget_tokens = -1", "[run] day_budget_tokens is -1, and at least 0 is needed"),
+        ("[project]\nports = 32", "[project] ports is 32, and at most 31 is possible"),
         ("[limits]\nrounds = -1", "[limits] rounds is -1, and at least 0 is needed"),
         ("[limits]\nwave = 0", "[limits] wave is 0, and must be more than 0"),
         ("[limits]\nwave = inf", "[limits] wave is inf, and must be finite"),

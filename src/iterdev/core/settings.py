@@ -16,9 +16,14 @@ FILE = "iterdev.toml"
 KNOWN_AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "goose", "kimi")
 """Coding agents that need no table; one of their names only adjusts them."""
 
+MOST_PORTS = 31
+"""The ports of one workspace and the one that locks them make a block of 32."""
+
 BUDGETS = tuple(f"{span}budget_{unit}" for span in ("", "task_", "day_") for unit in ("usd", "tokens"))
-LEAST = {"concurrency": 1, "rounds": 0, "sprints": 0, **dict.fromkeys(BUDGETS, 0)}
+LEAST = {"concurrency": 1, "rounds": 0, "sprints": 0, "ports": 0, **dict.fromkeys(BUDGETS, 0)}
 """The smallest sensible values; every other number is a limit in seconds."""
+
+MOST = {"ports": MOST_PORTS}
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -60,6 +65,12 @@ class Project(Struct, frozen=True, kw_only=True):
     """The shell command that runs the tests; found automatically when absent."""
     copy: tuple[str, ...] = ()
     """Files of the checkout that git does not know and every worktree needs, such as `.env`."""
+    link: tuple[str, ...] = ()
+    """Like `copy`, for what all worktrees can share with the checkout, such as `node_modules`: a symbolic link."""
+    ports: int = 10
+    """Ports for each worktree alone, at most 31: `ITERDEV_PORT` is the first one, `ITERDEV_PORTS` how many they are."""
+    ready: str | None = None
+    """A shell command, run again and again after `setup` until it succeeds; no agent starts before."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -71,6 +82,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Seconds that one run of the tests may take."""
     setup: float = 600
     """Seconds that the setup command may take."""
+    ready: float = 60
+    """Seconds until the ready command must have succeeded."""
     rounds: int = 3
     """Fix rounds per sprint before convergence is forced."""
     interactive: float = 120
@@ -218,6 +231,8 @@ def _unfit(key: str, value: object, hint: object) -> Iterator[str]:
         yield f" is {value}, and at least {LEAST[key]} is needed"
     elif key not in LEAST and value <= 0:
         yield f" is {value}, and must be more than 0"
+    elif key in MOST and value > MOST[key]:
+        yield f" is {value}, and at most {MOST[key]} is possible"
 
 
 def _unknown_keys(document: Mapping[str, object]) -> Iterator[str]:

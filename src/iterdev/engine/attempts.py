@@ -18,8 +18,9 @@ from iterdev.engine import verifying
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.engine.outcomes import done, unsuccessful
+from iterdev.engine.site import set_up
 from iterdev.engine.talks import Talk, talk
-from iterdev.engine.worksite import keep, observed, set_up, thread, with_kept_work
+from iterdev.engine.worksite import keep, observed, thread, with_kept_work
 from iterdev.host import checks, git, landing
 from iterdev.host.workspaces import Workspace
 

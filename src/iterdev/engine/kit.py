@@ -1,5 +1,6 @@
 """The tools of an attempt on this machine, gathered once by `wire`."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ from iterdev.core.results import Usage
 from iterdev.core.settings import Settings
 from iterdev.core.words import WRITERS, Role, TaskId
 from iterdev.engine.toolserver import ToolDesk
-from iterdev.host import git
+from iterdev.host import belongings, git
+from iterdev.host.ports import Ports
 from iterdev.host.processes import Spawn
 from iterdev.host.secrets import Redactor, allowed_environment
 from iterdev.host.workspaces import Pool, Workspace
@@ -55,6 +57,7 @@ class Kit(Struct, frozen=True, kw_only=True):
     """An agent by its name, looked at before its first use."""
     pool: Pool
     checkout: Checkout
+    ports: Ports
     spawn: Spawn
     redact: Redactor
     mark: Mark
@@ -71,9 +74,18 @@ class Kit(Struct, frozen=True, kw_only=True):
         )
 
     def environment(self, workspace: Workspace, agent: str | None = None) -> dict[str, str]:
-        """What a program in the workspace may see, with a temp dir of its own."""
+        """What a program in the workspace may see, with a temp dir, ports and containers of its own."""
         allowed = allowed_environment(os.environ, self._named_variables(agent) if agent else ())
-        return allowed | {"TMPDIR": str(workspace.temp), "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
+        own = {
+            "TMPDIR": str(workspace.temp),
+            "COMPOSE_PROJECT_NAME": f"iterdev-{hashlib.sha256(str(workspace.slot).encode()).hexdigest()[:12]}",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_EDITOR": "true",
+        }
+        if ports := self.ports.of(workspace.slot):
+            own |= {"ITERDEV_PORT": str(ports[0]), "ITERDEV_PORTS": str(len(ports))}
+        # Tests may use git in repositories of their own, where nothing of ours is to be ignored.
+        return allowed | own | (belongings.overlooking(workspace.tree) if agent else {})
 
     def _named_variables(self, agent: str) -> tuple[str, ...]:
         """Those that the agent needs to find its provider, and those that the configuration adds."""

@@ -38,6 +38,7 @@ from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import clock, git, landing, lease, paths
 from iterdev.host.identities import identity
 from iterdev.host.pauses import Pauses
+from iterdev.host.ports import Ports
 from iterdev.host.processes import Supervisor
 from iterdev.host.workspaces import Pool
 from iterdev.store.daybook import Daybook
@@ -144,13 +145,15 @@ async def _run(
         redact=repository.redact,
         now=clock.now,
     )
-    async with Supervisor(lease_fds=(descriptor,)) as supervisor:
+    ports = Ports(repository.settings.project.ports)
+    async with ports, Supervisor(lease_fds=(descriptor,)) as supervisor:
         kit = Kit(
             top=repository.top,
             settings=repository.settings,
             agent=agent,
             pool=pool,
             checkout=Checkout(repository.top),
+            ports=ports,
             spawn=supervisor.spawn,
             redact=repository.redact,
             mark=mark,

@@ -1,6 +1,5 @@
-"""What an attempt does to its workspace and its surroundings: set up, kept, looked at, given back."""
+"""What an attempt did to its workspace and its surroundings: kept, and looked at."""
 
-import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,13 +8,11 @@ from typing import TypeVar
 import anyio.to_thread
 import msgspec
 
-from iterdev.core.errors import HostError
 from iterdev.core.events import Done, Outcome
 from iterdev.core.words import WRITERS, Role
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.host import git, landing
-from iterdev.host.processes import run
 from iterdev.host.workspaces import Workspace
 
 S = TypeVar("S")
@@ -38,41 +35,6 @@ def label(job: Job) -> landing.Label:
     return landing.Label(
         session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=task.title
     )
-
-
-async def set_up(kit: Kit, workspace: Workspace) -> None:
-    """Makes a new worktree ready: files that git does not know, then the project's own command."""
-    for name in kit.settings.project.copy:
-        await thread(partial(_copy, kit, workspace, name))
-    command = kit.settings.project.setup
-    if not command:
-        return
-    finished = await run(
-        kit.spawn,
-        ["sh", "-c", command],
-        cwd=str(workspace.tree),
-        env=kit.environment(workspace),
-        limit=kit.settings.limits.setup,
-    )
-    if finished.code or finished.timed_out:
-        words = kit.redact((finished.stderr or finished.stdout).decode("utf-8", "replace")).strip().splitlines()
-        raise HostError(
-            f"The setup command `{command}` failed with {finished.code}: {words[-1] if words else 'no message'}",
-            hint="mend `setup` under [project] in iterdev.toml",
-        )
-
-
-def _copy(kit: Kit, workspace: Workspace, name: str) -> None:
-    source, target = kit.top / name, workspace.tree / name
-    if not source.exists():
-        raise HostError(
-            f'"{name}" is to be copied into worktrees but does not exist', hint="mend `copy` in iterdev.toml"
-        )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    else:
-        shutil.copy2(source, target)
 
 
 async def keep(job: Job, kit: Kit, workspace: Workspace) -> str | None:

@@ -22,6 +22,8 @@ OLDEST = (2, 38)
 SECONDS = 300
 ZERO = ""
 """What a ref is that does not exist, whatever the length of the repository's hashes."""
+EXCLUDES = Path(".iterdev", "exclude")
+"""Beside a worktree of ours: the patterns that git ignores in it, in place of those that the user has everywhere."""
 
 
 class Identity(Struct, frozen=True):
@@ -53,7 +55,7 @@ def run(
     """Runs git and returns what it said; an exit code that was not expected raises."""
     try:
         finished = subprocess.run(
-            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *args],
+            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *_overlooking(cwd), *args],
             cwd=cwd,
             input=stdin,
             env=_environment() | dict(env or {}),
@@ -80,6 +82,17 @@ def run(
 def _environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
+
+
+def _overlooking(worktree: Path) -> tuple[str, ...]:
+    patterns = worktree.parent / EXCLUDES
+    return ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
+
+
+def users_excludes(folder: Path) -> Path:
+    """The file of patterns that the user has git ignore everywhere."""
+    named = run("config", "--type=path", "--get", "core.excludesFile", cwd=folder, accept=(0, 1)).stdout.rstrip("\n")
+    return Path(named or Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git", "ignore"))
 
 
 def version() -> tuple[int, ...]:

@@ -35,9 +35,14 @@ class Workspace(Struct, frozen=True):
     def result(self) -> Path:
         return self.slot / "result.json"
 
+    @property
+    def private(self) -> Path:
+        """What iterdev keeps for the workspace beside its tree, from one attempt to the next."""
+        return self.slot / git.EXCLUDES.parent
+
     def strays(self) -> list[str]:
         """What lies in the slot that neither git nor iterdev put there."""
-        ours = {self.tree.name, self.result.name, NOTE}
+        ours = {self.tree.name, self.result.name, self.private.name, NOTE}
         return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
 
 
