@@ -14,7 +14,8 @@ import pytest
 from msgspec import Struct
 
 from iterdev.core.verification import SuiteReport, compare
-from iterdev.host.testing import Kind, Suite, configured, find, measure
+from iterdev.host import testing
+from iterdev.host.testing import Kind, Suite, configured, measure
 
 PLAIN = "def test_a():\n    assert True\n"
 FAILING = "def test_b():\n    assert 1 == 2\n"
@@ -63,6 +64,18 @@ class Ended(Struct, frozen=True, kw_only=True):
     timed_out: bool
     stdout: bytes
     stderr: bytes
+
+
+def find(root: Path) -> Suite | None:
+    def works(argv: Sequence[str]) -> bool:
+        try:
+            # A relative program is looked for from here, not from where it is to run.
+            program = str(root / argv[0]) if "/" in argv[0] else argv[0]
+            return subprocess.run([program, *argv[1:]], cwd=root, check=False, capture_output=True).returncode == 0
+        except OSError:
+            return False
+
+    return testing.find(root, works)
 
 
 async def run(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> Ended:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +91,10 @@ class AcpAgent(msgspec.Struct, frozen=True):
 
     def _advice(self) -> str:
         return f'install it, or mend "acp" of [agents.{self.name}] in iterdev.toml'
+
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        home = environment.get("HOME", "")
+        return (self.home,) if self.home else tuple(str(Path(home, folder)) for folder in self.program.folders)
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:

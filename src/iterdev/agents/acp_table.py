@@ -31,6 +31,8 @@ class Program(Struct, frozen=True, kw_only=True):
     """The path of the settings in a private home."""
     key_settings: Document = {}
     """Settings of a private home, where nobody has logged in: the key in the environment is the login."""
+    folders: tuple[str, ...] = ()
+    """Where its login, its settings and its conversations are, relative to the user's home."""
     needs: tuple[str, ...] = ()
     """Variables of the user's environment with which it finds its login and its provider."""
     resumes: bool = True
@@ -95,6 +97,7 @@ PROGRAMS: Mapping[str, Program] = {
             "GOOGLE_GEMINI_BASE_URL",
             "GEMINI_MODEL",
         ),
+        folders=(".gemini",),
         resumes=False,
         version="0.61.0",
         install="npm install -g @google/gemini-cli",
@@ -111,6 +114,7 @@ PROGRAMS: Mapping[str, Program] = {
         home_variables={"QWEN_HOME": ".qwen"},
         home_settings=".qwen/settings.json",
         key_settings={"security": {"auth": {"selectedType": "openai"}}},
+        folders=(".qwen",),
         needs=(*OPENAI, "DASHSCOPE_API_KEY"),
         version="0.15.10",
         install="npm install -g @qwen-code/qwen-code",
@@ -128,6 +132,7 @@ PROGRAMS: Mapping[str, Program] = {
         },
         settings=OPENCODE_SETTINGS,
         settings_variable="OPENCODE_CONFIG_CONTENT",
+        folders=(".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"),
         needs=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_API_KEY"),
         version="1.18.33",
         install="npm install -g opencode-ai",
@@ -137,6 +142,7 @@ PROGRAMS: Mapping[str, Program] = {
         command=("copilot", "--acp"),
         flags=("--no-auto-update", "--disable-builtin-mcps", "--no-ask-user"),
         model_flag="--model",
+        folders=(".copilot",),
         needs=(
             "COPILOT_GITHUB_TOKEN",
             "GH_TOKEN",
@@ -161,6 +167,7 @@ PROGRAMS: Mapping[str, Program] = {
             "GOOSE_DISABLE_SESSION_NAMING": "true",
         },
         model_variable="GOOSE_MODEL",
+        folders=(".config/goose", ".local/share/goose", ".local/state/goose"),
         needs=(
             "GOOSE_PROVIDER",
             "GOOSE_MODEL",
@@ -181,6 +188,7 @@ PROGRAMS: Mapping[str, Program] = {
         command=("kimi", "acp"),
         variables={"KIMI_CODE_NO_AUTO_UPDATE": "1", "KIMI_DISABLE_TELEMETRY": "1"},
         home_variables={"KIMI_CODE_HOME": ".kimi-code"},
+        folders=(".kimi-code",),
         needs=("KIMI_API_KEY", "KIMI_BASE_URL", "MOONSHOT_API_KEY"),
         version="2.1.0",
         install="npm install -g @moonshot-ai/kimi-code",

@@ -7,7 +7,7 @@ machine must not change a run. Permission requests are answered at once, from wh
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
@@ -62,6 +62,11 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
 
     def probe(self) -> Probe:
         return probed(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
+
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        private = self.home or environment.get("CLAUDE_CONFIG_DIR")
+        home = environment.get("HOME", "")
+        return (private,) if private else (f"{home}/.claude", f"{home}/.claude.json")
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:

@@ -7,7 +7,7 @@ is known by its siblings.
 import json
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -70,6 +70,9 @@ class CodexAgent(msgspec.Struct, frozen=True):
 
     def probe(self) -> Probe:
         return probed(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
+
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        return (str(home_of(environment, self.home)),)
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:

@@ -76,6 +76,10 @@ class CommandAgent(msgspec.Struct, frozen=True):
         problem = f'The program "{program}" of the agent "{self.name}" was not found'
         return Probe(installed=False, problem=problem, hint=f"install {program}, or mend {setting}")
 
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        del environment
+        return ()
+
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
         talk = CommandConversation(self, assignment, spawn=spawn, watch=watch)

@@ -157,6 +157,10 @@ class Agent(Protocol):
         ...
 
     def probe(self) -> Probe: ...
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        """Files and folders of the user's that the program has to write to, its login above all."""
+        ...
+
     def open(
         self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]
     ) -> AbstractAsyncContextManager[Conversation]:

@@ -5,7 +5,7 @@ limit and a permission that nobody is there to give.
 """
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -43,6 +43,10 @@ class ScriptedAgent(msgspec.Struct, frozen=True):
             problem = f'The agent "{self.name}" has a bad script: {error}'
             return Probe(installed=True, problem=problem, hint=f"mend {self.script}, see docs/scripted-agent.md")
         return Probe(installed=True)
+
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        del environment
+        return ()
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:

@@ -47,6 +47,8 @@ class Run(Struct, frozen=True, kw_only=True):
     """Whether agents may run commands; for every role that says nothing else."""
     network: bool = False
     """Whether agents' tools may use the network; for every role that says nothing else."""
+    sandbox: bool = False
+    """Whether agents, `setup` and tests run in a sandbox of iterdev's own, which needs bubblewrap."""
 
 
 class RoleSettings(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import belongings, git
 from iterdev.host.ports import Ports
 from iterdev.host.processes import Spawn
+from iterdev.host.sandbox import Sandbox
 from iterdev.host.secrets import Redactor, allowed_environment
 from iterdev.host.workspaces import Pool, Workspace
 
@@ -59,6 +60,7 @@ class Kit(Struct, frozen=True, kw_only=True):
     checkout: Checkout
     ports: Ports
     spawn: Spawn
+    sandbox: Sandbox | None
     redact: Redactor
     mark: Mark
     watch: Watch

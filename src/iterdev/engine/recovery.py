@@ -6,7 +6,7 @@ from iterdev.core.events import AttemptEnded, Interrupted
 from iterdev.engine.book import Book
 from iterdev.engine.kit import Kit
 from iterdev.engine.worksite import thread
-from iterdev.host import git, landing
+from iterdev.host import git, landing, objects
 from iterdev.host.workspaces import Leftover
 
 
@@ -34,5 +34,6 @@ def _rescue(book: Book, kit: Kit, leftover: Leftover) -> None:
         agent=progress.agent if progress else "unknown",
         title=f"{task.title if task else leftover.task} (interrupted)",
     )
+    objects.adopt(leftover.workspace, leftover.base)
     landing.rescue(kit.top, leftover.workspace.tree, leftover.base, label)
     kit.pool.give_back(leftover.workspace)

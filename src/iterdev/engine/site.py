@@ -5,6 +5,7 @@ from functools import partial
 import anyio
 
 from iterdev.core.errors import HostError
+from iterdev.engine.enclosing import for_setup
 from iterdev.engine.kit import Kit
 from iterdev.engine.worksite import thread
 from iterdev.host import belongings
@@ -47,7 +48,8 @@ async def _until_ready(kit: Kit, workspace: Workspace, command: str) -> None:
 
 async def _run(kit: Kit, workspace: Workspace, command: str, limit: float) -> Finished:
     argv = ["sh", "-c", command]
-    return await run(kit.spawn, argv, cwd=str(workspace.tree), env=kit.environment(workspace), limit=limit)
+    spawn = for_setup(kit, workspace)
+    return await run(spawn, argv, cwd=str(workspace.tree), env=kit.environment(workspace), limit=limit)
 
 
 def _last_words(kit: Kit, finished: Finished) -> str:

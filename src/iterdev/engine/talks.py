@@ -4,6 +4,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -24,9 +25,12 @@ from iterdev.core import prompts
 from iterdev.core.results import Misfit, Result, Usage, decode, schema
 from iterdev.core.troubles import Reaction, reaction
 from iterdev.core.words import Mode
+from iterdev.engine import enclosing
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.engine.tools import Caller
+from iterdev.engine.worksite import thread
+from iterdev.host import objects
 from iterdev.host.workspaces import Workspace
 from iterdev.store import files
 
@@ -110,6 +114,7 @@ class Talk:
         before = self.usage
         self._kit.mark(f"agent asked {self._job.task.id}")
         reply = await self._patiently(text)
+        await thread(partial(objects.adopt, self._workspace, self._job.base))
         self._kit.mark(f"agent answered {self._job.task.id}")
         self._count(self._caller.reported, before)
         return reply
@@ -153,7 +158,8 @@ async def talk(job: Job, kit: Kit, workspace: Workspace) -> AsyncIterator[Talk]:
     try:
         with kit.tools.admitting(job) as caller:
             assignment = _assignment(job, kit, workspace, caller)
-            async with agent.open(assignment, spawn=kit.spawn, watch=log.hear) as conversation:
+            spawn = enclosing.for_agent(kit, workspace, job, agent, assignment.environment)
+            async with agent.open(assignment, spawn=spawn, watch=log.hear) as conversation:
                 yield Talk(job, kit, conversation, workspace, caller, log)
     finally:
         log.write()

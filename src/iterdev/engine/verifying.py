@@ -4,15 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
+import anyio.from_thread
 import msgspec
 from msgspec import Struct
 
 from iterdev.agents.contract import Trouble
 from iterdev.core import critic, prompts
+from iterdev.core.errors import HostError
 from iterdev.core.events import Done, Outcome
 from iterdev.core.results import Testing, cut
 from iterdev.core.troubles import Reaction, reaction
 from iterdev.core.verification import SuiteReport, Verification, compare
+from iterdev.engine.enclosing import for_tests
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.engine.outcomes import done, unsuccessful
@@ -23,6 +26,8 @@ from iterdev.host.processes import Finished, run
 from iterdev.host.workspaces import Workspace
 
 ITERATIONS = 5
+LOOK = 20.0
+"""Seconds to find out whether a test runner is there."""
 NOTHING = "no test command was found or named, so nothing was verified"
 
 
@@ -69,7 +74,7 @@ class _Bench:
         command = self._kit.settings.project.test or self._job.test_command
         if command:
             return testing.configured(command)
-        if found := await thread(partial(testing.find, self._workspace.tree)):
+        if found := await thread(partial(testing.find, self._workspace.tree, self._works)):
             return found
         answer = await (await self._agent()).ask(self._job.prompt)
         if isinstance(answer, Trouble):
@@ -177,8 +182,18 @@ class _Bench:
 
     async def _run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> Finished:
         """Runs a suite; its output is cut later, so secrets go first."""
-        done = await run(self._kit.spawn, argv, cwd=cwd, env=env, limit=limit)
+        done = await run(for_tests(self._kit, self._workspace), argv, cwd=cwd, env=env, limit=limit)
         return msgspec.structs.replace(done, stdout=self._clean(done.stdout), stderr=self._clean(done.stderr))
+
+    def _works(self, argv: Sequence[str]) -> bool:
+        """Whether a program of the workspace ends well; called from a thread."""
+        tried = partial(
+            self._run, argv, cwd=str(self._workspace.tree), env=self._kit.environment(self._workspace), limit=LOOK
+        )
+        try:
+            return anyio.from_thread.run(tried).code == 0
+        except HostError:
+            return False
 
     def _clean(self, output: bytes) -> bytes:
         return self._kit.redact(output.decode("utf-8", "replace")).encode()

@@ -35,11 +35,12 @@ from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
 from iterdev.engine.tools import Tools
 from iterdev.engine.toolserver import ToolDesk
-from iterdev.host import clock, git, landing, lease, paths
+from iterdev.host import clock, git, landing, lease, paths, sandbox
 from iterdev.host.identities import identity
 from iterdev.host.pauses import Pauses
 from iterdev.host.ports import Ports
 from iterdev.host.processes import Supervisor
+from iterdev.host.sandbox import Sandbox
 from iterdev.host.workspaces import Pool
 from iterdev.store.daybook import Daybook
 from iterdev.store.journal import Holder
@@ -73,9 +74,15 @@ def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] 
         check_agents(
             repository, planned, partial(make_present, configured=repository.settings.agents, root=repository.top)
         )
+    sandboxed(repository)
     (repository.top / names.folder(request.engine, session)).mkdir(parents=True)
     repository.journal.append(session, events, at=clock.now(), after=0)
     return session
+
+
+def sandboxed(repository: Repository) -> Sandbox | None:
+    """The sandbox, if the user wants one; an error if it cannot be had."""
+    return sandbox.build(repository.top, os.environ) if repository.settings.run.sandbox else None
 
 
 def _session_folders(top: Path) -> Iterable[Path]:
@@ -155,6 +162,7 @@ async def _run(
             checkout=Checkout(repository.top),
             ports=ports,
             spawn=supervisor.spawn,
+            sandbox=sandboxed(repository),
             redact=repository.redact,
             mark=mark,
             watch=audience.hear,

@@ -12,7 +12,7 @@ from iterdev.core.events import Done, Outcome
 from iterdev.core.words import WRITERS, Role
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
-from iterdev.host import git, landing
+from iterdev.host import git, landing, objects
 from iterdev.host.workspaces import Workspace
 
 S = TypeVar("S")
@@ -39,6 +39,7 @@ def label(job: Job) -> landing.Label:
 
 async def keep(job: Job, kit: Kit, workspace: Workspace) -> str | None:
     """Commits what an attempt left; for a role that should not have written, first a look whether it did."""
+    await thread(partial(objects.adopt, workspace, job.base))
     if job.task.role not in WRITERS and await thread(partial(git.is_untouched, workspace.tree, job.base)):
         return None
     kit.mark(f"commit wanted {job.task.id}")

@@ -360,6 +360,11 @@ def in_the_way(top: Path, commit: str) -> list[str]:
     return [name for name in names.split("\0") if name and os.path.lexists(top / name)]
 
 
+def index_pack(pack: Path) -> None:
+    """Reads every object of a pack, and writes the index with which git uses it."""
+    run("index-pack", str(pack), cwd=pack.parent)
+
+
 def restore_files(worktree: Path, commit: str, names: Iterable[str]) -> None:
     """Puts files back to what they are in the commit, or removes those that are not in it."""
     paths = "\0".join(names)

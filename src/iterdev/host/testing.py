@@ -6,7 +6,6 @@ nothing is judged here: `core.verification` does that.
 
 import re
 import shlex
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +41,12 @@ class Finished(Protocol):
 
 class Run(Protocol):
     async def __call__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> Finished: ...
+
+
+Works = Callable[[Sequence[str]], bool]
+"""Whether a command, run at the top of the project, ends well."""
+
+HAS_PYTEST = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
 
 
 class _Runner(Struct, frozen=True, kw_only=True):
@@ -124,19 +129,21 @@ def _end_of_call(runner: _Runner, text: str) -> int:
     return match.end() if match else 0
 
 
-def find(root: Path) -> Suite | None:
+def find(root: Path, works: Works) -> Suite | None:
     """The suite that a look at the top level and its test folders reveals."""
-    for look in (_find_python, _find_node, _find_go, _find_cargo, _find_make):
+    if suite := _find_python(root, works):
+        return suite
+    for look in (_find_node, _find_go, _find_cargo, _find_make):
         if suite := look(root):
             return suite
     return None
 
 
-def _find_python(root: Path) -> Suite | None:
+def _find_python(root: Path, works: Works) -> Suite | None:
     python = ".venv/bin/python" if (root / ".venv/bin/python").exists() else "python3"
     tests = {folder: _test_files(root / folder) for folder in _TEST_FOLDERS}
     styled = any(_PYTEST_STYLE.search(text) for texts in tests.values() for text in texts)
-    if (styled or _configures_pytest(root)) and _has_pytest(root, python):
+    if (styled or _configures_pytest(root)) and works([python, "-c", HAS_PYTEST]):
         return Suite(command=f"{python} -m pytest", kind="pytest")
     for folder, texts in tests.items():
         if any("unittest" in text and "TestCase" in text for text in texts):
@@ -167,16 +174,6 @@ def _tools(root: Path) -> Mapping[str, object]:
 
 class _Project(Struct):
     tool: Mapping[str, object] = {}
-
-
-def _has_pytest(root: Path, python: str) -> bool:
-    question = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
-    program = root.absolute() / python if "/" in python else python
-    try:
-        subprocess.run([program, "-c", question], cwd=root, check=True, capture_output=True, timeout=20)
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return True
 
 
 class _Package(Struct, rename="camel"):

@@ -1,0 +1,46 @@
+"""Where programs are installed: the folders that a program needs beside its own file.
+
+Only places inside of the given roots are of interest; whatever else there is can be seen anyway.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+BINARIES = frozenset({"bin", "sbin", "shims"})
+COMMON = (".", ".local", ".config", ".cache", ".cargo")
+"""Folders of a home that hold more than one thing, secrets among it."""
+HOPS = 40
+
+
+def places_of(argv: Sequence[str], search: str, roots: Sequence[Path]) -> list[Path]:
+    """What must be seen for a command to work: its own files, and every program on the search path."""
+    named = [shutil.which(argv[0], path=search) or argv[0], *argv[1:]]
+    files = [Path(word) for word in named if os.path.isabs(word) and os.path.lexists(word)]  # noqa: PTH117
+    files += [Path(entry, "program") for entry in search.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
+    found = (installation(hop, roots) for file in files for hop in _hops(file))
+    return list(dict.fromkeys(place for place in found if place))
+
+
+def installation(file: Path, roots: Sequence[Path]) -> Path | None:
+    """The folder that belongs to a program; nothing outside of the roots, and never a whole root."""
+    inside = [root for root in roots if file.is_relative_to(root)]
+    if not inside:
+        return None
+    if "node_modules" in file.parts:
+        return Path(*file.parts[: file.parts.index("node_modules") + 1])
+    folder = file.parent
+    if folder.name in BINARIES and not any(folder.parent == root / name for root in roots for name in COMMON):
+        folder = folder.parent
+    return file if any(root.is_relative_to(folder) for root in roots) else folder
+
+
+def _hops(file: Path) -> Iterator[Path]:
+    """The file, and every other name that links lead to."""
+    for _ in range(HOPS):
+        yield Path(os.path.realpath(file.parent), file.name)
+        if not file.is_symlink():
+            break
+        file = file.parent / file.readlink()
+    yield file.resolve()

@@ -1,0 +1,151 @@
+"""A sandbox of our own round any program, made by bubblewrap.
+
+The workspace can be written to; everything else can only be read. The home folder, temporary folders and the sockets of
+container services are out of sight, but for what the program needs. It refuses to know what the program is for.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.errors import HostError
+from iterdev.host import objects
+from iterdev.host.processes import Process, Spawn
+from iterdev.host.programs import places_of
+from iterdev.host.workspaces import Workspace
+
+PROBE_LIMIT = 10.0
+
+# No --die-with-parent: a program that is asked to end would be killed at once. Its tree is ended by the supervisor.
+ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL")
+SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+OFFLINE = "--unshare-net"
+SCRATCH = ("/tmp", "/var/tmp", "/run/user")  # noqa: S108 - hidden, not used
+SERVICES = ("/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock")
+"""Whoever may talk to them may do anything."""
+READABLE_AT_HOME = (
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".rustup",
+    ".local/share/uv",
+)
+"""Who commits, and the tools that programs on the PATH only stand for."""
+
+SWITCHES = {
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "user.max_user_namespaces": ("0", "15000"),
+}
+ROOT = Path("/")
+OFF = "set `sandbox = false` under [run] in iterdev.toml"
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """What one program may do."""
+
+    write: bool
+    """Change the worktree."""
+    network: bool
+    files: tuple[str, ...] = ()
+    """Further files and folders to write to, where they exist."""
+
+
+class Sandbox(Struct, frozen=True, kw_only=True):
+    program: str
+    top: Path
+    home: Path
+    hidden: tuple[Path, ...]
+
+    def around(self, spawn: Spawn, workspace: Workspace, access: Access) -> Spawn:
+        """A way to start programs inside; every start sees the same home, which belongs to the workspace."""
+        own_home = workspace.private / "home"
+        own_home.mkdir(parents=True, exist_ok=True)
+        store = objects.prepare(workspace)
+
+        def start(
+            argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+        ) -> AbstractAsyncContextManager[Process]:
+            tools = places_of(argv, env.get("PATH", os.defpath), self.hidden)
+            words = [
+                *(self.program, *ALONE, *(() if access.network else (OFFLINE,)), *SYSTEM),
+                *self._without_the_rest(own_home),
+                *shown("--ro-bind-try", (*(self.home / name for name in READABLE_AT_HOME), *tools)),
+                *shown("--ro-bind", (self.top, store.common)),
+                *shown("--bind-try", access.files),
+                *self._workspace(workspace, store, write=access.write),
+                *("--chdir", cwd, "--"),
+            ]
+            return spawn([*words, *argv], cwd=cwd, env=env, limit=limit)
+
+        return start
+
+    def _without_the_rest(self, own_home: Path) -> list[str]:
+        empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
+        muted = [word for path in SERVICES if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
+        return [*empty, *muted, "--bind", str(own_home), str(self.home)]
+
+    def _workspace(self, workspace: Workspace, store: objects.Store, *, write: bool) -> list[str]:
+        """Git's files decide what our own git does later, so that only the index and HEAD can be written."""
+        tree = os.path.realpath(workspace.tree)
+        return [
+            *shown("--bind", (workspace.slot,)),
+            *("--bind", str(store.new), str(store.common / "objects")),
+            *("--ro-bind", str(store.common / "objects"), str(store.known)),
+            *shown("--bind", (store.admin,)),
+            *shown("--ro-bind", (store.admin / "commondir", store.admin / "gitdir")),
+            *("--ro-bind", "/dev/null", str(store.admin / "config.worktree")),
+            *shown("--ro-bind", (Path(tree, ".git"),) if write else (Path(tree),)),
+        ]
+
+
+def shown(option: str, paths: Iterable[str | Path]) -> list[str]:
+    return [word for path in paths for word in (option, str(path), at(path))]
+
+
+def at(path: str | Path) -> str:
+    """Where a path is mounted: links on the way are followed, since the way itself stays as it is."""
+    return str(Path(os.path.realpath(Path(path).parent), Path(path).name))
+
+
+def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
+    """The sandbox of this machine and user, after a look whether it can be had at all."""
+    program = find()
+    account = pwd.getpwuid(os.getuid()).pw_dir
+    home = Path(os.path.realpath(environment.get("HOME") or account))
+    if home.is_relative_to(top) or home == ROOT:
+        raise HostError(f'The sandbox hides the home "{home}", and there is no work without it', hint=OFF)
+    others = (Path(os.path.realpath(path)) for path in (*SCRATCH, account) if Path(path).is_dir())
+    return Sandbox(program=program, top=top, home=home, hidden=(*(path for path in others if path != ROOT), home))
+
+
+def find() -> str:
+    """The path of bubblewrap, if it can do its work here."""
+    program = shutil.which("bwrap")
+    if program is None:
+        hint = f"sudo apt install bubblewrap, or {OFF}"
+        raise HostError("The sandbox needs bubblewrap, and there is no program `bwrap`", hint=hint)
+    tried = subprocess.run(
+        [program, *ALONE, OFFLINE, *SYSTEM, "true"], capture_output=True, timeout=PROBE_LIMIT, check=False
+    )
+    if tried.returncode:
+        words = tried.stderr.decode("utf-8", "replace").strip().removeprefix("bwrap: ").splitlines()
+        problem = words[-1] if words else f"it ended with {tried.returncode}"
+        raise HostError(f"bubblewrap cannot make a sandbox on this machine: {problem}", hint=_switch() + OFF)
+    return program
+
+
+def _switch() -> str:
+    """The setting of the system that forbids it, if it is one of those known to."""
+    for name, (forbids, allows) in SWITCHES.items():
+        with suppress(OSError):
+            if Path("/proc/sys", name.replace(".", "/")).read_text(encoding="ascii").strip() == forbids:
+                return f"sudo sysctl -w {name}={allows}, or "
+    return ""
