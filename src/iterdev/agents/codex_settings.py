@@ -70,6 +70,8 @@ def settings_for(work: Assignment, home: Path) -> dict[str, object]:
         # Otherwise Codex writes into the user's own settings that it trusts the repository from now on.
         "projects": {real_workspace(work): {"trust_level": "untrusted"}},
         **permitted(work.permissions, has_own_tmp="TMPDIR" in work.environment),
+        # What the role may not write, it cannot write there; but its commands have the network.
+        **({"sandbox_mode": "danger-full-access"} if work.sandboxed else {}),
         **({"openai_base_url": base_url} if base_url else {}),
         **({"cli_auth_credentials_store": store} if store else {}),
         **(tools(work.tools) if work.tools else {}),

@@ -108,6 +108,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     tools: ToolServer | None = None
     conversation: str = ""
     """A conversation of an earlier attempt to go on with."""
+    sandboxed: bool = False
+    """It runs in a sandbox already, inside of which no other one can be made."""
 
 
 class Process(Protocol):

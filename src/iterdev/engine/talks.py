@@ -180,6 +180,7 @@ def _assignment(job: Job, kit: Kit, workspace: Workspace, caller: Caller) -> Ass
         limit=job.limit,
         environment=kit.environment(workspace, job.agent),
         tools=caller.server,
+        sandboxed=kit.sandbox is not None and not kit.sandbox.nests,
     )
 
 

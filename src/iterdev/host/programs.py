@@ -19,15 +19,22 @@ def places_of(argv: Sequence[str], search: str, roots: Sequence[Path]) -> list[P
     named = [shutil.which(argv[0], path=search) or argv[0], *argv[1:]]
     files = [Path(word) for word in named if os.path.isabs(word) and os.path.lexists(word)]  # noqa: PTH117
     files += [Path(entry, "program") for entry in search.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
-    found = (installation(hop, roots) for file in files for hop in _hops(file))
-    return list(dict.fromkeys(place for place in found if place))
+    inside = (placed(hop, roots) for file in files for hop in _hops(file))
+    found = dict.fromkeys(installation(file, roots) for file in inside if file)
+    return [place for place in found if os.access(place, os.R_OK)]
 
 
-def installation(file: Path, roots: Sequence[Path]) -> Path | None:
-    """The folder that belongs to a program; nothing outside of the roots, and never a whole root."""
-    inside = [root for root in roots if file.is_relative_to(root)]
-    if not inside:
-        return None
+def placed(path: Path, roots: Sequence[Path]) -> Path | None:
+    """The path as it is reached from one of the roots; links above the root are followed, those below are not."""
+    for parent in reversed(path.parents):
+        real = Path(os.path.realpath(parent))
+        if real in roots:
+            return real / path.relative_to(parent)
+    return None
+
+
+def installation(file: Path, roots: Sequence[Path]) -> Path:
+    """The folder that belongs to a program, but never a whole root or what else is above one."""
     if "node_modules" in file.parts:
         return Path(*file.parts[: file.parts.index("node_modules") + 1])
     folder = file.parent
@@ -39,8 +46,8 @@ def installation(file: Path, roots: Sequence[Path]) -> Path | None:
 def _hops(file: Path) -> Iterator[Path]:
     """The file, and every other name that links lead to."""
     for _ in range(HOPS):
-        yield Path(os.path.realpath(file.parent), file.name)
+        yield file
         if not file.is_symlink():
             break
-        file = file.parent / file.readlink()
+        file = Path(os.path.normpath(Path(os.path.realpath(file.parent), file.readlink())))
     yield file.resolve()

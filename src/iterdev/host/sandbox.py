@@ -8,7 +8,7 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 from iterdev.core.errors import HostError
 from iterdev.host import objects
 from iterdev.host.processes import Process, Spawn
-from iterdev.host.programs import places_of
+from iterdev.host.programs import placed, places_of
 from iterdev.host.workspaces import Workspace
 
 PROBE_LIMIT = 10.0
@@ -60,6 +60,8 @@ class Access(Struct, frozen=True, kw_only=True):
 
 class Sandbox(Struct, frozen=True, kw_only=True):
     program: str
+    nests: bool
+    """Whether a program can make another one inside; root cannot."""
     top: Path
     home: Path
     hidden: tuple[Path, ...]
@@ -77,9 +79,9 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             words = [
                 *(self.program, *ALONE, *(() if access.network else (OFFLINE,)), *SYSTEM),
                 *self._without_the_rest(own_home),
-                *shown("--ro-bind-try", (*(self.home / name for name in READABLE_AT_HOME), *tools)),
-                *shown("--ro-bind", (self.top, store.common)),
-                *shown("--bind-try", access.files),
+                *self._shown("--ro-bind-try", *(self.home / name for name in READABLE_AT_HOME), *tools),
+                *self._shown("--ro-bind", self.top, store.common),
+                *self._shown("--bind-try", *map(Path, access.files)),
                 *self._workspace(workspace, store, write=access.write),
                 *("--chdir", cwd, "--"),
             ]
@@ -94,52 +96,51 @@ class Sandbox(Struct, frozen=True, kw_only=True):
 
     def _workspace(self, workspace: Workspace, store: objects.Store, *, write: bool) -> list[str]:
         """Git's files decide what our own git does later, so that only the index and HEAD can be written."""
-        tree = os.path.realpath(workspace.tree)
         return [
-            *shown("--bind", (workspace.slot,)),
+            *self._shown("--bind", workspace.slot),
             *("--bind", str(store.new), str(store.common / "objects")),
             *("--ro-bind", str(store.common / "objects"), str(store.known)),
-            *shown("--bind", (store.admin,)),
-            *shown("--ro-bind", (store.admin / "commondir", store.admin / "gitdir")),
+            *self._shown("--bind", store.admin),
+            *self._shown("--ro-bind", store.admin / "commondir", store.admin / "gitdir"),
             *("--ro-bind", "/dev/null", str(store.admin / "config.worktree")),
-            *shown("--ro-bind", (Path(tree, ".git"),) if write else (Path(tree),)),
+            *self._shown("--ro-bind", workspace.tree / ".git" if write else workspace.tree),
         ]
 
-
-def shown(option: str, paths: Iterable[str | Path]) -> list[str]:
-    return [word for path in paths for word in (option, str(path), at(path))]
-
-
-def at(path: str | Path) -> str:
-    """Where a path is mounted: links on the way are followed, since the way itself stays as it is."""
-    return str(Path(os.path.realpath(Path(path).parent), Path(path).name))
+    def _shown(self, option: str, *paths: Path) -> list[str]:
+        """Each path at its own place, by way of links that are not hidden."""
+        places = ((path, placed(path, self.hidden) or Path(os.path.realpath(path))) for path in paths)
+        return [word for path, place in places for word in (option, str(path), str(place))]
 
 
 def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
     """The sandbox of this machine and user, after a look whether it can be had at all."""
-    program = find()
+    program, nests = find()
     account = pwd.getpwuid(os.getuid()).pw_dir
     home = Path(os.path.realpath(environment.get("HOME") or account))
     if home.is_relative_to(top) or home == ROOT:
         raise HostError(f'The sandbox hides the home "{home}", and there is no work without it', hint=OFF)
     others = (Path(os.path.realpath(path)) for path in (*SCRATCH, account) if Path(path).is_dir())
-    return Sandbox(program=program, top=top, home=home, hidden=(*(path for path in others if path != ROOT), home))
+    hidden = (*(path for path in others if path != ROOT), home)
+    return Sandbox(program=program, nests=nests, top=top, home=home, hidden=hidden)
 
 
-def find() -> str:
-    """The path of bubblewrap, if it can do its work here."""
+def find() -> tuple[str, bool]:
+    """The path of bubblewrap, if it can do its work here, and whether it can do so twice."""
     program = shutil.which("bwrap")
     if program is None:
         hint = f"sudo apt install bubblewrap, or {OFF}"
         raise HostError("The sandbox needs bubblewrap, and there is no program `bwrap`", hint=hint)
-    tried = subprocess.run(
-        [program, *ALONE, OFFLINE, *SYSTEM, "true"], capture_output=True, timeout=PROBE_LIMIT, check=False
-    )
+    outer = (program, *ALONE, OFFLINE, *SYSTEM)
+    tried = _tried(*outer, "true")
     if tried.returncode:
         words = tried.stderr.decode("utf-8", "replace").strip().removeprefix("bwrap: ").splitlines()
         problem = words[-1] if words else f"it ended with {tried.returncode}"
         raise HostError(f"bubblewrap cannot make a sandbox on this machine: {problem}", hint=_switch() + OFF)
-    return program
+    return program, _tried(*outer, *outer, "true").returncode == 0
+
+
+def _tried(*argv: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(argv, capture_output=True, timeout=PROBE_LIMIT, check=False)
 
 
 def _switch() -> str:

@@ -16,7 +16,7 @@ from iterdev.core.errors import IterdevError
 from iterdev.core.settings import KNOWN_AGENTS
 from iterdev.core.words import WORKERS, Role
 from iterdev.engine.repository import STATE, Repository
-from iterdev.host import git, paths
+from iterdev.host import git, paths, sandbox
 
 ENOUGH_DISK = 500 * 1024 * 1024
 
@@ -99,6 +99,8 @@ def _repository_findings(repository: Repository) -> Iterator[tuple[str, str, str
         git.head(repository.top)
     except IterdevError as error:
         yield "first commit", error.message, error.hint
+    if repository.settings.run.sandbox:
+        yield _sandbox_finding(repository)
     state = repository.top / STATE
     writable = os.access(state if state.exists() else repository.top, os.W_OK)
     yield "state folder", "" if writable else f'"{state}" is not writable', f"chmod u+w {state}"
@@ -124,6 +126,14 @@ def _agent_findings(repository: Repository) -> Iterator[tuple[str, str, str]]:
             continue
         note = f" ({row.note})" if row.note else ""
         yield f"agent {name} {row.version}".rstrip() + note, row.problem, row.hint
+
+
+def _sandbox_finding(repository: Repository) -> tuple[str, str, str]:
+    try:
+        found = sandbox.build(repository.top, os.environ)
+    except IterdevError as error:
+        return "sandbox", error.message, error.hint
+    return f"sandbox {found.program}", "", ""
 
 
 def _disk_findings() -> Iterator[tuple[str, str, str]]:
