@@ -4,12 +4,12 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 AGENTS := .agents/.installed
 
-.PHONY: demo test check bench lock docs clean terminal
+.PHONY: demo test check bench lock docs clean system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
 
-test: $(STAMP) $(AGENTS) terminal check  ## everything that CI runs
+test: $(STAMP) $(AGENTS) system check  ## everything that CI runs
 	@$(BIN)/python -m pytest -n 4
 
 check: $(STAMP)  ## lint, format, strict types, layers
@@ -41,9 +41,10 @@ $(AGENTS): tests/agents/clis.txt  # the coding agents that the tests run, at the
 	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .agents $$(cat $<) >/dev/null
 	@touch $@
 
-terminal:  # the tests use the program in a real terminal
-	@command -v tmux >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes tmux >/dev/null; } \
-		|| { echo "tmux is needed by the tests; install it with your package manager" >&2; exit 1; }
+system:  # the tests use the program in a real terminal, and agents in a real sandbox
+	@{ command -v tmux && command -v bwrap; } >/dev/null \
+		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes tmux bubblewrap >/dev/null; } \
+		|| { echo "tmux and bubblewrap are needed by the tests; install them with your package manager" >&2; exit 1; }
 
 clean:
 	rm -rf .venv .agents .mypy_cache .ruff_cache .pytest_cache
