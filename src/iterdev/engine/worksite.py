@@ -78,6 +78,7 @@ async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done) -> Done
 
 def _is_settled(workspace: Workspace, job: Job, done: Done) -> bool:
     """Whether the workspace holds what was handed in, and nothing else."""
+    objects.adopt(workspace, job.base)
     if done.commit:
         git.settle(workspace.tree, done.commit)
     return git.is_untouched(workspace.tree, done.commit or job.base)
