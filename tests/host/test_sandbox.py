@@ -161,6 +161,12 @@ def test_programs_that_are_installed_in_the_home_work(inside: Inside, project: R
     assert not (project.home / ".tools" / "bin" / "new").exists()
 
 
+def test_iterdev_itself_works_inside(inside: Inside) -> None:
+    done = inside("iterdev --version && git --version")
+
+    assert done.code == 0, said(done)
+
+
 def test_who_may_not_write_cannot(inside: Inside, workspace: Workspace, base: str) -> None:
     done = inside(
         'echo x > README.md; echo x > new; git log --oneline; git diff; echo r > "../result.json"', write=False

@@ -45,6 +45,8 @@ SWITCHES = {
     "user.max_user_namespaces": ("0", "15000"),
 }
 ROOT = Path("/")
+OURSELVES = Path(__file__).parents[1]
+"""For an agent that calls iterdev."""
 OFF = "set `sandbox = false` under [run] in iterdev.toml"
 
 
@@ -80,7 +82,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 *(self.program, *ALONE, *(() if access.network else (OFFLINE,)), *SYSTEM),
                 *self._without_the_rest(own_home),
                 *self._shown("--ro-bind-try", *(self.home / name for name in READABLE_AT_HOME), *tools),
-                *self._shown("--ro-bind", self.top, store.common),
+                *self._shown("--ro-bind", OURSELVES, self.top, store.common),
                 *self._shown("--bind-try", *map(Path, access.files)),
                 *self._workspace(workspace, store, write=access.write),
                 *("--chdir", cwd, "--"),
@@ -97,7 +99,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     def _workspace(self, workspace: Workspace, store: objects.Store, *, write: bool) -> list[str]:
         """Git's files decide what our own git does later, so that only the index and HEAD can be written."""
         return [
-            *self._shown("--bind", workspace.slot),
+            *self._shown("--bind", workspace.slot, workspace.temp),
             *("--bind", str(store.new), str(store.common / "objects")),
             *("--ro-bind", str(store.common / "objects"), str(store.known)),
             *self._shown("--bind", store.admin),
