@@ -71,7 +71,7 @@ def agent(name: str, repo: Repo) -> Agent:
 
 @pytest.fixture
 def workspace(repo: Repo, tmp_path: Path) -> Iterator[Workspace]:
-    pool = Pool(repo.path, tmp_path / "state" / "ids-demo")
+    pool = Pool(repo.path, tmp_path / "state" / "ids-demo", tmp_path / "state" / "tmp")
     workspace, _ = pool.borrow(repo.git("rev-parse", "HEAD"), task="DEV-001", number=1)
     yield workspace
     pool.give_back(workspace)

@@ -126,7 +126,7 @@ def test_work_in_the_sandbox_survives_the_death_of_the_engine(repo: Repo) -> Non
         """,
     )
     with Background(repo, "run", "-y", "--pipeline", "patch", "Fix it") as running:
-        eventually(lambda: list((repo.home / "iterdev").rglob("tmp/ready")), "the agent's commit")
+        eventually(lambda: list((repo.home / "iterdev").rglob("ready")), "the agent's commit")
         running.kill()
 
     done = repo.iterdev("resume")

@@ -83,7 +83,7 @@ def test_agents_and_tests_have_the_same_ports_containers_and_temporary_folder(ru
     assert int(port) > 0
     assert int(count) == 4
     assert project.startswith("iterdev-")
-    assert temp.endswith("/tmp")
+    assert Path(temp).is_relative_to(run.repo.home / "iterdev")
 
 
 def test_the_tests_of_the_base_run_in_the_same_surroundings(run: Run) -> None:

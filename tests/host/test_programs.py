@@ -37,12 +37,19 @@ def home(tmp_path: Path) -> Path:
         ("bin/tool", "bin"),
         (".local/bin/tool", ".local/bin"),
         (".cargo/bin/tool", ".cargo/bin"),
+        (".config/tool", ".config/tool"),
         ("lonely", "lonely"),
         ("lib/node_modules/pack/node_modules/other/cli.js", "lib/node_modules"),
     ],
 )
 def test_a_program_is_shown_with_what_belongs_to_it_and_no_more(home: Path, program: str, place: str) -> None:
     assert shown(home, str(put(home / program))) == [place]
+
+
+def test_what_is_above_a_hidden_place_is_not_shown_as_a_whole(home: Path, tmp_path: Path) -> None:
+    program = put(tmp_path.resolve() / "bin" / "tool")
+
+    assert places_of([str(program)], "/usr/bin", [tmp_path.resolve().parent, home]) == [program.parent]
 
 
 def test_links_are_followed_step_by_step(home: Path) -> None:

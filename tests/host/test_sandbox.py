@@ -29,7 +29,7 @@ Inside = Callable[..., Finished]
 
 @pytest.fixture
 def pool(project: Repo, tmp_path: Path) -> Iterator[Pool]:
-    pool = Pool(project.path, tmp_path / "state" / "ids-demo")
+    pool = Pool(project.path, tmp_path / "state" / "ids-demo", tmp_path / "state" / "tmp")
     yield pool
     pool.close()
 

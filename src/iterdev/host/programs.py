@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 BINARIES = frozenset({"bin", "sbin", "shims"})
-COMMON = (".", ".local", ".config", ".cache", ".cargo")
+COMMON = (".local", ".config", ".cache", ".cargo")
 """Folders of a home that hold more than one thing, secrets among it."""
 HOPS = 40
 
@@ -38,9 +38,12 @@ def installation(file: Path, roots: Sequence[Path]) -> Path:
     if "node_modules" in file.parts:
         return Path(*file.parts[: file.parts.index("node_modules") + 1])
     folder = file.parent
-    if folder.name in BINARIES and not any(folder.parent == root / name for root in roots for name in COMMON):
-        folder = folder.parent
-    return file if any(root.is_relative_to(folder) for root in roots) else folder
+    wider = [folder.parent, folder] if folder.name in BINARIES else [folder]
+    return next((place for place in wider if not _is_common(place, roots)), file)
+
+
+def _is_common(folder: Path, roots: Sequence[Path]) -> bool:
+    return any(root.is_relative_to(folder) or folder == root / name for root in roots for name in COMMON)
 
 
 def _hops(file: Path) -> Iterator[Path]:
