@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import Background, eventually, left_behind, once, rows, script
+from tests.e2e.conftest import Background, eventually, left_behind, messages, once, rows, script
 
 SECRET = "the-key-of-the-user"
 ON = '[run]\nagent = "mine"\nsandbox = true\n'
@@ -25,6 +25,7 @@ tasks = [{{ id = "task-1", title = "Do it", files = [], complexity = "low", depe
 role = "developer"
 run = '''
 (cat $HOME/.ssh/id_ed25519; ls -A $HOME) > seen.txt 2>&1
+iterdev team log --type progress --summary "told from inside"
 echo harm | tee {top}/README.md {top}/harm $HOME/harm /tmp/harm
 git add -A; git commit -qm 'By the agent'; git branch -f main HEAD
 rm -rf {top}/*; echo x > after.txt
@@ -99,6 +100,7 @@ def test_an_agent_in_the_sandbox_harms_nothing(run: Run) -> None:
 
 
 def test_an_agent_in_the_sandbox_can_share_what_it_found(run: Run) -> None:
+    assert "[developer] told from inside" in messages(run.repo.folder(), "progress")
     assert "shared from inside" in (run.repo.folder() / "discoveries.ndjson").read_text(encoding="utf-8")
 
 
