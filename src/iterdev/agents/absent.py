@@ -1,6 +1,6 @@
 """An agent that is not there: whoever talks to it learns why, in time to ask another one."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -18,6 +18,10 @@ class AbsentAgent(Struct, frozen=True):
 
     def probe(self) -> Probe:
         return Probe(installed=False, problem=self.problem)
+
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        del environment
+        return ()
 
     @asynccontextmanager
     async def open(
