@@ -72,6 +72,48 @@ def test_each_signal_counts_once_and_only_from_the_beginning_of_a_word(text: str
     assert signal_score(text, None) == points
 
 
+@pytest.mark.requirement("R23")
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("重构支付模块", 3),
+        ("调整系统架构", 3),
+        ("重组目录并重构架构", 3),
+        ("支持多个网关", 2),
+        ("跨服务调用", 2),
+        ("修复登录按钮", -2),
+        ("处理错误", -2),
+        ("消除缺陷、改正错别字、打补丁", -2),
+        ("重构支付模块以支持多个网关", 5),
+        ("修复跨服务的缺陷", 0),
+        ("修复bug", -2),
+        ("处理login的bug", -2),
+        ("请refactor支付模块", 3),
+        ("修改prefix", 0),
+        ("新增导出接口", 0),
+    ],
+)
+def test_chinese_words_count_wherever_they_stand_and_end_the_word_before(text: str, points: int) -> None:
+    assert signal_score(text, None) == points
+
+
+@pytest.mark.requirement("R24")
+@pytest.mark.parametrize(
+    ("requirement", "files", "pipeline"),
+    [
+        ("修复手机端登录按钮无响应", None, Pipeline.patch),
+        ("实现 JWT 用户认证", None, Pipeline.patch),
+        ("实现 JWT 用户认证", 6, Pipeline.sprint),
+        ("重构支付模块以支持多个网关", None, Pipeline.multi_sprint),
+        ("重组认证模块", 2, Pipeline.sprint),
+    ],
+)
+def test_a_chinese_requirement_selects_the_pipeline_of_its_english_twin(
+    requirement: str, files: int | None, pipeline: Pipeline
+) -> None:
+    assert analyse(requirement, files).pipeline is pipeline
+
+
 @pytest.mark.requirement("R24")
 @pytest.mark.parametrize(
     ("score", "pipeline"),
@@ -101,6 +143,18 @@ def test_the_score_selects_the_pipeline(score: int, pipeline: Pipeline) -> None:
         ("raise the coverage", Role.tester, "coverage"),
         ("AUDIT it", Role.reviewer, "audit"),
         ("check it", Role.reviewer, "check"),
+        ("接口设计", Role.architect, "设计"),
+        ("系统架构", Role.architect, "架构"),
+        ("给出重构方案", Role.architect, "重构方案"),
+        ("功能实现", Role.developer, "实现"),
+        ("编写代码", Role.developer, "代码"),
+        ("修复登录", Role.developer, "修复"),
+        ("单元测试", Role.tester, "测试"),
+        ("回归检测", Role.tester, "回归"),
+        ("验证结果", Role.tester, "验证"),
+        ("安全审查", Role.reviewer, "审查"),
+        ("方案评审", Role.reviewer, "评审"),
+        ("质量评分", Role.reviewer, "质量"),
     ],
 )
 def test_a_keyword_is_mapped_to_the_role_that_has_the_capability(text: str, role: Role, keyword: str) -> None:

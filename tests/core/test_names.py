@@ -22,6 +22,8 @@ LATE = datetime(2026, 3, 8, 17, tzinfo=UTC).timestamp()
         ("  Fix: the *login* -- button!  ", "fix-the-login-button"),
         ("Größe ändern", "gr-e-ndern"),
         ("用户登录 fix", "用户登录-fix"),
+        ("重构支付模块、支持 3 个网关。", "重构支付模块-支持-3-个网关"),
+        ("支" * 60, "支" * 40),
         ("カタカナ", ""),
         ("!!!", ""),
         ("a" * 60, "a" * 40),

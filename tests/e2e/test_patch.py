@@ -1,5 +1,7 @@
 """A patch: one development task, one verification, no review and no fix round."""
 
+import re
+
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import document, left_behind, messages, rows, statuses
@@ -23,6 +25,20 @@ def test_a_small_fix_becomes_a_patch_of_two_tasks(repo: Repo) -> None:
     }
     assert {row["pipeline"] for row in table.values()} == {"patch"}
     assert [call["task"] for call in repo.calls()] == ["DEV-001"]
+
+
+@pytest.mark.requirement("R24", "R97")
+def test_a_chinese_request_keeps_its_characters_in_the_session_and_its_branch(repo: Repo) -> None:
+    run = repo.iterdev("run", "-y", "修复登录按钮的错误")
+
+    name = repo.folder().name
+    branch = repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/iterdev")
+    accepted = repo.iterdev("accept", name)
+    assert run.returncode == 0, run.stderr
+    assert re.fullmatch(r"ids-修复登录按钮的错误-\d{8}", name)
+    assert branch == f"iterdev/{name}"
+    assert document(repo.folder() / "task-analysis.json")["pipeline_type"] == "patch"
+    assert accepted.returncode == 0, accepted.stderr
 
 
 @pytest.mark.requirement("R4")

@@ -1,20 +1,24 @@
-"""Reads a requirement's text, and only its text: signals, the pipeline they select, capabilities, complexity."""
+"""Reads a requirement's text, and only its text: signals, the pipeline they select, capabilities, complexity.
+
+The words are English and Chinese, since both are spoken to the team.
+"""
 
 import re
 
 from msgspec import Struct
 
+from iterdev.core import names
 from iterdev.core.words import WORKERS, Pipeline, Role
 
-STRUCTURAL = ("refactor", "architect", "restructure")
-CROSS_CUTTING = ("multiple", "across", "cross")
-SIMPLE_FIX = ("fix", "bug", "typo", "patch")
+STRUCTURAL = ("refactor", "architect", "restructure", "重构", "架构", "重组")
+CROSS_CUTTING = ("multiple", "across", "cross", "多个", "跨")
+SIMPLE_FIX = ("fix", "bug", "typo", "patch", "修复", "错误", "缺陷", "错别字", "补丁")
 
 KEYWORDS = {
-    Role.architect: ("design", "architect", "restructure", "refactor plan"),
-    Role.developer: ("implement", "build", "code", "fix", "develop"),
-    Role.tester: ("test", "verify", "validate", "coverage"),
-    Role.reviewer: ("review", "audit", "quality", "check"),
+    Role.architect: ("design", "architect", "restructure", "refactor plan", "设计", "架构", "重组", "重构方案"),
+    Role.developer: ("implement", "build", "code", "fix", "develop", "实现", "构建", "代码", "修复", "开发"),
+    Role.tester: ("test", "verify", "validate", "coverage", "测试", "验证", "校验", "覆盖率", "回归"),
+    Role.reviewer: ("review", "audit", "quality", "check", "审查", "评审", "审计", "质量", "检查"),
 }
 
 TEAM_OF = {
@@ -97,5 +101,12 @@ def _level(score: int) -> str:
 
 
 def _present(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words that begin a word of the text: "refactoring" has "refactor", "prefix" does not have "fix"."""
-    return tuple(word for word in words if re.search(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE))
+    """The words that begin a word of the text: "refactoring" has "refactor", "prefix" does not have "fix".
+
+    Chinese sets no spaces: its words count wherever they stand, and what follows one begins anew, as in "修复bug".
+    """
+    return tuple(word for word in words if re.search(_beginning(word) + re.escape(word), text, re.IGNORECASE))
+
+
+def _beginning(word: str) -> str:
+    return "" if names.is_chinese(word[0]) else rf"(?<![^\W_{names.CHINESE}])"

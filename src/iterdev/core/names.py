@@ -18,7 +18,10 @@ PREFIXES = {
     "GC-CHECK": Role.gc_controller,
 }
 
-_SEPARATORS = re.compile("[^a-z0-9\u4e00-\u9fa5]+")
+CHINESE = "\u4e00-\u9fa5"
+"""The Chinese characters, as a range inside of a regular expression's brackets."""
+
+_SEPARATORS = re.compile(f"[^a-z0-9{CHINESE}]+")
 _SESSION_PREFIX = {
     (Team.iterdev, Engine.wave): "ids",
     (Team.iterdev, Engine.beat): "IDS",
@@ -31,6 +34,10 @@ _ROOTS = {Engine.wave: ".workflow/.csv-wave", Engine.beat: ".workflow/.team"}
 def slug(text: str, limit: int = 40) -> str:
     """Lower-case letters, digits and Chinese characters, everything between them one dash."""
     return _SEPARATORS.sub("-", text.lower())[:limit].strip("-")
+
+
+def is_chinese(character: str) -> bool:
+    return re.fullmatch(f"[{CHINESE}]", character) is not None
 
 
 def session_id(team: Team, engine: Engine, text: str, at: float, taken: Collection[str] = ()) -> SessionId:
