@@ -136,6 +136,12 @@ _command(
     "Answer an open question of a session",
     [SESSION, click.Argument(["gate"]), click.Argument(["choice"])],
 )
+_command(
+    "replay",
+    "replaying.replay",
+    "Decide a session's journal again, and report the first difference",
+    [SESSION, AS_JSON],
+)
 _command("accept", "answering.accept", "Bring a session's branch into your branch", [ANY_SESSION])
 _command(
     "team",
