@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from iterdev.core import settings
+from iterdev.core.completion import Action
 from iterdev.core.words import Severity
 from iterdev.surfaces.cli.app import ALIASES, app
 
@@ -26,6 +27,7 @@ TYPES = {
     "int": "whole number",
     "float": "number",
     "tuple[str, ...]": "list of texts",
+    "Action": f"one of {', '.join(Action)}",
     "iterdev.core.words.Severity": f"one of {', '.join(Severity)}",
 }
 

@@ -141,6 +141,8 @@ def test_in_a_terminal_the_questions_are_asked_and_the_run_is_shown_live(repo: R
     terminal.type("")
     live = terminal.until("DEV-001", "reading the code")
     (repo.home / "go").touch()
+    terminal.until("completion [archive]:")
+    terminal.type("")
     ended = terminal.until("exit=0")
 
     assert "1. approve" in pipeline
@@ -160,7 +162,9 @@ def test_in_a_terminal_a_question_may_be_answered_from_elsewhere(repo: Repo, ter
     answered = repo.iterdev("answer", "greeting", "plan", "approve")
 
     assert answered.returncode == 0, answered.stderr
-    terminal.until("2 completed, 0 failed, 0 skipped", "exit=0")
+    terminal.until("2 completed, 0 failed, 0 skipped", "completion [archive]:")
+    terminal.press("C-d")
+    terminal.until("exit=0")
 
 
 def test_the_end_of_the_input_is_no_answer(repo: Repo, terminal: Terminal) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.conftest import CRITICAL, design, review, started, task
 
+from iterdev.core import completion
 from iterdev.core import events as e
 from iterdev.core.checkpoints import CheckpointRestored, CheckpointSaved
 from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
@@ -91,6 +92,9 @@ EXAMPLES: tuple[e.Event, ...] = (
     FeedbackMoved(feedback_id="FB-1", status=FeedbackStatus.addressed),
     DebtIdentified(Debt(debt_id="TD-1", description="copied", detection_date=1.5, estimated_effort=Effort.large)),
     DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=2),
+    completion.Archived("/elsewhere"),
+    completion.Kept(),
+    completion.Reopened(),
 )
 
 

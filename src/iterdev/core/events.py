@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from iterdev.core.analysis import Analysis
 from iterdev.core.checkpoints import CheckpointEvent
+from iterdev.core.completion import CompletionEvent
 from iterdev.core.debt import DebtEvent, DebtRule
 from iterdev.core.feedback import FeedbackEvent
 from iterdev.core.locks import LockEvent
@@ -305,7 +306,7 @@ RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | Roun
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
-ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent
+ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent
 OutsideEvent = ProviderPaused | DaySpent
 WorkEvent = TableEvent | AttemptEvent | RoundEvent | WaveEvent
 Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent

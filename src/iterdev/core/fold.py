@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, assert_never
 
 import msgspec
 
-from iterdev.core import bus, checkpoints, critic, debt, feedback, graph, locks, notices, providers
+from iterdev.core import bus, checkpoints, completion, critic, debt, feedback, graph, locks, notices, providers
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
@@ -135,16 +135,12 @@ class _Fold:
                 self._start_clock(at)
             case e.WaveMerged():
                 self._set(wave=0)
-            case e.ProviderPaused(provider, until, why):
-                self._pause(provider, Pause(until=until, why=why))
-            case e.DaySpent(_, usage):
-                self._set(today=usage)
-            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused() | e.Finished() | e.Accepted():
-                self._change_session(event)
-            case e.EngineStarted():
-                self._set(unusable={})
-                self._start_clock(at)
-                self._change_session(event)
+            case e.ProviderPaused() | e.DaySpent():
+                self._change_outside(event)
+            case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused() | e.Accepted():
+                self._change_session(event, at)
+            case e.EngineStarted() | e.Finished():
+                self._change_session(event, at)
             case e.MessageSent():
                 self._listen(event, at)
             case e.LandingRefused() | e.TaskFailed() | e.TaskSkipped():
@@ -152,7 +148,7 @@ class _Fold:
             case _:
                 self._change_protocols(event, at)
 
-    def _change_session(self, event: e.SessionEvent) -> None:
+    def _change_session(self, event: e.SessionEvent, at: float) -> None:
         match event:
             case e.SessionStarted():
                 pass
@@ -161,15 +157,24 @@ class _Fold:
             case e.Warned(text):
                 self._warnings.append(text)
             case e.EngineStarted(_, tip):
-                self._set(phase=Phase.active, why="", tip=tip)
+                self._set(phase=Phase.active, why="", tip=tip, completion=completion.Completion())
+                self._unusable.clear()
+                self._start_clock(at)
             case e.Paused(why):
                 self._set(phase=Phase.paused, why=why)
             case e.Finished(why):
-                self._set(phase=Phase.completed, why=why)
+                self._set(phase=Phase.completed, why=why, completion=completion.Completion(finished_at=at))
             case e.Accepted(_, commit):
                 self._set(accepted=commit)
             case _:
                 assert_never(event)
+
+    def _change_outside(self, event: e.OutsideEvent) -> None:
+        match event:
+            case e.ProviderPaused(provider, until, why):
+                self._pause(provider, Pause(until=until, why=why))
+            case e.DaySpent(_, usage):
+                self._set(today=usage)
 
     def _listen(self, message: e.MessageSent, at: float) -> None:
         if message.task and message.task in self._state.running:
@@ -178,6 +183,14 @@ class _Fold:
             before = self._state.shared.get(message.sender)
             data = {**(before.data if before else {}), **message.data}
             self._shared[message.sender] = Shared(at=at, data=data)
+
+    def _complete_session(self, event: completion.CompletionEvent, at: float) -> None:
+        archived = isinstance(event, completion.Archived)
+        self._set(
+            phase=Phase.archived if archived else Phase.paused,
+            why="" if archived else completion.KEPT,
+            completion=completion.evolve(self._state.completion, event, at),
+        )
 
     def _change_gates(self, event: e.GateEvent) -> None:
         match event:
@@ -251,6 +264,8 @@ class _Fold:
             self._follow(event)
         elif isinstance(event, checkpoints.CheckpointEvent):
             self._set(checkpoints=checkpoints.evolve(state.checkpoints, event, at))
+        elif isinstance(event, completion.CompletionEvent):
+            self._complete_session(event, at)
         elif isinstance(event, feedback.FeedbackEvent):
             self._set(feedback=feedback.evolve(state.feedback, event))
         else:

@@ -1,9 +1,9 @@
-"""Which message each event of a protocol puts on the bus: locks, checkpoints, feedback and debt.
+"""Which message each event of a protocol puts on the bus: locks, checkpoints, feedback, debt and completion.
 
 What concerns the tasks themselves is in `bus`.
 """
 
-from iterdev.core import checkpoints, debt, feedback, locks
+from iterdev.core import checkpoints, completion, debt, feedback, locks
 from iterdev.core.bus import COORDINATOR, EVERYBODY
 from iterdev.core.events import ProtocolEvent
 from iterdev.core.names import moment
@@ -29,7 +29,11 @@ def notice(event: ProtocolEvent, at: float) -> Message | None:
         case debt.DebtIdentified(found):
             text = f"technical debt identified: {found.category} - {found.description[:SHOWN]}"
             return _message(at, "tech_debt_identified", text, {"ref": found.debt_id, "task": found.source_task_id})
-        case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved():
+        case completion.Archived():
+            return _message(at, "shutdown", "the session is archived", {})
+        case completion.Reopened():
+            return _message(at, "state_update", "the session is open again", {})
+        case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved() | completion.Kept():
             return None
 
 

@@ -17,7 +17,8 @@ def report(state: State) -> str:
 
 
 def _header(state: State) -> str:
-    ended = moment(state.updated_at) if state.is_over else "not yet"
+    finished_at = state.completion.finished_at
+    ended = moment(finished_at) if finished_at is not None else "not yet"
     accepted = f"**Accepted**: {state.accepted}\n" if state.accepted else ""
     return (
         "# Team IterDev Report\n\n"

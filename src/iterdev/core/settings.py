@@ -8,6 +8,7 @@ from typing import get_type_hints
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.completion import Action
 from iterdev.core.errors import UserError
 from iterdev.core.words import WORKERS, Role, Severity
 
@@ -101,6 +102,11 @@ class DebtSettings(Struct, frozen=True, kw_only=True):
     """Debt is overdue when it is older than so many sprints."""
 
 
+class SessionSettings(Struct, frozen=True, kw_only=True):
+    completion_action: Action = Action.interactive
+    """What becomes of a finished session; `interactive` asks where somebody can answer, and else leaves it as it is."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Any program that follows the agent contract."""
@@ -128,6 +134,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     project: Project = Project()
     limits: Limits = Limits()
     debt: DebtSettings = DebtSettings()
+    session: SessionSettings = SessionSettings()
     agents: Mapping[str, AgentSettings] = {}
 
     @property
@@ -181,6 +188,7 @@ def _tables(document: Mapping[str, object]) -> Iterator[tuple[str, object, type[
         ("project", Project),
         ("limits", Limits),
         ("debt", DebtSettings),
+        ("session", SessionSettings),
     )
     yield from ((name, document[name], kind) for name, kind in single if name in document)
     named: tuple[tuple[str, type[Struct]], ...] = (("roles", RoleSettings), ("agents", AgentSettings))

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from iterdev.core.briefs import Scope
 from iterdev.core.checkpoints import Checkpoints
+from iterdev.core.completion import Completion
 from iterdev.core.debt import Debt
 from iterdev.core.events import AttemptStarted, Gate, Policy, Session
 from iterdev.core.feedback import Feedback
@@ -151,6 +152,7 @@ class State(Struct, frozen=True, kw_only=True):
     """By agent."""
     today: Usage = Usage()
     """What all sessions of the repository have spent today, as far as the journal was told."""
+    completion: Completion = Completion()
 
     @property
     def round(self) -> int:
@@ -163,6 +165,11 @@ class State(Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         return self.phase in {Phase.completed, Phase.archived}
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the work is done, also if the session is kept at hand."""
+        return self.is_over or self.completion.kept
 
     def rows(self) -> Iterator[tuple[Task, Progress]]:
         """The table, in its order."""

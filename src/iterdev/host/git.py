@@ -182,6 +182,11 @@ def changed_files(top: Path, old: str, new: str) -> tuple[str, ...]:
     return tuple(name for name in names.split("\0") if name)
 
 
+def write_patch(top: Path, old: str, new: str, path: Path) -> None:
+    """Writes what leads from one commit to the other, for `git apply`; git does, since it need not be our text."""
+    run("diff", "--binary", "--no-ext-diff", "--no-color", f"--output={path}", old, new, cwd=top)
+
+
 def is_ancestor(top: Path, commit: str, of: str) -> bool:
     return run("merge-base", "--is-ancestor", commit, of, cwd=top, accept=(0, 1)).returncode == 0
 

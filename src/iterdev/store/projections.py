@@ -133,7 +133,7 @@ class Projector:
         yield TABLE, table
         yield from records(state).items()
         yield from documents(state).items()
-        if state.is_over:
+        if state.is_finished:
             yield "results.csv", table
             yield "context.md", report(state)
 

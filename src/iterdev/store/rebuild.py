@@ -11,6 +11,7 @@ import msgspec
 from iterdev.core import events as e
 from iterdev.core import names
 from iterdev.core.analysis import analyse
+from iterdev.core.completion import Archived
 from iterdev.core.errors import UserError
 from iterdev.core.words import Engine, Phase, Pipeline, Role, SessionId, Team
 from iterdev.store import shared, tables
@@ -91,6 +92,8 @@ def _ending(kept: Mapping[str, object]) -> Iterator[e.Event]:
         yield e.EngineStarted(0, tip)
     if kept.get("status") == Phase.completed:
         yield e.Finished()
+    if _word(kept, "archived_at"):
+        yield Archived()
 
 
 def _text(path: Path) -> str:

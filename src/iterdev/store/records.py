@@ -12,7 +12,7 @@ from iterdev.core.names import PREFIXES, moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
 from iterdev.core.state import Message, Progress, Shared, State
-from iterdev.core.words import WORKERS, Role, Severity, Status, TaskId
+from iterdev.core.words import WORKERS, Phase, Role, Severity, Status, TaskId
 from iterdev.store.documents import as_json, decision
 from iterdev.store.shared import shared as protocols
 
@@ -47,7 +47,8 @@ def session_record(state: State) -> dict[str, object]:
         "engine": session.engine,
         "requirement": session.requirement,
         "pipeline": state.pipeline,
-        "status": state.phase,
+        "status": _status(state),
+        "archived_at": _archived_at(state),
         "gc_round": state.round,
         "max_gc_rounds": state.policy.rounds,
         "sprint": f"sprint-{state.sprint}",
@@ -64,6 +65,16 @@ def session_record(state: State) -> dict[str, object]:
         "created_at": moment(state.created_at),
         "updated_at": moment(state.updated_at),
     }
+
+
+def _status(state: State) -> Phase:
+    """A session that was put away is completed, for everybody who reads its files."""
+    return Phase.completed if state.phase is Phase.archived else state.phase
+
+
+def _archived_at(state: State) -> str | None:
+    at = state.completion.archived_at
+    return None if at is None else moment(at)
 
 
 def ledger(state: State) -> dict[str, object]:
@@ -134,9 +145,10 @@ def meta(state: State) -> dict[str, object]:
     workers = [role.value for role in WORKERS]
     told = state.shared[COORDINATOR].data if COORDINATOR in state.shared else {}
     return {
-        "status": state.phase,
+        "status": _status(state),
         "created_at": moment(state.created_at),
         "updated_at": moment(state.updated_at),
+        "archived_at": _archived_at(state),
         "pipeline_mode": state.pipeline,
         "pipeline_stages": workers,
         "team_name": state.session.team,

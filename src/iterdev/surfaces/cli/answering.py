@@ -4,17 +4,20 @@ from pathlib import Path
 
 import click
 
-from iterdev.core import names
+from iterdev.core import completion, names
 from iterdev.core.errors import UserError
 from iterdev.core.events import Accepted, GateAnswered
 from iterdev.engine.book import Book
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, git, landing
+from iterdev.surfaces.cli import closing
 
 
 def answer(*, session: str, gate: str, choice: str) -> int:
     repository = Repository(Path.cwd())
     book = Book(repository.journal, repository.find(session), now=clock.now)
+    if gate == completion.GATE and book.state.is_finished:
+        return closing.answer(repository, book.session, choice)
     question = book.state.gates.get(gate)
     if question is None:
         asked = ", ".join(book.state.gates) or "none"
@@ -35,7 +38,7 @@ def accept(*, session: str | None) -> int:
     state = book.state
     if repository.engine_alive(state):
         raise UserError(f'"{found}" is still running', hint=f"iterdev status {found}")
-    if not state.is_over:
+    if not state.is_finished:
         raise UserError(f'"{found}" is not finished', hint=f"iterdev resume {found}")
     if state.tip == state.session.base:
         raise UserError(f'"{found}" has changed nothing', hint=f"iterdev report {found}")

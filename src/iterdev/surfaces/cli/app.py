@@ -287,6 +287,14 @@ _command(
     ],
     DEBT,
 )
+_command("archive", "closing.archive", "Put a finished session away; its branch and its files stay", [SESSION])
+_command(
+    "export",
+    "closing.export",
+    "Copy what a finished session made to the folder PATH, then archive it",
+    [SESSION, click.Argument(["path"], type=click.Path(path_type=Path))],
+)
+_command("reopen", "closing.reopen", "Take up an archived session again", [SESSION])
 _command("agents", "machine.agents", "List the coding agents, and whether they can be used", [AS_JSON])
 _command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")
 _command("demo", "demo.demo", "Run a whole sprint on a bundled sample, with no model and no key")

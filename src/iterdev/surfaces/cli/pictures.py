@@ -101,17 +101,19 @@ def summary(state: State, ending: Ending) -> str:
 
 def _hand_over(state: State) -> list[str]:
     session = state.session.id
-    if state.why:
+    if state.why and not state.completion.kept:
         return [f"Ended: {state.why}"]
     lines = [f"Report: {state.session.folder}/context.md"]
     if state.tip != state.session.base:
         lines.append(f"Branch: iterdev/{session} ({state.tip[:12]})")
+    if state.phase is Phase.archived:
+        lines.append(f"Archived; open it again with: iterdev reopen {session}")
     if state.accepted:
         return [*lines, f"Accepted as {state.accepted[:12]}"]
     incomplete = state.count(Status.failed) or state.count(Status.skipped)
     if incomplete:
         lines.append(f"Try again with: iterdev retry {session}")
-    if state.tip != state.session.base and state.phase is Phase.completed:
+    if state.tip != state.session.base:
         what = "what landed all the same" if incomplete else "it over"
         lines.append(f"Take {what} with: iterdev accept {session}")
     return lines

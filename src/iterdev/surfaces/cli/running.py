@@ -11,12 +11,13 @@ from iterdev.core import events as e
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked
 from iterdev.core.state import State
-from iterdev.core.words import WORKERS, Engine, Phase, Pipeline, Role, SessionId, Status
+from iterdev.core.words import WORKERS, Engine, Pipeline, Role, SessionId, Status
 from iterdev.engine import wire
 from iterdev.engine.loop import Ending
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store import tables
+from iterdev.surfaces.cli import closing
 from iterdev.surfaces.cli.pictures import as_document, summary
 from iterdev.surfaces.cli.screen import can_ask, opened
 
@@ -79,15 +80,26 @@ def go_on(
 ) -> int:
     """Drives a session, shows it, and says how it ended."""
     state = repository.state(session)
-    if state.is_over and not any(not progress.status.is_final for progress in state.progress.values()):
-        return _tell(repository, session, Ending.over, as_json=as_json)
+    if state.is_finished and all(progress.status.is_final for progress in state.progress.values()):
+        return _conclude(repository, session, as_json=as_json)
     if yes and not state.policy.auto:
         policy = msgspec.structs.replace(state.policy, auto=True)
         answers = [e.GateAnswered(gate.id, gate.choices[0]) for gate in state.gates.values()]
         repository.journal.append(session, [e.PolicyChanged(policy), *answers], at=clock.now(), after=state.seq)
     with opened(session, quiet=as_json) as audience:
         ending = anyio.run(lambda: wire.drive(repository, session, audience, step=step))
+    if ending is Ending.over:
+        return _conclude(repository, session, as_json=as_json)
     return _tell(repository, session, ending, as_json=as_json)
+
+
+def _conclude(repository: Repository, session: SessionId, *, as_json: bool) -> int:
+    """Says how a session ended, after or before its completion, depending on whether that takes a question."""
+    closing.by_itself(repository, repository.state(session))
+    code = _tell(repository, session, Ending.over, as_json=as_json)
+    if not as_json and closing.asked(repository, repository.state(session)):
+        return retry(session=session, yes=False, as_json=as_json)
+    return code
 
 
 def _tell(repository: Repository, session: SessionId, ending: Ending, *, as_json: bool) -> int:
@@ -103,7 +115,8 @@ def _tell(repository: Repository, session: SessionId, ending: Ending, *, as_json
 def exit_code(state: State) -> int:
     """0 only if every task is completed; a rejected plan did nothing."""
     everything = all(progress.status is Status.completed for progress in state.progress.values())
-    return 0 if everything and state.phase is Phase.completed and not state.why else 1
+    ended_early = state.why and not state.completion.kept
+    return 0 if everything and state.is_finished and not ended_early else 1
 
 
 def _to_continue(repository: Repository, name: str) -> SessionId:
