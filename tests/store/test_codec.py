@@ -23,6 +23,7 @@ from iterdev.core.locks import (
 from iterdev.core.results import Dependency, Discovery, TechDebt, Usage, Wisdom
 from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
+from iterdev.core.wisdom import WisdomInherited, WisdomRejected, note
 from iterdev.core.words import Pipeline, Severity, Status, TaskId
 from iterdev.store import codec
 
@@ -92,6 +93,8 @@ EXAMPLES: tuple[e.Event, ...] = (
     FeedbackMoved(feedback_id="FB-1", status=FeedbackStatus.addressed),
     DebtIdentified(Debt(debt_id="TD-1", description="copied", detection_date=1.5, estimated_effort=Effort.large)),
     DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=2),
+    WisdomInherited((note("issues", "slow", session="s", task="DEV-001", commit="c", at=1.5),), {"W-1": "no"}),
+    WisdomRejected("W-1", "no"),
     completion.Archived("/elsewhere"),
     completion.Kept(),
     completion.Reopened(),

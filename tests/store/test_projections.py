@@ -11,17 +11,24 @@ from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, starte
 from iterdev.core import events as e
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.results import Discovery, Wisdom
+from iterdev.core.wisdom import WisdomRejected, note
 from iterdev.core.words import Engine, Pipeline, Status, TaskId
 from iterdev.store import board, files
 from iterdev.store.projections import TABLE
 
 DEV = TaskId("DEV-001")
+BASE = "b" * 40
 HEADINGS = {
     "learnings.md": "# Learnings\n\n",
     "decisions.md": "# Decisions\n\n",
     "conventions.md": "# Conventions\n\n",
     "issues.md": "# Issues\n\n",
 }
+
+
+def entry(file: str, text: str) -> str:
+    """The id of an entry of wisdom."""
+    return note(file, text, session="", task="", commit="", at=0).id
 
 
 def rows(story: Story) -> dict[str, dict[str, str]]:
@@ -230,7 +237,11 @@ def test_a_forced_convergence_is_written_to_the_issues_and_warned_about_in_the_s
     story.project()
 
     lines = (story.folder / "wisdom" / "issues.md").read_text().splitlines()
-    assert lines == ["# Issues", "", f"- {problems[0]} (REVIEW-001)", f"- {problems[1]} (REVIEW-001)"]
+    assert lines == [
+        "# Issues",
+        "",
+        *(f"- {text} ({entry('issues', text)}, REVIEW-001, {BASE[:7]})" for text in problems),
+    ]
     (warning,) = read_json(story.folder / ".msg" / "meta.json")["warnings"]
     assert "was forced" in warning
     assert problems[0] in warning
@@ -247,8 +258,37 @@ def test_wisdom_is_only_ever_extended(story: Story) -> None:
     story.complete("DEV-002", wisdom=Wisdom(learnings=("tests are slow", "caches help")))
     story.project()
 
-    assert path.read_text() == before + "- tests are slow (DEV-002)\n- caches help (DEV-002)\n"
-    assert before.splitlines()[2:4] == ["- tests are slow (DEV-001)", "- one line (DEV-001)"]
+    assert path.read_text() == f"{before}- caches help ({entry('learnings', 'caches help')}, DEV-002, {BASE[:7]})\n"
+    assert before.splitlines()[2:4] == [
+        f"- tests are slow ({entry('learnings', 'tests are slow')}, DEV-001, {BASE[:7]})",
+        f"- one line ({entry('learnings', 'one line')}, DEV-001, {BASE[:7]})",
+    ]
+
+
+@pytest.mark.requirement("R15")
+def test_wisdom_in_the_form_of_an_older_version_is_not_told_again(story: Story) -> None:
+    story.add(task("DEV-001"))
+    path = story.folder / "wisdom" / "learnings.md"
+    path.write_text("# Learnings\n\n- caches help (DEV-001)\n")
+
+    story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help",)))
+    story.project()
+
+    assert path.read_text() == "# Learnings\n\n- caches help (DEV-001)\n"
+
+
+def test_a_rejected_entry_stays_where_it_is_and_the_rejection_is_added_once(story: Story) -> None:
+    story.add(task("DEV-001"))
+    story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help",)))
+    path = story.project() / "wisdom" / "learnings.md"
+    before = path.read_text()
+
+    story.tell(WisdomRejected(entry("learnings", "caches help"), "they (mostly) do not"))
+    story.project()
+    story.restart()
+    story.project()
+
+    assert path.read_text() == f"{before}- {entry('learnings', 'caches help')} is rejected (they (mostly) do not)\n"
 
 
 def test_wisdom_does_not_grow_onto_a_line_that_somebody_left_open(story: Story) -> None:
@@ -259,7 +299,7 @@ def test_wisdom_does_not_grow_onto_a_line_that_somebody_left_open(story: Story) 
     story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help",)))
     story.project()
 
-    assert path.read_bytes() == b"# Mine\n\nhalf a rem\xff\n- caches help (DEV-001)\n"
+    assert path.read_bytes().startswith(b"# Mine\n\nhalf a rem\xff\n- caches help (W-")
 
 
 def test_wisdom_is_not_told_twice_after_a_restart(story: Story) -> None:
@@ -270,7 +310,7 @@ def test_wisdom_is_not_told_twice_after_a_restart(story: Story) -> None:
     story.restart()
     story.project()
 
-    assert path.read_text() == "# Learnings\n\n- caches help (DEV-001)\n"
+    assert path.read_text().count("caches help") == 1
 
 
 def test_the_bus_is_one_json_object_per_line_in_the_order_of_the_messages(story: Story) -> None:

@@ -15,6 +15,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Dependency, Design, Discovery, Review, TechDebt, Usage, Wisdom
 from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
+from iterdev.core.wisdom import WisdomEvent
 from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, TaskId, Team
 
 
@@ -306,7 +307,7 @@ RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | Roun
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
-ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent
+ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent
 OutsideEvent = ProviderPaused | DaySpent
 WorkEvent = TableEvent | AttemptEvent | RoundEvent | WaveEvent
 Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent

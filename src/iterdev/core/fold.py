@@ -9,11 +9,11 @@ from typing import Generic, TypeVar, assert_never
 
 import msgspec
 
-from iterdev.core import bus, checkpoints, completion, critic, debt, feedback, graph, locks, notices, providers
+from iterdev.core import bus, checkpoints, completion, critic, debt, feedback, graph, locks, notices, providers, wisdom
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
-from iterdev.core.state import Note, Pause, Progress, Shared, State
+from iterdev.core.state import Pause, Progress, Shared, State
 from iterdev.core.verification import Verification
 from iterdev.core.words import FINAL, Phase, Role, Status, TaskId
 
@@ -266,6 +266,8 @@ class _Fold:
             self._set(checkpoints=checkpoints.evolve(state.checkpoints, event, at))
         elif isinstance(event, completion.CompletionEvent):
             self._complete_session(event, at)
+        elif isinstance(event, wisdom.WisdomEvent):
+            self._set(heritage=wisdom.evolve(state.heritage, event))
         elif isinstance(event, feedback.FeedbackEvent):
             self._set(feedback=feedback.evolve(state.feedback, event))
         else:
@@ -313,7 +315,7 @@ class _Fold:
                     f"convergence of sprint-{sprint} was forced after {state.rounds.get(sprint, 0)} fix rounds; "
                     f"still open: {'; '.join(problems)}"
                 )
-                self._note("issues", problems, raised_by[-1])
+                self._note("issues", problems, raised_by[-1], self._state.tip, at)
             case e.RoundDecided(task=task, decision=decision, number=number):
                 self._decisions[task] = decision
                 self._ready.pop(task, None)
@@ -386,9 +388,9 @@ class _Fold:
             error="",
         )
         self._keep_documents(task, done)
-        for file in ("learnings", "decisions", "conventions", "issues"):
+        for file in wisdom.FILES:
             if texts := getattr(done.wisdom, file):
-                self._note(file, texts, task)
+                self._note(file, texts, task, done.commit or before.base, at)
         for note in done.notes:
             self._warnings.append(note)
         self._take_up_debt(task, done, at)
@@ -461,8 +463,10 @@ class _Fold:
             self._judged[task] = None
             self._unjudged.pop(task, None)
 
-    def _note(self, file: str, texts: Iterable[str], task: str) -> None:
-        self._notes.extend(Note(file=file, text=text, task=task) for text in texts)
+    def _note(self, file: str, texts: Iterable[str], task: str, commit: str, at: float) -> None:
+        session = self._state.session.id
+        notes = (wisdom.note(file, text, session=session, task=task, commit=commit, at=at) for text in texts)
+        self._notes.extend(notes)
 
     def _add(self, tasks: Collection[Task]) -> None:
         for task in tasks:

@@ -1,9 +1,9 @@
-"""Which message each event of a protocol puts on the bus: locks, checkpoints, feedback, debt and completion.
+"""Which message each event of a protocol puts on the bus: locks, checkpoints, feedback, debt, completion and wisdom.
 
 What concerns the tasks themselves is in `bus`.
 """
 
-from iterdev.core import checkpoints, completion, debt, feedback, locks
+from iterdev.core import checkpoints, completion, debt, feedback, locks, wisdom
 from iterdev.core.bus import COORDINATOR, EVERYBODY
 from iterdev.core.events import ProtocolEvent
 from iterdev.core.names import moment
@@ -33,7 +33,9 @@ def notice(event: ProtocolEvent, at: float) -> Message | None:
             return _message(at, "shutdown", "the session is archived", {})
         case completion.Reopened():
             return _message(at, "state_update", "the session is open again", {})
-        case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved() | completion.Kept():
+        case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved():
+            return None
+        case completion.Kept() | wisdom.WisdomInherited() | wisdom.WisdomRejected():
             return None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import briefs, context, critic, feedback
+from iterdev.core import briefs, context, critic, feedback, wisdom
 from iterdev.core.plan import Task
 from iterdev.core.results import schema
 from iterdev.core.state import State
@@ -42,7 +42,7 @@ def render(state: State, task: Task, around: Surroundings) -> str:
         _earlier(state, task),
         *_for_role(state, task, around),
         _part("What the user wants changed", [f"- {item.severity}: {item.description}" for item in wishes]),
-        _part("What the team has learned", [f"- {note.file}: {note.text}" for note in state.notes[-NOTES_SHOWN:]]),
+        *_learned(state),
         _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
         _rules(task, around),
         _part("Result", [f'"id" is "{task.id}".', _form(task.role)]),
@@ -98,6 +98,17 @@ def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
             return [_part("Changed files", [f"- {name}" for name in around.changed[:CHANGED_SHOWN]])]
         case _:
             return []
+
+
+def _learned(state: State) -> list[str]:
+    """What this session learned, and what those before it did, without what people rejected."""
+    rejected = state.heritage.rejected
+    mine = [f"- {note.file}: {note.text}" for note in wisdom.usable(state.notes, rejected)[-NOTES_SHOWN:]]
+    theirs = [
+        f"- {note.file}: {note.text} (from {note.evidence})"
+        for note in wisdom.usable(state.heritage.inherited, rejected)
+    ]
+    return [_part("What the team has learned", mine), _part("What earlier sessions learned", theirs)]
 
 
 def _earlier(state: State, task: Task) -> str:

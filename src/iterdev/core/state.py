@@ -14,6 +14,7 @@ from iterdev.core.locks import Locks
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
 from iterdev.core.verification import SuiteReport, Verification
+from iterdev.core.wisdom import Heritage, Note
 from iterdev.core.words import Phase, Pipeline, Role, Signal, Status, TaskId
 
 
@@ -70,14 +71,6 @@ class Shared(Struct, frozen=True, kw_only=True):
     data: Mapping[str, object]
 
 
-class Note(Struct, frozen=True, kw_only=True):
-    """One entry of the wisdom files."""
-
-    file: str
-    text: str
-    task: str
-
-
 class State(Struct, frozen=True, kw_only=True):
     """Nothing here is ever changed in place; `fold.evolve` makes the next one."""
 
@@ -132,6 +125,7 @@ class State(Struct, frozen=True, kw_only=True):
     last_words: Mapping[TaskId, str] = {}
     """The last message of each running task's agent."""
     notes: tuple[Note, ...] = ()
+    heritage: Heritage = Heritage()
     forced: tuple[int, ...] = ()
     """Sprints whose convergence was forced."""
     accepted: str = ""

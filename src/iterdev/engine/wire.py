@@ -23,6 +23,7 @@ from iterdev.core.request import Request, new_session, rules
 from iterdev.core.settings import in_turn
 from iterdev.core.state import State
 from iterdev.core.words import Role, SessionId, Team
+from iterdev.engine import memory
 from iterdev.engine.attempts import attempt
 from iterdev.engine.book import Book
 from iterdev.engine.executor import LocalExecutor
@@ -69,6 +70,8 @@ def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] 
     taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
     session = names.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
     events = new_session(request, repository.settings, session=session, base=base, branch=branch, rows=rows)
+    if inherited := memory.handed_down(repository, request.requirement):
+        events.append(inherited)
     planned = replay([e.Entry(number, clock.now(), event) for number, event in enumerate(events, 1)])
     if planned:
         check_agents(

@@ -12,7 +12,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.events import RowEdit
 from iterdev.core.fold import replay
 from iterdev.core.report import report
-from iterdev.core.state import Note, State
+from iterdev.core.state import State
 from iterdev.core.words import Engine, TaskId
 from iterdev.store import board, files, tables
 from iterdev.store.documents import documents
@@ -38,7 +38,7 @@ class Projector:
         self._journal = journal
         self._written: dict[str, str] = {}
         self._messages = 0
-        self._notes = 0
+        self._wisdom = (0, 0)
         self._table: bytes | None = None
         """What tasks.csv held when it was last written, or read back."""
 
@@ -162,24 +162,40 @@ class Projector:
         self._messages = len(lines)
 
     def _extend_wisdom(self, state: State) -> None:
+        """Adds what is new; an entry that is there is left alone, whoever wrote it."""
+        seen = (len(state.notes), len(state.heritage.rejected))
+        if seen == self._wisdom:
+            return
         for name in WISDOM:
-            notes = [note for note in state.notes[self._notes :] if note.file == name]
-            if not notes:
-                continue
+            wanted = list(_wisdom_lines(state, name))
             path = self._folder / "wisdom" / f"{name}.md"
-            known = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ()
-            new = [line for line in dict.fromkeys(map(_note_line, notes)) if line not in known]
+            known = path.read_text(encoding="utf-8", errors="replace").splitlines() if wanted and path.exists() else ()
+            told = {_told(line) for line in known}
+            new: dict[str, str] = {}
+            for line in wanted:
+                if _told(line) not in told:
+                    new.setdefault(_told(line), line)
             if new:
-                files.extend(path, "".join(f"{line}\n" for line in new))
-        self._notes = len(state.notes)
+                files.extend(path, "".join(f"{line}\n" for line in new.values()))
+        self._wisdom = seen
 
 
 def _rows(table: str) -> dict[TaskId, RowEdit]:
     return {row.task.id: row for row in tables.parse(table)}
 
 
-def _note_line(note: Note) -> str:
-    return f"- {' '.join(note.text.split())} ({note.task})"
+def _wisdom_lines(state: State, file: str) -> Iterator[str]:
+    notes = [note for note in state.notes if note.file == file]
+    for note in notes:
+        yield f"- {note.text} ({', '.join(part for part in (note.id, note.task, note.commit[:7]) if part)})"
+    for note in notes:
+        if note.id in state.heritage.rejected:
+            yield f"- {note.id} is rejected ({state.heritage.rejected[note.id] or 'no reason given'})"
+
+
+def _told(line: str) -> str:
+    """A line without its evidence, which sessions of older versions spelt in another way."""
+    return line.rpartition(" (")[0]
 
 
 def _digest(body: bytes) -> str:

@@ -295,6 +295,15 @@ _command(
     [SESSION, click.Argument(["path"], type=click.Path(path_type=Path))],
 )
 _command("reopen", "closing.reopen", "Take up an archived session again", [SESSION])
+WISDOM = _group("wisdom", "Show what the sessions of this repository learned, and reject what is wrong")
+_command("list", "learning.listing", "List what was learned, with its evidence", [AS_JSON], WISDOM)
+_command(
+    "reject",
+    "learning.reject",
+    "Take an entry out of use, now and in later sessions",
+    [click.Argument(["entry"], metavar="ID"), click.Argument(["reason"], nargs=-1)],
+    WISDOM,
+)
 _command("agents", "machine.agents", "List the coding agents, and whether they can be used", [AS_JSON])
 _command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")
 _command("demo", "demo.demo", "Run a whole sprint on a bundled sample, with no model and no key")
