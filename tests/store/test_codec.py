@@ -10,6 +10,14 @@ from iterdev.core import completion
 from iterdev.core import events as e
 from iterdev.core.checkpoints import CheckpointRestored, CheckpointSaved
 from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
+from iterdev.core.dependencies import (
+    Checked,
+    DependenciesOverridden,
+    DependenciesRechecked,
+    Standing,
+    Update,
+    UpdateNeeded,
+)
 from iterdev.core.feedback import Feedback, FeedbackGiven, FeedbackLinked, FeedbackMoved, FeedbackStatus
 from iterdev.core.locks import (
     DeadlockBroken,
@@ -43,6 +51,9 @@ DONE = e.Done(
     iterations=3,
     dependencies=(Dependency(name="lib", version_range=">=1"),),
     tech_debt=("a sentence", TechDebt(description="more", related_files=("a.py",))),
+)
+LOOK = Checked(
+    name="lib", version_range=">=1", source="pip", actual_version=None, status=Standing.missing, reason="not there"
 )
 EXAMPLES: tuple[e.Event, ...] = (
     started(),
@@ -93,6 +104,12 @@ EXAMPLES: tuple[e.Event, ...] = (
     FeedbackMoved(feedback_id="FB-1", status=FeedbackStatus.addressed),
     DebtIdentified(Debt(debt_id="TD-1", description="copied", detection_date=1.5, estimated_effort=Effort.large)),
     DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=2),
+    e.AttemptEnded(DEV, 1, 0, e.Unmet(), (LOOK,)),
+    DependenciesOverridden(DEV, (LOOK,)),
+    DependenciesRechecked(DEV),
+    UpdateNeeded(
+        Update(name="lib", source="git", version_range="v1", actual_version="v1", newest="v2", found_by=DEV),
+    ),
     WisdomInherited((note("issues", "slow", session="s", task="DEV-001", commit="c", at=1.5),), {"W-1": "no"}),
     WisdomRejected("W-1", "no"),
     completion.Archived("/elsewhere"),

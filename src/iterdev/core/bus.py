@@ -21,6 +21,8 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
         case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
             became = "needs another agent" if state.progress[task].status is Status.pending else "failed"
             return _worker(state, task, at, "error", f"{task} {became}: {error}")
+        case e.AttemptEnded(task, _, _, e.Unmet()):
+            return _unmet(state, task, at)
         case e.LandingRefused(task, files):
             return _worker(state, task, at, "error", f"{task} does not merge with what landed: {', '.join(files)}")
         case e.MessageSent(sender=sender, to=to, kind=kind, summary=text, data=told):
@@ -57,6 +59,12 @@ def _finished(state: State, why: str, at: float) -> Message:
     if why:
         return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
     return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
+
+
+def _unmet(state: State, task: TaskId, at: float) -> Message:
+    packages = [problem.name for problem in state.dependencies.unsolved(task)]
+    text = f"{task} needs packages that are not there as declared: {', '.join(packages)}"
+    return _coordinator(at, "dependency_mismatch", text, {"task": task, "packages": packages})
 
 
 def _worked(state: State, task: TaskId, done: e.Done, at: float) -> Message:

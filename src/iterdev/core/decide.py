@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from iterdev.core import budget, critic, locks, pipelines, providers
+from iterdev.core import budget, critic, dependencies, locks, pipelines, providers
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -80,6 +80,8 @@ def _next(state: State, now: float) -> tuple[Command, ...]:
         return (question,)
     if state.landing:
         return (Land(next(iter(state.landing))),)
+    if news := _of_dependencies(state):
+        return (Record(news),)
     return _next_of_wave(state, now) if state.session.engine is Engine.wave else _next_of_beat(state, now)
 
 
@@ -125,6 +127,34 @@ def _unasked_plan(state: State) -> Command | None:
             return Record((e.Finished(e.Finished.WHY_REJECTED),))
         case _:
             return None
+
+
+def _of_dependencies(state: State) -> tuple[e.Event, ...]:
+    """What follows from looks at packages: updates for the backlog, and for a blocked task a question."""
+    if found := tuple(dependencies.updates(state.dependencies)):
+        return tuple(map(dependencies.UpdateNeeded, found))
+    for task in state.dependencies.blocked:
+        if problems := state.dependencies.unsolved(task):
+            return _blocked(state, task, problems)
+    return ()
+
+
+def _blocked(state: State, task: TaskId, problems: tuple[dependencies.Checked, ...]) -> tuple[e.Event, ...]:
+    """Overriding is the default: with nobody to ask, the work goes on with a warning."""
+    gate = f"dependencies-{task}"
+    overridden = dependencies.DependenciesOverridden(task, problems)
+    match state.answers.get(gate):
+        case dependencies.OVERRIDE:
+            return e.GateAnswered(gate, ""), overridden
+        case dependencies.RECHECK:
+            return e.GateAnswered(gate, ""), dependencies.DependenciesRechecked(task)
+        case _ if state.policy.auto:
+            return (overridden,)
+        case _:
+            words = "; ".join(problem.words for problem in problems)
+            question = f"{task} needs packages that are not there as declared: {words}. Go on without, or look again?"
+            choices = (dependencies.OVERRIDE, dependencies.RECHECK)
+            return (e.GateOpened(e.Gate(id=gate, question=question, choices=choices)),)
 
 
 def _next_of_beat(state: State, now: float) -> tuple[Command, ...]:

@@ -9,6 +9,7 @@ from iterdev.core.analysis import Analysis
 from iterdev.core.checkpoints import CheckpointEvent
 from iterdev.core.completion import CompletionEvent
 from iterdev.core.debt import DebtEvent, DebtRule
+from iterdev.core.dependencies import Checked, DependencyEvent
 from iterdev.core.feedback import FeedbackEvent
 from iterdev.core.locks import LockEvent
 from iterdev.core.plan import Task
@@ -119,7 +120,14 @@ class Interrupted(Struct, frozen=True, kw_only=True, tag=True):
     usage: Usage = Usage()
 
 
-Outcome = Done | Failed | Limited | Interrupted
+class Unmet(Struct, frozen=True, kw_only=True, tag=True):
+    """A package that the task needs is not there as declared; no agent was asked, and the task is pending again."""
+
+    commit: str | None = None
+    usage: Usage = Usage()
+
+
+Outcome = Done | Failed | Limited | Interrupted | Unmet
 
 
 class RowEdit(Struct, frozen=True, kw_only=True):
@@ -186,6 +194,8 @@ class AttemptEnded(Struct, frozen=True, tag=True):
     outcome: Outcome
     denied: tuple[str, ...] = ()
     """What the agent wanted to do, and was not allowed to."""
+    checked: tuple[Checked, ...] = ()
+    """What was found of the packages that the task needs, before it began."""
 
 
 class Landed(Struct, frozen=True, tag=True):
@@ -307,7 +317,9 @@ RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | Roun
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
-ProtocolEvent = LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent
+ProtocolEvent = (
+    LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent | DependencyEvent
+)
 OutsideEvent = ProviderPaused | DaySpent
 WorkEvent = TableEvent | AttemptEvent | RoundEvent | WaveEvent
 Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent

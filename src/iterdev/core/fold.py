@@ -9,7 +9,20 @@ from typing import Generic, TypeVar, assert_never
 
 import msgspec
 
-from iterdev.core import bus, checkpoints, completion, critic, debt, feedback, graph, locks, notices, providers, wisdom
+from iterdev.core import (
+    bus,
+    checkpoints,
+    completion,
+    critic,
+    debt,
+    dependencies,
+    feedback,
+    graph,
+    locks,
+    notices,
+    providers,
+    wisdom,
+)
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
@@ -128,7 +141,11 @@ class _Fold:
                 self._change_table(event)
             case e.RoundStarted() | e.Reverified() | e.ReviewPassed() | e.ConvergenceForced() | e.RoundDecided():
                 self._change_rounds(event, at)
-            case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
+            case e.PipelineChosen() | e.GateOpened():
+                self._change_gates(event)
+            case e.GateAnswered():
+                # The time that a person takes is not taken from the wave.
+                self._set(wave_started_at=at)
                 self._change_gates(event)
             case e.WaveStarted(wave):
                 self._set(wave=wave)
@@ -244,6 +261,7 @@ class _Fold:
                 denied = tuple(dict.fromkeys((*before.denied, *event.denied)))
                 self._update(task, requests=before.requests + event.requests, denied=denied)
                 self._free(task, at)
+                self._look_at_dependencies(event)
                 self._conclude(task, event.outcome, at)
             case e.Landed(task, tip):
                 self._landing.pop(task, None)
@@ -268,6 +286,8 @@ class _Fold:
             self._complete_session(event, at)
         elif isinstance(event, wisdom.WisdomEvent):
             self._set(heritage=wisdom.evolve(state.heritage, event))
+        elif isinstance(event, dependencies.DependencyEvent):
+            self._change_dependencies(event)
         elif isinstance(event, feedback.FeedbackEvent):
             self._set(feedback=feedback.evolve(state.feedback, event))
         else:
@@ -338,7 +358,7 @@ class _Fold:
                 provider = providers.provider_of(self._state.policy, self._progress[task].agent)
                 self._pause(provider, providers.pause(self._state.pauses.get(provider), outcome, at))
                 self._again(task)
-            case e.Interrupted():
+            case e.Interrupted() | e.Unmet():
                 self._again(task)
 
     def _fail(self, task: TaskId, failed: e.Failed, at: float) -> None:
@@ -377,6 +397,19 @@ class _Fold:
         if known and known.until <= at:
             del self._pauses[provider]
 
+    def _look_at_dependencies(self, ended: e.AttemptEnded) -> None:
+        task, outcome, part = ended.task, ended.outcome, self._state.dependencies
+        declared = outcome.dependencies if isinstance(outcome, e.Done) else ()
+        if ended.checked or declared:
+            looked = dependencies.look(part, task, ended.checked, unmet=isinstance(outcome, e.Unmet))
+            self._set(dependencies=dependencies.declare(looked, task, declared))
+
+    def _change_dependencies(self, event: dependencies.DependencyEvent) -> None:
+        self._set(dependencies=dependencies.evolve(self._state.dependencies, event))
+        if isinstance(event, dependencies.DependenciesOverridden):
+            problems = "; ".join(problem.words for problem in event.problems)
+            self._warnings.append(f"{event.task} goes on although {problems}")
+
     def _record(self, task: TaskId, done: e.Done, at: float) -> None:
         """Keeps what an agent handed in; a commit still has to land before the task is completed."""
         self._update(
@@ -390,7 +423,7 @@ class _Fold:
         self._keep_documents(task, done)
         for file in wisdom.FILES:
             if texts := getattr(done.wisdom, file):
-                self._note(file, texts, task, done.commit or before.base, at)
+                self._note(file, texts, task, done.commit or self._progress[task].base, at)
         for note in done.notes:
             self._warnings.append(note)
         self._take_up_debt(task, done, at)

@@ -1,9 +1,9 @@
-"""Which message each event of a protocol puts on the bus: locks, checkpoints, feedback, debt, completion and wisdom.
+"""Which message each event of a protocol puts on the bus, from locks and feedback to packages and completion.
 
 What concerns the tasks themselves is in `bus`.
 """
 
-from iterdev.core import checkpoints, completion, debt, feedback, locks, wisdom
+from iterdev.core import checkpoints, completion, debt, dependencies, feedback, locks, wisdom
 from iterdev.core.bus import COORDINATOR, EVERYBODY
 from iterdev.core.events import ProtocolEvent
 from iterdev.core.names import moment
@@ -29,11 +29,16 @@ def notice(event: ProtocolEvent, at: float) -> Message | None:
         case debt.DebtIdentified(found):
             text = f"technical debt identified: {found.category} - {found.description[:SHOWN]}"
             return _message(at, "tech_debt_identified", text, {"ref": found.debt_id, "task": found.source_task_id})
+        case dependencies.UpdateNeeded(update):
+            text = f"{update.name} {update.newest} is out, and {update.version_range} does not allow it"
+            return _message(at, "dependency_update_needed", text, {"package": update.name, "newest": update.newest})
         case completion.Archived():
             return _message(at, "shutdown", "the session is archived", {})
         case completion.Reopened():
             return _message(at, "state_update", "the session is open again", {})
         case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved():
+            return None
+        case dependencies.DependenciesOverridden() | dependencies.DependenciesRechecked():
             return None
         case completion.Kept() | wisdom.WisdomInherited() | wisdom.WisdomRejected():
             return None

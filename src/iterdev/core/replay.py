@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from iterdev.core import events as e
 from iterdev.core.decide import Command, Land, Record, Start, decide
+from iterdev.core.dependencies import DependenciesOverridden, DependenciesRechecked, UpdateNeeded
 from iterdev.core.fold import evolve, replay
 from iterdev.core.state import State
 
@@ -27,6 +28,9 @@ DECIDED = (
     e.ConvergenceForced,
     e.RoundDecided,
     e.Finished,
+    DependenciesOverridden,
+    DependenciesRechecked,
+    UpdateNeeded,
 )
 """Nobody but `decide` makes these while an engine is at work."""
 PERFORMED = (e.AttemptStarted, e.Landed, e.LandingRefused)

@@ -8,6 +8,7 @@ from iterdev.core.briefs import Scope
 from iterdev.core.checkpoints import Checkpoints
 from iterdev.core.completion import Completion
 from iterdev.core.debt import Debt
+from iterdev.core.dependencies import Dependencies
 from iterdev.core.events import AttemptStarted, Gate, Policy, Session
 from iterdev.core.feedback import Feedback
 from iterdev.core.locks import Locks
@@ -147,6 +148,7 @@ class State(Struct, frozen=True, kw_only=True):
     today: Usage = Usage()
     """What all sessions of the repository have spent today, as far as the journal was told."""
     completion: Completion = Completion()
+    dependencies: Dependencies = Dependencies()
 
     @property
     def round(self) -> int:
@@ -178,3 +180,13 @@ class State(Struct, frozen=True, kw_only=True):
     def unmet(self, task: TaskId) -> list[TaskId]:
         """The dependencies that a task still waits for."""
         return [dep for dep in self.tasks[task].deps if self.progress[dep].status is not Status.completed]
+
+    def ancestors(self, task: TaskId) -> list[TaskId]:
+        """All tasks that a task builds on, directly or not, in the order of the table."""
+        seen: set[TaskId] = set()
+        queue = list(self.tasks[task].deps)
+        while queue:
+            if (link := queue.pop()) not in seen:
+                seen.add(link)
+                queue += self.tasks[link].deps
+        return sorted(seen, key=self.order.__getitem__)

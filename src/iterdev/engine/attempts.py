@@ -10,7 +10,8 @@ import msgspec
 
 from iterdev.agents.contract import Trouble
 from iterdev.core import prompts
-from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome
+from iterdev.core.dependencies import Checked, problems
+from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome, Unmet
 from iterdev.core.results import Result, Usage
 from iterdev.core.troubles import TroubleKind
 from iterdev.core.words import Role
@@ -18,6 +19,7 @@ from iterdev.engine import verifying
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
 from iterdev.engine.outcomes import done, unsuccessful
+from iterdev.engine.packages import packages
 from iterdev.engine.site import set_up
 from iterdev.engine.talks import Talk, talk
 from iterdev.engine.worksite import keep, observed, thread, with_kept_work
@@ -38,20 +40,24 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
     kit.mark(f"workspace borrowed {job.task.id}")
     talks: list[Talk] = []
     outcome: Outcome = Interrupted()
+    checked: tuple[Checked, ...] = ()
     with scope:
         if fresh:
             await set_up(kit, workspace)
-        outcome = await _within_limit(job, kit, workspace, talks)
+        checked = await packages(job, kit, workspace)
+        unmet = problems(checked, job.overridden)
+        outcome = Unmet() if unmet else await _within_limit(job, kit, workspace, talks)
     with anyio.CancelScope(shield=True):
         if not isinstance(outcome, Done):
             outcome = await with_kept_work(job, kit, workspace, outcome)
         kit.mark(f"workspace free {job.task.id}")
         await thread(partial(kit.pool.give_back, workspace))
         kit.mark(f"workspace given back {job.task.id}")
-    requests = sum(one.requests for one in talks)
+    asked = sum(one.requests for one in talks)
+    requests = 0 if isinstance(outcome, Unmet) else max(asked, 1)
     outcome = msgspec.structs.replace(outcome, usage=sum((one.usage for one in talks), Usage()))
     denied = tuple(wish for one in talks for wish in one.denied)
-    return AttemptEnded(job.task.id, job.number, max(requests, 1), _without_secrets(kit, outcome), denied)
+    return AttemptEnded(job.task.id, job.number, requests, _without_secrets(kit, outcome), denied, checked)
 
 
 def _without_secrets(kit: Kit, outcome: Outcome) -> Outcome:

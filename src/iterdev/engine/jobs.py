@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from iterdev.core.events import AttemptEnded
 from iterdev.core.plan import Task
+from iterdev.core.results import Dependency
 from iterdev.core.verification import SuiteReport
 from iterdev.core.words import TaskId
 
@@ -31,6 +32,12 @@ class Job(Struct, frozen=True, kw_only=True):
     """The tests on the session's base, if they have been run."""
     replaceable: bool = False
     """Another agent is there to take over if this one cannot do it."""
+    needs: tuple[Dependency, ...] = ()
+    """External packages that have to be there before the agent is asked."""
+    news_of: tuple[Dependency, ...] = ()
+    """Those of which nobody has asked yet in this session whether there is something newer."""
+    overridden: tuple[str, ...] = ()
+    """The keys of those that may be as they are."""
     test_command: str | None = None
     """A command that an earlier tester named."""
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from iterdev.core import critic, names, prompts, providers
+from iterdev.core import critic, dependencies, names, prompts, providers
 from iterdev.core import events as e
 from iterdev.core.decide import Start
 from iterdev.core.plan import Task
 from iterdev.core.results import Discovery
 from iterdev.core.state import State
-from iterdev.core.words import Role, TaskId
+from iterdev.core.words import WRITERS, Role, TaskId
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Executor, Job
 from iterdev.engine.kit import Mark
@@ -137,6 +137,7 @@ class Performer:
             tools=True,
         )
         designs = [design for name, design in state.designs.items() if state.tasks[name].sprint == task.sprint]
+        needs = dependencies.needed(state.dependencies, state.ancestors(task.id)) if task.role in WRITERS else ()
         planned = designs[-1].tasks if designs and task.role is Role.developer and not task.round else ()
         return Job(
             session=session.id,
@@ -152,6 +153,9 @@ class Performer:
             changed=changed,
             planned=tuple(file for item in planned for file in item.files),
             baseline=state.baseline,
+            needs=needs,
+            news_of=tuple(one for one in needs if state.dependencies.latest(one) is None),
+            overridden=tuple(state.dependencies.overridden),
         )
 
     async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from iterdev.core import critic
 from iterdev.core.analysis import TEAM_OF
 from iterdev.core.briefs import has_inner_loop
 from iterdev.core.bus import COORDINATOR
+from iterdev.core.dependencies import Dependencies
 from iterdev.core.names import PREFIXES, moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
@@ -79,7 +80,7 @@ def _archived_at(state: State) -> str | None:
 
 def ledger(state: State) -> dict[str, object]:
     tasks = [_entry(state, task, progress) for task, progress in state.rows()]
-    statuses = [LEDGER_STATUS[progress.status] for progress in state.progress.values()]
+    statuses = [_ledger_status(state, task, progress) for task, progress in state.progress.items()]
     in_sprint = [state.progress[task.id].status for task in state.tasks.values() if task.sprint == state.sprint]
     return {
         "sprint_id": f"sprint-{state.sprint}",
@@ -102,7 +103,7 @@ def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
         "id": task.id,
         "title": task.title,
         "owner": task.role,
-        "status": LEDGER_STATUS[progress.status],
+        "status": _ledger_status(state, task.id, progress),
         "started_at": moment(progress.started_at) if progress.started_at else None,
         "completed_at": moment(progress.ended_at) if progress.ended_at and progress.status.is_final else None,
         "gc_rounds": task.round,
@@ -116,8 +117,31 @@ def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
             "resolved_by_task_id": None,
         },
         "rollback_info": {"snapshot_id": None, "rollback_procedure": None, "last_successful_state_id": None},
-        "external_dependencies": [],
+        "external_dependencies": _external_dependencies(state.dependencies, task.id),
     }
+
+
+def _ledger_status(state: State, task: TaskId, progress: Progress) -> str:
+    return "blocked" if state.dependencies.unsolved(task) else LEDGER_STATUS[progress.status]
+
+
+def _external_dependencies(part: Dependencies, task: TaskId) -> list[dict[str, object]]:
+    """What the task declared, as it was last found, and what was found before it began."""
+    declared = [(one, part.latest(one)) for one in part.declared.get(task, ())]
+    looks = {look.key: look for look in (*(look for _, look in declared if look), *part.checked.get(task, ()))}
+    pending = [
+        {**msgspec.to_builtins(one), "actual_version": None, "status": "pending"} for one, look in declared if not look
+    ]
+    return pending + [
+        {
+            "name": look.name,
+            "version_range": look.version_range,
+            "actual_version": look.actual_version,
+            "source": look.source,
+            "status": look.status,
+        }
+        for look in looks.values()
+    ]
 
 
 def analysis_record(state: State) -> dict[str, object]:
@@ -167,6 +191,7 @@ def meta(state: State) -> dict[str, object]:
             for task, measured in state.verifications.items()
         ],
         **protocols(state),
+        "backlog": [msgspec.to_builtins(update) for update in state.dependencies.backlog],
         **{name: told[name] for name in COORDINATOR_S if name in told},
     }
 
