@@ -152,7 +152,7 @@ def test_what_an_agent_was_denied_is_told_once_whatever_became_of_the_attempts()
     for outcome in (e.Interrupted(), e.Done(findings="did it")):
         story.starts("DEV-001")
         number = story.state.running[TaskId("DEV-001")].number
-        story.happens(e.AttemptEnded(TaskId("DEV-001"), number, 1, outcome, ("Bash: rm -rf build", "WebFetch")))
+        story.happens(e.AttemptEnded(TaskId("DEV-001"), number, 1, outcome, denied=("Bash: rm -rf build", "WebFetch")))
 
     assert view.why(story.state, TaskId("DEV-001"), engine_alive=True) == [
         "DEV-001 is completed",

@@ -70,7 +70,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.AttemptEnded(DEV, 1, 2, DONE),
     e.AttemptEnded(DEV, 1, 2, e.Failed(error="no", kind=TroubleKind.not_logged_in)),
     e.AttemptEnded(DEV, 1, 2, e.Limited(error="429", reset_at=12.5)),
-    e.AttemptEnded(DEV, 1, 2, e.Interrupted(commit="c"), ("Bash: make",)),
+    e.AttemptEnded(DEV, 1, 2, e.Interrupted(commit="c"), denied=("Bash: make",)),
     e.Landed(DEV, "c" * 40),
     e.LandingRefused(DEV, ("a.py",)),
     e.TaskFailed(DEV, "late"),

@@ -192,10 +192,10 @@ class AttemptEnded(Struct, frozen=True, tag=True):
     requests: int
     """How often the agent was asked; each request has its own number."""
     outcome: Outcome
-    denied: tuple[str, ...] = ()
-    """What the agent wanted to do, and was not allowed to."""
     checked: tuple[Checked, ...] = ()
     """What was found of the packages that the task needs, before it began."""
+    denied: tuple[str, ...] = ()
+    """What the agent wanted to do, and was not allowed to."""
 
 
 class Landed(Struct, frozen=True, tag=True):

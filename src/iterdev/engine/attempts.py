@@ -57,7 +57,7 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
     requests = 0 if isinstance(outcome, Unmet) else max(asked, 1)
     outcome = msgspec.structs.replace(outcome, usage=sum((one.usage for one in talks), Usage()))
     denied = tuple(wish for one in talks for wish in one.denied)
-    return AttemptEnded(job.task.id, job.number, requests, _without_secrets(kit, outcome), denied, checked)
+    return AttemptEnded(job.task.id, job.number, requests, _without_secrets(kit, outcome), checked, denied)
 
 
 def _without_secrets(kit: Kit, outcome: Outcome) -> Outcome:
