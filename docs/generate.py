@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from iterdev.core import settings
 from iterdev.core.completion import Action
-from iterdev.core.words import Severity
+from iterdev.core.words import Severity, Strategy
 from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
@@ -29,6 +29,7 @@ TYPES = {
     "tuple[str, ...]": "list of texts",
     "Action": f"one of {', '.join(Action)}",
     "iterdev.core.words.Severity": f"one of {', '.join(Severity)}",
+    "Strategy": ", ".join(f"`{word}`" for word in Strategy),
 }
 
 CONFIGURATION = """\

@@ -121,9 +121,9 @@ def test_numbers_that_were_measured_are_part_of_the_message() -> None:
 
 
 def test_work_that_cannot_land_is_an_error_of_its_role() -> None:
-    story = Story(task("DEV-001"))
-    story.does("DEV-001", e.Done(findings="", commit="c1"))
-    story.happens(e.LandingRefused(TaskId("DEV-001"), ("a.py",)))
+    story = Story(task("VERIFY-001"))
+    story.does("VERIFY-001", e.Done(findings="", commit="c1"))
+    story.happens(e.LandingRefused(TaskId("VERIFY-001"), ("a.py",)))
 
     assert last(story).type == "error"
     assert "a.py" in last(story).summary

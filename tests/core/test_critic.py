@@ -53,7 +53,7 @@ def rounds_until_the_end(story: Story, verdict: Review, rate: float | None = 1.0
             elif role is Role.tester:
                 story.verifies(name, rate)
             else:
-                story.does(name)
+                story.does(name, e.Done(findings=f"findings of {name}", commit=f"of {name}", changed=("app.py",)))
     return story
 
 
@@ -241,7 +241,7 @@ def test_forced_convergence_notes_the_open_problems_and_goes_on(engine: Engine) 
     assert noted == problems
     assert story.state.is_over
     assert story.state.forced == (1,)
-    (warning,) = story.state.warnings
+    warning = story.state.warnings[0]
     assert warning == f"convergence of sprint-1 was forced after 1 fix rounds; still open: {'; '.join(problems)}"
 
 

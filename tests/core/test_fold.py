@@ -80,14 +80,15 @@ def test_work_with_a_commit_is_completed_only_when_it_has_landed() -> None:
     assert "VERIFY-001" in landed.ready
 
 
-def test_work_that_does_not_merge_has_failed_and_is_kept() -> None:
-    story = Story(task("DEV-001"))
-    story.does("DEV-001", e.Done(findings="", commit="c1"))
-    state = story.happens(e.LandingRefused(DEV, ("a.py", "b.py")))
+def test_work_of_a_tester_that_does_not_merge_has_failed_and_is_kept() -> None:
+    story = Story(task("VERIFY-001"))
+    story.does("VERIFY-001", e.Done(findings="", commit="c1"))
+    state = story.happens(e.LandingRefused(TaskId("VERIFY-001"), ("a.py", "b.py")))
 
-    assert state.progress[DEV].status is Status.failed
-    assert "a.py, b.py" in state.progress[DEV].error
-    assert "c1" in state.progress[DEV].error
+    progress = state.progress[TaskId("VERIFY-001")]
+    assert progress.status is Status.failed
+    assert "a.py, b.py" in progress.error
+    assert "c1" in progress.error
 
 
 @pytest.mark.requirement("R119")

@@ -22,7 +22,8 @@ def begun(request: Request, settings: Settings | None = None, rows: tuple[RowEdi
 
 def parsed(*words: str) -> dict[str, object]:
     """What the command line makes of the words after `iterdev run`."""
-    context = click.Context(app)
+    # Without these settings click would remember another help option for the command.
+    context = click.Context(app, **app.context_settings)
     command = app.get_command(context, "run")
     assert command
     return command.make_context("run", list(words), parent=context).params

@@ -205,21 +205,3 @@ def test_a_row_added_while_the_engine_runs_is_run_too(repo: Repo) -> None:
 
     assert done.returncode == 0, done.stderr
     assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed", "DEV-002": "completed"}
-
-
-def test_two_developers_who_change_the_same_line_do_not_both_land(repo: Repo) -> None:
-    repo.behave(
-        **{
-            "DEV-001": {"write": {"README.md": "# One\n"}, "run": CROWD.format(together=2)},
-            "DEV-002": {"write": {"README.md": "# Two\n"}, "run": CROWD.format(together=2)},
-        }
-    )
-
-    done = repo.iterdev("run", "-y", "--tasks", table(repo, "id,description\nDEV-001,one\nDEV-002,two\n"))
-
-    (lost,) = [name for name, status in statuses(repo.folder()).items() if status == "failed"]
-    assert done.returncode == 1
-    assert "README.md" in rows(repo.folder())[lost]["error"]
-    assert "conflict" in rows(repo.folder())[lost]["error"]
-    kept = repo.git("show", f"refs/iterdev/{repo.folder().name}/{lost}/1:README.md")
-    assert kept == ("# One" if lost == "DEV-001" else "# Two")

@@ -32,7 +32,7 @@ from iterdev.core.results import Dependency, Discovery, TechDebt, Usage, Wisdom
 from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.wisdom import WisdomInherited, WisdomRejected, note
-from iterdev.core.words import Pipeline, Severity, Status, TaskId
+from iterdev.core.words import Pipeline, Severity, Status, Strategy, TaskId
 from iterdev.store import codec
 
 DEV = TaskId("DEV-001")
@@ -62,6 +62,12 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.GateOpened(e.Gate(id="plan", question="Run it?", choices=("yes", "no"))),
     e.GateAnswered("plan", "yes"),
     e.TasksAdded((task("DEV-001"), task("GC-CHECK-001", "DEV-001", round=2))),
+    e.TasksReplanned((task("VERIFY-001", "DEV-001"),)),
+    e.SprintEnded(
+        1,
+        e.SprintRecord(pipeline=Pipeline.multi_sprint, expected=6, velocity=5, mean_score=None, rounds=2, lost=(DEV,)),
+    ),
+    e.SprintStarted(2, "the second milestone"),
     e.TableEdited((e.RowEdit(task=task("DEV-001"), status=Status.skipped, score=7.5),)),
     e.TasksReset((DEV,)),
     e.WaveStarted(2),
@@ -73,6 +79,19 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.AttemptEnded(DEV, 1, 2, e.Interrupted(commit="c"), denied=("Bash: make",)),
     e.Landed(DEV, "c" * 40),
     e.LandingRefused(DEV, ("a.py",)),
+    e.ConflictResolved(task=DEV, strategy=Strategy.manual, fix=TaskId("DEV-001-fix-conflict")),
+    e.RollbackStarted(
+        target="DEV-001",
+        snapshot="snapshot-DEV-001-1",
+        tip="c" * 40,
+        rows=(task("DEV-001"),),
+        removed=(TaskId("DEV-fix-1"),),
+        sprint=1,
+        rounds={1: 2},
+        answers={"plan": "approve"},
+    ),
+    e.RollbackCompleted("snapshot-DEV-001-1"),
+    e.RollbackFailed("snapshot-DEV-001-1", "the disk is full"),
     e.TaskFailed(DEV, "late"),
     e.TaskSkipped(DEV, "not wanted"),
     e.RoundStarted(sprint=1, number=2, raised_by=(DEV,), why="a score of 4"),

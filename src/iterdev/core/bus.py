@@ -11,11 +11,12 @@ EVERYBODY = "all"
 
 def announcement(event: e.Event, state: State, at: float) -> Message | None:
     """The message that the event is worth, seen from the state after it."""
+    speakers = (_of_work, _of_rounds, _of_rollbacks, _of_session)
+    return next((message for speaker in speakers if (message := speaker(event, state, at))), None)
+
+
+def _of_work(event: e.Event, state: State, at: float) -> Message | None:
     match event:
-        case e.SessionStarted():
-            return _started(state, at)
-        case e.TasksAdded(tasks) if len(tasks) == len(state.tasks):
-            return _coordinator(at, "sprint_started", f"sprint-{state.sprint} started: {state.session.requirement}")
         case e.AttemptEnded(task, _, _, e.Done() as done):
             return _worked(state, task, done, at)
         case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
@@ -23,10 +24,25 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
             return _worker(state, task, at, "error", f"{task} {became}: {error}")
         case e.AttemptEnded(task, _, _, e.Unmet()):
             return _unmet(state, task, at)
+        case e.Landed(task) | e.LandingRefused(task) if task in state.colliding:
+            return _collided(state, task, at)
         case e.LandingRefused(task, files):
             return _worker(state, task, at, "error", f"{task} does not merge with what landed: {', '.join(files)}")
-        case e.MessageSent(sender=sender, to=to, kind=kind, summary=text, data=told):
-            return Message(ts=at, sender=sender, to=to, type=kind, summary=text, data=told)
+        case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
+            how = f"by {fix}" if fix else f"with {strategy}"
+            data: dict[str, object] = {"task": task, "strategy": strategy, "resolved_by": fix}
+            return _coordinator(at, "conflict_resolved", f"the conflict of {task} is resolved {how}", data)
+        case _:
+            return None
+
+
+def _of_rounds(event: e.Event, state: State, at: float) -> Message | None:
+    match event:
+        case e.SprintStarted(sprint, goal):
+            return _coordinator(at, "sprint_started", f"sprint-{sprint} started: {goal}")
+        case e.SprintEnded(sprint, record):
+            text = f"sprint-{sprint} complete: {record.velocity} of {record.expected} planned tasks"
+            return _coordinator(at, "sprint_complete", text)
         case e.RoundStarted(number=number, raised_by=raised_by, why=why):
             data: dict[str, object] = {"round": number, "raised_by": list(raised_by)}
             return _coordinator(at, "gc_loop_trigger", f"fix round {number}: {why}", data)
@@ -36,10 +52,41 @@ def announcement(event: e.Event, state: State, at: float) -> Message | None:
             used = state.rounds.get(sprint, 0)
             text = f"convergence of sprint-{sprint} forced after {used} rounds, {len(problems)} problems left"
             return _coordinator(at, "task_unblocked", text, {"forced": True, "problems": list(problems)})
+        case _:
+            return None
+
+
+def _of_rollbacks(event: e.Event, _: State, at: float) -> Message | None:
+    match event:
+        case e.RollbackStarted(target=target, snapshot=snapshot, removed=removed, rows=rows):
+            undone = [*(row.id for row in rows), *removed]
+            data: dict[str, object] = {"snapshot_id": snapshot, "undone": undone}
+            return _coordinator(at, "rollback_initiated", f"going back to before {target}", data)
+        case e.RollbackCompleted(snapshot):
+            return _coordinator(at, "rollback_completed", f"went back to {snapshot}", {"snapshot_id": snapshot})
+        case e.RollbackFailed(snapshot, error):
+            text = f"could not go back to {snapshot}: {error}"
+            return _coordinator(at, "rollback_failed", text, {"snapshot_id": snapshot, "error": error})
+        case _:
+            return None
+
+
+def _of_session(event: e.Event, state: State, at: float) -> Message | None:
+    match event:
+        case e.SessionStarted():
+            return _started(state, at)
+        case e.TasksAdded(tasks) if len(tasks) == len(state.tasks):
+            return _coordinator(at, "sprint_started", f"sprint-{state.sprint} started: {state.session.requirement}")
         case e.Warned(text):
             return _coordinator(at, "error", f"warning: {text}")
-        case e.Finished(why):
-            return _finished(state, why, at)
+        case e.MessageSent(sender=sender, to=to, kind=kind, summary=text, data=told):
+            return Message(ts=at, sender=sender, to=to, type=kind, summary=text, data=told)
+        case e.Finished(why) if why:
+            return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
+        case e.Finished() if state.sprints:
+            return _coordinator(at, "shutdown", f"{len(state.sprints)} sprints complete")
+        case e.Finished():
+            return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
         case _:
             return None
 
@@ -50,21 +97,22 @@ def _started(state: State, at: float) -> Message:
         "pipeline_mode": state.pipeline or state.session.analysis.pipeline,
         "pipeline_stages": workers,
         "roles": [COORDINATOR, *workers],
-        "team_name": state.session.team,
+        "team_name": state.session.team_name,
     }
     return _coordinator(at, "state_update", f"session {state.session.id} started", data)
-
-
-def _finished(state: State, why: str, at: float) -> Message:
-    if why:
-        return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
-    return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
 
 
 def _unmet(state: State, task: TaskId, at: float) -> Message:
     packages = [problem.name for problem in state.dependencies.unsolved(task)]
     text = f"{task} needs packages that are not there as declared: {', '.join(packages)}"
     return _coordinator(at, "dependency_mismatch", text, {"task": task, "packages": packages})
+
+
+def _collided(state: State, task: TaskId, at: float) -> Message:
+    conflict = state.conflicts[task]
+    text = f"{task} and {', '.join(conflict.others) or 'earlier work'} changed {', '.join(conflict.files)}"
+    data: dict[str, object] = {"task": task, "others": list(conflict.others), "files": list(conflict.files)}
+    return _coordinator(at, "conflict_detected", text, data)
 
 
 def _worked(state: State, task: TaskId, done: e.Done, at: float) -> Message:

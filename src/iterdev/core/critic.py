@@ -7,10 +7,8 @@ tests. After the last round the work is accepted with a warning, and what is lef
 import math
 from collections.abc import Sequence
 
-import msgspec
-
 from iterdev.core import events as e
-from iterdev.core import pipelines
+from iterdev.core import findings, pipelines
 from iterdev.core.plan import Task
 from iterdev.core.results import Finding, Review, Scores
 from iterdev.core.state import State
@@ -76,7 +74,7 @@ def consequences(state: State) -> tuple[e.Event, ...]:
     for task in verifies:
         if fix := _newer_fix(state, task):
             again = pipelines.reverification(fix, state.scope, state.tasks.keys())
-            return e.Reverified(task.id), e.TasksAdded(_with_waves(state, [again]))
+            return e.Reverified(task.id), e.TasksAdded(pipelines.with_waves([again], state.tasks))
     if verifies and not reviews and _review_is_open(state, verifies[0].sprint):
         return ()
     return _judgement(state, reviews, verifies)
@@ -106,9 +104,10 @@ def _judgement(
     raisers = [task for task in raised if task.sprint == sprint]
     raised_by = tuple(task.id for task in raisers)
     used = state.rounds.get(sprint, 0)
-    if used >= state.policy.rounds:
+    pointless = _not_converging(state, raisers)
+    if pointless or used >= state.policy.rounds:
         problems = tuple(problem for task in raisers for problem in open_problems(state, task.id))
-        return *passed, e.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems)
+        return *passed, e.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems, why=pointless)
     why = "; ".join(_reason(state, task.id) for task in raisers)
     fix = pipelines.FixRound(
         pipeline=raisers[0].pipeline,
@@ -121,7 +120,19 @@ def _judgement(
     )
     rows = pipelines.fix_round(fix, state.scope, state.tasks.keys())
     started = e.RoundStarted(sprint=sprint, number=used + 1, raised_by=raised_by, why=why)
-    return *passed, started, e.TasksAdded(_with_waves(state, rows))
+    return *passed, started, e.TasksAdded(pipelines.with_waves(rows, state.tasks))
+
+
+def _not_converging(state: State, raisers: Sequence[Task]) -> str:
+    """Another round is pointless after one in which nothing that must be fixed was, and nothing was changed."""
+    review = next((task for task in raisers if task.role is Role.reviewer and task.round), None)
+    comparison = findings.of_round(state, review.id) if review else None
+    if review is None or comparison is None:
+        return ""
+    fixes = [task for task in state.of_role(Role.developer, review.sprint) if task.round == review.round]
+    changed = any(state.progress[task.id].changed for task in fixes)
+    fixed = any(finding.grade in MUST_FIX for finding in comparison.fixed)
+    return "" if changed or fixed else f"round {review.round} changed nothing and fixed nothing"
 
 
 def open_problems(state: State, task: TaskId) -> list[str]:
@@ -169,14 +180,3 @@ def _review_is_open(state: State, sprint: int) -> bool:
     """A review that is not there yet, or that a controller row has still to judge: one round then answers both."""
     reviews = state.of_role(Role.reviewer, sprint)
     return any(not state.progress[task.id].status.is_final or _has_controller(state, task) for task in reviews)
-
-
-def _with_waves(state: State, rows: Sequence[Task]) -> tuple[Task, ...]:
-    """Waves of rows that are added to a table whose own waves are known."""
-    waves = {task: state.tasks[task].wave for task in state.tasks}
-    placed: list[Task] = []
-    for row in rows:
-        wave = 1 + max((waves[dep] for dep in row.deps), default=0)
-        waves[row.id] = wave
-        placed.append(msgspec.structs.replace(row, wave=wave))
-    return tuple(placed)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from iterdev.core import budget, critic, dependencies, locks, pipelines, providers
+from iterdev.core import budget, conflicts, critic, dependencies, locks, pipelines, providers, sprints
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -78,11 +78,26 @@ def _next(state: State, now: float) -> tuple[Command, ...]:
         return _plan(state)
     if question := _unasked_plan(state):
         return (question,)
+    if state.colliding:
+        return (Record(_resolution(state, next(iter(state.colliding)))),)
+    if longer := sprints.staffing(state):
+        return (Record(longer),)
     if state.landing:
         return (Land(next(iter(state.landing))),)
     if news := _of_dependencies(state):
         return (Record(news),)
     return _next_of_wave(state, now) if state.session.engine is Engine.wave else _next_of_beat(state, now)
+
+
+def _resolution(state: State, task: TaskId) -> tuple[e.Event, ...]:
+    return conflicts.resolution(
+        state.tasks[task],
+        state.conflicts[task],
+        state.policy.conflicts,
+        state.tasks,
+        state.dependants.get(task, ()),
+        state.scope,
+    )
 
 
 def _plan(state: State) -> tuple[Command, ...]:
@@ -163,7 +178,7 @@ def _next_of_beat(state: State, now: float) -> tuple[Command, ...]:
     if verdict := critic.consequences(state):
         return (Record(verdict),)
     if not any(state.open_in_wave.values()):
-        return (Record((e.Finished(),)),)
+        return (_finish(state),)
     if controller := _ready_controller(state):
         return (Record(critic.decided_by(state, controller)),)
     return _starts(state, state.ready, now, state.policy.attempt_limit)
@@ -240,7 +255,9 @@ def _failed_wholly(state: State) -> list[TaskId]:
 
 
 def _finish(state: State) -> Record:
-    """The end, and a word of warning if work landed after the tests had last been run."""
+    """The end of a sprint or of the session; with a warning if work landed after the tests had last been run."""
+    if following := sprints.transition(state):
+        return Record(following)
     tested = [state.progress[task] for task in state.verifications]
     if tested and all(state.tip not in {progress.base, progress.commit} for progress in tested):
         return Record(

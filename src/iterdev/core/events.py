@@ -17,7 +17,7 @@ from iterdev.core.results import Dependency, Design, Discovery, Review, TechDebt
 from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.wisdom import WisdomEvent
-from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, TaskId, Team
+from iterdev.core.words import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, Strategy, TaskId, Team
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -41,6 +41,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Which agent takes over from which."""
     providers: Mapping[str, str] = {}
     """Who answers an agent, where its name does not tell."""
+    conflicts: Strategy = Strategy.auto_merge
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -60,6 +61,7 @@ class Session(Struct, frozen=True, kw_only=True):
     """The pipeline that the user named; without it the analysis recommends one."""
     agents: Mapping[Role, str] = {}
     """Agents named on the command line, by role."""
+    team_name: str = "iterdev"
     by_hand: bool = False
     """The table was made by a person, not by a pipeline."""
 
@@ -204,10 +206,44 @@ class Landed(Struct, frozen=True, tag=True):
 
 
 class LandingRefused(Struct, frozen=True, tag=True):
-    """The work does not merge with what landed before it; it is kept, and the task failed."""
+    """The work does not merge with what landed before it; it is kept."""
 
     task: TaskId
     files: tuple[str, ...]
+
+
+class ConflictResolved(Struct, frozen=True, kw_only=True, tag=True):
+    """What is done about work that collides with what landed before it."""
+
+    task: TaskId
+    strategy: Strategy
+    fix: TaskId | None = None
+    """The task that brings both changes together."""
+
+
+class RollbackStarted(Struct, frozen=True, kw_only=True, tag=True):
+    """The session goes back; what is said here no longer holds from now on, and the branch has to follow."""
+
+    target: str
+    snapshot: str
+    tip: str
+    """Where the session's branch has to be."""
+    rows: tuple[Task, ...]
+    """Tasks that are to be done again, as they were planned then."""
+    removed: tuple[TaskId, ...]
+    """Tasks that did not exist then."""
+    sprint: int
+    rounds: Mapping[int, int]
+    answers: Mapping[str, str]
+
+
+class RollbackCompleted(Struct, frozen=True, tag=True):
+    snapshot: str
+
+
+class RollbackFailed(Struct, frozen=True, tag=True):
+    snapshot: str
+    error: str
 
 
 class TaskFailed(Struct, frozen=True, tag=True):
@@ -224,6 +260,39 @@ class TasksReset(Struct, frozen=True, tag=True):
     """Failed and skipped tasks are to be run again."""
 
     tasks: tuple[TaskId, ...]
+
+
+class TasksReplanned(Struct, frozen=True, tag=True):
+    """Rows that have not begun get other dependencies, and with them other waves."""
+
+    tasks: tuple[Task, ...]
+
+
+class SprintRecord(Struct, frozen=True, kw_only=True):
+    """How a sprint went."""
+
+    pipeline: Pipeline
+    expected: int
+    """The tasks that were planned for it, without those of fix rounds."""
+    velocity: int
+    """The tasks that were completed in it."""
+    mean_score: float | None
+    rounds: int
+    lost: tuple[TaskId, ...] = ()
+    """Tasks that failed or were skipped."""
+    worked: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
+
+
+class SprintEnded(Struct, frozen=True, tag=True):
+    sprint: int
+    record: SprintRecord
+
+
+class SprintStarted(Struct, frozen=True, tag=True):
+    sprint: int
+    goal: str
 
 
 class RoundStarted(Struct, frozen=True, kw_only=True, tag=True):
@@ -248,6 +317,7 @@ class ConvergenceForced(Struct, frozen=True, kw_only=True, tag=True):
     sprint: int
     raised_by: tuple[TaskId, ...]
     problems: tuple[str, ...]
+    why: str = ""
 
 
 class RoundDecided(Struct, frozen=True, kw_only=True, tag=True):
@@ -311,8 +381,10 @@ class Accepted(Struct, frozen=True, tag=True):
     commit: str
 
 
-TableEvent = TasksAdded | TableEdited | TasksReset
-AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | TaskFailed | TaskSkipped
+TableEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset
+SprintEvent = SprintEnded | SprintStarted
+RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
+AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved | TaskFailed | TaskSkipped
 RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | RoundDecided
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
@@ -321,7 +393,7 @@ ProtocolEvent = (
     LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent | DependencyEvent
 )
 OutsideEvent = ProviderPaused | DaySpent
-WorkEvent = TableEvent | AttemptEvent | RoundEvent | WaveEvent
+WorkEvent = TableEvent | AttemptEvent | SprintEvent | RollbackEvent | RoundEvent | WaveEvent
 Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent
 
 

@@ -13,6 +13,7 @@ from iterdev.core import (
     bus,
     checkpoints,
     completion,
+    conflicts,
     critic,
     debt,
     dependencies,
@@ -24,11 +25,12 @@ from iterdev.core import (
     wisdom,
 )
 from iterdev.core import events as e
+from iterdev.core.conflicts import Conflict, Worked
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
 from iterdev.core.state import Pause, Progress, Shared, State
 from iterdev.core.verification import Verification
-from iterdev.core.words import FINAL, Phase, Role, Status, TaskId
+from iterdev.core.words import FINAL, Phase, Role, Status, Strategy, TaskId
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -89,6 +91,10 @@ class _Fold:
     _doomed = _Map[TaskId, None]()
     _running = _Map[TaskId, e.AttemptStarted]()
     _landing = _Map[TaskId, None]()
+    _work = _Map[TaskId, Worked]()
+    _touched = _Map[str, tuple[TaskId, ...]]()
+    _conflicts = _Map[TaskId, Conflict]()
+    _colliding = _Map[TaskId, None]()
     _open_in_wave = _Map[int, int]()
     _gates = _Map[str, e.Gate]()
     _answers = _Map[str, str]()
@@ -137,16 +143,14 @@ class _Fold:
             # First, because a long journal is made of them.
             case e.AttemptStarted() | e.AttemptEnded() | e.Landed():
                 self._change_attempt(event, at)
-            case e.TasksAdded() | e.TableEdited() | e.TasksReset():
+            case e.TasksAdded() | e.TasksReplanned() | e.TableEdited() | e.TasksReset():
                 self._change_table(event)
+            case e.RollbackStarted() | e.RollbackCompleted() | e.RollbackFailed() | e.SprintEnded() | e.SprintStarted():
+                self._change_course(event)
             case e.RoundStarted() | e.Reverified() | e.ReviewPassed() | e.ConvergenceForced() | e.RoundDecided():
                 self._change_rounds(event, at)
-            case e.PipelineChosen() | e.GateOpened():
-                self._change_gates(event)
-            case e.GateAnswered():
-                # The time that a person takes is not taken from the wave.
-                self._set(wave_started_at=at)
-                self._change_gates(event)
+            case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
+                self._change_gates(event, at)
             case e.WaveStarted(wave):
                 self._set(wave=wave)
                 self._start_clock(at)
@@ -160,7 +164,7 @@ class _Fold:
                 self._change_session(event, at)
             case e.MessageSent():
                 self._listen(event, at)
-            case e.LandingRefused() | e.TaskFailed() | e.TaskSkipped():
+            case e.LandingRefused() | e.ConflictResolved() | e.TaskFailed() | e.TaskSkipped():
                 self._change_attempt(event, at)
             case _:
                 self._change_protocols(event, at)
@@ -209,7 +213,18 @@ class _Fold:
             completion=completion.evolve(self._state.completion, event, at),
         )
 
-    def _change_gates(self, event: e.GateEvent) -> None:
+    def _change_course(self, event: e.SprintEvent | e.RollbackEvent) -> None:
+        match event:
+            case e.SprintEnded(sprint, record):
+                self._set(sprints={**self._state.sprints, sprint: record})
+            case e.SprintStarted(sprint):
+                self._set(sprint=sprint)
+            case e.RollbackStarted():
+                self._go_back(event)
+            case e.RollbackCompleted() | e.RollbackFailed():
+                self._set(rewind="")
+
+    def _change_gates(self, event: e.GateEvent, at: float) -> None:
         match event:
             case e.PipelineChosen(pipeline):
                 self._set(pipeline=pipeline)
@@ -219,6 +234,8 @@ class _Fold:
             case e.GateAnswered(gate, choice):
                 self._gates.pop(gate, None)
                 self._answers[gate] = choice
+                # The time that a person takes is not taken from the wave.
+                self._set(wave_started_at=at)
             case _:
                 assert_never(event)
 
@@ -226,16 +243,68 @@ class _Fold:
         match event:
             case e.TasksAdded(tasks):
                 self._add(tasks)
+            case e.TasksReplanned(tasks):
+                for task in tasks:
+                    self._tasks[task.id] = task
+                self._reindex()
             case e.TableEdited(rows):
                 self._edit(rows)
             case e.TasksReset(tasks):
+                self._reopen_sprint()
                 for name in tasks:
-                    before = self._progress[name]
-                    self._progress[name] = Progress(
-                        requests=before.requests, usage=before.usage, unlanded=before.unlanded
-                    )
                     self._judged.pop(name, None)
-                self._reindex()
+                    self._colliding.pop(name, None)
+                self._start_over(tasks)
+
+    def _go_back(self, event: e.RollbackStarted) -> None:
+        """Forgets what came of tasks since; what they cost and where their work is kept stays known."""
+        again = [row.id for row in event.rows]
+        lost = {*again, *event.removed}
+        for task in event.removed:
+            for owned in (self._order, self._tasks, self._progress):
+                owned.pop(task, None)
+        for row in event.rows:
+            self._tasks[row.id] = row
+        self._forget(lost)
+        self._start_over(again)
+        self._notes = [note for note in self._notes if note.task not in lost]
+        self._set(
+            tip=event.tip,
+            rewind=event.snapshot,
+            sprint=event.sprint,
+            sprints={number: record for number, record in self._state.sprints.items() if number < event.sprint},
+            rounds=event.rounds,
+            forced=tuple(number for number in self._state.forced if number < event.sprint),
+            phase=Phase.paused,
+            why=f"rolled back to before {event.target}",
+        )
+        self._gates.clear()
+        self._answers.clear()
+        self._answers.update(event.answers)
+
+    def _forget(self, tasks: Collection[TaskId]) -> None:
+        owned = (
+            self._judged, self._decisions, self._designs, self._reviews, self._verifications, self._iterations,
+            self._conflicts, self._colliding, self._landing, self._running, self._work,
+        )  # fmt: skip
+        for task in tasks:
+            for one in owned:
+                one.pop(task, None)
+        for file, names in list(self._touched.items()):
+            self._touched[file] = tuple(name for name in names if name not in tasks)
+
+    def _start_over(self, tasks: Iterable[TaskId]) -> None:
+        for name in tasks:
+            before = self._progress[name]
+            kept = (*before.unlanded, before.commit) if before.commit else before.unlanded
+            self._progress[name] = Progress(requests=before.requests, usage=before.usage, unlanded=kept)
+        self._reindex()
+        self._set(wave=0)
+
+    def _reopen_sprint(self) -> None:
+        """What was found at the end of the sprint no longer holds; it will end again."""
+        current = self._state.sprint
+        self._set(sprints={sprint: record for sprint, record in self._state.sprints.items() if sprint != current})
 
     def _change_attempt(self, event: e.AttemptEvent, at: float) -> None:
         match event:
@@ -247,6 +316,8 @@ class _Fold:
                 self._ready.pop(task, None)
                 self._running[task] = event
                 self._last_words.pop(task, None)
+                if self._state.tasks[task].role is Role.developer:
+                    self._work[task] = Worked(began=self._state.seq, landed=0)
                 self._update(
                     task,
                     status=Status.in_progress,
@@ -266,14 +337,50 @@ class _Fold:
             case e.Landed(task, tip):
                 self._landing.pop(task, None)
                 self._set(tip=tip)
-                self._complete(task, at)
+                self._land(task, at)
             case e.LandingRefused(task, files):
                 self._landing.pop(task, None)
-                where = self._progress[task].commit
-                error = (
-                    f"conflicts with work that landed before it in {', '.join(files)}; the change is kept as {where}"
-                )
-                self._close(task, Status.failed, at, error=error)
+                self._refuse(task, files, at)
+            case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
+                self._resolve(task, strategy, fix, at)
+
+    def _land(self, task: TaskId, at: float) -> None:
+        """Work that landed is completed, unless others changed the same files meanwhile."""
+        if self._state.tasks[task].role is Role.developer:
+            changed = self._progress[task].changed
+            self._work[task] = msgspec.structs.replace(self._work[task], landed=self._state.seq)
+            files, others = conflicts.overlap(task, changed, self._state.work, self._state.touched)
+            for file in changed:
+                self._touched[file] = (*self._touched.get(file, ()), task)
+            if others:
+                self._collide(task, Conflict(files=files, others=others, merged=True))
+                return
+        self._complete(task, at)
+
+    def _refuse(self, task: TaskId, files: tuple[str, ...], at: float) -> None:
+        """A developer's work is kept and brought in by a further task; nobody else may write what others wrote."""
+        if self._state.tasks[task].role is Role.developer:
+            _, others = conflicts.overlap(task, files, self._state.work, self._state.touched)
+            self._collide(task, Conflict(files=files, others=others, merged=False))
+        else:
+            self._close(task, Status.failed, at, error=self._collision(task, files))
+
+    def _collide(self, task: TaskId, conflict: Conflict) -> None:
+        self._conflicts[task] = conflict
+        self._colliding[task] = None
+
+    def _resolve(self, task: TaskId, strategy: Strategy, fix: TaskId | None, at: float) -> None:
+        conflict = msgspec.structs.replace(self._conflicts[task], strategy=strategy, resolved_by=fix)
+        self._conflicts[task] = conflict
+        self._colliding.pop(task, None)
+        if strategy is Strategy.abort and not conflict.merged:
+            self._close(task, Status.failed, at, error=self._collision(task, conflict.files))
+        else:
+            self._complete(task, at)
+
+    def _collision(self, task: TaskId, files: Iterable[str]) -> str:
+        kept = self._progress[task].commit
+        return f"conflicts with work that landed before it in {', '.join(files)}; the change is kept as {kept}"
 
     def _change_protocols(self, event: e.ProtocolEvent, at: float) -> None:
         state = self._state
@@ -328,12 +435,12 @@ class _Fold:
                 self._judge(task)
                 if grade == "medium":
                     self._warnings.append(f"{task} passed with findings of medium or high severity")
-            case e.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems):
+            case e.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems, why=why):
                 self._judge(*raised_by)
                 self._set(forced=(*state.forced, sprint))
                 self._warnings.append(
-                    f"convergence of sprint-{sprint} was forced after {state.rounds.get(sprint, 0)} fix rounds; "
-                    f"still open: {'; '.join(problems)}"
+                    f"convergence of sprint-{sprint} was forced after {state.rounds.get(sprint, 0)} fix rounds"
+                    f"{f' ({why})' if why else ''}; still open: {'; '.join(problems)}"
                 )
                 self._note("issues", problems, raised_by[-1], self._state.tip, at)
             case e.RoundDecided(task=task, decision=decision, number=number):
@@ -550,6 +657,7 @@ class _Fold:
                 error=row.error,
             )
         self._reindex()
+        self._set(wave=0)
 
     def _reindex(self) -> None:
         """Makes every derived map again, after a change that may have touched any row."""
@@ -563,7 +671,6 @@ class _Fold:
         for name in self._tasks:
             if not self._is_answered(name):
                 self._await_judgement(name)
-        self._set(wave=0)
 
     def _is_answered(self, task: TaskId) -> bool:
         """Whether a fix of a later round already waits for this verdict, as in a table that was read back."""

@@ -18,6 +18,8 @@ PREFIXES = {
     "GC-CHECK": Role.gc_controller,
 }
 
+CONFLICT_FIX = "-fix-conflict"
+"""Ends the id of a task that brings two changes together."""
 CHINESE = "\u4e00-\u9fa5"
 """The Chinese characters, as a range inside of a regular expression's brackets."""
 
@@ -77,7 +79,7 @@ def next_id(prefix: str, existing: Collection[str]) -> TaskId:
     """The next free id of a prefix: one counter for the whole session, so that no id ever means two things."""
     taken = [int(task.removeprefix(f"{prefix}-")) for task in existing if re.fullmatch(rf"{prefix}-\d+", task)]
     number = max(taken, default=0) + 1
-    return TaskId(f"{prefix}-{number}" if prefix.endswith("fix") else f"{prefix}-{number:03d}")
+    return TaskId(f"{prefix}-{number}" if "-fix" in prefix else f"{prefix}-{number:03d}")
 
 
 def timed_id(prefix: str, at: float, taken: Collection[str] = ()) -> str:

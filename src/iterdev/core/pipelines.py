@@ -1,6 +1,6 @@
 """The templates of the development team: patch, sprint, multi-sprint, and the rows of a fix round."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +27,21 @@ DESIGN = Brief(
     ),
     expected="design/design-001.md + design/task-breakdown.json | components defined, tasks actionable",
     constraints="Change no file | Name the risks and how to mitigate them",
+)
+MILESTONES = msgspec.structs.replace(
+    DESIGN,
+    steps=(*DESIGN.steps, "Put the tasks of the breakdown into milestones; each of them becomes one sprint"),
+)
+REFINEMENT = Brief(
+    purpose="Refine the design for the next milestone",
+    success="the breakdown of this sprint is ready",
+    steps=(
+        "Load the design so far, what the reviews said, and what the code became",
+        "Take up urgent feedback first, then technical debt by its rank",
+        "Break this sprint's milestone down into tasks that can be implemented, with acceptance criteria",
+    ),
+    expected="design/design-001.md + design/task-breakdown.json | tasks of this sprint actionable",
+    constraints="Change no file | Keep what works",
 )
 DEV = Brief(
     purpose="Implement the design",
@@ -86,6 +101,19 @@ FIX = Brief(
     upstream=("review/", "verify/"),
     expected="modified source files + updated code/dev-log.md",
     constraints="Leave code that was not flagged alone",
+)
+
+CONFLICT = Brief(
+    purpose="Bring two changes of the same files together",
+    success="both changes are present and work together",
+    steps=(
+        "Read both changes and understand what each of them is for",
+        "Merge the commit that could not land, and resolve what collides so that both changes keep their effect",
+        "Validate the syntax",
+    ),
+    upstream=("code/dev-log.md",),
+    expected="modified source files + updated code/dev-log.md | both changes present",
+    constraints="Drop nothing of either change | Change nothing else",
 )
 
 HEADLINE = 60
@@ -152,10 +180,72 @@ def fix_round(fix: FixRound, scope: Scope, existing: Collection[TaskId]) -> tupl
     return tuple(tasks)
 
 
+def conflict_fix(task: Task, others: Sequence[TaskId], scope: Scope, existing: Collection[TaskId]) -> Task:
+    """The row that brings the work of a task together with what landed before it, without a wave."""
+    name = TaskId(f"{task.id}{names.CONFLICT_FIX}")
+    return Task(
+        id=name if name not in existing else names.next_id(name, existing),
+        title=f"Resolve the conflict of {task.id}",
+        description=briefs.describe(CONFLICT, scope, Role.developer),
+        role=Role.developer,
+        pipeline=task.pipeline,
+        sprint=task.sprint,
+        round=task.round,
+        deps=(task.id,),
+        context_from=(task.id, *others),
+    )
+
+
 def reverification(fix: Task, scope: Scope, existing: Collection[TaskId]) -> Task:
     """A verification of work that changed after the last one had begun."""
     add = _Adder(fix.pipeline, scope, sprint=fix.sprint, number=fix.round, existing=existing)
     return add(VERIFY, f"Verify the fix (round {fix.round})", "VERIFY", deps=[fix.id], context=[fix.id])
+
+
+def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
+    """Further developer's rows behind the last one, for a breakdown that is too long for those that are there."""
+    add = _Adder(last.pipeline, scope, sprint=last.sprint, existing=existing)
+    rows: list[Task] = []
+    for _ in range(count):
+        before = rows[-1] if rows else last
+        context = [*last.context_from, before.id]
+        rows.append(add(INCREMENT, f"{headline(scope)} (more of the rest)", "DEV", deps=[before.id], context=context))
+    return tuple(rows)
+
+
+class SprintPlan(Struct, frozen=True, kw_only=True):
+    """What is known about a later sprint before its rows exist."""
+
+    pipeline: Pipeline
+    sprint: int
+    goal: str
+    after: tuple[TaskId, ...]
+    """The tasks with which the sprint before ended."""
+    context: tuple[TaskId, ...]
+    check: bool
+    """A controller row decides about fix rounds."""
+
+
+def next_sprint(plan: SprintPlan, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
+    """The rows of a later sprint, without waves."""
+    add = _Adder(plan.pipeline, scope, sprint=plan.sprint, existing=existing)
+    title = f"Refined design: {_shortened(plan.goal)}"
+    design = add(REFINEMENT, title, "DESIGN", deps=plan.after, context=plan.context)
+    dev = add(DEV, _shortened(plan.goal), "DEV", deps=[design.id], context=[design.id])
+    rows = [design, dev, *_window(add, design, dev)]
+    if plan.check:
+        rows.append(add(GC_CHECK, "Critic loop", "GC-CHECK", deps=[rows[-1].id], context=[rows[-1].id]))
+    return tuple(rows)
+
+
+def with_waves(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, ...]:
+    """Waves of rows, each after those it depends on, that join a table whose own waves are known."""
+    waves = {task: known[task].wave for task in known}
+    placed: list[Task] = []
+    for row in rows:
+        waves[row.id] = 1 + max((waves[dep] for dep in row.deps), default=0)
+        placed.append(msgspec.structs.replace(row, wave=waves[row.id]))
+    return tuple(placed)
 
 
 class _Adder:
@@ -172,6 +262,7 @@ class _Adder:
     ) -> None:
         self._pipeline, self._scope, self._sprint, self._number = pipeline, scope, sprint, number
         self._taken = set(existing)
+        self._design = "001"
 
     def __call__(
         self, brief: Brief, title: str, prefix: str, *, deps: Sequence[TaskId] = (), context: Sequence[TaskId] = ()
@@ -179,12 +270,14 @@ class _Adder:
         task = names.next_id(prefix, self._taken)
         self._taken.add(task)
         role = names.role_of(task)
+        if role is Role.architect:
+            self._design = names.number_of(task)
         if role is None:
             raise AssertionError(f"the prefix {prefix} has no role")
         return Task(
             id=task,
             title=title,
-            description=briefs.describe(_numbered(brief, task), self._scope, role),
+            description=briefs.describe(self._numbered(brief, task), self._scope, role),
             role=role,
             pipeline=self._pipeline,
             sprint=self._sprint,
@@ -194,18 +287,23 @@ class _Adder:
             mode=Mode.interactive if role is Role.gc_controller else Mode.csv_wave,
         )
 
+    def _numbered(self, brief: Brief, task: TaskId) -> Brief:
+        """The brief with the numbers of this row's deliverable, and of the design of its sprint, for the first ones."""
+        design = f"design-{self._design}"
+        expected = brief.expected.replace("design-001", design)
+        if expected.startswith(("verify/", "review/")):
+            expected = expected.replace("-001", f"-{names.number_of(task)}", 1)
+        upstream = tuple(path.replace("design-001", design) for path in brief.upstream)
+        return msgspec.structs.replace(brief, expected=expected, upstream=upstream)
+
 
 def headline(scope: Scope) -> str:
     """The requirement as a title: it becomes the first line of the commit."""
-    first = scope.requirement.strip().splitlines()[0]
-    return first if len(first) <= HEADLINE else f"{first[: HEADLINE - 1]}…"
+    return _shortened(scope.requirement.strip().splitlines()[0])
 
 
-def _numbered(brief: Brief, task: TaskId) -> Brief:
-    """The brief with the deliverable's number in place of the first one's."""
-    if not brief.expected.startswith(("verify/", "review/")):
-        return brief
-    return msgspec.structs.replace(brief, expected=brief.expected.replace("-001", f"-{names.number_of(task)}", 1))
+def _shortened(text: str) -> str:
+    return text if len(text) <= HEADLINE else f"{text[: HEADLINE - 1]}…"
 
 
 def _patch(scope: Scope) -> tuple[Task, ...]:
@@ -223,7 +321,7 @@ def _sprint(scope: Scope) -> tuple[Task, ...]:
 
 def _multi_sprint(scope: Scope, *, check: bool) -> tuple[Task, ...]:
     add = _Adder(Pipeline.multi_sprint, scope)
-    design = add(DESIGN, "Technical design and task breakdown", "DESIGN")
+    design = add(MILESTONES, "Technical design and task breakdown", "DESIGN")
     dev = add(DEV, f"{headline(scope)} (first batch)", "DEV", deps=[design.id], context=[design.id])
     more = add(INCREMENT, f"{headline(scope)} (the rest)", "DEV", deps=[dev.id], context=[design.id, dev.id])
     verify, review = _window(add, design, more)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import briefs, context, critic, feedback, wisdom
+from iterdev.core import briefs, context, critic, feedback, findings, names, sprints, wisdom
 from iterdev.core.plan import Task
 from iterdev.core.results import schema
 from iterdev.core.state import State
@@ -88,12 +88,14 @@ def mend(task: Task, verification: Verification, changed: Sequence[str]) -> str:
 
 def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
     match task.role:
+        case Role.developer if names.CONFLICT_FIX in task.id:
+            return [_part("Colliding work", colliding_work(state, task))]
         case Role.developer if task.round:
             return [_part("Findings to fix", findings_to_fix(state, task))]
         case Role.developer:
-            return [_breakdown(state, task.sprint)]
+            return [_breakdown(state, task)]
         case Role.reviewer:
-            return [_under_review(state, around), _breakdown(state, task.sprint)]
+            return [_under_review(state, around), _findings_before(state, task), _breakdown(state, task)]
         case Role.tester:
             return [_part("Changed files", [f"- {name}" for name in around.changed[:CHANGED_SHOWN]])]
         case _:
@@ -122,8 +124,11 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
     lines: list[str] = []
     for source in task.context_from:
         if review := state.reviews.get(source):
+            comparison = findings.of_round(state, source)
+            known = comparison.still_there if comparison else ()
             for issue in critic.must_fix(review):
-                lines.append(f"- [{issue.grade}] {issue.place} ({issue.dimension}): {issue.description}")
+                again = ", still there" if issue in known else ""
+                lines.append(f"- [{issue.grade}{again}] {issue.place} ({issue.dimension}): {issue.description}")
                 if issue.suggestion:
                     lines.append(f"  Suggestion: {issue.suggestion}")
         if (verification := state.verifications.get(source)) and critic.fails(verification):
@@ -132,16 +137,45 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
     return lines or ["- The score was too low; raise the quality of the changed code."]
 
 
-def _breakdown(state: State, sprint: int) -> str:
-    designs = [state.designs[task] for task in state.designs if state.tasks[task].sprint == sprint]
-    if not designs:
+def colliding_work(state: State, task: Task) -> list[str]:
+    """Which changes have to be brought together, and where they are."""
+    other = task.deps[0]
+    conflict, work = state.conflicts[other], state.progress[other]
+    merged = "is merged here already; look whether the merge is right"
+    missing = f"is not here yet; `git merge {work.commit}` brings it in"
+    where = f"The work of {other}, commit {work.commit}, {merged if conflict.merged else missing}."
+    others = [f"- {name}: {state.tasks[name].title} (commit {state.progress[name].commit})" for name in conflict.others]
+    return [where, "It collides with:", *others, f"In: {', '.join(conflict.files)}"]
+
+
+def _breakdown(state: State, task: Task) -> str:
+    """The design of the task's sprint; of its breakdown, what is this task's to do, or all of it."""
+    design = sprints.design_of(state, task.sprint)
+    if design is None:
         return ""
+    own = sprints.items_of(state, task)
     lines = []
-    for item in designs[-1].tasks:
+    for item in design.tasks:
         criteria = item.acceptance_criteria
         wanted = criteria if isinstance(criteria, str) else "; ".join(criteria)
-        lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
-    return f"{_part('Design', [designs[-1].design])}\n\n{_part('Task breakdown', lines)}"
+        if not own or item.id in own:
+            lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
+    return f"{_part('Design', [design.design])}\n\n{_part('Task breakdown', lines)}"
+
+
+def _findings_before(state: State, task: Task) -> str:
+    """What the review before found, so that this one can say what became of it."""
+    before = findings.review_before(state, task)
+    if before is None:
+        return ""
+    lines = [
+        f"- {findings.identity(issue)} [{issue.grade}] {issue.place} ({issue.dimension}): {issue.description}"
+        for issue in state.reviews[before].issues
+    ]
+    told = (
+        "A problem that is still there is named again with the same file, dimension and words; leave out what is fixed."
+    )
+    return _part(f"Findings of {before}", [told, *lines]) if lines else ""
 
 
 def _under_review(state: State, around: Surroundings) -> str:

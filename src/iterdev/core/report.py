@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from iterdev.core import critic, debt, feedback, view
+from iterdev.core import critic, debt, feedback, findings, sprints, view
 from iterdev.core.names import branch, moment, number_of
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
 from iterdev.core.spending import figures, spending
 from iterdev.core.state import Progress, State
-from iterdev.core.words import Role, Status
+from iterdev.core.words import Role, Status, TaskId
 
 
 def report(state: State) -> str:
-    parts = (_header, _summary, _warnings, _left_open, _verdict, _spending, _waves, _details, _deliverables)
+    parts = (_header, _summary, _sprints, _warnings, _left_open, _verdict, _spending, _waves, _details, _deliverables)
     return "\n---\n\n".join(text for part in parts if (text := part(state)))
 
 
@@ -45,6 +45,20 @@ def _summary(state: State) -> str:
     return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent != Usage() else "")
 
 
+def _sprints(state: State) -> str:
+    if not state.sprints:
+        return ""
+    lines = "".join(
+        f"| sprint-{number} | {sprints.goal(state, number)} | {record.velocity} of {record.expected} | "
+        f"{'-' if record.mean_score is None else f'{record.mean_score:g}'} | {record.rounds} |\n"
+        for number, record in state.sprints.items()
+    )
+    head = (
+        "| Sprint | Goal | Velocity | Mean Score | GC Rounds |\n|--------|------|----------|------------|-----------|\n"
+    )
+    return f"## Sprints\n\n{head}{lines}"
+
+
 def _warnings(state: State) -> str:
     return "## Warnings\n\n" + "".join(f"- {text}\n" for text in state.warnings) if state.warnings else ""
 
@@ -71,7 +85,7 @@ def _verdict(state: State) -> str:
     for task, review in state.reviews.items():
         lines.append(
             f"- {task}: score {critic.score(review.scores):g}, {critic.critical_count(review)} critical, "
-            f"{len(review.issues)} findings, {critic.signal(review)}\n"
+            f"{len(review.issues)} findings, {critic.signal(review)}{_since(state, task)}\n"
         )
     return f"## Verdicts\n\n{''.join(lines)}" if lines else ""
 
@@ -81,6 +95,12 @@ def _spending(state: State) -> str:
     groups = (("Role", spent.roles), ("Task", spent.tasks), ("Agent", spent.agents))
     lines = [f"| {kind} | {name} | {figures(usage)} |\n" for kind, usages in groups for name, usage in usages.items()]
     return f"## Spending\n\n| By | Name | Spent |\n|----|------|-------|\n{''.join(lines)}" if lines else ""
+
+
+def _since(state: State, task: TaskId) -> str:
+    """What a later round did to the findings of the one before."""
+    seen = findings.of_round(state, task)
+    return f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
 
 
 def _waves(state: State) -> str:

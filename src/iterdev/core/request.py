@@ -24,6 +24,7 @@ class Request(Struct, frozen=True, kw_only=True):
     engine: Engine = Engine.wave
     agent: str | None = None
     role_agents: Mapping[Role, str] = {}
+    team_name: str = "iterdev"
 
 
 def checked(request: Request) -> Request:
@@ -53,6 +54,7 @@ def rules(settings: Settings, *, auto: bool, concurrency: int) -> Policy:
         fallbacks=settings.fallbacks,
         providers={name: provider for name, table in settings.agents.items() if (provider := _provider(table))},
         **{name: getattr(settings.run, name) for name in BUDGETS},
+        conflicts=settings.run.conflicts,
     )
 
 
@@ -76,6 +78,7 @@ def new_session(
     agents = dict(request.role_agents)
     if request.agent:
         agents = dict.fromkeys(Role, request.agent) | agents
+    _check_reviewer(agents, settings)
     started = Session(
         id=session,
         team=Team.iterdev,
@@ -87,9 +90,19 @@ def new_session(
         analysis=analyse(request.requirement, request.files),
         pipeline=rows[0].task.pipeline if rows else request.pipeline,
         agents=agents,
+        team_name=request.team_name,
         by_hand=bool(rows),
     )
     events: list[Event] = [SessionStarted(started, policy(request, settings))]
     if rows:
         events += [TasksAdded(tuple(row.task for row in rows)), TableEdited(rows)]
     return events
+
+
+def _check_reviewer(agents: Mapping[Role, str], settings: Settings) -> None:
+    developer, reviewer = (agents.get(role) or settings.agent_for(role) for role in (Role.developer, Role.reviewer))
+    if settings.run.reviewer_differs and developer == reviewer:
+        raise UserError(
+            f'"{reviewer}" would review its own work, and [run] reviewer_differs does not allow that',
+            hint="--role-agent reviewer=NAME, or [roles.reviewer] agent in iterdev.toml",
+        )

@@ -102,10 +102,20 @@ class WorkItem(Struct, frozen=True, kw_only=True):
     acceptance_criteria: tuple[str, ...] | str = ()
 
 
+class Milestone(Struct, frozen=True, kw_only=True):
+    """What one sprint of a larger piece of work is for."""
+
+    title: str
+    tasks: tuple[str, ...] = ()
+    """The ids of the breakdown's items that belong to it."""
+
+
 class Design(Result, frozen=True, kw_only=True):
     design: str
     components: Annotated[tuple[Component, ...], Meta(min_length=1)]
     tasks: Annotated[tuple[WorkItem, ...], Meta(min_length=1)]
+    milestones: tuple[Milestone, ...] = ()
+    """One for each sprint, where the work takes several."""
 
 
 class Dependency(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from iterdev.core.completion import Action
 from iterdev.core.errors import UserError
-from iterdev.core.words import WORKERS, Role, Severity
+from iterdev.core.words import WORKERS, Role, Severity, Strategy
 
 FILE = "iterdev.toml"
 
@@ -50,6 +50,11 @@ class Run(Struct, frozen=True, kw_only=True):
     """Whether agents' tools may use the network; for every role that says nothing else."""
     sandbox: bool = False
     """Whether agents, `setup` and tests run in a sandbox of iterdev's own, which needs bubblewrap."""
+    reviewer_differs: bool = False
+    """The reviewer must be another agent than the developer."""
+    conflicts: Strategy = Strategy.auto_merge
+    """When two developers changed the same file, one is asked to bring it together: where git cannot (`auto_merge`),
+    always (`manual`), or never, and what git cannot merge fails (`abort`)."""
 
 
 class RoleSettings(Struct, frozen=True, kw_only=True):

@@ -7,9 +7,10 @@ from msgspec import Struct
 from iterdev.core.briefs import Scope
 from iterdev.core.checkpoints import Checkpoints
 from iterdev.core.completion import Completion
+from iterdev.core.conflicts import Conflict, Worked
 from iterdev.core.debt import Debt
 from iterdev.core.dependencies import Dependencies
-from iterdev.core.events import AttemptStarted, Gate, Policy, Session
+from iterdev.core.events import AttemptStarted, Gate, Policy, Session, SprintRecord
 from iterdev.core.feedback import Feedback
 from iterdev.core.locks import Locks
 from iterdev.core.plan import Task
@@ -96,6 +97,13 @@ class State(Struct, frozen=True, kw_only=True):
     """Pending tasks with a dependency that failed or was skipped."""
     running: Mapping[TaskId, AttemptStarted] = {}
     landing: Mapping[TaskId, None] = {}
+    work: Mapping[TaskId, Worked] = {}
+    """When the developers' work began and landed."""
+    touched: Mapping[str, tuple[TaskId, ...]] = {}
+    """Which developers' work changed a file, in the order of landing."""
+    conflicts: Mapping[TaskId, Conflict] = {}
+    colliding: Mapping[TaskId, None] = {}
+    """Conflicts about which nothing has been done yet."""
     open_in_wave: Mapping[int, int] = {}
     """How many tasks of each wave are not final."""
     wave: int = 0
@@ -105,6 +113,8 @@ class State(Struct, frozen=True, kw_only=True):
     """Open questions."""
     answers: Mapping[str, str] = {}
     sprint: int = 1
+    sprints: Mapping[int, SprintRecord] = {}
+    """How the sprints went that are over."""
     rounds: Mapping[int, int] = {}
     """Fix rounds used, by sprint."""
     judged: Mapping[TaskId, None] = {}
@@ -119,6 +129,8 @@ class State(Struct, frozen=True, kw_only=True):
     baseline: SuiteReport | None = None
     tip: str = ""
     """The last commit that landed; the base at first."""
+    rewind: str = ""
+    """A rollback that the session's branch has not followed yet."""
     warnings: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     shared: Mapping[str, Shared] = {}

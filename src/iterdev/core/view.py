@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from iterdev.core import debt, feedback, providers
+from iterdev.core import debt, feedback, providers, sprints
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
@@ -60,6 +60,8 @@ class Picture(Struct, frozen=True, kw_only=True):
     round: int
     rounds: int
     sprint: str
+    sprints: int
+    """How many there will be, as far as is known."""
     branch: str
     tip: str
     folder: str
@@ -89,6 +91,7 @@ def picture(state: State, *, engine_alive: bool = True) -> Picture:
         round=state.round,
         rounds=state.policy.rounds,
         sprint=f"sprint-{state.sprint}",
+        sprints=sprints.total(state),
         branch=f"iterdev/{state.session.id}",
         tip=state.tip,
         folder=state.session.folder,

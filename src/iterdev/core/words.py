@@ -83,3 +83,14 @@ class Severity(StrEnum):
     high = "high"
     medium = "medium"
     low = "low"
+
+
+class Strategy(StrEnum):
+    """What is done when two developers changed the same file side by side."""
+
+    auto_merge = "auto_merge"
+    """What git can merge is taken as it is; for the rest a developer is asked."""
+    manual = "manual"
+    """A developer looks at every such file, also where git could merge it."""
+    abort = "abort"
+    """What git cannot merge fails; the work is kept."""

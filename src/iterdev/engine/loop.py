@@ -11,6 +11,7 @@ from iterdev.core import events as e
 from iterdev.core.decide import Cancel, Command, Land, Record, Start, Wait, decide
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Executor
+from iterdev.engine.pace import Pace
 from iterdev.engine.perform import Performer
 
 POLL = 0.25
@@ -32,22 +33,22 @@ class Loop(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     ask: Callable[[e.Gate], Awaitable[str | None]]
     """Asks the user, if there is one to ask."""
-    step: bool = False
-    """Start one batch of tasks only."""
+    pace: Pace
 
     async def run(self) -> Ending:
-        started = False
         while True:
             if self.stop.is_set():
                 return await self._interrupt()
-            commands = decide(await self.performer.catch_up(self.book), self.now())
-            if self.step and started:
-                commands = tuple(command for command in commands if not isinstance(command, Start))
-            started = started or any(isinstance(command, Start) for command in commands)
+            commands = self._admitted(decide(await self.performer.catch_up(self.book), self.now()))
             if await self._carry_out(commands):
                 continue
-            if ending := await self._idle(commands, started=started):
+            if ending := await self._idle(commands):
                 return ending
+
+    def _admitted(self, commands: tuple[Command, ...]) -> tuple[Command, ...]:
+        starts = [command for command in commands if isinstance(command, Start)]
+        others = (command for command in commands if not isinstance(command, Start))
+        return *others, *self.pace.admit(self.book.state, starts)
 
     async def _carry_out(self, commands: tuple[Command, ...]) -> bool:
         """True when something was done that may change what to do next."""
@@ -68,7 +69,7 @@ class Loop(Struct, frozen=True, kw_only=True):
                     pass
         return acted
 
-    async def _idle(self, commands: tuple[Command, ...], *, started: bool) -> Ending | None:
+    async def _idle(self, commands: tuple[Command, ...]) -> Ending | None:
         """Nothing can be decided now: wait for something to happen, or end."""
         state = self.book.state
         waits = [command.until for command in commands if isinstance(command, Wait)]
@@ -80,7 +81,7 @@ class Loop(Struct, frozen=True, kw_only=True):
             await self._first(*(partial(self._until, time) for time in waits))
         elif state.is_over:
             return Ending.over
-        elif self.step and started:
+        elif self.pace.may_rest:
             return Ending.stepped
         else:
             raise AssertionError(f"nothing to do, nothing running, and not over: {state.phase}")

@@ -31,9 +31,11 @@ from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Checkout, Kit, Mark
 from iterdev.engine.loop import Ending, Loop
 from iterdev.engine.outside import Outside
+from iterdev.engine.pace import Pace, ToTheEnd
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
+from iterdev.engine.rollback import follow
 from iterdev.engine.tools import Tools
 from iterdev.engine.toolserver import ToolDesk
 from iterdev.host import clock, git, landing, lease, paths, sandbox
@@ -97,7 +99,7 @@ async def drive(
     session: SessionId,
     audience: Audience,
     *,
-    step: bool = False,
+    pace: Pace | None = None,
     mark: Mark = lambda _: None,
 ) -> Ending:
     """Takes the session's lease and runs its engine until it is over, has to ask, or is interrupted."""
@@ -108,7 +110,7 @@ async def drive(
         with lease.lease(folder, wait=partial(_holder_is_dead, repository, book.state)) as descriptor:
             _take(repository, session)
             try:
-                return await _run(repository, book, audience, descriptor, step=step, mark=mark)
+                return await _run(repository, book, audience, descriptor, pace=pace or ToTheEnd(), mark=mark)
             finally:
                 repository.journal.release(session)
     except lease.Held:
@@ -132,9 +134,10 @@ def _take(repository: Repository, session: SessionId) -> None:
 
 
 async def _run(
-    repository: Repository, book: Book, audience: Audience, descriptor: int, *, step: bool, mark: Mark
+    repository: Repository, book: Book, audience: Audience, descriptor: int, *, pace: Pace, mark: Mark
 ) -> Ending:
     book.refresh()
+    follow(repository, book)
     projector = Projector(repository.folder(book.state), repository.journal)
     projector.prepare()
     performer = Performer(
@@ -179,7 +182,7 @@ async def _run(
         performer.append(book, *_new_rules(repository, book.state), e.EngineStarted(os.getpid(), tip))
         try:
             async with kit.tools.opened():
-                ending = await _loop(book, kit, performer, audience, step=step)
+                ending = await _loop(book, kit, performer, audience, pace)
         except ExceptionGroup as group:
             raise _cause(group, book, performer) from group
     mark("pool wanted")
@@ -212,7 +215,7 @@ def _reason(state: State, ending: Ending) -> str:
     return f"{ending}: {', '.join(state.gates)}" if ending is Ending.waiting else ending.value
 
 
-async def _loop(book: Book, kit: Kit, performer: Performer, audience: Audience, *, step: bool) -> Ending:
+async def _loop(book: Book, kit: Kit, performer: Performer, audience: Audience, pace: Pace) -> Ending:
     stop = anyio.Event()
     async with _stopping(stop, audience.say), anyio.create_task_group() as group:
         executor = LocalExecutor(partial(_attempt, kit), group)
@@ -223,7 +226,7 @@ async def _loop(book: Book, kit: Kit, performer: Performer, audience: Audience, 
             stop=stop,
             now=clock.now,
             ask=audience.ask,
-            step=step,
+            pace=pace,
         )
         try:
             ending = await loop.run()

@@ -133,6 +133,18 @@ def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = 
     raise HostError(f'The branch "{branch}" kept moving while {label.task} was landing', hint="run `iterdev resume`")
 
 
+def rewind(top: Path, branch: str, to: str, kept: str) -> None:
+    """Moves the branch back, and puts what was on it under the ref `kept`; doing it again changes nothing."""
+    ref = f"refs/heads/{branch}"
+    tip = git.resolve(top, ref)
+    if tip == to:
+        return
+    if tip:
+        _keep_under(top, kept, tip)
+    if not git.move_ref(top, ref, to, tip or git.ZERO):
+        raise HostError(f'The branch "{branch}" moved meanwhile', hint="try again")
+
+
 def accept(top: Path, branch: str, into: str, session: str) -> str:
     """Brings the session's branch into the user's; a tree that is not clean is never touched."""
     current = git.current_branch(top)

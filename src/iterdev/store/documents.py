@@ -4,7 +4,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from iterdev.core import critic
+from iterdev.core import critic, findings
+from iterdev.core.breakdown import execution_order
+from iterdev.core.findings import Comparison
 from iterdev.core.names import moment, number_of
 from iterdev.core.results import Design, Finding, Review, WorkItem
 from iterdev.core.state import Progress, State
@@ -97,21 +99,8 @@ def breakdown(task: TaskId, design: Design) -> str:
         for item in design.tasks
     ]
     files = {file for item in design.tasks for file in item.files}
-    return as_json(
-        {"design_id": task, "tasks": tasks, "total_files": len(files), "execution_order": _execution_order(design)}
-    )
-
-
-def _execution_order(design: Design) -> list[str]:
-    """Dependencies first, otherwise as the architect listed them; a circle keeps the listed order."""
-    known = {item.id for item in design.tasks}
-    waiting = {item.id: [dep for dep in item.dependencies if dep in known] for item in design.tasks}
-    order: list[str] = []
-    while waiting:
-        free = [name for name, deps in waiting.items() if all(dep in order for dep in deps)] or [next(iter(waiting))]
-        order.append(free[0])
-        del waiting[free[0]]
-    return order
+    order = [item.id for item in execution_order(design.tasks)]
+    return as_json({"design_id": task, "tasks": tasks, "total_files": len(files), "execution_order": order})
 
 
 def _criteria(item: WorkItem) -> list[str]:
@@ -122,6 +111,7 @@ def _criteria(item: WorkItem) -> list[str]:
 def review_document(state: State, task: TaskId, review: Review) -> str:
     counts = {grade: sum(issue.grade is grade for issue in review.issues) for grade in Severity}
     files = sorted({name for progress in state.progress.values() for name in progress.changed})
+    seen = findings.of_round(state, task)
     return "\n".join(
         (
             f"# {task}\n",
@@ -135,7 +125,8 @@ def review_document(state: State, task: TaskId, review: Review) -> str:
                 for name, weight in critic.WEIGHTS.items()
             ),
             "\n## Findings\n",
-            *([_finding(issue) for issue in review.issues] or ["None."]),
+            *([_finding(issue, _standing(seen, issue)) for issue in review.issues] or ["None."]),
+            *(["\n## Fixed since the review before\n", *map(_finding, seen.fixed)] if seen and seen.fixed else []),
             "\n## Summary\n",
             review.findings or "-",
             "",
@@ -143,9 +134,17 @@ def review_document(state: State, task: TaskId, review: Review) -> str:
     )
 
 
-def _finding(issue: Finding) -> str:
+def _standing(seen: Comparison | None, issue: Finding) -> str:
+    if seen is None:
+        return ""
+    return ", still there" if issue in seen.still_there else ", new"
+
+
+def _finding(issue: Finding, standing: str = "") -> str:
     suggestion = f" Suggestion: {issue.suggestion}" if issue.suggestion else ""
-    return f"- [{issue.grade.upper()}] {issue.place or '-'} ({issue.dimension or '-'}): {issue.description}{suggestion}"
+    place = f"{issue.place or '-'} ({issue.dimension or '-'})"
+    grade = f"{issue.grade.upper()}{standing}"
+    return f"- {findings.identity(issue)} [{grade}] {place}: {issue.description}{suggestion}"
 
 
 def verification(state: State, task: TaskId) -> str:

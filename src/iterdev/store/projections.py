@@ -65,6 +65,19 @@ class Projector:
         self._extend_messages(state)
         self._extend_wisdom(state)
 
+    def withdraw(self, before: State, after: State) -> None:
+        """Takes back what the files say of work that a rollback undid; here alone something is removed from wisdom."""
+        gone = [*(documents(before).keys() - documents(after).keys()), "results.csv", "context.md"]
+        for name in gone:
+            (self._folder / name).unlink(missing_ok=True)
+        for name in WISDOM:
+            path = self._folder / "wisdom" / f"{name}.md"
+            left = {_told(line) for line in _wisdom_lines(after, name)}
+            undone = {_told(line) for line in _wisdom_lines(before, name)} - left
+            if undone and path.exists():
+                lines = path.read_text(encoding="utf-8").splitlines()
+                files.write(path, "".join(f"{line}\n" for line in lines if _told(line) not in undone))
+
     def edits(self, state: State, *, strict: bool = True) -> list[RowEdit]:
         """The rows that a person changed in tasks.csv since iterdev last wrote it; each is told once.
 

@@ -45,11 +45,13 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
         analysis=analyse(requirement),
         pipeline=_pipeline(kept, rows) if rows else None,
         agents=_agents(kept),
+        team_name=_word(kept, "team_name") or Team.iterdev,
         by_hand=bool(kept.get("by_hand")),
     )
     events: list[e.Event] = [e.SessionStarted(session, _policy(kept))]
     if rows:
-        events += [e.TasksAdded(tuple(row.task for row in rows)), e.TableEdited(tuple(rows)), *_rounds(rows)]
+        events += [e.TasksAdded(tuple(row.task for row in rows)), e.TableEdited(tuple(rows))]
+        events += [*_sprints(rows), *_rounds(rows)]
     events += shared.events_from(_read_json(folder / ".msg" / "meta.json"))
     events.append(e.Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
     return session.id, _created(kept), [*events, *_ending(kept)]
@@ -84,6 +86,13 @@ def _rounds(rows: Sequence[e.RowEdit]) -> Iterator[e.RoundStarted]:
     for sprint, number in sorted(used.items()):
         if number:
             yield e.RoundStarted(sprint=sprint, number=number, raised_by=(), why="as the table says")
+
+
+def _sprints(rows: Sequence[e.RowEdit]) -> Iterator[e.SprintStarted]:
+    """The sprint that the table has come to."""
+    reached = max((row.task.sprint for row in rows), default=1)
+    if reached > 1:
+        yield e.SprintStarted(reached, "as the table says")
 
 
 def _ending(kept: Mapping[str, object]) -> Iterator[e.Event]:

@@ -4,16 +4,18 @@ import json
 
 import msgspec
 
-from iterdev.core import critic
+from iterdev.core import critic, rollbacks, sprints
 from iterdev.core.analysis import TEAM_OF
 from iterdev.core.briefs import has_inner_loop
 from iterdev.core.bus import COORDINATOR
+from iterdev.core.conflicts import Conflict
 from iterdev.core.dependencies import Dependencies
+from iterdev.core.events import SprintRecord
 from iterdev.core.names import PREFIXES, moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review
 from iterdev.core.state import Message, Progress, Shared, State
-from iterdev.core.words import WORKERS, Phase, Role, Severity, Status, TaskId
+from iterdev.core.words import WORKERS, Phase, Role, Severity, Status, Strategy, TaskId
 from iterdev.store.documents import as_json, decision
 from iterdev.store.shared import shared as protocols
 
@@ -44,7 +46,7 @@ def session_record(state: State) -> dict[str, object]:
     session = state.session
     return {
         "session_id": session.id,
-        "team_name": session.team,
+        "team_name": session.team_name,
         "engine": session.engine,
         "requirement": session.requirement,
         "pipeline": state.pipeline,
@@ -84,7 +86,7 @@ def ledger(state: State) -> dict[str, object]:
     in_sprint = [state.progress[task.id].status for task in state.tasks.values() if task.sprint == state.sprint]
     return {
         "sprint_id": f"sprint-{state.sprint}",
-        "sprint_goal": state.session.requirement,
+        "sprint_goal": sprints.goal(state, state.sprint),
         "pipeline": state.pipeline,
         "tasks": tasks,
         "metrics": {
@@ -110,14 +112,26 @@ def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
         "review_score": progress.score,
         "test_pass_rate": measured.pass_rate if measured else None,
         "changed_files": list(progress.changed),
-        "conflict_info": {
-            "status": "none",
-            "conflicting_files": [],
-            "resolution_strategy": None,
-            "resolved_by_task_id": None,
-        },
-        "rollback_info": {"snapshot_id": None, "rollback_procedure": None, "last_successful_state_id": None},
+        "conflict_info": _conflict(state.conflicts.get(task.id)),
+        "rollback_info": _way_back(task.id, progress),
         "external_dependencies": _external_dependencies(state.dependencies, task.id),
+    }
+
+
+def _way_back(task: TaskId, progress: Progress) -> dict[str, object]:
+    snapshot = rollbacks.snapshot(task, progress)
+    procedure = rollbacks.PROCEDURE if snapshot else None
+    return {"snapshot_id": snapshot, "rollback_procedure": procedure, "last_successful_state_id": snapshot}
+
+
+def _conflict(conflict: Conflict | None) -> dict[str, object]:
+    if conflict is None:
+        return {"status": "none", "conflicting_files": [], "resolution_strategy": None, "resolved_by_task_id": None}
+    return {
+        "status": conflict.status,
+        "conflicting_files": list(conflict.files),
+        "resolution_strategy": conflict.strategy or Strategy.manual,
+        "resolved_by_task_id": conflict.resolved_by,
     }
 
 
@@ -175,14 +189,14 @@ def meta(state: State) -> dict[str, object]:
         "archived_at": _archived_at(state),
         "pipeline_mode": state.pipeline,
         "pipeline_stages": workers,
-        "team_name": state.session.team,
+        "team_name": state.session.team_name,
         "task_description": state.session.requirement,
         "roles": [COORDINATOR, *workers],
         "role_state": _role_state(state),
         "gc_round": state.round,
         "max_gc_rounds": state.policy.rounds,
         "warnings": list(state.warnings),
-        "sprint_history": [],
+        "sprint_history": [_sprint(sprint, record) for sprint, record in state.sprints.items()],
         "architecture_decisions": [_decision(task, design) for task, design in state.designs.items()],
         "implementation_context": _implementation(state),
         "review_feedback_trends": [_trend(state.tasks[task], review) for task, review in state.reviews.items()],
@@ -193,6 +207,20 @@ def meta(state: State) -> dict[str, object]:
         **protocols(state),
         "backlog": [msgspec.to_builtins(update) for update in state.dependencies.backlog],
         **{name: told[name] for name in COORDINATOR_S if name in told},
+    }
+
+
+def _sprint(sprint: int, record: SprintRecord) -> dict[str, object]:
+    return {
+        "sprint_id": f"sprint-{sprint}",
+        "what_worked": list(record.worked),
+        "what_failed": list(record.failed),
+        "patterns_learned": list(record.learned),
+        "velocity": record.velocity,
+        "expected_velocity": record.expected,
+        "mean_review_score": record.mean_score,
+        "gc_rounds": record.rounds,
+        "pipeline": record.pipeline,
     }
 
 

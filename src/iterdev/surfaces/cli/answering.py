@@ -1,4 +1,4 @@
-"""answer and accept: what only a person may decide."""
+"""answer, accept and rollback: what only a person may decide."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.events import Accepted, GateAnswered
 from iterdev.engine.book import Book
 from iterdev.engine.repository import Repository
+from iterdev.engine.rollback import roll_back
 from iterdev.host import clock, git, landing
 from iterdev.surfaces.cli import closing
 
@@ -46,4 +47,18 @@ def accept(*, session: str | None) -> int:
     commit = landing.accept(repository.top, names.branch(found), into, found)
     book.append(Accepted(into, commit))
     click.echo(f"{into} is now at {commit[:12]} with the work of {found}")
+    return 0
+
+
+def rollback(*, session: str, task: str) -> int:
+    repository = Repository(Path.cwd())
+    book = Book(repository.journal, repository.find(session), now=clock.now)
+    if repository.engine_alive(book.state):
+        raise UserError(f'"{book.session}" is still running', hint="stop it first (Ctrl-C), then try again")
+    planned = roll_back(repository, book, task)
+    undone = ", ".join([*(row.id for row in planned.rows), *planned.removed])
+    click.echo(f"{names.branch(book.session)} is at {planned.tip[:12]} again, as before {task}; undone: {undone}")
+    if book.state.accepted:
+        click.echo(f"{book.state.session.branch} keeps what was accepted as {book.state.accepted[:12]}")
+    click.echo(f"Go on with: iterdev resume {book.session}")
     return 0

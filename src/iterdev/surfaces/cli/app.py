@@ -109,6 +109,8 @@ _command(
         ),
         click.Option(["--agent"], metavar="NAME", help="The agent for every role"),
         click.Option(["--role-agent"], multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable"),
+        click.Option(["--role"], metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session"),
+        click.Option(["--team"], metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]"),
         click.Option(["--tasks"], type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand"),
         _flag("--continue", "continue_", text="Go on with a session; TEXT may be its id"),
         AS_JSON,
@@ -143,6 +145,12 @@ _command(
     [SESSION, AS_JSON],
 )
 _command("accept", "answering.accept", "Bring a session's branch into your branch", [ANY_SESSION])
+_command(
+    "rollback",
+    "answering.rollback",
+    "Go back to the state before a task landed, or before a wave (wave-N)",
+    [SESSION, click.Argument(["task"])],
+)
 _command(
     "team",
     "teaming.team",

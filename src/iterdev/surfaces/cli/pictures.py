@@ -31,7 +31,7 @@ def status_text(state: State, *, engine_alive: bool) -> str:
     lines += [
         "",
         f"GC Rounds: {picture.round}/{picture.rounds}",
-        f"Sprint: {picture.sprint}",
+        f"Sprint: {picture.sprint}" + (f" of {picture.sprints}" if picture.sprints > 1 else ""),
         f"Session: {picture.session}",
         f"State: {_standing(state, engine_alive=engine_alive)}",
     ]

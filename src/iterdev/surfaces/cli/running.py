@@ -8,12 +8,16 @@ import click
 import msgspec
 
 from iterdev.core import events as e
+from iterdev.core import sprints, workers
+from iterdev.core.bus import COORDINATOR
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked
 from iterdev.core.state import State
 from iterdev.core.words import WORKERS, Engine, Pipeline, Role, SessionId, Status
 from iterdev.engine import wire
+from iterdev.engine.book import Book
 from iterdev.engine.loop import Ending
+from iterdev.engine.pace import OneRole, OneStep, Pace, ToTheEnd
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store import tables
@@ -34,12 +38,18 @@ def run(
     engine: str,
     agent: str | None,
     role_agent: tuple[str, ...],
+    role: str | None,
+    team: str,
     tasks: Path | None,
     continue_: bool,
     as_json: bool,
 ) -> int:
     repository = Repository(Path.cwd())
     words = " ".join(text)
+    if role and role != COORDINATOR:
+        return work(repository, role, words, as_json=as_json)
+    if told := workers.callback(words):
+        return _call_back(repository, told, as_json=as_json)
     if continue_:
         session = _to_continue(repository, words)
         return go_on(repository, session, yes=yes, as_json=as_json)
@@ -53,6 +63,7 @@ def run(
         engine=Engine(engine),
         agent=agent,
         role_agents=_role_agents(role_agent),
+        team_name=team,
     )
     session = wire.begin(repository, checked(request), rows)
     return go_on(repository, session, as_json=as_json)
@@ -61,7 +72,38 @@ def run(
 def resume(*, session: str | None, yes: bool, step: bool, as_json: bool) -> int:
     repository = Repository(Path.cwd())
     found = repository.find(session) if session else _to_resume(repository)
-    return go_on(repository, found, yes=yes, step=step, as_json=as_json)
+    _begin_next_sprint(repository, found)
+    return go_on(repository, found, yes=yes, pace=OneStep() if step else ToTheEnd(), as_json=as_json)
+
+
+def _begin_next_sprint(repository: Repository, session: SessionId) -> None:
+    """To resume a session that rests between two sprints is to say that the next one may start."""
+    state = repository.state(session)
+    gate = sprints.gate_of(state.sprint)
+    if gate in state.gates:
+        answered = e.GateAnswered(gate, sprints.GO_ON)
+        repository.journal.append(session, [answered], at=clock.now(), after=state.seq)
+
+
+def work(repository: Repository, role: str, name: str, *, as_json: bool) -> int:
+    """One worker: the next task of its role in a session, and for the developer those after it."""
+    pace = OneRole(workers.known_role(role))
+    session = repository.find(name) if name else _to_resume(repository)
+    book = Book(repository.journal, session, now=clock.now)
+    if done := workers.already_done(book.state, Role(role)):
+        book.append(done)
+    code = go_on(repository, session, pace=pace, as_json=as_json)
+    if not pace.taken and not as_json:
+        click.echo(f"Nothing is ready for the {role}; see what waits: iterdev status {session}")
+    return code
+
+
+def _call_back(repository: Repository, told: workers.Callback, *, as_json: bool) -> int:
+    """A worker that was started elsewhere says that it is done; then whatever became ready is started."""
+    session = _to_resume(repository)
+    book = Book(repository.journal, session, now=clock.now)
+    book.append(workers.completed(book.state, told))
+    return go_on(repository, session, as_json=as_json)
 
 
 def retry(*, session: str | None, yes: bool, as_json: bool) -> int:
@@ -76,7 +118,12 @@ def retry(*, session: str | None, yes: bool, as_json: bool) -> int:
 
 
 def go_on(
-    repository: Repository, session: SessionId, *, yes: bool = False, step: bool = False, as_json: bool = False
+    repository: Repository,
+    session: SessionId,
+    *,
+    yes: bool = False,
+    pace: Pace | None = None,
+    as_json: bool = False,
 ) -> int:
     """Drives a session, shows it, and says how it ended."""
     state = repository.state(session)
@@ -87,7 +134,7 @@ def go_on(
         answers = [e.GateAnswered(gate.id, gate.choices[0]) for gate in state.gates.values()]
         repository.journal.append(session, [e.PolicyChanged(policy), *answers], at=clock.now(), after=state.seq)
     with opened(session, quiet=as_json) as audience:
-        ending = anyio.run(lambda: wire.drive(repository, session, audience, step=step))
+        ending = anyio.run(lambda: wire.drive(repository, session, audience, pace=pace))
     if ending is Ending.over:
         return _conclude(repository, session, as_json=as_json)
     return _tell(repository, session, ending, as_json=as_json)

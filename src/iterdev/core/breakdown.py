@@ -1,0 +1,38 @@
+"""The architect's breakdown: in which order its items are done, in which sprint, and by which developer's row."""
+
+import math
+from collections.abc import Sequence
+
+from iterdev.core.results import Design, WorkItem
+
+BATCH = 5
+"""The most items that one developer is given at once."""
+
+
+def execution_order(items: Sequence[WorkItem]) -> list[WorkItem]:
+    """Dependencies first, otherwise as the architect listed them; a circle keeps the listed order."""
+    waiting = {item.id: item for item in items}
+    done: list[WorkItem] = []
+    while waiting:
+        free = (item for item in waiting.values() if not any(dep in waiting for dep in item.dependencies))
+        chosen = next(free, next(iter(waiting.values())))
+        done.append(waiting.pop(chosen.id))
+    return done
+
+
+def towards(design: Design, goal: str) -> list[WorkItem]:
+    """What has to be done to reach a milestone: everything that is not put into another one."""
+    titles = [milestone.title for milestone in design.milestones]
+    others = {item for milestone in design.milestones if milestone.title != goal for item in milestone.tasks}
+    return [item for item in execution_order(design.tasks) if goal not in titles or item.id not in others]
+
+
+def rows_needed(items: Sequence[WorkItem], least: int) -> int:
+    """How many developer's rows the items take, one after the other."""
+    return max(least, math.ceil(len(items) / BATCH))
+
+
+def batch(items: Sequence[WorkItem], place: int, rows: int) -> Sequence[WorkItem]:
+    """The items of one row among all rows of the sprint; every item belongs to exactly one of them."""
+    size = math.ceil(len(items) / rows)
+    return items[place * size : (place + 1) * size]

@@ -1,0 +1,80 @@
+"""Conflicts: two developers changed the same file, and neither had seen the work of the other.
+
+A task that worked on top of another one is never in conflict with it. What git merges by itself lands; what it cannot
+merge is kept, and a further task brings both changes together.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core import events as e
+from iterdev.core import names, pipelines
+from iterdev.core.briefs import Scope
+from iterdev.core.plan import Task
+from iterdev.core.words import Strategy, TaskId
+
+LONGEST_CHAIN = 2
+"""How often the resolving of a conflict may itself collide with what landed meanwhile."""
+
+
+class Conflict(Struct, frozen=True, kw_only=True):
+    files: tuple[str, ...]
+    others: tuple[TaskId, ...]
+    merged: bool
+    """Git could merge it; otherwise nothing of the task has landed."""
+    strategy: Strategy | None = None
+    resolved_by: TaskId | None = None
+
+    @property
+    def status(self) -> str:
+        return "resolved" if self.strategy else "detected"
+
+
+class Worked(Struct, frozen=True):
+    """When a task's work began and landed, as places in the journal."""
+
+    began: int
+    landed: int
+
+
+def overlap(
+    task: TaskId, changed: tuple[str, ...], work: Mapping[TaskId, Worked], touched: Mapping[str, tuple[TaskId, ...]]
+) -> tuple[tuple[str, ...], tuple[TaskId, ...]]:
+    """The files that others changed too while the task was under way, and who they are."""
+    began = work[task].began
+    both = {
+        file: [other for other in touched.get(file, ()) if other != task and work[other].landed > began]
+        for file in changed
+    }
+    files = tuple(file for file, others in both.items() if others)
+    return files, tuple(dict.fromkeys(other for others in both.values() for other in others))
+
+
+def resolution(
+    task: Task,
+    conflict: Conflict,
+    wanted: Strategy,
+    tasks: Mapping[TaskId, Task],
+    dependants: tuple[TaskId, ...],
+    scope: Scope,
+) -> tuple[e.Event, ...]:
+    """What follows from a conflict: nothing more, a further task before those that wait, or the end of this one."""
+    if wanted is Strategy.abort and not conflict.merged:
+        return (e.ConflictResolved(task=task.id, strategy=Strategy.abort),)
+    if conflict.merged and wanted is not Strategy.manual:
+        return (e.ConflictResolved(task=task.id, strategy=Strategy.auto_merge),)
+    if task.id.count(names.CONFLICT_FIX) >= LONGEST_CHAIN:
+        return (e.ConflictResolved(task=task.id, strategy=Strategy.abort),)
+    (fix,) = pipelines.with_waves([pipelines.conflict_fix(task, conflict.others, scope, tasks)], tasks)
+    waiting = tuple(
+        _waiting_for(fix.id, task.id, tasks[other]) for other in dependants if names.CONFLICT_FIX not in other
+    )
+    replanned = (e.TasksReplanned(waiting),) if waiting else ()
+    resolved = e.ConflictResolved(task=task.id, strategy=Strategy.manual, fix=fix.id)
+    return e.TasksAdded((fix,)), *replanned, resolved
+
+
+def _waiting_for(new: TaskId, old: TaskId, task: Task) -> Task:
+    return msgspec.structs.replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))

@@ -1,0 +1,91 @@
+"""Rolling back: code, table and memory go back together to where they were before a task succeeded, or a wave began.
+
+The journal only grows: going back is one more entry, which says what no longer holds.
+"""
+
+import re
+from collections.abc import Sequence
+
+from iterdev.core import events as e
+from iterdev.core.errors import UserError
+from iterdev.core.fold import replay
+from iterdev.core.state import Progress, State
+from iterdev.core.words import Status, TaskId
+
+PROCEDURE = "git revert HEAD"
+"""What undoes the last landing by hand; iterdev moves the session's branch, and keeps what was on it."""
+
+
+def snapshot(task: TaskId, progress: Progress) -> str | None:
+    """The name of the point to which a rollback of the task leads; only work that succeeded has one."""
+    if progress.status is not Status.completed or progress.ended_at is None:
+        return None
+    return f"snapshot-{task}-{int(progress.ended_at)}"
+
+
+def plan(entries: Sequence[e.Entry], target: str) -> e.RollbackStarted:
+    """What no longer holds when the session goes back to before the target, a task or `wave-N`."""
+    now = replay(entries)
+    place = _place(entries, target)
+    before = replay(entries[:place]) if place else None
+    if now is None or before is None:
+        known = ", ".join(_targets(now)) if now else ""
+        raise UserError(
+            f'There is no way back to before "{target}": nothing of that name has succeeded',
+            hint=f"one of: {known}" if known else "iterdev sessions",
+        )
+    undone = [task for task in before.tasks if _differs(before, now, task)]
+    return e.RollbackStarted(
+        target=target,
+        snapshot=snapshot(TaskId(target), now.progress.get(TaskId(target), Progress())) or f"snapshot-{target}-{place}",
+        tip=before.tip,
+        rows=tuple(before.tasks[task] for task in undone),
+        removed=tuple(task for task in now.tasks if task not in before.tasks),
+        sprint=before.sprint,
+        rounds=before.rounds,
+        answers=before.answers,
+    )
+
+
+def _differs(before: State, now: State, task: TaskId) -> bool:
+    """Whether something became of the task since."""
+    was, is_ = before.progress[task].status, now.progress[task].status
+    return not was.is_final and (is_ is not Status.pending or before.tasks[task] != now.tasks[task])
+
+
+def _targets(state: State) -> list[str]:
+    done = [task.id for task, progress in state.rows() if snapshot(task.id, progress)]
+    waves = sorted({state.tasks[TaskId(task)].wave for task in done})
+    return [*done, *(f"wave-{wave}" for wave in waves)]
+
+
+def _place(entries: Sequence[e.Entry], target: str) -> int | None:
+    """How many entries were there before the target succeeded or began."""
+    if wave := re.fullmatch(r"wave-(\d+)", target):
+        return _start_of(entries, int(wave[1]))
+    places = [place for place, entry in enumerate(entries) if _succeeds(entry.event, target)]
+    return places[-1] if places else None
+
+
+def _start_of(entries: Sequence[e.Entry], wave: int) -> int | None:
+    state = replay(entries)
+    members = {task.id for task in state.tasks.values() if task.wave == wave} if state else set()
+    for place, entry in enumerate(entries):
+        match entry.event:
+            case e.WaveStarted(number) if number == wave:
+                return place
+            case e.AttemptStarted(task) if task in members:
+                return place
+            case _:
+                pass
+    return None
+
+
+def _succeeds(event: e.Event, target: str) -> bool:
+    match event:
+        case e.Landed(task) | e.LandingRefused(task):
+            return task == target
+        case e.AttemptEnded(task, _, _, e.Done(commit=None)):
+            return task == target
+        case _:
+            return False

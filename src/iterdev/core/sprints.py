@@ -1,0 +1,195 @@
+"""Sprints of a multi-sprint session: how many there are, how one went, and whether and how the next one starts."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from iterdev.core import breakdown, names, pipelines
+from iterdev.core import events as e
+from iterdev.core.plan import Task
+from iterdev.core.results import Design, WorkItem
+from iterdev.core.state import State
+from iterdev.core.words import Engine, Pipeline, Role, Status, TaskId
+
+GOOD_SCORE = 8
+"""The mean score of its reviews with which a sprint went well enough for a plain one to follow."""
+ALARM = 0.5
+"""The part of the expected velocity below which the user is told."""
+GO_ON, DOWNGRADE, STOP = "go-on", "downgrade", "stop"
+
+
+def gate_of(sprint: int) -> str:
+    return f"sprint-{sprint}"
+
+
+def goals(state: State) -> Sequence[str]:
+    """What each sprint is for. The first design decides it, so that nobody is given more sprints than were shown."""
+    first = next(iter(state.designs.values()), None)
+    titles = [milestone.title for milestone in first.milestones] if first else []
+    return titles or [state.session.requirement]
+
+
+def goal(state: State, sprint: int) -> str:
+    found = goals(state)
+    return found[sprint - 1] if sprint <= len(found) else state.session.requirement
+
+
+def total(state: State) -> int:
+    return max(len(goals(state)), state.sprint)
+
+
+def design_of(state: State, sprint: int) -> Design | None:
+    designs = [design for task, design in state.designs.items() if state.tasks[task].sprint == sprint]
+    return designs[-1] if designs else None
+
+
+def _items(state: State, sprint: int) -> list[WorkItem]:
+    design = design_of(state, sprint)
+    return breakdown.towards(design, goal(state, sprint)) if design else []
+
+
+def items_of(state: State, task: Task) -> list[str]:
+    """The ids of the breakdown's items that a developer's row is to do; none means all of them."""
+    rows = [row.id for row in _developers(state, task.sprint)]
+    if task.id not in rows:
+        return []
+    batch = breakdown.batch(_items(state, task.sprint), rows.index(task.id), len(rows))
+    return [item.id for item in batch]
+
+
+def staffing(state: State) -> tuple[e.Event, ...]:
+    """More developer's rows, when the breakdown is too long for those that are there."""
+    rows = _developers(state, state.sprint)
+    if not rows or state.pipeline is not Pipeline.multi_sprint:
+        return ()
+    missing = breakdown.rows_needed(_items(state, state.sprint), len(rows)) - len(rows)
+    last = rows[-1]
+    if missing <= 0 or state.progress[last.id].status is not Status.pending:
+        return ()
+    added = pipelines.increments(last, missing, state.scope, state.tasks.keys())
+    after = [
+        msgspec.structs.replace(state.tasks[task], deps=_moved(state.tasks[task].deps, last.id, added[-1].id))
+        for task in state.dependants.get(last.id, ())
+    ]
+    checks = [state.tasks[other] for row in after for other in state.dependants.get(row.id, ())]
+    placed = pipelines.with_waves([*added, *after, *checks], state.tasks)
+    return e.TasksAdded(placed[: len(added)]), e.TasksReplanned(placed[len(added) :])
+
+
+def _moved(deps: Sequence[TaskId], old: TaskId, new: TaskId) -> tuple[TaskId, ...]:
+    return tuple(new if dep == old else dep for dep in deps)
+
+
+def _developers(state: State, sprint: int) -> list[Task]:
+    """The rows of first work: those of fix rounds and of conflicts are not."""
+    rows = state.of_role(Role.developer, sprint)
+    return [task for task in rows if not task.round and names.CONFLICT_FIX not in task.id]
+
+
+def transition(state: State) -> tuple[e.Event, ...]:
+    """What follows when every task of the sprint is final; nothing when the session is over."""
+    if state.pipeline is not Pipeline.multi_sprint or state.session.by_hand:
+        return ()
+    if state.sprint not in state.sprints:
+        return _ended(state)
+    if state.sprint >= total(state):
+        return ()
+    match _choice(state):
+        case None:
+            return (e.GateOpened(_gate(state)),)
+        case "stop":
+            return ()
+        case choice:
+            return _next(state, Pipeline.sprint if choice == DOWNGRADE else Pipeline.multi_sprint)
+
+
+def _choice(state: State) -> str | None:
+    if not state.policy.auto:
+        return state.answers.get(gate_of(state.sprint))
+    record = state.sprints[state.sprint]
+    if record.lost:
+        return STOP
+    return DOWNGRADE if may_downgrade(record) else GO_ON
+
+
+def _ended(state: State) -> tuple[e.Event, ...]:
+    record = metrics(state)
+    ended = e.SprintEnded(state.sprint, record)
+    if record.velocity >= ALARM * record.expected:
+        return (ended,)
+    slow = (
+        f"sprint-{state.sprint} completed {record.velocity} of {record.expected} planned tasks; "
+        "consider a smaller scope for the next one"
+    )
+    return ended, e.Warned(slow)
+
+
+def metrics(state: State) -> e.SprintRecord:
+    """How the sprint went, from the table alone."""
+    rows = [(task, progress) for task, progress in state.rows() if task.sprint == state.sprint]
+    done = [task for task, progress in rows if progress.status is Status.completed]
+    lost = [(task, progress) for task, progress in rows if progress.status in {Status.failed, Status.skipped}]
+    scores = [progress.score for _, progress in rows if progress.score is not None]
+    own = {task.id for task, _ in rows}
+    return e.SprintRecord(
+        pipeline=rows[0][0].pipeline if rows else Pipeline.multi_sprint,
+        expected=sum(not task.round for task, _ in rows),
+        velocity=len(done),
+        mean_score=round(sum(scores) / len(scores), 2) if scores else None,
+        rounds=state.rounds.get(state.sprint, 0),
+        lost=tuple(task.id for task, _ in lost),
+        worked=tuple(f"{task.id}: {task.title}" for task in done if task.role is Role.developer),
+        failed=(
+            *(f"{task.id}: {progress.error}" for task, progress in lost),
+            *(["convergence was forced"] if state.sprint in state.forced else []),
+        ),
+        learned=tuple(note.text for note in state.notes if note.file == "learnings" and note.task in own),
+    )
+
+
+def may_downgrade(record: e.SprintRecord) -> bool:
+    good = record.mean_score is not None and record.mean_score >= GOOD_SCORE
+    return good and record.velocity >= record.expected
+
+
+def _gate(state: State) -> e.Gate:
+    record, following = state.sprints[state.sprint], state.sprint + 1
+    score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
+    lost = f", lost: {', '.join(record.lost)}" if record.lost else ""
+    question = (
+        f"Sprint {state.sprint} of {total(state)} is done: {record.velocity} of {record.expected} planned tasks "
+        f"completed, {score}, {record.rounds} fix rounds{lost}. "
+        f'Go on with sprint {following}, "{goal(state, following)}"?'
+    )
+    choices = (GO_ON, DOWNGRADE, STOP) if may_downgrade(record) else (GO_ON, STOP)
+    return e.Gate(id=gate_of(state.sprint), question=question, choices=choices)
+
+
+def _next(state: State, pipeline: Pipeline) -> tuple[e.Event, ...]:
+    following = state.sprint + 1
+    plan = pipelines.SprintPlan(
+        pipeline=pipeline,
+        sprint=following,
+        goal=goal(state, following),
+        after=_ends(state),
+        context=tuple(
+            task.id for role in (Role.architect, Role.reviewer) for task in state.of_role(role, state.sprint)
+        ),
+        check=state.session.engine is Engine.wave and pipeline is Pipeline.multi_sprint,
+    )
+    rows = pipelines.next_sprint(plan, state.scope, state.tasks.keys())
+    started = e.SprintStarted(following, plan.goal)
+    return started, e.TasksAdded(pipelines.with_waves(rows, state.tasks))
+
+
+def _of(state: State, role: Role) -> list[Task]:
+    return state.of_role(role, state.sprint)
+
+
+def _ends(state: State) -> tuple[TaskId, ...]:
+    """The completed tasks of the sprint on which no other completed task of it depends."""
+    done = [
+        task for task, progress in state.rows() if task.sprint == state.sprint and progress.status is Status.completed
+    ]
+    needed = {dep for task in done for dep in task.deps}
+    return tuple(task.id for task in done if task.id not in needed)

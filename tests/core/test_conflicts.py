@@ -1,0 +1,127 @@
+"""Two developers who change the same file side by side."""
+
+import pytest
+from tests.core.conftest import Story, task
+
+from iterdev.core import events as e
+from iterdev.core import prompts
+from iterdev.core.prompts import Surroundings
+from iterdev.core.words import Strategy, TaskId
+
+ONE, TWO = TaskId("DEV-001"), TaskId("DEV-002")
+FIX = TaskId("DEV-002-fix-conflict")
+AROUND = Surroundings(session_dir="/s", board_path="/s/board")
+
+
+def worked(*files: str, commit: str = "c") -> e.Done:
+    return e.Done(findings="done", commit=commit, changed=files)
+
+
+def side_by_side(first: str, second: str, *, strategy: Strategy = Strategy.auto_merge) -> Story:
+    """DEV-001 lands its file while DEV-002 is at work on its own; a verification waits for both."""
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001", "DEV-002"), conflicts=strategy)
+    story.goes_on()
+    story.starts("DEV-001", "DEV-002")
+    story.ends("DEV-001", worked(first, commit="c1"))
+    story.happens(e.Landed(ONE, "t1"))
+    story.ends("DEV-002", worked(second, commit="c2"))
+    return story
+
+
+def kinds(story: Story) -> list[str]:
+    return [message.type for message in story.state.messages]
+
+
+def test_work_on_different_files_is_no_conflict() -> None:
+    story = side_by_side("a.py", "b.py")
+    story.happens(e.Landed(TWO, "t2"))
+
+    assert not story.state.conflicts
+    assert story.status("DEV-002") == "completed"
+
+
+@pytest.mark.requirement("R129")
+def test_a_file_that_both_changed_is_a_conflict_that_everybody_is_told_about() -> None:
+    story = side_by_side("a.py", "a.py")
+    story.happens(e.Landed(TWO, "t2"))
+
+    conflict = story.state.conflicts[TWO]
+    assert (conflict.status, conflict.files, conflict.others) == ("detected", ("a.py",), (ONE,))
+    assert story.state.messages[-1].type == "conflict_detected"
+    assert story.state.messages[-1].to == "all"
+
+
+@pytest.mark.requirement("R129")
+def test_work_on_top_of_other_work_is_never_in_conflict_with_it() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.goes_on()
+    story.does("DEV-001", worked("a.py"))
+    story.goes_on()
+    story.does("DEV-002", worked("a.py"))
+    story.goes_on()
+
+    assert not story.state.conflicts
+
+
+def test_what_git_merged_is_taken_as_it_is() -> None:
+    story = side_by_side("a.py", "a.py")
+    story.happens(e.Landed(TWO, "t2"))
+
+    started = story.goes_on()
+
+    assert (story.state.conflicts[TWO].status, story.state.conflicts[TWO].strategy) == ("resolved", "auto_merge")
+    assert started == ["VERIFY-001"]
+    assert "conflict_resolved" in kinds(story)
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_developer_brings_both_changes_together_before_anybody_looks_at_them(*, merged: bool) -> None:
+    story = side_by_side("a.py", "a.py", strategy=Strategy.manual if merged else Strategy.auto_merge)
+    story.happens(e.Landed(TWO, "t2") if merged else e.LandingRefused(TWO, ("a.py",)))
+
+    started = story.goes_on()
+
+    conflict = story.state.conflicts[TWO]
+    assert (conflict.status, conflict.strategy, conflict.resolved_by) == ("resolved", "manual", FIX)
+    assert started == [FIX]
+    assert story.row(FIX).deps == (TWO,)
+    assert story.row("VERIFY-001").deps == (ONE, FIX)
+    assert story.row("VERIFY-001").wave == 3
+    assert story.status("DEV-002") == "completed"
+
+
+def test_the_developer_is_told_where_the_work_is_that_could_not_land() -> None:
+    story = side_by_side("a.py", "a.py")
+    story.happens(e.LandingRefused(TWO, ("a.py",)))
+    story.goes_on()
+
+    text = prompts.render(story.state, story.row(FIX), AROUND)
+
+    assert "git merge c2" in text
+    assert "DEV-001: title of DEV-001 (commit c1)" in text
+
+
+@pytest.mark.requirement("R130")
+def test_work_that_cannot_be_merged_fails_when_nobody_is_to_be_asked() -> None:
+    story = side_by_side("a.py", "a.py", strategy=Strategy.abort)
+    story.happens(e.LandingRefused(TWO, ("a.py",)))
+
+    story.goes_on()
+
+    assert story.status("DEV-002") == "failed"
+    assert "c2" in story.state.progress[TWO].error
+    assert story.status("VERIFY-001") == "skipped"
+
+
+def test_resolving_conflicts_comes_to_an_end() -> None:
+    story = side_by_side("a.py", "a.py")
+    refused = 0
+    story.happens(e.LandingRefused(TWO, ("a.py",)))
+    while (started := story.goes_on()) and started[0].startswith("DEV"):
+        refused += 1
+        story.does(started[0], worked("a.py"))
+        story.happens(e.LandingRefused(TaskId(started[0]), ("a.py",)))
+
+    assert refused == 2
+    assert story.status("VERIFY-001") == "skipped"

@@ -1,0 +1,288 @@
+"""Sessions of several sprints: how many, how one went, and how the next one starts."""
+
+import msgspec
+import pytest
+from tests.core.conftest import Story, a_design, measured, review
+
+from iterdev.core import events as e
+from iterdev.core import prompts, sprints
+from iterdev.core.prompts import Surroundings
+from iterdev.core.results import Design, Milestone, WorkItem
+from iterdev.core.words import Engine, Phase, Pipeline, Role, TaskId
+
+ENGINES = pytest.mark.parametrize("engine", list(Engine))
+AROUND = Surroundings(session_dir="/s", board_path="/s/board")
+
+
+def designed(*titles: str, items: int = 2) -> Design:
+    """A design whose items belong to the first of its milestones."""
+    tasks = tuple(WorkItem(id=f"task-{number}", title="t") for number in range(1, items + 1))
+    milestones = tuple(Milestone(title=title) for title in titles)
+    return msgspec.structs.replace(a_design(), tasks=tasks, milestones=milestones)
+
+
+def begun(engine: Engine, *, auto: bool = True) -> Story:
+    story = Story(engine=engine, pipeline=Pipeline.multi_sprint, auto=True)
+    story.goes_on()
+    if not auto:
+        story.happens(e.PolicyChanged(e.Policy(auto=False)), e.GateAnswered("plan", "approve"))
+    return story
+
+
+def play(story: Story, design: Design, *, score: float = 9, until: int = 99) -> None:
+    """Lets every agent do its work, until nothing is left to start or a later sprint would begin."""
+    while names := story.goes_on():
+        if story.row(names[0]).sprint > until:
+            return
+        for name in names:
+            match story.row(name).role:
+                case Role.architect:
+                    story.does(name, e.Done(findings="designed", design=design))
+                case Role.reviewer:
+                    story.reviews(name, review(score))
+                case Role.tester:
+                    story.does(name, e.Done(findings="tested", verification=measured(1.0)))
+                case _:
+                    story.does(name)
+
+
+def ids(story: Story, sprint: int) -> list[str]:
+    return [task.id for task in story.state.tasks.values() if task.sprint == sprint]
+
+
+@pytest.mark.requirement("R32", "R33", "R34", "R35")
+def test_the_first_sprint_ends_with_the_window_behind_its_last_developer() -> None:
+    story = begun(Engine.wave)
+
+    assert ids(story, 1) == ["DESIGN-001", "DEV-001", "DEV-002", "VERIFY-001", "REVIEW-001", "GC-CHECK-001"]
+    assert story.row("DEV-002").deps == ("DEV-001",)
+    assert story.row("VERIFY-001").deps == story.row("REVIEW-001").deps == ("DEV-002",)
+    assert story.row("GC-CHECK-001").deps == ("REVIEW-001",)
+
+
+@pytest.mark.requirement("R36")
+@ENGINES
+def test_no_task_of_a_sprint_exists_before_the_one_before_is_finished(engine: Engine) -> None:
+    story = begun(engine)
+    seen: list[bool] = []
+    while (names := story.goes_on()) and story.row(names[0]).sprint == 1:
+        seen.append(bool(ids(story, 2)))
+        for name in names:
+            if story.row(name).role is Role.architect:
+                story.does(name, e.Done(findings="", design=designed("one", "two")))
+            elif story.row(name).role is Role.reviewer:
+                story.reviews(name, review(9))
+            else:
+                story.does(name)
+
+    assert seen
+    assert not any(seen)
+    assert ids(story, 2)
+
+
+@ENGINES
+def test_a_later_sprint_goes_from_a_refined_design_to_its_review(engine: Engine) -> None:
+    story = begun(engine)
+
+    play(story, designed("one", "two"), score=7.5)
+
+    check = ["GC-CHECK-002"] if engine is Engine.wave else []
+    assert ids(story, 2) == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002", *check]
+    assert story.row("DESIGN-002").wave > max(task.wave for task in story.state.tasks.values() if task.sprint == 1)
+    assert story.row("DEV-003").context_from == ("DESIGN-002",)
+    assert "design/design-002.md" in story.row("DEV-003").description
+    assert story.state.phase is Phase.completed
+
+
+@ENGINES
+def test_there_are_as_many_sprints_as_milestones(engine: Engine) -> None:
+    story = begun(engine)
+    play(story, designed("one", "two", "three"), until=1)
+    assert sprints.total(story.state) == 3
+
+    play(story, designed(), score=7)
+
+    assert sorted(story.state.sprints) == [1, 2, 3]
+    goals = [event.goal for event in story.seen(e.SprintStarted) if isinstance(event, e.SprintStarted)]
+    assert goals == ["two", "three"]
+
+
+def test_a_later_design_does_not_add_sprints() -> None:
+    story = begun(Engine.beat)
+    play(story, designed("one", "two"), until=1)
+
+    play(story, designed("two", "three", "four"))
+
+    assert sorted(story.state.sprints) == [1, 2]
+
+
+@pytest.mark.requirement("R81", "R84")
+@ENGINES
+def test_how_a_sprint_went_is_recorded_before_the_next_one_is_made(engine: Engine) -> None:
+    story = begun(engine)
+
+    play(story, designed("one", "two"), until=1)
+
+    kinds = [type(event) for event in story.seen(e.SprintEnded, e.SprintStarted)]
+    record = story.state.sprints[1]
+    planned = 6 if engine is Engine.wave else 5
+    assert kinds == [e.SprintEnded, e.SprintStarted]
+    assert (record.velocity, record.expected, record.mean_score) == (planned, planned, 9)
+
+
+@pytest.mark.requirement("R80")
+@ENGINES
+def test_the_next_sprint_waits_for_the_user(engine: Engine) -> None:
+    story = begun(engine, auto=False)
+    play(story, designed("one", "two"))
+    assert list(story.state.gates) == ["sprint-1"]
+    assert not ids(story, 2)
+
+    story.happens(e.GateAnswered("sprint-1", sprints.GO_ON))
+
+    assert story.goes_on() == ["DESIGN-002"]
+
+
+def test_a_session_that_is_stopped_between_two_sprints_is_over() -> None:
+    story = begun(Engine.beat, auto=False)
+    play(story, designed("one", "two"))
+
+    story.happens(e.GateAnswered("sprint-1", sprints.STOP))
+    story.goes_on()
+
+    assert story.state.phase is Phase.completed
+    assert not ids(story, 2)
+
+
+@pytest.mark.requirement("R82")
+@pytest.mark.parametrize(
+    ("velocity", "score", "allowed"),
+    [(6, 8.0, True), (7, 9.0, True), (5, 9.0, False), (6, 7.9, False), (6, None, False)],
+)
+def test_a_plain_sprint_may_follow_only_one_that_went_well(
+    velocity: int, score: float | None, *, allowed: bool
+) -> None:
+    record = e.SprintRecord(pipeline=Pipeline.multi_sprint, expected=6, velocity=velocity, mean_score=score, rounds=0)
+
+    assert sprints.may_downgrade(record) is allowed
+
+
+def test_a_sprint_after_one_that_went_well_has_no_controller() -> None:
+    story = begun(Engine.wave)
+
+    play(story, designed("one", "two"), score=9)
+
+    assert ids(story, 2) == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002"]
+    assert story.row("DEV-003").pipeline is Pipeline.sprint
+
+
+@pytest.mark.requirement("R82")
+def test_the_user_is_offered_the_plain_sprint_only_when_it_is_allowed() -> None:
+    offered = {}
+    for score in (7.0, 9.0):
+        story = begun(Engine.beat, auto=False)
+        play(story, designed("one", "two"), score=score)
+        offered[score] = sprints.DOWNGRADE in story.state.gates["sprint-1"].choices
+
+    assert offered == {7.0: False, 9.0: True}
+
+
+@pytest.mark.requirement("R83")
+def test_a_slow_sprint_is_reported_with_advice() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed("one", "two")))
+    story.fails(story.goes_on()[0])
+    story.goes_on()
+
+    assert "consider a smaller scope" in story.state.warnings[-1]
+    assert story.state.phase is Phase.completed
+    assert not ids(story, 2)
+
+
+def test_trying_again_what_failed_ends_the_sprint_again() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed("one", "two")))
+    story.fails(story.goes_on()[0])
+    story.goes_on()
+
+    lost = story.state.sprints[1].lost
+    story.happens(e.TasksReset(lost), e.EngineStarted(1, story.state.tip))
+    play(story, designed("one", "two"), until=1)
+
+    assert story.state.sprints[1].lost == ()
+    assert ids(story, 2)
+
+
+@ENGINES
+def test_a_long_breakdown_gets_more_developers_before_the_window(engine: Engine) -> None:
+    story = begun(engine)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed(items=14)))
+
+    story.goes_on()
+
+    assert [task for task in ids(story, 1) if task.startswith("DEV")] == ["DEV-001", "DEV-002", "DEV-003"]
+    assert story.row("DEV-003").deps == ("DEV-002",)
+    assert story.row("VERIFY-001").deps == story.row("REVIEW-001").deps == ("DEV-003",)
+    waves = [story.row(name).wave for name in ("DEV-002", "DEV-003", "VERIFY-001")]
+    assert waves == [3, 4, 5]
+
+
+def test_each_developer_is_told_the_items_of_its_own_row() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed(items=4)))
+
+    texts = [prompts.render(story.state, story.row(name), AROUND) for name in ("DEV-001", "DEV-002")]
+
+    assert [["task-1:" in text, "task-2:" in text, "task-3:" in text, "task-4:" in text] for text in texts] == [
+        [True, True, False, False],
+        [False, False, True, True],
+    ]
+
+
+@pytest.mark.requirement("R43")
+def test_a_fix_and_a_verification_that_are_both_ready_are_started_together() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed()))
+    story.does(story.goes_on()[0])
+    story.does(story.goes_on()[0])
+    assert story.goes_on() == ["VERIFY-001", "REVIEW-001"]
+    story.reviews("REVIEW-001", review(3))
+
+    assert story.goes_on() == ["VERIFY-001", "DEV-fix-1"]
+
+
+@pytest.mark.requirement("R44")
+def test_a_sprint_is_not_over_while_a_fix_round_is_open() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed("one", "two")))
+    story.does(story.goes_on()[0])
+    story.does(story.goes_on()[0])
+    story.verifies("VERIFY-001", 1.0)
+    story.reviews("REVIEW-001", review(3))
+    story.goes_on()
+    story.does("DEV-fix-1")
+    assert story.goes_on() == ["REVIEW-002"]
+    assert not story.state.sprints
+
+    story.reviews("REVIEW-002", review(9))
+    story.goes_on()
+
+    assert 1 in story.state.sprints
+
+
+def test_a_table_by_hand_has_no_further_sprints() -> None:
+    story = begun(Engine.beat)
+    by_hand = msgspec.structs.replace(story.state.session, by_hand=True)
+    state = msgspec.structs.replace(story.state, session=by_hand)
+
+    assert sprints.transition(state) == ()
+
+
+@pytest.mark.requirement("R37")
+def test_ids_are_unique_over_all_sprints() -> None:
+    story = begun(Engine.wave)
+
+    play(story, designed("one", "two", "three"), score=7)
+
+    names = [TaskId(task) for event in story.seen(e.TasksAdded) for task in (row.id for row in event.tasks)]
+    assert len(names) == len(set(names))

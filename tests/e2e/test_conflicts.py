@@ -1,0 +1,71 @@
+"""Two developers who change the same file side by side, with real git."""
+
+import json
+
+import pytest
+from tests.conftest import Repo
+from tests.e2e.conftest import left_behind, rows, statuses
+from tests.e2e.test_table_by_hand import CROWD, table
+
+MERGE = """
+for commit in $(git for-each-ref --format='%(objectname)' 'refs/iterdev/*/DEV-00?/1'); do
+    git merge -q --no-edit "$commit" || true
+done
+printf '# One\\n# Two\\n' > README.md
+git add README.md
+git commit -q --no-edit || git commit -q -m together
+"""
+
+
+def collide(repo: Repo, **more: object) -> None:
+    repo.behave(
+        **{
+            "DEV-001": {"write": {"README.md": "# One\n"}, "run": CROWD.format(together=2)},
+            "DEV-002": {"write": {"README.md": "# Two\n"}, "run": CROWD.format(together=2)},
+            **more,
+        }
+    )
+
+
+@pytest.mark.requirement("R129", "R130")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_both_changes_are_present_in_the_end(repo: Repo, engine: str) -> None:
+    merge = {"write": {}, "run": MERGE}
+    collide(repo, **{"DEV-001-fix-conflict": merge, "DEV-002-fix-conflict": merge})
+    rows_by_hand = "id,description,deps\nDEV-001,one,\nDEV-002,two,\nVERIFY-001,both,DEV-001;DEV-002\n"
+
+    done = repo.iterdev("run", "-y", "--engine", engine, "--tasks", table(repo, rows_by_hand))
+
+    folder = repo.folder(engine)
+    (fix,) = [name for name in rows(folder) if name.endswith("-fix-conflict")]
+    second = fix.removesuffix("-fix-conflict")
+    ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
+    messages = (folder / ".msg" / "messages.jsonl").read_text()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(statuses(folder).values()) == {"completed"}
+    assert rows(folder)["VERIFY-001"]["deps"].endswith("fix-conflict") or fix in rows(folder)["VERIFY-001"]["deps"]
+    assert repo.git("show", f"iterdev/{folder.name}:README.md") == "# One\n# Two"
+    assert ledger[second]["conflict_info"] == {
+        "status": "resolved",
+        "conflicting_files": ["README.md"],
+        "resolution_strategy": "manual",
+        "resolved_by_task_id": fix,
+    }
+    assert '"conflict_detected"' in messages
+    assert '"conflict_resolved"' in messages
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R130")
+def test_with_abort_the_second_one_fails_and_its_work_is_kept(repo: Repo) -> None:
+    collide(repo)
+    settings = (repo.path / "iterdev.toml").read_text()
+    repo.write("iterdev.toml", settings.replace("[run]", '[run]\nconflicts = "abort"'))
+
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, "id,description\nDEV-001,one\nDEV-002,two\n"))
+
+    (lost,) = [name for name, status in statuses(repo.folder()).items() if status == "failed"]
+    assert done.returncode == 1
+    assert "README.md" in rows(repo.folder())[lost]["error"]
+    kept = repo.git("show", f"refs/iterdev/{repo.folder().name}/{lost}/1:README.md")
+    assert kept == ("# One" if lost == "DEV-001" else "# Two")

@@ -1,0 +1,69 @@
+"""Going back with the real command: branch, table, ledger and files together."""
+
+import json
+
+import pytest
+from tests.conftest import Repo
+from tests.e2e.conftest import left_behind, rows, statuses
+
+LEARNED = {"result": {"wisdom": {"learnings": ["tabs are better"]}}}
+
+
+def finished(repo: Repo) -> str:
+    repo.behave(**{"DEV-001": LEARNED, "REVIEW-001": {"score": 3}})
+    assert repo.iterdev("run", "-y", "--pipeline", "sprint", "Add a greeting").returncode == 0
+    return repo.folder().name
+
+
+@pytest.mark.requirement("R131", "R132")
+def test_code_table_ledger_and_memory_go_back_together(repo: Repo) -> None:
+    session = finished(repo)
+    folder, tip = repo.folder(), repo.git("rev-parse", f"iterdev/{session}")
+    before = json.loads((folder / "task-ledger.json").read_text())["tasks"][1]["rollback_info"]
+
+    done = repo.iterdev("rollback", session, "DEV-001")
+
+    ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
+    kept = repo.git("for-each-ref", "--format=%(objectname)", f"refs/iterdev/{session}/rolled-back").split()
+    assert done.returncode == 0, done.stderr
+    assert before["snapshot_id"].startswith("snapshot-DEV-001-")
+    assert before["rollback_procedure"] == "git revert HEAD"
+    assert repo.git("rev-parse", f"iterdev/{session}") == repo.git("rev-parse", "main")
+    assert kept == [tip]
+    assert statuses(folder) == {
+        "DESIGN-001": "completed",
+        "DEV-001": "pending",
+        "VERIFY-001": "pending",
+        "REVIEW-001": "pending",
+    }
+    assert list(ledger) == list(rows(folder))
+    assert not (folder / "review" / "review-001.md").exists()
+    assert "tabs are better" not in (folder / "wisdom" / "learnings.md").read_text()
+    assert "rollback_completed" in (folder / ".msg" / "messages.jsonl").read_text()
+
+
+def test_a_session_that_went_back_is_done_again_by_resuming_it(repo: Repo) -> None:
+    session = finished(repo)
+    repo.iterdev("rollback", session, "DEV-001")
+    calls = len(repo.calls())
+    repo.behave()
+
+    done = repo.iterdev("resume", session)
+
+    assert done.returncode == 0, done.stderr
+    assert [call["task"] for call in repo.calls()[calls:]] == ["DEV-001", "REVIEW-001"]
+    assert set(statuses(repo.folder()).values()) == {"completed"}
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R132")
+def test_without_a_point_to_go_back_to_nothing_happens(repo: Repo) -> None:
+    session = finished(repo)
+    tip = repo.git("rev-parse", f"iterdev/{session}")
+
+    refused = repo.iterdev("rollback", session, "DEV-999")
+
+    assert refused.returncode == 2
+    assert '"DEV-999"' in refused.stderr
+    assert "DEV-001" in refused.stderr
+    assert repo.git("rev-parse", f"iterdev/{session}") == tip

@@ -1,0 +1,76 @@
+"""Several sprints with the real command: made one after the other, resting between them."""
+
+import json
+
+import pytest
+from tests.conftest import Repo
+from tests.e2e.conftest import left_behind, rows, statuses
+
+TWO_MILESTONES = {
+    "result": {
+        "tasks": [{"id": "t1", "title": "Store"}, {"id": "t2", "title": "Serve"}],
+        "milestones": [{"title": "Store them", "tasks": ["t1"]}, {"title": "Serve them", "tasks": ["t2"]}],
+    }
+}
+
+
+def meta(repo: Repo, engine: str) -> dict[str, list[dict[str, object]]]:
+    found: dict[str, list[dict[str, object]]] = json.loads((repo.folder(engine) / ".msg" / "meta.json").read_text())
+    return found
+
+
+@pytest.mark.requirement("R32", "R36", "R37", "R81")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_a_session_of_two_milestones_runs_two_sprints(repo: Repo, engine: str) -> None:
+    repo.behave(architect=TWO_MILESTONES, reviewer={"score": 7.5})
+
+    done = repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+
+    folder = repo.folder(engine)
+    checks = (["GC-CHECK-001"], ["GC-CHECK-002"]) if engine == "wave" else ([], [])
+    first = ["DESIGN-001", "DEV-001", "DEV-002", "VERIFY-001", "REVIEW-001", *checks[0]]
+    assert done.returncode == 0, done.stderr
+    assert list(rows(folder)) == [*first, "DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002", *checks[1]]
+    assert set(statuses(folder).values()) == {"completed"}
+    assert [entry["sprint_id"] for entry in meta(repo, engine)["sprint_history"]] == ["sprint-1", "sprint-2"]
+    assert "| sprint-2 | Serve them |" in (folder / "context.md").read_text()
+    assert (folder / "design" / "design-002.md").exists()
+    landed = repo.git("ls-tree", "--name-only", f"iterdev/{folder.name}").split()
+    assert {"DEV-001.txt", "DEV-002.txt", "DEV-003.txt"} <= set(landed)
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R80")
+def test_between_two_sprints_the_run_rests_until_it_is_resumed(repo: Repo) -> None:
+    repo.behave(architect=TWO_MILESTONES)
+    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
+    session = repo.folder().name
+    repo.iterdev("answer", session, "plan", "approve")
+
+    rested = repo.iterdev("resume", session)
+    shown = repo.iterdev("status", session)
+    calls = len(repo.calls())
+    went_on = repo.iterdev("resume", session)
+
+    assert rested.returncode == 5
+    assert "Sprint 1 of 2 is done" in rested.stdout
+    assert f"iterdev resume {session}" in rested.stdout
+    assert "Sprint: sprint-1 of 2" in shown.stdout
+    assert went_on.returncode == 0, went_on.stdout + went_on.stderr
+    assert next(call["task"] for call in repo.calls()[calls:]) == "DESIGN-002"
+
+
+@pytest.mark.requirement("R82")
+def test_a_plain_sprint_follows_when_it_is_allowed_and_chosen(repo: Repo) -> None:
+    repo.behave(architect=TWO_MILESTONES)
+    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
+    session = repo.folder().name
+    repo.iterdev("answer", session, "plan", "approve")
+    repo.iterdev("resume", session)
+
+    repo.iterdev("answer", session, "sprint-1", "downgrade")
+    done = repo.iterdev("resume", session)
+
+    assert done.returncode == 0
+    assert list(rows(repo.folder()))[-4:] == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002"]
+    assert rows(repo.folder())["DEV-003"]["pipeline"] == "sprint"

@@ -1,0 +1,121 @@
+"""Workers that are started one by one, and what they say when they are done."""
+
+import pytest
+from tests.conftest import Repo
+from tests.e2e.conftest import left_behind, statuses
+
+
+def begun(repo: Repo, engine: str = "beat") -> str:
+    """A session whose design is done, and nothing else."""
+    repo.iterdev("run", "--pipeline", "multi-sprint", "--engine", engine, "Add a greeting")
+    session = repo.folder(engine).name
+    repo.iterdev("answer", session, "plan", "approve")
+    assert repo.iterdev("resume", session, "--step").returncode == 0
+    return session
+
+
+def worked(repo: Repo) -> list[object]:
+    return [call["task"] for call in repo.calls()]
+
+
+@pytest.mark.requirement("R6", "R39", "R92")
+@pytest.mark.parametrize("words", [("--role", "developer"), ("--role=developer",)])
+def test_a_developer_goes_on_while_there_is_work_of_its_own(repo: Repo, words: tuple[str, ...]) -> None:
+    session = begun(repo)
+
+    done = repo.iterdev("run", *words, session)
+
+    assert done.returncode == 0, done.stderr
+    assert worked(repo) == ["DESIGN-001", "DEV-001", "DEV-002"]
+    assert statuses(repo.folder("beat"))["VERIFY-001"] == "pending"
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R39", "R92")
+def test_any_other_worker_does_one_task(repo: Repo) -> None:
+    begun(repo)
+    repo.iterdev("run", "--role", "developer")
+
+    done = repo.iterdev("run", "--role", "reviewer")
+
+    assert done.returncode == 0
+    assert worked(repo)[-1] == "REVIEW-001"
+    assert statuses(repo.folder("beat"))["REVIEW-001"] == "completed"
+
+
+@pytest.mark.requirement("R92")
+def test_a_worker_for_which_nothing_is_ready_does_nothing(repo: Repo) -> None:
+    begun(repo)
+
+    done = repo.iterdev("run", "--role", "reviewer")
+
+    assert done.returncode == 0
+    assert "Nothing is ready for the reviewer" in done.stdout
+    assert worked(repo) == ["DESIGN-001"]
+
+
+def test_a_developer_stops_after_three_errors(repo: Repo) -> None:
+    rows = "id,description\n" + "".join(f"DEV-00{number},work\n" for number in range(1, 6))
+    repo.behave(developer={"result": {"status": "failed", "error": "it broke"}})
+    repo.write("../tasks.csv", rows)
+    repo.iterdev("run", "--engine", "beat", "--tasks", "../tasks.csv")
+    repo.iterdev("answer", repo.folder("beat").name, "plan", "approve")
+
+    repo.iterdev("run", "--role", "developer")
+
+    assert worked(repo) == ["DEV-001", "DEV-002", "DEV-003"]
+
+
+@pytest.mark.requirement("R93")
+def test_a_worker_whose_artifact_is_there_does_not_make_it_again(repo: Repo) -> None:
+    begun(repo)
+    table = repo.folder("beat") / "tasks.csv"
+    text = table.read_text()
+    design = text.splitlines()[1]
+    table.write_text(text.replace(design, design.replace('"completed"', '"pending"')))
+    repo.iterdev("resume", "--step")
+    calls = worked(repo)
+    table.write_text(table.read_text().replace('"DESIGN-001"', '"DESIGN-001"'))
+
+    done = repo.iterdev("run", "--role", "architect")
+
+    assert done.returncode == 0
+    assert worked(repo) == calls
+    assert statuses(repo.folder("beat"))["DESIGN-001"] == "completed"
+
+
+@pytest.mark.requirement("R7")
+def test_an_unknown_role_is_refused_with_the_roles_there_are(repo: Repo) -> None:
+    refused = repo.iterdev("run", "--role", "manager", "Add a greeting")
+
+    assert refused.returncode == 2
+    assert '"manager"' in refused.stderr
+    assert "architect, developer, tester, reviewer" in refused.stderr
+
+
+@pytest.mark.requirement("R5")
+def test_the_coordinator_is_what_runs_without_a_role(repo: Repo) -> None:
+    done = repo.iterdev("run", "-y", "--role", "coordinator", "--pipeline", "patch", "Add a greeting")
+
+    assert done.returncode == 0, done.stderr
+    assert set(statuses(repo.folder()).values()) == {"completed"}
+
+
+@pytest.mark.requirement("R8")
+@pytest.mark.parametrize(("words", "name"), [((), "iterdev"), (("--team", "night shift"), "night shift")])
+def test_a_team_has_a_name(repo: Repo, words: tuple[str, ...], name: str) -> None:
+    repo.iterdev("run", "-y", "--pipeline", "patch", *words, "Add a greeting")
+
+    assert f'"team_name": "{name}"' in (repo.folder() / "session.json").read_text()
+
+
+@pytest.mark.requirement("R116", "R117")
+@pytest.mark.parametrize("text", ["[developer] DEV-001 is done", "[developer] all of it is there"])
+def test_a_worker_from_elsewhere_calls_back_and_its_task_is_done(repo: Repo, text: str) -> None:
+    begun(repo)
+
+    repo.iterdev("run", "-y", text)
+
+    assert "DEV-001" not in worked(repo)
+    assert statuses(repo.folder("beat"))["DEV-001"] == "completed"
+    assert worked(repo)[:2] == ["DESIGN-001", "DEV-002"]
