@@ -314,6 +314,8 @@ def test_an_agent_gets_what_the_contract_promises_and_no_more(repo: Repo) -> Non
         "ITERDEV_RESULT": seen["ITERDEV_RESULT"],
         "ITERDEV_TOOLS_URL": seen["ITERDEV_TOOLS_URL"],
         "ITERDEV_TOOLS_TOKEN": seen["ITERDEV_TOOLS_TOKEN"],
+        "ITERDEV_PORT": seen["ITERDEV_PORT"],
+        "ITERDEV_PORTS": "10",
     }
     assert "SHOPPING_LIST" not in seen
     assert "GITHUB_TOKEN" not in seen
