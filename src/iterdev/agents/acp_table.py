@@ -45,14 +45,14 @@ class Program(Struct, frozen=True, kw_only=True):
     login: str = ""
 
 
-# One retry bridges a hiccup. Left to itself it tries for more than a minute, and nobody is told.
+# A retry would wait for as long as the provider asks, minutes even, and nobody is told; iterdev tries again by itself.
 GEMINI_SETTINGS: Document = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
     "general": {
         "enableAutoUpdate": False,
         "enableAutoUpdateNotification": False,
-        "maxAttempts": 2,
+        "maxAttempts": 1,
         "retryFetchErrors": False,
     },
     "hooksConfig": {"enabled": False},
