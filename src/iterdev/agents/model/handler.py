@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from iterdev.agents.model import anthropic, chat, gemini, responses
+from iterdev.agents.model import anthropic, chat, gemini, mcp, responses
 from iterdev.agents.model.stage import Scene, Stage
 from iterdev.agents.model.wire import TOKENS, Dialect, Event, Json
 
@@ -49,6 +49,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get("Upgrade", "").lower() == "websocket":
             # codex goes on over HTTP at once after this status, and only after several tries for any other.
             self._send_json({"error": {"message": "Web sockets are not served."}}, status=HTTPStatus.UPGRADE_REQUIRED)
+        elif self._path == mcp.PATH:
+            # A client may ask for a stream of messages from the server, and must do without.
+            self._send_json({}, status=HTTPStatus.METHOD_NOT_ALLOWED)
         elif self._path.endswith("/models"):
             self._send_json(_MODELS)
         else:
@@ -60,6 +63,8 @@ class Handler(BaseHTTPRequestHandler):
         length = next((length for ending, length in _LENGTHS.items() if self._path.endswith(ending)), None)
         if dialect:
             self._converse(dialect, body)
+        elif self._path == mcp.PATH:
+            self._serve_tool(body)
         elif length:
             self._send_json(length)
         else:
@@ -85,6 +90,13 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send_whole(dialect.whole(scene.answered), scene)
         return None
+
+    def _serve_tool(self, body: bytes) -> None:
+        message = msgspec.json.decode(body, type=mcp.Message)
+        if note := message.note(self.headers.get("Authorization", "")):
+            self._stage.notes.append(note)
+        answer = message.answer()
+        self._send_json(answer or {}, status=HTTPStatus.OK if answer else HTTPStatus.ACCEPTED)
 
     def _send_whole(self, document: Json, scene: Scene) -> None:
         if scene.turn.hang:

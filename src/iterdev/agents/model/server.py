@@ -10,6 +10,7 @@ from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from weakref import WeakSet
 
+from iterdev.agents.model import mcp
 from iterdev.agents.model.handler import Handler
 from iterdev.agents.model.script import Script
 from iterdev.agents.model.stage import Request, Stage
@@ -27,6 +28,16 @@ class ModelServer:
     def requests(self) -> Sequence[Request]:
         """All requests for a turn so far, side calls included."""
         return tuple(self._stage.requests)
+
+    @property
+    def tools_url(self) -> str:
+        """Here is an MCP server with one tool."""
+        return self.url + mcp.PATH
+
+    @property
+    def notes(self) -> Sequence[mcp.Note]:
+        """What was noted with the tool so far."""
+        return tuple(self._stage.notes)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.agents.model import stock, tools
+from iterdev.agents.model.mcp import Note
 from iterdev.agents.model.script import Fail, Script, Turn
 from iterdev.agents.model.wire import Answered, Asked
 
@@ -54,6 +55,7 @@ class Stage:
 
     def __init__(self, script: Script, log: Path | None = None) -> None:
         self.requests: list[Request] = []
+        self.notes: list[Note] = []
         self._script = script
         self._log = log
         self._refusals: dict[tuple[str, str, int], Refusals] = {}
