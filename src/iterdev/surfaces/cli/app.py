@@ -55,6 +55,12 @@ def _sessions(_context: click.Context, _parameter: click.Parameter, incomplete: 
         return []
 
 
+def _known_agents(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    from iterdev.core.settings import KNOWN_AGENTS
+
+    return [name for name in KNOWN_AGENTS if name.startswith(incomplete)]
+
+
 def _does(target: str) -> Callable[..., object]:
     """A callback that loads its module only when the command is called."""
     module, _, function = target.partition(".")
@@ -71,8 +77,20 @@ def _command(
     group.add_command(click.Command(name, params=list(parameters), help=text, callback=_does(target)))
 
 
-def _group(name: str, text: str) -> Commands:
-    group = Commands(name, help=text)
+def _group(name: str, text: str, target: str = "", parameters: Sequence[click.Parameter] = ()) -> Commands:
+    """A group of commands; with a target it does something by itself when none of them is named."""
+
+    def call(**options: object) -> object:
+        alone = click.get_current_context().invoked_subcommand is None
+        return _does(target)(**options) if alone else None
+
+    group = Commands(
+        name,
+        params=list(parameters),
+        help=text,
+        callback=call if target else None,
+        invoke_without_command=bool(target),
+    )
     app.add_command(group)
     return group
 
@@ -312,7 +330,14 @@ _command(
     [click.Argument(["entry"], metavar="ID"), click.Argument(["reason"], nargs=-1)],
     WISDOM,
 )
-_command("agents", "machine.agents", "List the coding agents, and whether they can be used", [AS_JSON])
+AGENTS = _group("agents", "List the coding agents, and whether they can be used", "machine.agents", [AS_JSON])
+_command(
+    "check",
+    "checking.check",
+    "Try the installed agents, or only NAME, without a key",
+    [click.Argument(["name"], required=False, shell_complete=_known_agents), AS_JSON],
+    AGENTS,
+)
 _command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")
 _command("demo", "demo.demo", "Run a whole sprint on a bundled sample, with no model and no key")
 _command(

@@ -1,0 +1,163 @@
+"""The fixed set of scenarios: what the model does, what is said to the agent, and what is to come of it."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from iterdev.agents.contract import TOOLS, Permissions, TroubleKind
+from iterdev.agents.model.mcp import TOOL
+from iterdev.agents.model.script import Call, Fail, Turn
+from iterdev.conformance.expectations import (
+    TASK,
+    Answered,
+    DenialTold,
+    Discovered,
+    Expectation,
+    Failed,
+    Heard,
+    Noted,
+    Recovered,
+    ResetTold,
+    Untouched,
+    Wrote,
+)
+
+PATIENCE = 60.0
+"""Seconds for a turn, on a machine that has other things to do."""
+SILENCE = 30.0
+"""Seconds for an attempt in which the model says nothing; an agent needs some of them to start."""
+RESET = 40.0
+"""Seconds until the limit of the provider is lifted."""
+HUGE = 60_000
+"""Words of the huge prompt, which has more bytes than one argument of a program may have."""
+
+PLUM = "Remember the plum."
+
+Course = Literal["one conversation", "resumed", "interrupted"]
+
+
+class Scenario(Struct, frozen=True, kw_only=True):
+    name: str
+    claim: str
+    """What the agent and its adapter do when all is well."""
+    turns: tuple[Turn, ...]
+    expects: tuple[Expectation, ...]
+    prompts: tuple[str, ...] = ("Do your task.",)
+    permissions: Permissions = Permissions(write=True)
+    course: Course = "one conversation"
+    """Resumed: each prompt goes to a new process. Interrupted: the second one is sent while the first is worked on."""
+    limit: float = 4 * PATIENCE
+    """Seconds for the attempt."""
+    tools: bool = False
+    """Whether the agent has the tool server."""
+
+    @property
+    def takes_long(self) -> bool:
+        """Agents try again, and wait in between."""
+        return any(turn.hang or turn.fail for turn in self.turns)
+
+
+def done(findings: str, **more: object) -> Turn:
+    return Turn(final={"id": TASK, "status": "completed", "findings": findings, **more})
+
+
+WRITE = Turn(say="I will write the file.", write={"hello.txt": "hello\n"})
+DATA: dict[str, object] = {"name": "till", "where": {"file": "till.py", "lines": [1, 2]}}
+BUSY = "echo $$ > busy.pid; sleep 600"
+ORPHAN = "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > child.pid"
+
+SCENARIOS = (
+    Scenario(
+        name="write a file",
+        claim="A file is written in the workspace, and the turn ends with a result.",
+        turns=(WRITE, done("written")),
+        expects=(Answered(("written",)), Wrote("hello.txt", "hello\n")),
+    ),
+    Scenario(
+        name="structured answer",
+        claim="A nested result arrives as it was sent, and fits the schema of the role.",
+        turns=(done("structured", discoveries=[{"type": "pattern", "data": DATA}]),),
+        expects=(Answered(("structured",)), Discovered(DATA)),
+    ),
+    Scenario(
+        name="two turns",
+        claim="The second turn knows the first.",
+        prompts=(PLUM, "What was it?"),
+        turns=(done("first"), done("second")),
+        expects=(Answered(("first", "second")), Heard(PLUM)),
+    ),
+    Scenario(
+        name="resumed conversation",
+        claim="A new process takes the conversation up.",
+        course="resumed",
+        prompts=(PLUM, "What was it?"),
+        turns=(done("first"), done("second")),
+        expects=(Answered(("first", "second")), Heard(PLUM)),
+    ),
+    Scenario(
+        name="tool call over MCP",
+        claim="A tool of the team is called over HTTP, with the token of the attempt, and nobody has to allow it.",
+        tools=True,
+        turns=(Turn(call=Call(tool=TOOL, server=TOOLS, arguments={"text": "plum"})), done("noted")),
+        expects=(Answered(("noted",)), Noted("plum")),
+    ),
+    Scenario(
+        name="denied permission",
+        claim="What the role may not do is denied at once and told, and the turn goes on.",
+        permissions=Permissions(write=False),
+        turns=(WRITE, done("went on")),
+        expects=(Answered(("went on",)), Untouched("hello.txt"), DenialTold()),
+    ),
+    Scenario(
+        name="401",
+        claim="A key that the provider refuses is no login.",
+        turns=(Turn(fail=Fail(status=401, message="invalid api key")),),
+        expects=(Failed(TroubleKind.not_logged_in),),
+    ),
+    Scenario(
+        name="429 with reset",
+        claim="A limit is told as one, with the time at which it is lifted.",
+        turns=(Turn(fail=Fail(status=429, message="usage limit reached", reset_in=RESET), say="The limit is lifted."),),
+        expects=(Failed(TroubleKind.limited), ResetTold(RESET)),
+    ),
+    Scenario(
+        name="500",
+        claim="A provider that fails is told as overloaded.",
+        turns=(Turn(fail=Fail(status=500, message="internal error")),),
+        expects=(Failed(TroubleKind.overloaded),),
+    ),
+    Scenario(
+        name="dropped stream",
+        claim="An answer that breaks off is the provider's failure, not a result.",
+        turns=(Turn(say="This answer breaks off in the middle.", cut=True),),
+        expects=(Failed(TroubleKind.overloaded),),
+    ),
+    Scenario(
+        name="silent model",
+        claim="A model that says nothing is waited for no longer than the attempt may take.",
+        limit=SILENCE,
+        turns=(Turn(hang=True),),
+        expects=(Failed(TroubleKind.timed_out), Heard("Do your task.")),
+    ),
+    Scenario(
+        name="huge prompt",
+        claim="A prompt of 300 kB arrives whole.",
+        prompts=("plum " * HUGE + "the end",),
+        turns=(done("heard it"),),
+        expects=(Answered(("heard it",)), Heard("plum ", HUGE), Heard("the end")),
+    ),
+    Scenario(
+        name="cancel in the middle",
+        claim="A turn is interrupted while a command runs, and the next one goes on in the same conversation.",
+        course="interrupted",
+        prompts=("Do your task.", "Go on. [[scenario:next]]"),
+        turns=(Turn(run=BUSY), done("not interrupted")),
+        expects=(Failed(TroubleKind.timed_out), Recovered("went on"), Wrote("busy.pid")),
+    ),
+    Scenario(
+        name="orphaned shell child",
+        claim="A process that a command left behind, in a session of its own, is ended with the conversation.",
+        turns=(Turn(run=ORPHAN), done("left a child")),
+        expects=(Answered(("left a child",)), Wrote("child.pid")),
+    ),
+)

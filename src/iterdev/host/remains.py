@@ -1,0 +1,24 @@
+"""Which processes of a tree are still alive, by what they inherited; nobody has to have kept their numbers."""
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def remains(mark: str) -> tuple[str, ...]:
+    """The command lines of all processes with the mark in their environment, arguments or current folder.
+
+    An agent may start its tools with another environment, or in another folder, but hardly both.
+    """
+    found = (_command_line(process, mark) for process in Path("/proc").glob("[0-9]*"))
+    return tuple(line for line in found if line)
+
+
+def _command_line(process: Path, mark: str) -> str:
+    """Empty for a process without the mark, and for one that has ended."""
+    with suppress(OSError):
+        line, environment = (
+            (process / file).read_text(encoding="utf-8", errors="replace") for file in ("cmdline", "environ")
+        )
+        if mark in line or mark in environment or mark in str((process / "cwd").readlink()):
+            return line.replace("\0", " ").strip()
+    return ""
