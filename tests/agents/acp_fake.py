@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def tell(variable: str) -> None:
     say(json.dumps({"value": os.environ.get(variable), "argv": sys.argv[1:], "pid": os.getpid()}))
 
 
+def store_later(text: str) -> None:
+    """As agents do that end their turn first; what is not stored at the end is lost."""
+    timer = threading.Timer(0.2, Path("stored").write_text, [text])
+    timer.daemon = True
+    timer.start()
+
+
 DEEDS = {
     "say": say,
     "update": lambda value: update(**value),
@@ -71,6 +79,7 @@ DEEDS = {
     "environment": tell,
     "write": lambda text: Path(os.environ["ITERDEV_RESULT"]).write_text(text),
     "sleep": time.sleep,
+    "store later": store_later,
     "exit": sys.exit,
 }
 

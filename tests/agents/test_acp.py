@@ -75,6 +75,14 @@ def test_a_result_file_of_the_turn_before_is_forgotten(play: Play) -> None:
     assert [body(reply)["status"] for reply in replies] == ["written", "done"]
 
 
+def test_an_agent_has_the_time_that_it_is_known_to_need_to_store_what_was_said(
+    play: Play, assignment: Assignment
+) -> None:
+    play(fake(program=Program(settling=1)), steps(["store later", "what was said"], DONE))
+
+    assert Path(assignment.workspace, "stored").read_text() == "what was said"
+
+
 def test_all_turns_of_a_conversation_are_with_one_process(play: Play, assignment: Assignment) -> None:
     asks = steps(["environment", "ITERDEV_TASK"])
 
@@ -277,6 +285,10 @@ YES, NO = "allow_once", "reject_once"
         ({"kind": "other", "title": "team_msg (iterdev MCP Server)"}, Permissions(write=False), YES),
         ({"title": "iterdev-report_result"}, Permissions(write=False), YES),
         ({"kind": "other", "title": '{"note": "iterdev_x"}'}, Permissions(write=True, network=True), NO),
+        ({"title": "Bash"}, Permissions(write=False, shell=True), YES),
+        ({"kind": "other", "title": "shell · npm test"}, Permissions(write=True, shell=False), NO),
+        ({"kind": "other", "title": "write · a.py", "rawInput": {"path": "a.py"}}, Permissions(write=True), YES),
+        ({"kind": "other", "title": "write · a.py", "rawInput": {"path": "../a.py"}}, Permissions(write=True), NO),
     ],
 )
 def test_a_permission_is_given_or_denied_by_what_the_role_may_do(
@@ -365,6 +377,7 @@ def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play:
         ({"code": 1, "message": '{"error":{"code":503,"message":"busy"}}'}, TroubleKind.overloaded, None),
         ({"code": 1, "message": "The model is overloaded"}, TroubleKind.overloaded, None),
         ({"code": -32603, "message": "Internal error", "data": {"details": "terminated"}}, "overloaded", None),
+        ({"code": 1, "message": "Internal error", "data": {"errorName": "APIError"}}, "overloaded", None),
         ({"code": 1, "message": "400 prompt is too long: 9 tokens > 8 maximum"}, TroubleKind.too_long, None),
         ({"code": -32603, "message": "Internal error"}, TroubleKind.crashed, None),
     ],
@@ -394,7 +407,10 @@ def test_an_agent_without_a_login_says_how_to_log_in(play: Play) -> None:
         ([], TroubleKind.silent),
         ([["say", "All is well."]], TroubleKind.silent),
         ([["say", "I added a check for status 401."]], TroubleKind.silent),
+        ([["say", "The test says error: 401 was expected."]], TroubleKind.silent),
         ([["say", "[API Error: 401 invalid key]"]], TroubleKind.not_logged_in),
+        ([["say", "Info: Retrying..."], ["say", "Error: Failed; last error: 500"]], TroubleKind.overloaded),
+        ([["say", "I will "], ["say", "Network error: error decoding response body"]], TroubleKind.overloaded),
         ([["stderr", "request failed: 401 Unauthorized"]], TroubleKind.not_logged_in),
         ([["say", "Well"], ["end", {"stopReason": "max_tokens"}]], TroubleKind.too_long),
     ],

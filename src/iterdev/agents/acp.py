@@ -52,6 +52,9 @@ from iterdev.core.results import Usage
 if TYPE_CHECKING:
     from iterdev.agents.acp_wire import Link, Stop
 
+COMPLAINT = re.compile(
+    r"^\W*(?i:(api |request |network )?(error|failed))|\bError: |\b(Network error|Ran into this error): "
+)
 PRIVATE_FOLDERS = {
     "HOME": ".",
     "XDG_CONFIG_HOME": ".config",
@@ -179,7 +182,10 @@ class AcpConversation:
 
     async def close(self) -> None:
         with anyio.CancelScope(shield=True):
+            busy = self._floor.locked()
             await self._interrupt()
+            with anyio.move_on_after(0 if busy else self._agent.program.settling):
+                await self._process.wait()
             await self._link.close()
 
     async def _interrupt(self) -> None:
@@ -241,7 +247,7 @@ class AcpConversation:
         """Some agents end a turn as if all were well when their provider refused, and complain elsewhere, if at all."""
         said = last_words(stop.text)
         words = said or last_words(self._link.stderr)
-        kind = BY_WORDS.of(words) if not said or is_complaint(said) else None
+        kind = BY_WORDS.of(complaint_in(said) if said else words)
         if kind is None and stop.reason == "max_tokens":
             kind = TroubleKind.too_long
         if kind is None:
@@ -266,8 +272,10 @@ class AcpConversation:
         return Trouble(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset_at)
 
 
-def is_complaint(said: str) -> bool:
-    return bool(re.match(r"\W*(api |request |network )?(error|failed)", said, re.IGNORECASE))
+def complaint_in(said: str) -> str:
+    """What an agent says of an error of its own, rather than of one in its work; pieces of text have no lines."""
+    found = COMPLAINT.search(said)
+    return said[found.start() :] if found else ""
 
 
 def write_settings(path: Path, settings: Mapping[str, object]) -> None:

@@ -12,6 +12,10 @@ OUR_TOOL = re.compile(rf"(mcp_+)?{TOOLS}[-_/:. ]+\w+|\w+ \({TOOLS} MCP Server\).
 """How agents call a tool of the team; each puts the name of the server somewhere else."""
 
 
+KINDS = {"bash": "execute", "shell": "execute", "write": "edit", "edit": "edit"}
+"""Some agents do not say of what kind a tool is; then the first word of its title is its name."""
+
+
 class Wish(Struct, frozen=True, kw_only=True):
     """A call of a tool, as far as the agent describes it."""
 
@@ -21,7 +25,8 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 
 def granted(wish: Wish, permissions: Permissions, workspace: str) -> bool:
-    match wish.kind:
+    named = KINDS.get(wish.title.split(" ")[0].lower(), "other")
+    match named if wish.kind == "other" else wish.kind:
         case "read" | "search" | "think":
             return True
         case "edit" | "delete" | "move":

@@ -37,6 +37,8 @@ class Program(Struct, frozen=True, kw_only=True):
     """Variables of the user's environment with which it finds its login and its provider."""
     resumes: bool = True
     """A new process takes up the conversation of an earlier one."""
+    settling: float = 0
+    """Seconds after a turn in which it still stores what was said; ended sooner, it forgets its own answer."""
     cumulative: bool = False
     """It counts tokens from the start of the conversation."""
     version: str = ""
@@ -116,6 +118,7 @@ PROGRAMS: Mapping[str, Program] = {
         key_settings={"security": {"auth": {"selectedType": "openai"}}},
         folders=(".qwen",),
         needs=(*OPENAI, "DASHSCOPE_API_KEY"),
+        settling=0.5,
         version="0.15.10",
         install="npm install -g @qwen-code/qwen-code",
         login='run "qwen" once and log in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL',
@@ -140,7 +143,8 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "copilot": Program(
         command=("copilot", "--acp"),
-        flags=("--no-auto-update", "--disable-builtin-mcps", "--no-ask-user"),
+        # It asks for a tool of the team by its bare name, as if it were any tool.
+        flags=("--no-auto-update", "--disable-builtin-mcps", "--no-ask-user", f"--allow-tool={TOOLS}"),
         model_flag="--model",
         folders=(".copilot",),
         needs=(
@@ -192,6 +196,7 @@ PROGRAMS: Mapping[str, Program] = {
         needs=("KIMI_API_KEY", "KIMI_BASE_URL", "MOONSHOT_API_KEY"),
         version="2.1.0",
         install="npm install -g @moonshot-ai/kimi-code",
+        settling=0.5,
         login='run "kimi" once and type /login',
     ),
 }

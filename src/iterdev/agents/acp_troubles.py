@@ -25,6 +25,8 @@ BY_WORDS = Meanings(
         r"|not logged in|log ?in (first|again|required)",
         TroubleKind.overloaded: r"\b(50[0234]|52\d)\b|overloaded|unavailable|bad gateway|internal server error"
         r"|fetch failed|ECONN\w+|socket hang up|connection (error|refused|reset)"
-        r"|stream (ended|closed)|premature|\bterminated\b",
+        r"|stream (ended|closed)|premature|\bterminated\b|error decoding|cannot connect|connection was closed"
+        # opencode's word for whatever else its provider said.
+        r'|"errorName": "APIError"',
     }
 )
