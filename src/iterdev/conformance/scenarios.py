@@ -22,7 +22,7 @@ from iterdev.conformance.expectations import (
     Wrote,
 )
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 """Seconds for a turn, on a machine that has other things to do."""
 SILENCE = 30.0
 """Seconds for an attempt in which the model says nothing; an agent needs some of them to start."""
@@ -54,7 +54,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     @property
     def takes_long(self) -> bool:
         """Agents try again, and wait in between."""
-        return any(turn.hang or turn.fail for turn in self.turns)
+        return any(turn.hang or turn.fail or turn.cut for turn in self.turns)
 
 
 def done(findings: str, **more: object) -> Turn:

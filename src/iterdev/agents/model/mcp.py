@@ -3,8 +3,6 @@
 It is here so that the way from an agent to the team's tools can be tried out where the model is played.
 """
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from iterdev.agents.model.wire import Json
@@ -42,9 +40,15 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def answer(self) -> Json | None:
         """None for a notification, to which there is no answer."""
-        return None if self.id is None else {"jsonrpc": "2.0", "id": self.id, "result": self._result()}
+        return None if self.id is None else {"jsonrpc": "2.0", "id": self.id, **self._outcome()}
 
-    def _result(self) -> Mapping[str, object]:
+    def _outcome(self) -> Json:
+        result = self._result()
+        # Clients try newer methods first, and go by this code.
+        unknown = {"code": -32601, "message": f"There is no method {self.method}."}
+        return {"error": unknown} if result is None else {"result": result}
+
+    def _result(self) -> Json | None:
         match self.method:
             case "initialize":
                 return {**_ABOUT, "protocolVersion": self.params.get("protocolVersion", "2025-06-18")}
@@ -52,5 +56,7 @@ class Message(Struct, frozen=True, kw_only=True):
                 return {"tools": [_NOTE]}
             case "tools/call":
                 return {"content": [{"type": "text", "text": "noted"}]}
-            case _:
+            case "ping":
                 return {}
+            case _:
+                return None
