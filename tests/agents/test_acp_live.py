@@ -9,7 +9,6 @@ import pytest
 from tests.clis import alive, find_cli
 
 from iterdev.agents.acp import AcpAgent
-from iterdev.agents.acp_table import PROGRAMS
 from iterdev.agents.contract import (
     AgentEvent,
     Answer,
@@ -22,6 +21,7 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.model.clients import client, pointed_at
 from iterdev.agents.model.script import DEFAULT, load
 from iterdev.agents.model.server import ModelServer, serving
 from iterdev.core.results import Usage
@@ -40,21 +40,17 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def agent(name: str, tmp_path: Path) -> AcpAgent:
-    row, home = PROGRAMS[name], tmp_path / "home"
+    home = tmp_path / "home"
     home.mkdir()
-    return AcpAgent(name, (str(find_cli(name)), *row.command[1:]), program=row, model="gemini-2.5-pro", home=str(home))
+    made = client(name, home)
+    assert isinstance(made, AcpAgent)
+    return msgspec.structs.replace(made, command=(str(find_cli(name)), *made.command[1:]))
 
 
 @pytest.fixture
-def work(assignment: Assignment, model: ModelServer, tmp_path: Path) -> Assignment:
+def work(name: str, agent: AcpAgent, assignment: Assignment, model: ModelServer, tmp_path: Path) -> Assignment:
     (tmp_path / "tmp").mkdir()
-    provider = {
-        "TMPDIR": str(tmp_path / "tmp"),
-        "GEMINI_API_KEY": "dummy",
-        "GOOGLE_GEMINI_BASE_URL": model.url,
-        "OPENAI_API_KEY": "dummy",
-        "OPENAI_BASE_URL": f"{model.url}/v1",
-    }
+    provider = pointed_at(model.url, name, Path(agent.home)) | {"TMPDIR": str(tmp_path / "tmp")}
     return msgspec.structs.replace(assignment, limit=LIMIT, environment={**assignment.environment, **provider})
 
 

@@ -23,6 +23,7 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.model.clients import client, variables
 from iterdev.agents.model.script import DEFAULT, load
 from iterdev.agents.model.server import ModelServer, serving
 from iterdev.core.results import schema
@@ -47,12 +48,14 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def claude(tmp_path: Path) -> ClaudeAgent:
-    return ClaudeAgent(program=str(find_cli("claude")), model="claude-sonnet-4-5", home=str(tmp_path / "claude"))
+    made = client("claude", tmp_path / "claude")
+    assert isinstance(made, ClaudeAgent)
+    return replace(made, program=str(find_cli("claude")))
 
 
 @pytest.fixture
 def work(assignment: Assignment, model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Assignment:
-    environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "dummy", MARK: uuid4().hex}
+    environment = variables("claude", model.url) | {MARK: uuid4().hex}
     # Short, because claude keeps a socket there, whose path has 103 characters at most.
     environment["TMPDIR"] = str(tmp_path_factory.mktemp("t"))
     return replace(assignment, schema=SCHEMA, environment={**assignment.environment, **environment})

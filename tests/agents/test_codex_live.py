@@ -30,6 +30,7 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
+from iterdev.agents.model.clients import client, variables
 from iterdev.agents.model.script import Call, Fail, Rule, Script, Turn, Usage
 from iterdev.agents.model.server import ModelServer, serving
 from iterdev.core import results
@@ -51,7 +52,7 @@ def work(assignment: Assignment, tmp_path: Path) -> Iterator[Assignment]:
     subprocess.run(["git", "init", "--quiet", assignment.workspace], check=True)
     (tmp_path / "home").mkdir()
     (tmp_path / "tmp").mkdir()
-    own = {"CODEX_API_KEY": "dummy", "TMPDIR": str(tmp_path / "tmp")}
+    own = {"TMPDIR": str(tmp_path / "tmp")}
     yield replace(
         assignment,
         session=session,
@@ -66,8 +67,10 @@ class Play:
 
     def __init__(self, work: Assignment, model: ModelServer, home: Path) -> None:
         self.model = model
-        self.work = replace(work, environment={**work.environment, "OPENAI_BASE_URL": f"{model.url}/v1"})
-        self.agent = CodexAgent(program=str(find_cli("codex")), model="gpt-5.5", home=str(home))
+        self.work = replace(work, environment={**work.environment, **variables("codex", model.url)})
+        made = client("codex", home)
+        assert isinstance(made, CodexAgent)
+        self.agent = replace(made, program=str(find_cli("codex")))
         self.events: list[AgentEvent] = []
 
     def hasty(self, url: str = "") -> "Play":

@@ -8,6 +8,7 @@ import pytest
 from tests.clis import find_cli
 from tests.conftest import make_repo
 
+from iterdev.agents.model.clients import variables
 from iterdev.agents.model.script import Script, load
 from iterdev.agents.model.server import ModelServer, serving
 from iterdev.core.events import AttemptEnded
@@ -62,13 +63,9 @@ class Studio:
     def asking(self, script: Script, key: str = KEY) -> Iterator[ModelServer]:
         """All agents ask the model that plays the script, with this key; an empty one is no login."""
         with serving(script) as model:
-            self.repo.env |= {
-                "ANTHROPIC_BASE_URL": model.url,
-                "OPENAI_BASE_URL": f"{model.url}/v1",
-                "OPENAI_MODEL": "scripted",
-                "GOOGLE_GEMINI_BASE_URL": model.url,
-                **{name: key for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY") if key},
-            }
+            for name in CLIS:
+                known = variables(name, model.url, key)
+                self.repo.env |= {variable: value for variable, value in known.items() if value}
             yield model
 
     @property

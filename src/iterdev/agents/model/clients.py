@@ -21,18 +21,18 @@ OPENCODE = {
     "provider": {
         "scripted": {
             "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": "{url}/v1", "apiKey": KEY},
+            "options": {"baseURL": "{url}/v1", "apiKey": "{key}"},
             "models": {"model": {"tool_call": True}},
         }
     }
 }
-KIMI = f"""
+KIMI = """
 telemetry = false
 default_model = "scripted"
 [providers.scripted]
 type = "openai"
-base_url = "{{url}}/v1"
-api_key = "{KEY}"
+base_url = "{url}/v1"
+api_key = "{key}"
 [models.scripted]
 provider = "scripted"
 model = "scripted"
@@ -42,7 +42,7 @@ capabilities = ["tool_use"]
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """In every text, {url} is where the model is."""
+    """In every text, {url} is where the model is, and {key} a key of the provider."""
 
     model: str = ""
     """A name for which the program knows what the model can do."""
@@ -52,10 +52,15 @@ class Client(Struct, frozen=True, kw_only=True):
 
 
 CLIENTS: Mapping[str, Client] = {
-    "claude": Client(model="claude-sonnet-4-5", variables={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": KEY}),
-    "codex": Client(model="gpt-5.5", variables={"OPENAI_BASE_URL": "{url}/v1", "CODEX_API_KEY": KEY}),
-    "gemini": Client(model="gemini-2.5-pro", variables={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": KEY}),
-    "qwen": Client(model="scripted", variables={"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": KEY}),
+    "claude": Client(
+        model="claude-sonnet-4-5", variables={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{key}"}
+    ),
+    "codex": Client(model="gpt-5.5", variables={"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "{key}"}),
+    "gemini": Client(model="gemini-2.5-pro", variables={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "{key}"}),
+    "qwen": Client(
+        model="scripted",
+        variables={"OPENAI_MODEL": "scripted", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "{key}"},
+    ),
     "opencode": Client(model="scripted/model", files={".config/opencode/opencode.json": json.dumps(OPENCODE)}),
     "copilot": Client(
         model="scripted",
@@ -63,7 +68,7 @@ CLIENTS: Mapping[str, Client] = {
             "COPILOT_OFFLINE": "true",
             "COPILOT_PROVIDER_BASE_URL": "{url}/v1",
             "COPILOT_PROVIDER_TYPE": "openai",
-            "COPILOT_PROVIDER_API_KEY": KEY,
+            "COPILOT_PROVIDER_API_KEY": "{key}",
         },
     ),
     "goose": Client(
@@ -73,7 +78,7 @@ CLIENTS: Mapping[str, Client] = {
             "GOOSE_DISABLE_KEYRING": "1",
             "OPENAI_HOST": "{url}",
             "OPENAI_BASE_PATH": "v1/chat/completions",
-            "OPENAI_API_KEY": KEY,
+            "OPENAI_API_KEY": "{key}",
         },
     ),
     "kimi": Client(files={".kimi-code/config.toml": KIMI}),
@@ -87,8 +92,16 @@ def client(name: str, home: Path) -> Agent:
 
 def pointed_at(url: str, name: str, home: Path) -> dict[str, str]:
     """The variables with which the agent in that home asks the model there, and nobody else."""
-    facts = CLIENTS[name]
-    for path, text in facts.files.items():
+    for path, text in CLIENTS[name].files.items():
         Path(home, path).parent.mkdir(parents=True, exist_ok=True)
-        Path(home, path).write_text(text.replace("{url}", url), encoding="utf-8")
-    return {"HOME": str(home)} | {name: value.replace("{url}", url) for name, value in facts.variables.items()}
+        Path(home, path).write_text(_filled(text, url, KEY), encoding="utf-8")
+    return {"HOME": str(home)} | variables(name, url)
+
+
+def variables(name: str, url: str, key: str = KEY) -> dict[str, str]:
+    """The part of the environment that names the provider."""
+    return {variable: _filled(text, url, key) for variable, text in CLIENTS[name].variables.items()}
+
+
+def _filled(text: str, url: str, key: str) -> str:
+    return text.replace("{url}", url).replace("{key}", key)
