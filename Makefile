@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 AGENTS := .agents/.installed
+OPTIONAL := .agents-optional/.tried
 
 .PHONY: demo test check bench lock docs clean system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
 
-test: $(STAMP) $(AGENTS) system check  ## everything that CI runs
+test: $(STAMP) $(AGENTS) $(OPTIONAL) system check  ## everything that CI runs
 	@$(BIN)/python -m pytest -n 4
 
 check: $(STAMP)  ## lint, format, strict types, layers
@@ -41,10 +42,18 @@ $(AGENTS): tests/agents/clis.txt  # the coding agents that the tests run, at the
 	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .agents $$(cat $<) >/dev/null
 	@touch $@
 
+$(OPTIONAL): tests/agents/optional-clis.txt  # further coding agents, each where it can be installed: a name and its packages
+	@mkdir -p .agents-optional
+	@while read -r name packages; do \
+		npm install --loglevel=silent --no-save --no-audit --no-fund --ignore-scripts --prefix .agents-optional/$$name $$packages \
+			>/dev/null </dev/null || echo "$$name could not be installed; its conformance is not tested" >&2; \
+	done < $<
+	@touch $@
+
 system:  # the tests use the program in a real terminal, and agents in a real sandbox
 	@{ command -v tmux && command -v bwrap; } >/dev/null \
 		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes tmux bubblewrap >/dev/null; } \
 		|| { echo "tmux and bubblewrap are needed by the tests; install them with your package manager" >&2; exit 1; }
 
 clean:
-	rm -rf .venv .agents .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .agents .agents-optional .mypy_cache .ruff_cache .pytest_cache

@@ -13,12 +13,28 @@ BINARIES = {
 }
 
 
+OPTIONAL = Path(__file__).parents[1] / ".agents-optional"
+OPTIONAL_BINARIES = {
+    "opencode": "opencode-*/bin/opencode",
+    "copilot": "@github/copilot-*/copilot",
+    "goose": "@aaif/goose-binary-*/bin/goose",
+    "kimi": ".bin/kimi",
+}
+NEWER_NODE = "kimi/node_modules/node-*/bin/node"
+"""A program that one of them needs, and that the machine need not have."""
+
+
 def find_cli(name: str) -> Path:
     """A coding agent that `make test` has installed, or one of the folder that ITERDEV_TEST_CLIS names."""
     folder = Path(os.environ.get("ITERDEV_TEST_CLIS") or INSTALLED)
     found = next(folder.glob(BINARIES.get(name, f".bin/{name}")), None)
     assert found, f"{name} is not in {folder}: run `make .agents/.installed`"
     return found
+
+
+def find_optional_cli(name: str) -> Path | None:
+    """A coding agent that `make test` installs where it can, or none where it cannot."""
+    return next((OPTIONAL / name / "node_modules").glob(OPTIONAL_BINARIES[name]), None)
 
 
 def alive(mark: str) -> list[str]:

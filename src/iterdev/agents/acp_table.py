@@ -184,7 +184,7 @@ PROGRAMS: Mapping[str, Program] = {
             "GOOGLE_API_KEY",
             "OPENROUTER_API_KEY",
         ),
-        version="1.34.0",
+        version="1.52.0",
         install="npm install -g @aaif/goose",
         login="run goose configure",
     ),

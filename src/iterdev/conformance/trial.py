@@ -128,18 +128,15 @@ async def _interrupted(site: Site, events: list[AgentEvent]) -> list[Reply | Non
             replies[0] = await site.reply(conversation, first)
 
         group.start_soon(begin)
-        await _until_there(anyio.Path(site.assignment.workspace, BEGUN), site.patience)
+        begun = anyio.Path(site.assignment.workspace, BEGUN)
+        with anyio.move_on_after(site.patience):
+            while replies[0] is None and not await begun.exists():  # noqa: ASYNC110 - another process makes it
+                await anyio.sleep(POLL)
         replies[1] = await site.reply(conversation, second)
     return replies
 
 
 _COURSES = {"one conversation": _one_conversation, "resumed": _resumed, "interrupted": _interrupted}
-
-
-async def _until_there(path: anyio.Path, patience: float) -> None:
-    with anyio.move_on_after(patience):
-        while not await path.exists():  # noqa: ASYNC110 - another process makes it
-            await anyio.sleep(POLL)
 
 
 def _files(workspace: Path) -> dict[str, str]:

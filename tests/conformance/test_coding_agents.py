@@ -1,0 +1,152 @@
+"""Real coding agents keep to what iterdev relies on, ask nobody but the scripted model, and leave nothing running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from tests.clis import NEWER_NODE, OPTIONAL, OPTIONAL_BINARIES, find_cli, find_optional_cli
+
+from iterdev.conformance.scenarios import SCENARIOS
+from iterdev.host.remains import remains
+
+CLIS = ("claude", "codex", "gemini", "qwen")
+SHUT_OFF = Path(__file__).with_name("shut_off.py")
+PATIENCE = 600.0
+UNABLE = 4
+
+RecordProperty = Callable[[str, object], None]
+
+
+class Machine:
+    """A machine with nobody's settings and one coding agent at most."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("bin", "home", "tmp"):
+            (root / folder).mkdir()
+        self.env = {
+            "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(root / "home"),
+            "TMPDIR": str(root / "tmp"),
+            "LANG": "C.UTF-8",
+        }
+
+    def install(self, name: str, program: Path) -> None:
+        (self.root / "bin" / name).symlink_to(program.resolve())
+
+    def shut_off(self, *command: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+        """Runs a command in a network that has nothing but loopback; returns also whom it asked for."""
+        mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
+        record = self.root / "record.json"
+        done = subprocess.run(
+            ["unshare", "--net", *mapped, sys.executable, str(SHUT_OFF), str(record), *command],
+            cwd=self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return done, json.loads(record.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    # Not in the folder of the test, whose long name is too much for the path of a socket.
+    return Machine(tmp_path_factory.mktemp("m"))
+
+
+def check(*arguments: str) -> Sequence[str]:
+    return (sys.executable, "-m", "iterdev", "agents", "check", *arguments)
+
+
+def assert_conformant(name: str, machine: Machine, record_property: RecordProperty) -> None:
+    done, asked = machine.shut_off(*check(name, "--json"))
+
+    (agent,) = json.loads(done.stdout)["agents"]
+    standings = {result["scenario"]: result["standing"] for result in agent["results"]}
+    assert list(standings) == [scenario.name for scenario in SCENARIOS]
+    assert [result for result in agent["results"] if result["standing"] == "failed"] == []
+    assert [result["scenario"] for result in agent["results"] if result["news"]] == []
+    assert done.returncode == 0
+    assert asked == []
+    assert remains(str(machine.root)) == ()
+    assert list((machine.root / "tmp").iterdir()) == []
+    misses = list(standings.values()).count("explained")
+    record_property("conformance", f"{name} {agent['version']} ({misses} explained misses)")
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_a_coding_agent_conforms_and_asks_for_nobody_else(
+    name: str, machine: Machine, record_property: RecordProperty
+) -> None:
+    machine.install(name, find_cli(name))
+
+    assert_conformant(name, machine, record_property)
+
+
+@pytest.mark.parametrize("name", OPTIONAL_BINARIES)
+def test_a_coding_agent_conforms_where_it_is_installed_and_is_missing_elsewhere(
+    name: str, machine: Machine, record_property: RecordProperty
+) -> None:
+    program = find_optional_cli(name)
+    if program is None:
+        assert_missing(name, machine)
+        record_property("conformance", f"{name} not installed, not tested")
+        return
+    machine.install(name, program)
+    for node in OPTIONAL.glob(NEWER_NODE):
+        machine.install("node", node)
+
+    assert_conformant(name, machine, record_property)
+
+
+def assert_missing(name: str, machine: Machine) -> None:
+    done, _ = machine.shut_off(*check(name))
+
+    assert (done.returncode, f'"{name}" is not installed' in done.stderr) == (UNABLE, True)
+
+
+def test_a_program_that_asks_for_others_is_found_out(machine: Machine) -> None:
+    rude = """
+import socket
+for ask in (
+    lambda: socket.getaddrinfo("telemetry.example.com", 443),
+    lambda: socket.create_connection(("192.0.2.7", 443)),
+    lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"?", ("192.0.2.8", 123)),
+):
+    try:
+        ask()
+    except OSError:
+        pass
+"""
+
+    _, asked = machine.shut_off(sys.executable, "-c", rude)
+
+    assert asked == ["192.0.2.7 port 443", "192.0.2.8 port 123", "the name telemetry.example.com"]
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_nothing_of_an_agent_is_left_when_iterdev_is_killed_in_the_middle(name: str, machine: Machine) -> None:
+    machine.install(name, find_cli(name))
+    mark = f"{machine.root / 'tmp'}/iterdev-check-"
+
+    with subprocess.Popen(check(name), env=machine.env, cwd=machine.root, stdout=-1, stderr=-1) as iterdev:
+        until(lambda: len(remains(mark)) > 2)
+        iterdev.send_signal(signal.SIGKILL)
+
+    until(lambda: remains(mark) == ())
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -1,0 +1,84 @@
+"""Every expectation is met by what it asks for, and says in words what it misses otherwise."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from iterdev.agents.contract import Answer, PermissionAsked, Reply, Trouble, TroubleKind
+from iterdev.agents.model.mcp import Note
+from iterdev.conformance.expectations import (
+    Answered,
+    DenialTold,
+    Discovered,
+    Expectation,
+    Failed,
+    Heard,
+    Noted,
+    Recovered,
+    ResetTold,
+    Seen,
+    Unanswered,
+    Untouched,
+    Wrote,
+    misses,
+)
+
+NOW = 1_800_000_000.0
+NOTHING = Seen(replies=(None,), events=(), asked=(), first_asked=None, notes=(), token="t", files={})
+
+
+def answer(findings: str, **more: object) -> Answer:
+    document = {"id": "DEV-001", "status": "completed", "findings": findings, **more}
+    return Answer(body=json.dumps(document).encode())
+
+
+def limited(reset_at: float | None) -> Trouble:
+    return Trouble(kind=TroubleKind.limited, message="wait", reset_at=reset_at)
+
+
+def replied(*replies: Reply | None) -> Seen:
+    return replace(NOTHING, replies=replies, first_asked=NOW)
+
+
+@pytest.mark.parametrize(
+    ("expected", "met", "missed", "words"),
+    [
+        (Answered(("a", "b")), replied(answer("a"), answer("b")), replied(answer("a"), None), "got a, no reply"),
+        (Answered(("a",)), replied(answer("a")), replied(Answer(body=b'{"id": "X"}')), "does not fit"),
+        (Recovered("b"), replied(None, answer("b")), replied(answer("b"), None), "got no reply"),
+        (
+            Discovered({"a": {"b": 1}}),
+            replied(answer("a", discoveries=[{"type": "pattern", "data": {"a": {"b": 1}}}])),
+            replied(answer("a", discoveries=[{"type": "pattern", "data": {"a": '{"b": 1}'}}])),
+            "expected the discovery",
+        ),
+        (Failed(TroubleKind.limited), replied(limited(None)), replied(answer("a")), 'expected "rate limited"'),
+        (Failed(TroubleKind.limited), replied(limited(NOW)), replied(None), "got no reply"),
+        (Unanswered(), replied(None), replied(answer("a")), "expected silence"),
+        (ResetTold(5), replied(limited(NOW + 6)), replied(limited(NOW + 90)), "off by 85 s"),
+        (ResetTold(5), replied(limited(NOW + 4)), replied(limited(None)), "no reset time"),
+        (Wrote("a", "x"), replace(NOTHING, files={"a": "x"}), replace(NOTHING, files={"a": "y"}), "written as 'y'"),
+        (Wrote("a"), replace(NOTHING, files={"a": "x"}), NOTHING, "not written"),
+        (Untouched("a"), NOTHING, replace(NOTHING, files={"a": ""}), "a was written"),
+        (DenialTold(), replace(NOTHING, events=[PermissionAsked("x")]), NOTHING, "no denial"),
+        (
+            Noted("n"),
+            replace(NOTHING, notes=[Note(text="n", token="t")]),
+            replace(NOTHING, notes=[Note(text="n", token="other")]),
+            "the tool got",
+        ),
+        (Heard("plum", 2), replace(NOTHING, asked=["", "plum plum"]), replace(NOTHING, asked=["plum"]), "1 times"),
+    ],
+)
+def test_an_expectation_is_met_or_its_miss_is_put_in_words(
+    expected: Expectation, met: Seen, missed: Seen, words: str
+) -> None:
+    (miss,) = misses([expected], missed)
+
+    assert words in miss
+    assert misses([expected], met) == ()
+
+
+def test_a_process_that_is_left_is_always_a_miss() -> None:
+    assert misses([], replace(NOTHING, left=["sleep 600"])) == ("still alive: sleep 600",)
