@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 AGENTS := .agents/.installed
 OPTIONAL := .agents-optional/.tried
 
-.PHONY: demo test check bench lock docs clean system
+.PHONY: demo test check bench conformance lock docs clean system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -24,6 +24,9 @@ bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 
 docs: $(STAMP)  ## write the reference pages again: configuration and commands
 	@$(BIN)/python docs/generate.py
+
+conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## try the coding agents, and rewrite docs/conformance.md
+	@$(BIN)/python docs/conformance.py
 
 lock: $(STAMP)  ## resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

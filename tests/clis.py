@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+CLIS = ("claude", "codex", "gemini", "qwen")
 INSTALLED = Path(__file__).parents[1] / ".agents" / "node_modules"
 BINARIES = {
     # Their launchers are linked by install scripts, which we do not run.
@@ -35,6 +36,22 @@ def find_cli(name: str) -> Path:
 def find_optional_cli(name: str) -> Path | None:
     """A coding agent that `make test` installs where it can, or none where it cannot."""
     return next((OPTIONAL / name / "node_modules").glob(OPTIONAL_BINARIES[name]), None)
+
+
+def install(name: str, folder: Path) -> bool:
+    """Makes a coding agent of the tests a program of the folder, with the node that it needs."""
+    program = find_optional_cli(name) if name in OPTIONAL_BINARIES else find_cli(name)
+    if program is None:
+        return False
+    (folder / name).symlink_to(program.resolve())
+    for node in OPTIONAL.glob(NEWER_NODE) if name == "kimi" else ():
+        (folder / "node").symlink_to(node.resolve())
+    return True
+
+
+def install_all(folder: Path) -> None:
+    for name in (*CLIS, *OPTIONAL_BINARIES):
+        install(name, folder)
 
 
 def alive(mark: str) -> list[str]:

@@ -153,8 +153,11 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says how many times the crash matrix killed an engine."""
+    """Says how many times the crash matrix killed an engine, and which coding agents were tried."""
     reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
+    tried = [value for report in reports for name, value in report.user_properties if name == "conformance"]
+    if tried:
+        terminalreporter.write_line(f"conformance: {', '.join(sorted(map(str, tried)))}")
     kills = sum(value for report in reports for name, value in report.user_properties if name == "kill points")
     if kills:
         terminalreporter.write_line(f"crash matrix: {kills} kill points survived")

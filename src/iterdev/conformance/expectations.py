@@ -71,10 +71,6 @@ class Noted(Struct, frozen=True):
     text: str
 
 
-class NotNoted(Struct, frozen=True):
-    """The tool of the MCP server was not used."""
-
-
 class Heard(Struct, frozen=True):
     """The model's last request has the words in it, so many times at least."""
 
@@ -83,18 +79,7 @@ class Heard(Struct, frozen=True):
 
 
 Expectation = (
-    Answered
-    | Discovered
-    | Failed
-    | Recovered
-    | Unanswered
-    | ResetTold
-    | Wrote
-    | Untouched
-    | DenialTold
-    | Noted
-    | NotNoted
-    | Heard
+    Answered | Discovered | Failed | Recovered | Unanswered | ResetTold | Wrote | Untouched | DenialTold | Noted | Heard
 )
 
 
@@ -152,8 +137,6 @@ def _miss(expected: Expectation, seen: Seen) -> str:
             return "" if denied else "no denial was told"
         case Noted(text):
             return "" if Note(text=text, token=seen.token) in seen.notes else f"the tool got {list(seen.notes)}"
-        case NotNoted():
-            return f"the tool got {list(seen.notes)}" if seen.notes else ""
         case Heard(words, times):
             count = seen.asked[-1].count(words) if seen.asked else 0
             return "" if count >= times else f'the model heard "{words}" {count} times, expected {times}'
