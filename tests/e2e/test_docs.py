@@ -90,7 +90,7 @@ def calls_in(text: str) -> Iterator[list[str]]:
     lines = [line for _, body in FENCE.findall(text) for line in body.splitlines()]
     for typed in (*lines, *SPAN.findall(FENCE.sub("", text))):
         if call := re.match(r"(?:\$ |hint: | )*iterdev +([^\s/].*)", typed):
-            yield call[1].split()
+            yield call[1].partition(" #")[0].split()
 
 
 def strange_options(words: list[str]) -> list[str]:
