@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from iterdev.core import names, providers
-from iterdev.core.analysis import analyse
+from iterdev.core.analysis import Analysis, analyse
+from iterdev.core.assessment import Assessment, applied
 from iterdev.core.debt import DebtRule
 from iterdev.core.errors import UserError
 from iterdev.core.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
@@ -25,6 +26,8 @@ class Request(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     role_agents: Mapping[Role, str] = {}
     team_name: str = "iterdev"
+    assessment: Assessment | None = None
+    """What a model made of the requirement, if one was asked."""
 
 
 def checked(request: Request) -> Request:
@@ -87,7 +90,7 @@ def new_session(
         folder=names.folder(request.engine, session),
         base=base,
         branch=branch,
-        analysis=analyse(request.requirement, request.files),
+        analysis=_analysis(request),
         pipeline=rows[0].task.pipeline if rows else request.pipeline,
         agents=agents,
         team_name=request.team_name,
@@ -97,6 +100,11 @@ def new_session(
     if rows:
         events += [TasksAdded(tuple(row.task for row in rows)), TableEdited(rows)]
     return events
+
+
+def _analysis(request: Request) -> Analysis:
+    text = analyse(request.requirement, request.files)
+    return applied(text, request.assessment) if request.assessment else text
 
 
 def _check_reviewer(agents: Mapping[Role, str], settings: Settings) -> None:

@@ -129,6 +129,7 @@ _command(
         click.Option(["--role-agent"], multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable"),
         click.Option(["--role"], metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session"),
         click.Option(["--team"], metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]"),
+        _flag("--analyze", text="Ask an agent which pipeline fits, instead of judging by the text"),
         click.Option(["--tasks"], type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand"),
         _flag("--continue", "continue_", text="Go on with a session; TEXT may be its id"),
         AS_JSON,

@@ -14,7 +14,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked
 from iterdev.core.state import State
 from iterdev.core.words import WORKERS, Engine, Pipeline, Role, SessionId, Status
-from iterdev.engine import wire
+from iterdev.engine import analysing, wire
 from iterdev.engine.book import Book
 from iterdev.engine.loop import Ending
 from iterdev.engine.pace import OneRole, OneStep, Pace, ToTheEnd
@@ -40,6 +40,7 @@ def run(
     role_agent: tuple[str, ...],
     role: str | None,
     team: str,
+    analyze: bool,
     tasks: Path | None,
     continue_: bool,
     as_json: bool,
@@ -65,7 +66,10 @@ def run(
         role_agents=_role_agents(role_agent),
         team_name=team,
     )
-    session = wire.begin(repository, checked(request), rows)
+    request = checked(request)
+    if analyze:
+        request = _assessed(repository, request)
+    session = wire.begin(repository, request, rows)
     return go_on(repository, session, as_json=as_json)
 
 
@@ -96,6 +100,16 @@ def work(repository: Repository, role: str, name: str, *, as_json: bool) -> int:
     if not pace.taken and not as_json:
         click.echo(f"Nothing is ready for the {role}; see what waits: iterdev status {session}")
     return code
+
+
+def _assessed(repository: Repository, request: Request) -> Request:
+    """An analyzer that fails is no reason not to begin: then the text decides, as it does without one."""
+    agent = request.role_agents.get(Role.architect) or request.agent
+    found = anyio.run(analysing.assessed, repository, request.requirement, agent)
+    if isinstance(found, str):
+        click.echo(f"The analyzer gave no usable answer, so the text decides: {found}", err=True)
+        return request
+    return msgspec.structs.replace(request, assessment=found)
 
 
 def _call_back(repository: Repository, told: workers.Callback, *, as_json: bool) -> int:
