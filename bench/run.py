@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import attempt
+import crowd
 import journal
 import life
 import machine
@@ -20,7 +22,15 @@ from stopwatch import Stopwatch
 
 TOP = Path(__file__).resolve().parent.parent
 CACHE = TOP / ".bench"
-MEASUREMENTS = (life.measure, journal.measure, planning.measure, resuming.measure, startup.measure)
+MEASUREMENTS = (
+    life.measure,
+    attempt.measure,
+    crowd.measure,
+    journal.measure,
+    planning.measure,
+    resuming.measure,
+    startup.measure,
+)
 FULL = Effort(
     stopwatch=Stopwatch(patience=1800),
     repetitions=5,

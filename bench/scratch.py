@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,10 +28,10 @@ class Scratch(Struct, frozen=True):
             "GIT_CONFIG_NOSYSTEM": "1",
         }
 
-    def run(self, *argv: str | Path, cwd: Path | None = None) -> str:
+    def run(self, *argv: str | Path, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
         """What a command says; one that fails ends the benchmark with its last words."""
         done = subprocess.run(
-            argv, cwd=cwd or self.top, env=self.environment, capture_output=True, text=True, check=False
+            argv, cwd=cwd or self.top, env=environment or self.environment, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise SystemExit(f"{' '.join(map(str, argv))} failed with {done.returncode}: {done.stderr or done.stdout}")
