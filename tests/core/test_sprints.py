@@ -6,9 +6,11 @@ from tests.core.conftest import Story, a_design, measured, review
 
 from iterdev.core import events as e
 from iterdev.core import prompts, sprints
+from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus
+from iterdev.core.feedback import Feedback, FeedbackGiven
 from iterdev.core.prompts import Surroundings
 from iterdev.core.results import Design, Milestone, WorkItem
-from iterdev.core.words import Engine, Phase, Pipeline, Role, TaskId
+from iterdev.core.words import Engine, Phase, Pipeline, Role, Severity, TaskId
 
 ENGINES = pytest.mark.parametrize("engine", list(Engine))
 AROUND = Surroundings(session_dir="/s", board_path="/s/board")
@@ -286,3 +288,51 @@ def test_ids_are_unique_over_all_sprints() -> None:
 
     names = [TaskId(task) for event in story.seen(e.TasksAdded) for task in (row.id for row in event.tasks)]
     assert len(names) == len(set(names))
+
+
+def owing(story: Story, *, since: int = 1) -> None:
+    item = Debt(debt_id="TD-1", description="no index", severity=Severity.high, detection_date=1, sprint=since)
+    story.happens(DebtIdentified(item))
+
+
+@pytest.mark.requirement("R139", "R143")
+def test_the_architect_is_told_the_debt_by_its_rank_and_urgent_feedback() -> None:
+    story = begun(Engine.beat)
+    for name, severity in (("TD-1", Severity.low), ("TD-2", Severity.critical)):
+        story.happens(DebtIdentified(Debt(debt_id=name, description="d", severity=severity, detection_date=1)))
+    story.happens(
+        FeedbackGiven(Feedback(feedback_id="FB-1", description="It is slow", severity=Severity.high, timestamp=1))
+    )
+
+    text = prompts.render(story.state, story.row("DESIGN-001"), AROUND)
+
+    assert text.index("TD-2 [critical") < text.index("TD-1 [low")
+    assert "It is slow" in text
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_overdue_debt_is_talked_about_before_another_sprint(*, auto: bool) -> None:
+    story = begun(Engine.beat)
+    rule = DebtRule(severity=Severity.high, sprints=0)
+    story.happens(e.PolicyChanged(e.Policy(auto=auto, debt=rule)), e.GateAnswered("plan", "approve"))
+    story.happens(
+        DebtIdentified(Debt(debt_id="TD-1", description="no index", severity=Severity.high, detection_date=1, sprint=0))
+    )
+
+    play(story, designed("one", "two"))
+
+    assert not ids(story, 2)
+    assert any("no index" in warning for warning in story.state.warnings)
+    if not auto:
+        assert story.state.gates["sprint-1"].choices[0] == sprints.STOP
+
+
+@pytest.mark.requirement("R143")
+def test_debt_that_was_paid_back_is_noted_in_the_history_of_the_sprint() -> None:
+    story = begun(Engine.beat)
+    owing(story)
+    story.happens(DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=1))
+
+    play(story, designed("one", "two"), until=1)
+
+    assert "TD-1 paid back: no index" in story.state.sprints[1].worked

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import briefs, context, critic, feedback, findings, names, sprints, wisdom
+from iterdev.core import briefs, context, critic, debt, feedback, findings, names, sprints, wisdom
 from iterdev.core.plan import Task
 from iterdev.core.results import schema
 from iterdev.core.state import State
@@ -14,6 +14,7 @@ from iterdev.core.words import WRITERS, Role
 
 NOTES_SHOWN = 40
 DISCOVERIES_SHOWN = 30
+DEBT_SHOWN = 20
 CHANGED_SHOWN = 200
 RESULT = "<the result file>"
 """Stands for the path that is known only when the workspace is."""
@@ -96,6 +97,8 @@ def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
             return [_breakdown(state, task)]
         case Role.reviewer:
             return [_under_review(state, around), _findings_before(state, task), _breakdown(state, task)]
+        case Role.architect:
+            return [_part("Technical debt, what to pay back first", _debt(state)), _part("Backlog", _backlog(state))]
         case Role.tester:
             return [_part("Changed files", [f"- {name}" for name in around.changed[:CHANGED_SHOWN]])]
         case _:
@@ -161,6 +164,21 @@ def _breakdown(state: State, task: Task) -> str:
         if not own or item.id in own:
             lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
     return f"{_part('Design', [design.design])}\n\n{_part('Task breakdown', lines)}"
+
+
+def _debt(state: State) -> list[str]:
+    """What planning takes into account; the most pressing first."""
+    return [
+        f"- {item.debt_id} [{item.severity}, {item.category}] {item.description}"
+        for item in debt.ranked(state.debt)[:DEBT_SHOWN]
+    ]
+
+
+def _backlog(state: State) -> list[str]:
+    return [
+        f"- {update.name} ({update.source}): {update.newest} is out, {update.version_range} does not allow it"
+        for update in state.dependencies.backlog
+    ]
 
 
 def _findings_before(state: State, task: Task) -> str:

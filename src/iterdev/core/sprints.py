@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from iterdev.core import breakdown, names, pipelines
+from iterdev.core import breakdown, debt, names, pipelines
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, WorkItem
@@ -104,24 +104,24 @@ def transition(state: State) -> tuple[e.Event, ...]:
 
 
 def _choice(state: State) -> str | None:
+    """Where nobody is asked, a sprint that lost something is the last one, and so is one with overdue debt."""
     if not state.policy.auto:
         return state.answers.get(gate_of(state.sprint))
     record = state.sprints[state.sprint]
-    if record.lost:
+    if record.lost or _owed(state):
         return STOP
     return DOWNGRADE if may_downgrade(record) else GO_ON
 
 
 def _ended(state: State) -> tuple[e.Event, ...]:
     record = metrics(state)
-    ended = e.SprintEnded(state.sprint, record)
-    if record.velocity >= ALARM * record.expected:
-        return (ended,)
     slow = (
         f"sprint-{state.sprint} completed {record.velocity} of {record.expected} planned tasks; "
         "consider a smaller scope for the next one"
     )
-    return ended, e.Warned(slow)
+    alarms = [slow] if record.velocity < ALARM * record.expected else []
+    alarms += [owed.rstrip()] if (owed := _owed(state)) else []
+    return e.SprintEnded(state.sprint, record), *map(e.Warned, alarms)
 
 
 def metrics(state: State) -> e.SprintRecord:
@@ -138,7 +138,10 @@ def metrics(state: State) -> e.SprintRecord:
         mean_score=round(sum(scores) / len(scores), 2) if scores else None,
         rounds=state.rounds.get(state.sprint, 0),
         lost=tuple(task.id for task, _ in lost),
-        worked=tuple(f"{task.id}: {task.title}" for task in done if task.role is Role.developer),
+        worked=(
+            *(f"{task.id}: {task.title}" for task in done if task.role is Role.developer),
+            *(f"{item.debt_id} paid back: {item.description}" for item in debt.resolved_in(state.debt, state.sprint)),
+        ),
         failed=(
             *(f"{task.id}: {progress.error}" for task, progress in lost),
             *(["convergence was forced"] if state.sprint in state.forced else []),
@@ -152,16 +155,23 @@ def may_downgrade(record: e.SprintRecord) -> bool:
     return good and record.velocity >= record.expected
 
 
+def _owed(state: State) -> str:
+    """Which debt has to be talked about before another sprint begins."""
+    overdue = debt.overdue(state.debt, state.policy.debt, state.sprint)
+    return f"Debt that is overdue: {'; '.join(item.description for item in overdue)}. " if overdue else ""
+
+
 def _gate(state: State) -> e.Gate:
     record, following = state.sprints[state.sprint], state.sprint + 1
     score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
     lost = f", lost: {', '.join(record.lost)}" if record.lost else ""
     question = (
         f"Sprint {state.sprint} of {total(state)} is done: {record.velocity} of {record.expected} planned tasks "
-        f"completed, {score}, {record.rounds} fix rounds{lost}. "
+        f"completed, {score}, {record.rounds} fix rounds{lost}. {_owed(state)}"
         f'Go on with sprint {following}, "{goal(state, following)}"?'
     )
     choices = (GO_ON, DOWNGRADE, STOP) if may_downgrade(record) else (GO_ON, STOP)
+    choices = (STOP, GO_ON) if _owed(state) else choices
     return e.Gate(id=gate_of(state.sprint), question=question, choices=choices)
 
 
