@@ -13,7 +13,7 @@ from iterdev.core import budget, conflicts, critic, dependencies, locks, pipelin
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
-from iterdev.core.words import Engine, Mode, Phase, Pipeline, Role, Status, TaskId
+from iterdev.core.words import LOST, Engine, Mode, Phase, Pipeline, Role, Status, TaskId
 
 APPROVE, REJECT = "approve", "reject"
 RETRY, ABORT = "retry", "abort"
@@ -271,8 +271,7 @@ def _skips(state: State, doomed: Iterable[TaskId]) -> tuple[e.TaskSkipped, ...]:
 
 
 def _skip_reason(state: State, task: TaskId) -> str:
-    lost = {Status.failed, Status.skipped}
-    culprits = [dep for dep in state.tasks[task].deps if state.progress[dep].status in lost]
+    culprits = [dep for dep in state.tasks[task].deps if state.progress[dep].status in LOST]
     return f"Dependency failed or skipped: {', '.join(culprits)}"
 
 

@@ -59,7 +59,8 @@ class Status(StrEnum):
         return self in FINAL
 
 
-FINAL = frozenset({Status.completed, Status.failed, Status.skipped})
+LOST = frozenset({Status.failed, Status.skipped})
+FINAL = LOST | {Status.completed}
 
 
 class Signal(StrEnum):

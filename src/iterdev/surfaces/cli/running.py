@@ -13,7 +13,7 @@ from iterdev.core.bus import COORDINATOR
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked
 from iterdev.core.state import State
-from iterdev.core.words import WORKERS, Engine, Pipeline, Role, SessionId, Status
+from iterdev.core.words import LOST, WORKERS, Engine, Pipeline, Role, SessionId, Status
 from iterdev.engine import analysing, wire
 from iterdev.engine.book import Book
 from iterdev.engine.loop import Ending
@@ -124,7 +124,7 @@ def retry(*, session: str | None, yes: bool, as_json: bool) -> int:
     repository = Repository(Path.cwd())
     found = repository.find(session) if session else repository.newest()
     state = repository.state(found)
-    again = [task.id for task, progress in state.rows() if progress.status in {Status.failed, Status.skipped}]
+    again = [task.id for task, progress in state.rows() if progress.status in LOST]
     if not again:
         raise UserError(f'No task of "{found}" failed or was skipped', hint=f"iterdev status {found}")
     repository.journal.append(found, [e.TasksReset(tuple(again))], at=clock.now(), after=state.seq)
