@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterdev.core.graph import CycleError, dependants, depths
+from iterdev.core.graph import CycleError, depths
 
 
 @st.composite
@@ -67,11 +67,3 @@ def depths_or_cycle(graph: dict[int, list[int]]) -> tuple[dict[int, int], tuple[
         return depths(graph), ()
     except CycleError as error:
         return {}, error.cycle
-
-
-@given(graphs())
-@settings(derandomize=True)
-def test_dependants_are_the_dependencies_seen_from_the_other_side(graph: dict[int, list[int]]) -> None:
-    forward = {(node, dep) for node, deps in graph.items() for dep in deps}
-
-    assert {(node, dep) for dep, nodes in dependants(graph).items() for node in nodes} == forward

@@ -8,7 +8,7 @@ from tests.core.conftest import task
 
 from iterdev.core.errors import UserError
 from iterdev.core.graph import CycleError, depths
-from iterdev.core.plan import Fault, Task, first_fault, with_waves
+from iterdev.core.plan import Fault, Task, checked, with_waves
 from iterdev.core.words import Mode, Pipeline, Role, TaskId
 from iterdev.store import tables
 
@@ -121,7 +121,7 @@ def test_a_circle_is_refused_with_the_tasks_in_it() -> None:
     ],
 )
 def test_each_violation_has_its_own_message_and_names_its_row(rows: list[Task], number: int, message: str) -> None:
-    assert first_fault(rows) == Fault(number, message)
+    assert checked(rows) == Fault(number, message)
 
 
 @pytest.mark.requirement("R162")
@@ -141,8 +141,10 @@ def test_an_unknown_word_is_refused_with_the_words_that_are_known(cells: str, me
     assert message in caught.value.message
 
 
-def test_a_table_without_a_fault_has_none() -> None:
-    assert first_fault([task("VERIFY-001", "DEV-001", context=["DEV-001"]), task("DEV-001")]) is None
+def test_a_table_without_a_fault_has_its_waves() -> None:
+    rows = [task("VERIFY-001", "DEV-001", context=["DEV-001"]), task("DEV-001")]
+
+    assert checked(rows) == with_waves(rows)
 
 
 @st.composite
@@ -186,17 +188,17 @@ def is_bad(row: Task, above: list[Task], table: list[Task]) -> bool:
 def test_any_table_either_has_waves_or_its_first_bad_row_is_named(table: list[Task]) -> None:
     bad = [number for number, row in enumerate(table) if is_bad(row, table[:number], table)]
 
-    fault = first_fault(table)
+    found = checked(table)
 
     if bad:
-        assert fault
-        assert fault.row == bad[0]
-    elif fault is None:
-        depth = {row.id: row.wave for row in with_waves(table)}
+        assert isinstance(found, Fault)
+        assert found.row == bad[0]
+    elif isinstance(found, Fault):
+        assert is_circular(table) or takes_context_too_early(table[found.row], table)
+    else:
+        depth = {row.id: row.wave for row in found}
         assert all(depth[row.id] == 1 + max((depth[dep] for dep in row.deps), default=0) for row in table)
         assert all(depth[source] < depth[row.id] for row in table for source in row.context_from)
-    else:
-        assert is_circular(table) or takes_context_too_early(table[fault.row], table)
 
 
 def is_circular(table: list[Task]) -> bool:

@@ -28,11 +28,10 @@ from iterdev.core.results import Usage, Wisdom
 from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings
 from iterdev.core.state import State
 from iterdev.core.troubles import Reaction, TroubleKind, reaction
-from iterdev.core.words import FINAL, WORKERS, Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
+from iterdev.core.words import FINAL, LOST, WORKERS, Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
 from iterdev.store import codec
 
 AGENTS = ("claude", "codex", "gemini", "mine")
-LOST = {Status.failed, Status.skipped}
 REPLACED = {Reaction.change_agent, Reaction.change_here, Reaction.insist}
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
 NAMES = {
@@ -236,7 +235,8 @@ class World:
         if chance.random() < 0.5:
             deps = chance.sample(list(state.tasks), min(2, len(state.tasks)))
             row = msgspec.structs.replace(row, deps=tuple(deps), context_from=())
-        if plan.first_fault([row if other.id == row.id else other for other in state.tasks.values()]) is None:
+        table = [row if other.id == row.id else other for other in state.tasks.values()]
+        if not isinstance(plan.checked(table), plan.Fault):
             self._append(e.TableEdited((e.RowEdit(task=row, status=chance.choice(WRITTEN)),)))
 
     def _tried_again(self) -> bool:

@@ -16,32 +16,30 @@ class CycleError(ValueError):
 
 def depths(dependencies: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
     """One plus the greatest depth among a node's dependencies (Kahn's sort, breadth first); cycles raise."""
-    missing = {node: len(wanted) for node, wanted in dependencies.items()}
-    waiting = dependants(dependencies)
-    depth: dict[Node, int] = {}
-    level = [node for node, count in missing.items() if not count]
-    number = 0
-    while level:
-        number += 1
-        reached: list[Node] = []
-        for node in level:
-            depth[node] = number
-            for follower in waiting[node]:
-                missing[follower] -= 1
-                if not missing[follower]:
-                    reached.append(follower)
-        level = reached
-    if len(depth) < len(dependencies):
-        raise CycleError(_cycle({node: dependencies[node] for node in dependencies if node not in depth}))
-    return depth
+    waiting = _dependants(dependencies)
+    missing = [len(wanted) for wanted in dependencies.values()]
+    depth = [1] * len(missing)
+    reached = [place for place, count in enumerate(missing) if not count]
+    # The list grows while it is walked, and gets deeper from its beginning to its end.
+    for place in reached:
+        for follower in waiting[place]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                depth[follower] = depth[place] + 1
+                reached.append(follower)
+    if len(reached) < len(dependencies):
+        blocked = (node for node, count in zip(dependencies, missing, strict=True) if count)
+        raise CycleError(_cycle({node: dependencies[node] for node in blocked}))
+    return dict(zip(dependencies, depth, strict=True))
 
 
-def dependants(dependencies: Mapping[Node, Sequence[Node]]) -> dict[Node, list[Node]]:
-    """Who waits for each node."""
-    waiting: dict[Node, list[Node]] = {node: [] for node in dependencies}
-    for node, wanted in dependencies.items():
+def _dependants(dependencies: Mapping[Node, Sequence[Node]]) -> list[list[int]]:
+    """Who waits for each node, as places in the mapping: small numbers are quicker to find than nodes."""
+    places = {node: place for place, node in enumerate(dependencies)}
+    waiting: list[list[int]] = [[] for _ in places]
+    for place, wanted in enumerate(dependencies.values()):
         for other in wanted:
-            waiting[other].append(node)
+            waiting[places[other]].append(place)
     return waiting
 
 

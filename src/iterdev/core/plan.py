@@ -1,7 +1,7 @@
 """The task table: what a task is, how its waves are computed, and what makes a table wrong."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """An id becomes part of git refs and of file names."""
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class Task(Struct, frozen=True, kw_only=True, gc=False):
     """One row of the plan: what is to be done, by whom, after what."""
 
     id: TaskId
@@ -40,35 +40,53 @@ class Fault(Struct, frozen=True):
 
 def with_waves(tasks: Sequence[Task], above: Sequence[Task] = ()) -> tuple[Task, ...]:
     """The tasks with their wave numbers: one plus the highest wave among their dependencies."""
-    everything = {task.id: task for task in (*above, *tasks)}
     try:
-        depth = graph.depths({task.id: task.deps for task in everything.values()})
+        waves = graph.depths({task.id: task.deps for task in (*above, *tasks)})
     except graph.CycleError as error:
         raise UserError(
             f"The tasks wait for each other in a circle: {error}",
             hint="remove one of these dependencies from the `deps` column",
         ) from error
-    return tuple(msgspec.structs.replace(task, wave=depth[task.id]) for task in tasks)
+    return _numbered(tasks, waves)
 
 
-def first_fault(tasks: Sequence[Task]) -> Fault | None:
-    """The first row that breaks a rule of the table, in the order of the rows; cycles last."""
-    rows: dict[TaskId, int] = {}
-    for number, task in enumerate(tasks):
-        rows.setdefault(task.id, number)
-    for number, task in enumerate(tasks):
-        if rows[task.id] != number:
-            return Fault(number, f'the id "{task.id}" is used twice')
-        if message := _wrong(task, rows.keys()):
-            return Fault(number, message)
+def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
+    """The tasks with their wave numbers, or the first row that breaks a rule of the table; cycles come last."""
+    dependencies = {task.id: task.deps for task in tasks}
+    if fault := _wrong_row(tasks, dependencies.keys()):
+        return fault
     try:
-        waves = graph.depths({task.id: task.deps for task in tasks})
+        waves = graph.depths(dependencies)
     except graph.CycleError as error:
-        return Fault(min(rows[TaskId(str(node))] for node in error.cycle), f"the tasks wait for each other: {error}")
-    return _context_fault(tasks, waves)
+        first = next(number for number, task in enumerate(tasks) if task.id in error.cycle)
+        return Fault(first, f"the tasks wait for each other: {error}")
+    return _context_fault(tasks, waves) or _numbered(tasks, waves)
 
 
-def _wrong(task: Task, known: Iterable[TaskId]) -> str:
+def _numbered(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> tuple[Task, ...]:
+    return tuple([msgspec.structs.replace(task, wave=waves[task.id]) for task in tasks])
+
+
+def _wrong_row(tasks: Sequence[Task], known: KeysView[TaskId]) -> Fault | None:
+    repeated = _repeated_row(tasks) if len(known) < len(tasks) else None
+    for number, task in enumerate(tasks):
+        if number == repeated:
+            return Fault(number, f'the id "{task.id}" is used twice')
+        if message := _wrong(task, known):
+            return Fault(number, message)
+    return None
+
+
+def _repeated_row(tasks: Sequence[Task]) -> int:
+    above: set[TaskId] = set()
+    for task in tasks:
+        if task.id in above:
+            break
+        above.add(task.id)
+    return len(above)
+
+
+def _wrong(task: Task, known: KeysView[TaskId]) -> str:
     if not task.id:
         return "the id is empty"
     if not NAME.fullmatch(task.id) or ".." in task.id or task.id.endswith((".", ".lock")):
@@ -81,12 +99,19 @@ def _wrong(task: Task, known: Iterable[TaskId]) -> str:
         return f'the gc_round of "{task.id}" is {task.round}, and rounds are counted from 0'
     if task.id in task.deps:
         return f'"{task.id}" depends on itself'
-    for name, others in (("depends on", task.deps), ("takes context from", task.context_from)):
-        if len(set(others)) < len(others):
-            return f'"{task.id}" {name} the same task twice'
-        if unknown := [other for other in others if other not in known]:
-            return f'"{task.id}" {name} "{unknown[0]}", which is not in the table'
+    if len(known & task.deps) < len(task.deps):
+        return f'"{task.id}" depends on {_odd_one(task.deps, known)}'
+    if len(known & task.context_from) < len(task.context_from):
+        return f'"{task.id}" takes context from {_odd_one(task.context_from, known)}'
     return ""
+
+
+def _odd_one(others: Sequence[TaskId], known: KeysView[TaskId]) -> str:
+    """What is wrong with ids that are not all different and in the table."""
+    if len(set(others)) < len(others):
+        return "the same task twice"
+    unknown = next(other for other in others if other not in known)
+    return f'"{unknown}", which is not in the table'
 
 
 def _context_fault(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> Fault | None:

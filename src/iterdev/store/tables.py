@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
+import msgspec
+
 from iterdev.core import context, names, plan
 from iterdev.core.errors import UserError
 from iterdev.core.events import RowEdit
@@ -37,6 +39,13 @@ WAVE_COLUMNS = (*COLUMNS[:11], "prev_context")
 RESULT_COLUMNS = ("id", "status", "findings", "review_score", "gc_signal", "error")
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
 """The table knows only these; whatever is under way is pending in it, so that it can always be taken up again."""
+
+ROLES = {word.value: word for word in Role}
+PIPELINES = {word.value: word for word in Pipeline}
+MODES = {word.value: word for word in Mode}
+SIGNALS = {word.value: word for word in Signal}
+STATUSES = {word.value: word for word in WRITTEN}
+"""What a cell may say, and what is meant by it."""
 
 LONGEST_CELL = 2**31 - 1
 LOWEST_SCORE, HIGHEST_SCORE = 1, 10
@@ -83,19 +92,10 @@ def parse(text: str, file: str = "tasks.csv") -> list[RowEdit]:
             rows.append(_row(dict(zip(header, cells, strict=True))))
         except ValueError as error:
             raise _wrong(file, line, str(error)) from error
-    if fault := plan.first_fault([row.task for row in rows]):
-        raise _wrong(file, body[fault.row][0], fault.message)
-    return _with_waves(rows)
-
-
-def _with_waves(rows: Sequence[RowEdit]) -> list[RowEdit]:
-    tasks = plan.with_waves([row.task for row in rows])
-    return [
-        RowEdit(
-            task=task, status=row.status, findings=row.findings, score=row.score, signal=row.signal, error=row.error
-        )
-        for task, row in zip(tasks, rows, strict=True)
-    ]
+    tasks = plan.checked([row.task for row in rows])
+    if isinstance(tasks, plan.Fault):
+        raise _wrong(file, body[tasks.row][0], tasks.message)
+    return [msgspec.structs.replace(row, task=task) for row, task in zip(rows, tasks, strict=True)]
 
 
 def _cells(task: Task, progress: Progress) -> list[str]:
@@ -158,36 +158,34 @@ def _check_header(header: Sequence[str], file: str, line: int) -> None:
 
 def _row(cells: Mapping[str, str]) -> RowEdit:
     name = cells["id"].strip()
-    implied = names.role_of(name)
     task = Task(
         id=TaskId(name),
         title=cells.get("title") or name,
         description=cells["description"],
-        role=_word(Role, "role", cells.get("role") or implied or ""),
-        pipeline=_word(Pipeline, "pipeline", cells.get("pipeline") or Pipeline.sprint),
+        role=_word(ROLES, "role", cells.get("role") or names.role_of(name) or ""),
+        pipeline=_word(PIPELINES, "pipeline", cells.get("pipeline") or Pipeline.sprint),
         sprint=_number(int, "sprint_num", cells.get("sprint_num") or "1"),
         round=_number(int, "gc_round", cells.get("gc_round") or "0"),
         deps=_ids(cells.get("deps", "")),
         context_from=_ids(cells.get("context_from", "")),
-        mode=_word(Mode, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
+        mode=_word(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
     )
-    status = _word(Status, "status", cells.get("status") or Status.pending, WRITTEN)
+    status = _word(STATUSES, "status", cells.get("status") or Status.pending)
     score = cells.get("review_score")
     return RowEdit(
         task=task,
         status=status,
         findings=cut(cells.get("findings", "")),
         score=_score(score) if score else None,
-        signal=_word(Signal, "gc_signal", cells["gc_signal"]) if cells.get("gc_signal") else None,
+        signal=_word(SIGNALS, "gc_signal", cells["gc_signal"]) if cells.get("gc_signal") else None,
         error=cells.get("error", ""),
     )
 
 
-def _word(kind: type[Word], column: str, value: str, known: Sequence[Word] = ()) -> Word:
-    allowed = known or tuple(kind)
-    if value in allowed:
-        return kind(value)
-    raise ValueError(f'{column} is "{value}", expected one of {", ".join(allowed)}')
+def _word(known: Mapping[str, Word], column: str, value: str) -> Word:
+    if word := known.get(value):
+        return word
+    raise ValueError(f'{column} is "{value}", expected one of {", ".join(known)}')
 
 
 def _number(kind: Callable[[str], Number], column: str, value: str) -> Number:
@@ -205,7 +203,7 @@ def _score(value: str) -> float:
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:
-    return tuple(TaskId(part.strip()) for part in cell.split(";") if part.strip())
+    return tuple(TaskId(part) for part in map(str.strip, cell.split(";")) if part)
 
 
 def _wrong(file: str, line: int, message: str) -> UserError:
