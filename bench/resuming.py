@@ -14,7 +14,7 @@ from measure import Effort, Section, timed
 MEASURED = """\
 The journal of a session of which the first half of the tasks is completed (AttemptStarted, AttemptEnded and Landed \
 each, so 1.5 entries per task) is opened, read and folded, and what to do next is decided. The slower shape counts."""
-WHY = "folding the entries takes three quarters of the time, decoding them most of the rest"
+WHY = "folding the entries takes more than two thirds of the time, reading and decoding them most of the rest"
 
 
 def measure(effort: Effort, root: Path) -> Section:

@@ -11,14 +11,17 @@ EVERYBODY = "all"
 
 def announcement(event: e.Event, state: State, at: float) -> Message | None:
     """The message that the event is worth, seen from the state after it."""
-    speakers = (_of_work, _of_rounds, _of_rollbacks, _of_session)
+    if isinstance(event, e.AttemptEvent):
+        # At once, because a long journal is made of them.
+        return _of_work(event, state, at)
+    speakers = (_of_rounds, _of_rollbacks, _of_session)
     return next((message for speaker in speakers if (message := speaker(event, state, at))), None)
 
 
-def _of_work(event: e.Event, state: State, at: float) -> Message | None:
+def _of_work(event: e.AttemptEvent, state: State, at: float) -> Message | None:
     match event:
-        case e.AttemptEnded(task, _, _, e.Done() as done):
-            return _worked(state, task, done, at)
+        case e.AttemptEnded(outcome=e.Done() as done):
+            return _worked(state, event.task, done, at)
         case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
             became = "needs another agent" if state.progress[task].status is Status.pending else "failed"
             return _worker(state, task, at, "error", f"{task} {became}: {error}")

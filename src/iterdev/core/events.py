@@ -75,7 +75,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     """The first one is taken when nobody may be asked."""
 
 
-class Done(Struct, frozen=True, kw_only=True, tag=True):
+class Done(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """The agent did its work, and what could be checked was checked."""
 
     findings: str
@@ -132,7 +132,7 @@ class Unmet(Struct, frozen=True, kw_only=True, tag=True):
 Outcome = Done | Failed | Limited | Interrupted | Unmet
 
 
-class RowEdit(Struct, frozen=True, kw_only=True):
+class RowEdit(Struct, frozen=True, kw_only=True, gc=False):
     """A row of the table as a person left it."""
 
     task: Task
@@ -181,14 +181,14 @@ class WaveMerged(Struct, frozen=True, tag=True):
     wave: int
 
 
-class AttemptStarted(Struct, frozen=True, tag=True):
+class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     task: TaskId
     number: int
     agent: str
     base: str
 
 
-class AttemptEnded(Struct, frozen=True, tag=True):
+class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
     task: TaskId
     number: int
     requests: int
@@ -200,7 +200,7 @@ class AttemptEnded(Struct, frozen=True, tag=True):
     """What the agent wanted to do, and was not allowed to."""
 
 
-class Landed(Struct, frozen=True, tag=True):
+class Landed(Struct, frozen=True, tag=True, gc=False):
     task: TaskId
     tip: str
 
@@ -397,7 +397,7 @@ WorkEvent = TableEvent | AttemptEvent | SprintEvent | RollbackEvent | RoundEvent
 Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """An event with its place in the journal and its time."""
 
     seq: int

@@ -5,6 +5,7 @@ so that folding a whole journal takes time in proportion to its length, and fold
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 from typing import Generic, TypeVar, assert_never
 
 import msgspec
@@ -30,7 +31,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
 from iterdev.core.state import Pause, Progress, Shared, State
 from iterdev.core.verification import Verification
-from iterdev.core.words import FINAL, Phase, Role, Status, Strategy, TaskId
+from iterdev.core.words import FINAL, LOST, Phase, Role, Status, Strategy, TaskId
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -48,7 +49,7 @@ def evolve(state: State, entries: Sequence[e.Entry]) -> State:
     fold = _Fold(state)
     for entry in entries:
         fold.apply(entry)
-    return fold.state()
+    return fold.state(entries[-1])
 
 
 def _beginning(entry: e.Entry) -> State:
@@ -114,6 +115,7 @@ class _Fold:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._seq = state.seq
         self._warnings = list(state.warnings)
         self._messages = list(state.messages)
         self._notes = list(state.notes)
@@ -123,26 +125,31 @@ class _Fold:
         self._set(**{of.field: copy})
         return copy
 
-    def state(self) -> State:
-        return self._with(warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes))
+    def state(self, last: e.Entry) -> State:
+        self._set(seq=last.seq, updated_at=last.at)
+        self._set(warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes))
+        return self._state
 
     def apply(self, entry: e.Entry) -> None:
-        self._state = self._with(seq=entry.seq, updated_at=entry.at)
+        self._seq = entry.seq
         self._change(entry.event, entry.at)
         if message := bus.announcement(entry.event, self._state, entry.at):
             self._messages.append(message)
 
-    def _with(self, **fields: object) -> State:
-        return msgspec.structs.replace(self._state, **fields)
-
     def _set(self, **fields: object) -> None:
-        self._state = self._with(**fields)
+        self._state = msgspec.structs.replace(self._state, **fields)
 
     def _change(self, event: e.Event, at: float) -> None:
         match event:
             # First, because a long journal is made of them.
-            case e.AttemptStarted() | e.AttemptEnded() | e.Landed():
-                self._change_attempt(event, at)
+            case e.AttemptStarted():
+                self._start(event, at)
+            case e.AttemptEnded():
+                self._end(event, at)
+            case e.Landed():
+                self._land(event, at)
+            case e.LandingRefused() | e.ConflictResolved() | e.TaskFailed() | e.TaskSkipped():
+                self._lose(event, at)
             case e.TasksAdded() | e.TasksReplanned() | e.TableEdited() | e.TasksReset():
                 self._change_table(event)
             case e.RollbackStarted() | e.RollbackCompleted() | e.RollbackFailed() | e.SprintEnded() | e.SprintStarted():
@@ -151,11 +158,8 @@ class _Fold:
                 self._change_rounds(event, at)
             case e.PipelineChosen() | e.GateOpened() | e.GateAnswered():
                 self._change_gates(event, at)
-            case e.WaveStarted(wave):
-                self._set(wave=wave)
-                self._start_clock(at)
-            case e.WaveMerged():
-                self._set(wave=0)
+            case e.WaveStarted() | e.WaveMerged():
+                self._change_wave(event, at)
             case e.ProviderPaused() | e.DaySpent():
                 self._change_outside(event)
             case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused() | e.Accepted():
@@ -164,10 +168,16 @@ class _Fold:
                 self._change_session(event, at)
             case e.MessageSent():
                 self._listen(event, at)
-            case e.LandingRefused() | e.ConflictResolved() | e.TaskFailed() | e.TaskSkipped():
-                self._change_attempt(event, at)
             case _:
                 self._change_protocols(event, at)
+
+    def _change_wave(self, event: e.WaveEvent, at: float) -> None:
+        match event:
+            case e.WaveStarted(wave):
+                self._set(wave=wave)
+                self._start_clock(at)
+            case e.WaveMerged():
+                self._set(wave=0)
 
     def _change_session(self, event: e.SessionEvent, at: float) -> None:
         match event:
@@ -306,49 +316,55 @@ class _Fold:
         current = self._state.sprint
         self._set(sprints={sprint: record for sprint, record in self._state.sprints.items() if sprint != current})
 
-    def _change_attempt(self, event: e.AttemptEvent, at: float) -> None:
+    def _start(self, event: e.AttemptStarted, at: float) -> None:
+        self._ready.pop(event.task, None)
+        self._running[event.task] = event
+        self._last_words.pop(event.task, None)
+        if self._state.tasks[event.task].role is Role.developer:
+            self._work[event.task] = Worked(began=self._seq, landed=0)
+        self._update(
+            event.task,
+            status=Status.in_progress,
+            agent=event.agent,
+            base=event.base,
+            started_at=at,
+            ended_at=None,
+        )
+
+    def _end(self, event: e.AttemptEnded, at: float) -> None:
+        self._running.pop(event.task, None)
+        before = self._progress[event.task]
+        self._update(
+            event.task,
+            requests=before.requests + event.requests,
+            denied=tuple(dict.fromkeys((*before.denied, *event.denied))),
+        )
+        self._free(event.task, at)
+        self._look_at_dependencies(event)
+        self._conclude(event.task, event.outcome, at)
+
+    def _land(self, event: e.Landed, at: float) -> None:
+        self._landing.pop(event.task, None)
+        self._set(tip=event.tip)
+        self._collide_or_complete(event.task, at)
+
+    def _lose(self, event: e.LandingRefused | e.ConflictResolved | e.TaskFailed | e.TaskSkipped, at: float) -> None:
         match event:
             case e.TaskFailed(task, error):
                 self._close(task, Status.failed, at, error=error)
             case e.TaskSkipped(task, error):
                 self._close(task, Status.skipped, at, error=error)
-            case e.AttemptStarted(task):
-                self._ready.pop(task, None)
-                self._running[task] = event
-                self._last_words.pop(task, None)
-                if self._state.tasks[task].role is Role.developer:
-                    self._work[task] = Worked(began=self._state.seq, landed=0)
-                self._update(
-                    task,
-                    status=Status.in_progress,
-                    agent=event.agent,
-                    base=event.base,
-                    started_at=at,
-                    ended_at=None,
-                )
-            case e.AttemptEnded(task):
-                self._running.pop(task, None)
-                before = self._progress[task]
-                denied = tuple(dict.fromkeys((*before.denied, *event.denied)))
-                self._update(task, requests=before.requests + event.requests, denied=denied)
-                self._free(task, at)
-                self._look_at_dependencies(event)
-                self._conclude(task, event.outcome, at)
-            case e.Landed(task, tip):
-                self._landing.pop(task, None)
-                self._set(tip=tip)
-                self._land(task, at)
             case e.LandingRefused(task, files):
                 self._landing.pop(task, None)
                 self._refuse(task, files, at)
             case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
                 self._resolve(task, strategy, fix, at)
 
-    def _land(self, task: TaskId, at: float) -> None:
+    def _collide_or_complete(self, task: TaskId, at: float) -> None:
         """Work that landed is completed, unless others changed the same files meanwhile."""
         if self._state.tasks[task].role is Role.developer:
             changed = self._progress[task].changed
-            self._work[task] = msgspec.structs.replace(self._work[task], landed=self._state.seq)
+            self._work[task] = msgspec.structs.replace(self._work[task], landed=self._seq)
             files, others = conflicts.overlap(task, changed, self._state.work, self._state.touched)
             for file in changed:
                 self._touched[file] = (*self._touched.get(file, ()), task)
@@ -521,6 +537,7 @@ class _Fold:
         """Keeps what an agent handed in; a commit still has to land before the task is completed."""
         self._update(
             task,
+            status=Status.landing if done.commit else self._progress[task].status,
             findings=done.findings,
             commit=done.commit,
             changed=done.changed,
@@ -533,10 +550,10 @@ class _Fold:
                 self._note(file, texts, task, done.commit or self._progress[task].base, at)
         for note in done.notes:
             self._warnings.append(note)
-        self._take_up_debt(task, done, at)
+        if done.tech_debt:
+            self._take_up_debt(task, done, at)
         if done.commit:
             self._landing[task] = None
-            self._update(task, status=Status.landing)
         else:
             self._complete(task, at)
 
@@ -564,7 +581,7 @@ class _Fold:
     def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
         """A task reaches its final status, and its dependants learn of it."""
         was = self._progress[task]
-        if was.status.is_final:
+        if was.status in FINAL:
             return
         self._ready.pop(task, None)
         self._doomed.pop(task, None)
@@ -593,7 +610,7 @@ class _Fold:
 
     def _again(self, task: TaskId) -> None:
         self._update(task, status=Status.pending)
-        self._queue(task)
+        self._queue(self._state.tasks[task])
 
     def _update(self, task: TaskId, **fields: object) -> None:
         self._progress[task] = msgspec.structs.replace(self._progress[task], **fields)
@@ -609,36 +626,33 @@ class _Fold:
         self._notes.extend(notes)
 
     def _add(self, tasks: Collection[Task]) -> None:
-        for task in tasks:
-            self._order[task.id] = len(self._order)
-            self._tasks[task.id] = task
-            self._progress[task.id] = Progress()
+        added = {task.id: task for task in tasks}
+        self._order.update(zip(added, count(len(self._order))))
+        self._tasks.update(added)
+        self._progress.update(dict.fromkeys(added, Progress()))
         self._index(tasks)
 
     def _index(self, tasks: Collection[Task]) -> None:
         waiting: dict[TaskId, list[TaskId]] = {}
         for task in tasks:
-            self._place(task)
+            is_open = self._progress[task.id].status not in FINAL
+            self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + is_open
+            self._queue(task)
             for dep in task.deps:
                 waiting.setdefault(dep, []).append(task.id)
         for dep, others in waiting.items():
             self._dependants[dep] = (*self._dependants.get(dep, ()), *others)
 
-    def _place(self, task: Task) -> None:
-        statuses = [self._progress[dep].status for dep in task.deps]
-        self._blockers[task.id] = sum(status is not Status.completed for status in statuses)
-        status = self._progress[task.id].status
-        self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + (status not in FINAL)
-        if status is Status.pending:
-            self._queue(task.id)
-
-    def _queue(self, task: TaskId) -> None:
+    def _queue(self, task: Task) -> None:
         """A pending task is ready, or doomed, or waits."""
-        statuses = [self._progress[dep].status for dep in self._state.tasks[task].deps]
-        if not self._blockers[task]:
-            self._ready[task] = None
-        elif any(other in {Status.failed, Status.skipped} for other in statuses):
-            self._doomed[task] = None
+        awaited = [self._progress[dep].status for dep in task.deps]
+        self._blockers[task.id] = len(awaited) - awaited.count(Status.completed)
+        if self._progress[task.id].status is not Status.pending:
+            return
+        if not self._blockers[task.id]:
+            self._ready[task.id] = None
+        elif not LOST.isdisjoint(awaited):
+            self._doomed[task.id] = None
 
     def _edit(self, rows: Iterable[e.RowEdit]) -> None:
         for row in rows:

@@ -25,7 +25,7 @@ class Misfit(ValueError):
     """A result that does not fit its schema; the text says where and why."""
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True, kw_only=True, gc=False):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
@@ -47,7 +47,7 @@ class Discovery(Struct, frozen=True):
     data: dict[str, object]
 
 
-class Wisdom(Struct, frozen=True, kw_only=True):
+class Wisdom(Struct, frozen=True, kw_only=True, gc=False):
     learnings: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     conventions: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from iterdev.core.wisdom import Heritage, Note
 from iterdev.core.words import Phase, Pipeline, Role, Signal, Status, TaskId
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class Progress(Struct, frozen=True, kw_only=True, gc=False):
     """What became of a task so far."""
 
     status: Status = Status.pending
@@ -55,7 +55,7 @@ class Pause(Struct, frozen=True, kw_only=True):
     """How often in a row nobody knew when it would answer again."""
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, kw_only=True, gc=False):
     """One line of the bus."""
 
     ts: float
