@@ -125,12 +125,13 @@ class Story:
 
     def starts(self, *names: str, agent: str = "mine") -> State:
         for name in names:
-            number = self.state.progress[TaskId(name)].requests + 1
+            number = self.state.progress[TaskId(name)].number + 1
             self.happens(e.AttemptStarted(TaskId(name), number, agent, self.state.tip))
         return self.state
 
-    def ends(self, name: str, outcome: e.Outcome) -> State:
-        return self.happens(e.AttemptEnded(TaskId(name), self.state.running[TaskId(name)].number, 1, outcome))
+    def ends(self, name: str, outcome: e.Outcome, requests: int = 1) -> State:
+        number = self.state.running[TaskId(name)].number
+        return self.happens(e.AttemptEnded(TaskId(name), number, requests, outcome))
 
     def does(self, name: str, outcome: e.Outcome | None = None) -> State:
         """One attempt from start to end; without an outcome the work is done and nothing changed."""

@@ -274,6 +274,19 @@ def test_giving_up_ends_the_run() -> None:
 
 
 @pytest.mark.requirement("R58")
+def test_a_test_run_that_fails_before_anybody_is_asked_raises_the_question_too() -> None:
+    story = Story(task("VERIFY-001"), auto=False)
+    story.goes_on()
+    answer(story, "approve")
+    story.goes_on()
+    story.starts("VERIFY-001")
+    story.ends("VERIFY-001", e.Failed(error="the test run ran longer than 900 s and was ended"), requests=0)
+    story.goes_on()
+
+    assert asked(story).id == "wave-1"
+
+
+@pytest.mark.requirement("R58")
 def test_a_wave_in_which_one_agent_succeeded_raises_no_question() -> None:
     story = wide(2, auto=False)
     story.goes_on()

@@ -5,7 +5,7 @@ import pytest
 from tests.core.conftest import Story, a_design, measured, review, session, task
 
 from iterdev.core import events as e
-from iterdev.core.decide import decide
+from iterdev.core.decide import Start, decide
 from iterdev.core.fold import evolve, replay
 from iterdev.core.results import Usage, Wisdom
 from iterdev.core.verification import SuiteReport
@@ -112,6 +112,25 @@ def test_an_interruption_keeps_the_count_of_requests_and_the_unfinished_work() -
     assert start == "DEV-001"
     assert story.state.progress[DEV].requests == 1
     assert story.state.progress[DEV].unlanded == ("half",)
+
+
+@pytest.mark.parametrize(("requests", "following"), [(0, 2), (1, 2), (3, 4)])
+def test_an_attempt_takes_a_number_for_every_request_and_one_if_nobody_was_asked(requests: int, following: int) -> None:
+    story = Story(task("VERIFY-001"))
+    story.starts("VERIFY-001")
+    story.ends("VERIFY-001", e.Interrupted(), requests)
+    story.happens(e.WaveStarted(1))
+
+    assert story.state.progress[TaskId("VERIFY-001")].requests == requests
+    assert [start.number for start in story.decides() if isinstance(start, Start)] == [following]
+
+
+def test_a_task_that_is_reset_goes_on_counting_its_attempts() -> None:
+    story = Story(task("DEV-001"))
+    story.fails("DEV-001")
+    story.happens(e.TasksReset((DEV,)), e.WaveStarted(1))
+
+    assert [start.number for start in story.decides() if isinstance(start, Start)] == [2]
 
 
 def test_a_limited_attempt_waits_for_its_provider_and_does_not_fail() -> None:

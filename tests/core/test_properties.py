@@ -266,7 +266,7 @@ class World:
         if state.running:
             task = self._chance.choice(list(state.running))
             self.now += self._chance.choice((1, 400))
-            requests = self._chance.randint(1, 3)
+            requests = self._chance.randint(0, 3)
             outcome = self._outcome(state.tasks[task])
             self._today += outcome.usage
             self._append(e.AttemptEnded(task, state.running[task].number, requests, outcome))

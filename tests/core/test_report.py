@@ -1,7 +1,7 @@
 """context.md, the report of a session."""
 
 import pytest
-from tests.core.conftest import Story, a_design, review, task
+from tests.core.conftest import Story, a_design, measured, review, task
 
 from iterdev.core import events as e
 from iterdev.core.report import report
@@ -51,6 +51,17 @@ def test_a_session_that_goes_on_is_not_completed_yet() -> None:
 
     assert "**Completed**: not yet" in text
     assert "**Pipeline**: not chosen" in text
+
+
+@pytest.mark.requirement("R102")
+def test_an_agent_that_nobody_had_to_ask_is_not_named() -> None:
+    story = Story(task("VERIFY-001"))
+    story.starts("VERIFY-001")
+    story.ends("VERIFY-001", e.Done(findings="all passed", verification=measured()), requests=0)
+
+    details = section(report(story.state), "Task Details")
+
+    assert "- Role: tester\n- Status: completed, requests: 0\n" in details
 
 
 @pytest.mark.requirement("R102")

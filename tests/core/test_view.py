@@ -77,6 +77,23 @@ def test_a_task_in_progress_without_an_engine_is_listed_with_the_advice_to_resum
     assert any(advice in text for text in view.why(story.state, TaskId("DEV-001"), engine_alive=False))
 
 
+def test_the_agent_of_a_tester_is_named_when_it_was_asked_and_not_before() -> None:
+    story = Story(task("VERIFY-001"), task("REVIEW-001", "VERIFY-001"))
+    story.starts("VERIFY-001")
+    (unasked, _) = view.picture(story.state).lines
+
+    assert unasked.agent == ""
+    assert view.why(story.state, TaskId("VERIFY-001"), engine_alive=True) == ["VERIFY-001 is in_progress, attempt 1"]
+    assert "VERIFY-001 is in_progress: iterdev runs the tests" in view.why(
+        story.state, TaskId("REVIEW-001"), engine_alive=True
+    )
+
+    story.ends("VERIFY-001", e.Interrupted(), requests=2)
+    (asked, _) = view.picture(story.state).lines
+
+    assert (asked.agent, asked.requests) == ("mine", 2)
+
+
 def test_a_blocked_task_names_its_blockers() -> None:
     assert line(chained(), "DEV-001") == ("[WAIT]", "blocked by DESIGN-001")
 

@@ -1,5 +1,6 @@
 """A patch: one development task, one verification, no review and no fix round."""
 
+import json
 import re
 
 import pytest
@@ -39,6 +40,16 @@ def test_a_chinese_request_keeps_its_characters_in_the_session_and_its_branch(re
     assert branch == f"iterdev/{name}"
     assert document(repo.folder() / "task-analysis.json")["pipeline_type"] == "patch"
     assert accepted.returncode == 0, accepted.stderr
+
+
+def test_tests_that_pass_are_run_without_asking_an_agent_and_nobody_says_otherwise(repo: Repo) -> None:
+    run = repo.iterdev("run", "-y", "--pipeline", "patch", "Add a greeting")
+
+    shown = json.loads(repo.iterdev("status", "--json").stdout)
+    (verify,) = (line for line in shown["tasks"] if line["id"] == "VERIFY-001")
+    assert "  VERIFY-001 started (tester, attempt 1)\n" in run.stdout
+    assert (verify["status"], verify["agent"], verify["requests"]) == ("completed", "", 0)
+    assert "- Role: tester\n- Status: completed, requests: 0\n" in (repo.folder() / "context.md").read_text()
 
 
 @pytest.mark.requirement("R4")

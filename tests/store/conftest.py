@@ -126,19 +126,19 @@ class Story:
         )
 
     def start(self, name: str) -> State:
-        number = self.state.progress[TaskId(name)].requests + 1
+        number = self.state.progress[TaskId(name)].number + 1
         return self.tell(e.AttemptStarted(TaskId(name), number, "mine", self.state.tip))
 
     def complete(self, name: str, **done: object) -> State:
         """An attempt that succeeds; its commit, if it has one, lands."""
-        number = self.state.progress[TaskId(name)].requests + 1
+        number = self.state.progress[TaskId(name)].number + 1
         self.start(name)
         outcome = e.Done(**({"findings": f"{name} is done"} | done))
         self.tell(e.AttemptEnded(TaskId(name), number, 1, outcome))
         return self.tell(e.Landed(TaskId(name), outcome.commit)) if outcome.commit else self.state
 
     def fail(self, name: str, error: str = "it did not work") -> State:
-        number = self.state.progress[TaskId(name)].requests + 1
+        number = self.state.progress[TaskId(name)].number + 1
         self.start(name)
         return self.tell(e.AttemptEnded(TaskId(name), number, 1, e.Failed(error=error)))
 

@@ -248,8 +248,8 @@ def _end_of_wave(state: State) -> tuple[Command, ...]:
 
 
 def _failed_wholly(state: State) -> list[TaskId]:
-    """The tasks of a wave in which agents were tried and every one of them failed."""
-    tried = [task.id for task, progress in state.rows() if task.wave == state.wave and progress.requests]
+    """The tasks of a wave in which there were attempts, and every task that was tried has failed."""
+    tried = [task.id for task, progress in state.rows() if task.wave == state.wave and progress.number]
     failed = [task for task in tried if state.progress[task].status is Status.failed]
     return failed if len(failed) == len(tried) else []
 
@@ -304,4 +304,4 @@ def _without_budget(state: State, unpaid: Mapping[TaskId, str]) -> tuple[Command
 
 def _start(state: State, agents: Mapping[TaskId, str], limit: float) -> Iterator[Start]:
     for task, agent in agents.items():
-        yield Start(task=task, number=state.progress[task].requests + 1, limit=limit, agent=agent)
+        yield Start(task=task, number=state.progress[task].number + 1, limit=limit, agent=agent)

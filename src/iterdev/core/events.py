@@ -192,7 +192,7 @@ class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
     task: TaskId
     number: int
     requests: int
-    """How often the agent was asked; each request has its own number."""
+    """How often the agent was asked; each request has its own number, the first one that of the attempt."""
     outcome: Outcome
     checked: tuple[Checked, ...] = ()
     """What was found of the packages that the task needs, before it began."""

@@ -307,7 +307,9 @@ class _Fold:
         for name in tasks:
             before = self._progress[name]
             kept = (*before.unlanded, before.commit) if before.commit else before.unlanded
-            self._progress[name] = Progress(requests=before.requests, usage=before.usage, unlanded=kept)
+            self._progress[name] = Progress(
+                requests=before.requests, number=before.number, usage=before.usage, unlanded=kept
+            )
         self._reindex()
         self._set(wave=0)
 
@@ -337,6 +339,7 @@ class _Fold:
         self._update(
             event.task,
             requests=before.requests + event.requests,
+            number=_last_number(event),
             denied=tuple(dict.fromkeys((*before.denied, *event.denied))),
         )
         self._free(event.task, at)
@@ -691,3 +694,8 @@ class _Fold:
         mine = self._tasks[task].round
         others = (self._tasks[other] for other in self._dependants.get(task, ()))
         return any(other.role is Role.developer and other.round > mine for other in others)
+
+
+def _last_number(ended: e.AttemptEnded) -> int:
+    """The first request has the attempt's own number; an attempt that was put off before anything began has none."""
+    return ended.number - 1 if isinstance(ended.outcome, e.Unmet) else ended.number + max(ended.requests - 1, 0)

@@ -118,7 +118,8 @@ def _details(state: State) -> str:
 
 def _detail(task: Task, progress: Progress) -> Iterator[str]:
     yield f"### {task.id}: {task.title}\n\n"
-    yield f"- Role: {task.role}" + (f", agent: {progress.agent}" if progress.agent else "") + "\n"
+    agent = view.asked_agent(task, progress)
+    yield f"- Role: {task.role}" + (f", agent: {agent}" if agent else "") + "\n"
     yield f"- Status: {progress.status}, requests: {progress.requests}\n"
     if progress.score is not None:
         yield f"- Score: {progress.score:g} ({progress.signal})\n"

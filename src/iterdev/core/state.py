@@ -29,7 +29,9 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     signal: Signal | None = None
     error: str = ""
     requests: int = 0
-    """How often an agent was asked to do it; the next request has this number plus one."""
+    """How often an agent was asked to do it."""
+    number: int = 0
+    """The last number that an attempt or a repeated request had; the next attempt has this number plus one."""
     agent: str = ""
     started_at: float | None = None
     ended_at: float | None = None

@@ -132,7 +132,7 @@ def _line(state: State, task: Task, progress: Progress, *, engine_alive: bool) -
         status=progress.status,
         mark=MARKS[progress.status] if engine_alive or progress.status.is_final else MARKS[Status.pending],
         note=_note(state, task, progress, engine_alive=engine_alive),
-        agent=progress.agent,
+        agent=asked_agent(task, progress),
         score=progress.score,
         requests=progress.requests,
         started_at=progress.started_at,
@@ -200,8 +200,9 @@ def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
         reason = f": {progress.error}" if progress.error else ""
         return [f"{task} is {progress.status}{reason}"]
     if progress.status is not Status.pending:
+        agent = asked_agent(state.tasks[task], progress)
         lines = [
-            f"{task} is {progress.status}, attempt {progress.requests + 1} by {progress.agent}",
+            f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else ""),
             *_lock_waits(state, task),
         ]
         lines += [f"its agent last said: {state.last_words[task]}"] if task in state.last_words else []
@@ -216,6 +217,11 @@ def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     if not engine_alive and not state.is_over:
         lines.append(f"no engine is running: `iterdev resume {state.session.id}`")
     return lines
+
+
+def asked_agent(task: Task, progress: Progress) -> str:
+    """The agent that was or is asked. iterdev runs the tests itself, and a tester's agent is asked if they fail."""
+    return progress.agent if progress.requests or task.role is not Role.tester else ""
 
 
 def _lock_waits(state: State, task: TaskId) -> list[str]:
@@ -242,7 +248,9 @@ def open_debt(state: State) -> str:
 
 
 def _cause(state: State, task: TaskId) -> str:
-    return waits_for(state, task) if state.progress[task].status is Status.pending else state.progress[task].agent
+    if state.progress[task].status is Status.pending:
+        return waits_for(state, task)
+    return asked_agent(state.tasks[task], state.progress[task]) or "iterdev runs the tests"
 
 
 def chain(state: State, task: TaskId) -> list[TaskId]:

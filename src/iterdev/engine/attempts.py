@@ -53,8 +53,7 @@ async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
         kit.mark(f"workspace free {job.task.id}")
         await thread(partial(kit.pool.give_back, workspace))
         kit.mark(f"workspace given back {job.task.id}")
-    asked = sum(one.requests for one in talks)
-    requests = 0 if isinstance(outcome, Unmet) else max(asked, 1)
+    requests = sum(one.requests for one in talks)
     outcome = msgspec.structs.replace(outcome, usage=sum((one.usage for one in talks), Usage()))
     denied = tuple(wish for one in talks for wish in one.denied)
     return AttemptEnded(job.task.id, job.number, requests, _without_secrets(kit, outcome), checked, denied)
@@ -71,6 +70,8 @@ async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Ta
     with anyio.move_on_after(job.limit):
         outcome = await _by_role(job, kit, workspace, talks)
         return await observed(job, kit, workspace, outcome) if isinstance(outcome, Done) else outcome
+    if job.task.role is Role.tester and not talks:
+        return Failed(error=f"the test run took longer than {job.limit:g} s and was ended")
     return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended", kind=TroubleKind.timed_out)
 
 

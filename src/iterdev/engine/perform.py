@@ -88,7 +88,7 @@ class Performer:
         label = landing.Label(
             session=state.session.id,
             task=task,
-            number=progress.requests,
+            number=progress.number,
             role=row.role,
             agent=progress.agent,
             title=row.title,

@@ -3,6 +3,7 @@
 from functools import partial
 
 from iterdev.core.events import AttemptEnded, Interrupted
+from iterdev.core.words import Role
 from iterdev.engine.book import Book
 from iterdev.engine.kit import Kit
 from iterdev.engine.worksite import thread
@@ -20,7 +21,9 @@ async def recover(book: Book, kit: Kit) -> None:
         ref = f"refs/iterdev/{book.session}/{task}/{started.number}"
         commit = await thread(partial(git.resolve, kit.top, ref))
         kit.mark(f"interruption noted {task}")
-        book.append(AttemptEnded(task, started.number, 1, Interrupted(commit=commit)))
+        # Nobody is left who counted the requests. There was one, but for a tester, whom nobody may have had to ask.
+        requests = 0 if book.state.tasks[task].role is Role.tester else 1
+        book.append(AttemptEnded(task, started.number, requests, Interrupted(commit=commit)))
 
 
 def _rescue(book: Book, kit: Kit, leftover: Leftover) -> None:

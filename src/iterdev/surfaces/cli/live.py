@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iterdev.agents.contract import AgentEvent, Said
-from iterdev.core import critic, providers
+from iterdev.core import critic, providers, view
 from iterdev.core.events import Gate
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
@@ -110,7 +110,8 @@ class Live:
     def _note(self, task: Task, progress: Progress) -> str:
         match progress.status:
             case Status.in_progress:
-                return self._said.get(task.id, f"{progress.agent} is working")
+                worker = view.asked_agent(task, progress) or "iterdev"
+                return self._said.get(task.id, f"{worker} is working")
             case Status.landing:
                 return "landing"
             case Status.completed if progress.score is not None:

@@ -114,7 +114,8 @@ def news(task: Task, progress: Progress) -> str:
     head = f"  {task.id} {progress.status}"
     match progress.status:
         case Status.in_progress:
-            return f"  {task.id} started ({task.role}, {progress.agent}, attempt {progress.requests + 1})"
+            words = task.role, view.asked_agent(task, progress), f"attempt {progress.number + 1}"
+            return f"  {task.id} started ({', '.join(filter(None, words))})"
         case Status.completed if task.role is Role.reviewer and progress.score is not None:
             return f"{head}: score {progress.score:g}, {progress.signal}"
         case Status.completed:
