@@ -54,6 +54,15 @@ def test_a_session_that_goes_on_is_not_completed_yet() -> None:
 
 
 @pytest.mark.requirement("R102")
+def test_accepting_a_session_does_not_move_the_time_at_which_it_was_completed() -> None:
+    story = finished()
+    story.now += 3600
+    story.happens(e.Accepted("main", "c1"))
+
+    assert "**Completed**: 1970-01-01T08:16:40+08:00" in report(story.state)
+
+
+@pytest.mark.requirement("R102")
 def test_an_agent_that_nobody_had_to_ask_is_not_named() -> None:
     story = Story(task("VERIFY-001"))
     story.starts("VERIFY-001")
