@@ -1,10 +1,12 @@
 """What to do next, for both engines."""
 
+from typing import get_args
+
 import pytest
 from tests.core.conftest import Story, review, task
 
 from iterdev.core import events as e
-from iterdev.core.decide import Land, Record, Start, Wait, decide
+from iterdev.core.decide import Cancel, Command, Land, Record, Start, Wait, decide
 from iterdev.core.fold import replay
 from iterdev.core.results import Usage
 from iterdev.core.words import Engine, Mode, Pipeline, Role, TaskId
@@ -437,3 +439,27 @@ def test_deciding_depends_on_nothing_but_the_journal_and_the_time(engine: Engine
     assert again
     assert decide(again, story.now) == story.decides()
     assert not any(isinstance(command, Record) for command in story.decides())
+
+
+@pytest.mark.requirement("R96")
+def test_deciding_knows_no_command_that_writes_code_or_runs_anything_but_an_agent() -> None:
+    assert set(get_args(Command)) == {Record, Start, Land, Cancel, Wait}
+
+
+@pytest.mark.requirement("R121")
+@ENGINES
+def test_tasks_that_a_killed_engine_had_not_made_are_made_with_their_blockers_and_only_the_first_starts(
+    engine: Engine,
+) -> None:
+    story = Story(engine=engine, pipeline=Pipeline.sprint)
+    story.happens(e.PipelineChosen(Pipeline.sprint), e.EngineStarted(2, story.state.tip))
+
+    started = story.goes_on()
+
+    assert {row.id: row.deps for row in story.state.tasks.values()} == {
+        "DESIGN-001": (),
+        "DEV-001": ("DESIGN-001",),
+        "VERIFY-001": ("DEV-001",),
+        "REVIEW-001": ("DEV-001",),
+    }
+    assert started == ["DESIGN-001"]

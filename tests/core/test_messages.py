@@ -58,6 +58,7 @@ def test_every_role_may_say_what_is_nobody_s(role: Role, kind: str) -> None:
     assert objection(role, composed(role, kind=kind)) == ""
 
 
+@pytest.mark.requirement("R95")
 def test_a_role_may_say_what_is_its_own_and_nothing_that_is_another_s() -> None:
     own = {role: {kind for kind in TYPES[role] if not objection(role, composed(role, kind=kind))} for role in WORKERS}
     others = {kind for kinds in TYPES.values() for kind in kinds} - set(TYPES[Role.developer])
@@ -66,6 +67,7 @@ def test_a_role_may_say_what_is_its_own_and_nothing_that_is_another_s() -> None:
     assert all(objection(Role.developer, composed("developer", kind=kind)) for kind in others)
 
 
+@pytest.mark.requirement("R95")
 @pytest.mark.parametrize(("to", "allowed"), [("coordinator", True), ("all", True), ("reviewer", False), ("me", False)])
 def test_workers_talk_to_the_coordinator_and_not_to_each_other(to: str, allowed: bool) -> None:  # noqa: FBT001
     assert (objection(Role.developer, composed("developer", to=to)) == "") is allowed

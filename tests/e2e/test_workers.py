@@ -54,6 +54,7 @@ def test_a_worker_for_which_nothing_is_ready_does_nothing(repo: Repo) -> None:
     assert worked(repo) == ["DESIGN-001"]
 
 
+@pytest.mark.requirement("R178")
 def test_a_developer_stops_after_three_errors(repo: Repo) -> None:
     rows = "id,description\n" + "".join(f"DEV-00{number},work\n" for number in range(1, 6))
     repo.behave(developer={"result": {"status": "failed", "error": "it broke"}})
