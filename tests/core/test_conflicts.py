@@ -63,6 +63,33 @@ def test_work_on_top_of_other_work_is_never_in_conflict_with_it() -> None:
     assert not story.state.conflicts
 
 
+@pytest.mark.requirement("R129")
+def test_slow_work_collides_with_everything_that_landed_meanwhile() -> None:
+    story = Story(*(task(f"DEV-00{number}") for number in range(1, 5)))
+    story.does("DEV-001", worked("a.py"))
+    story.happens(e.Landed(ONE, "t1"))
+    story.starts("DEV-004")
+    for name in ("DEV-002", "DEV-003"):
+        story.does(name, worked("a.py"))
+        story.happens(e.Landed(TaskId(name), f"tip of {name}"))
+    story.ends("DEV-004", worked("a.py"))
+    story.happens(e.Landed(TaskId("DEV-004"), "t4"))
+
+    assert {name: conflict.others for name, conflict in story.state.conflicts.items()} == {
+        "DEV-004": ("DEV-002", "DEV-003")
+    }
+
+
+def test_what_landed_is_forgotten_when_nobody_can_collide_with_it_any_more() -> None:
+    story = Story(*(task(f"DEV-00{number}") for number in range(1, 4)))
+    story.does("DEV-001", e.Failed(error="no luck"))
+    for name in ("DEV-002", "DEV-003"):
+        story.does(name, worked("a.py"))
+        story.happens(e.Landed(TaskId(name), f"tip of {name}"))
+
+    assert (story.state.touched, story.state.work) == ({}, {})
+
+
 def test_what_git_merged_is_taken_as_it_is() -> None:
     story = side_by_side("a.py", "a.py")
     story.happens(e.Landed(TWO, "t2"))

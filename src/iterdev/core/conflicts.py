@@ -4,7 +4,7 @@ A task that worked on top of another one is never in conflict with it. What git 
 merge is kept, and a further task brings both changes together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -32,24 +32,23 @@ class Conflict(Struct, frozen=True, kw_only=True):
         return "resolved" if self.strategy else "detected"
 
 
-class Worked(Struct, frozen=True):
-    """When a task's work began and landed, as places in the journal."""
+class Change(Struct, frozen=True, gc=False):
+    """A task whose work changed a file, and the place in the journal at which it landed."""
 
-    began: int
+    task: TaskId
     landed: int
 
 
 def overlap(
-    task: TaskId, changed: tuple[str, ...], work: Mapping[TaskId, Worked], touched: Mapping[str, tuple[TaskId, ...]]
+    changed: tuple[str, ...], began: int, touched: Mapping[str, tuple[Change, ...]]
 ) -> tuple[tuple[str, ...], tuple[TaskId, ...]]:
-    """The files that others changed too while the task was under way, and who they are."""
-    began = work[task].began
-    both = {
-        file: [other for other in touched.get(file, ()) if other != task and work[other].landed > began]
-        for file in changed
-    }
-    files = tuple(file for file, others in both.items() if others)
-    return files, tuple(dict.fromkeys(other for others in both.values() for other in others))
+    """The files that others changed too since the work on them began, and who they are."""
+    both = {file: changes for file in changed if (changes := since(began, touched.get(file, ())))}
+    return tuple(both), tuple(dict.fromkeys(change.task for changes in both.values() for change in changes))
+
+
+def since(began: int, changes: Iterable[Change]) -> list[Change]:
+    return [change for change in changes if change.landed > began]
 
 
 def resolution(

@@ -26,7 +26,7 @@ from iterdev.core import (
     wisdom,
 )
 from iterdev.core import events as e
-from iterdev.core.conflicts import Conflict, Worked
+from iterdev.core.conflicts import Change, Conflict
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
 from iterdev.core.state import Pause, Progress, Shared, State
@@ -92,8 +92,8 @@ class _Fold:
     _doomed = _Map[TaskId, None]()
     _running = _Map[TaskId, e.AttemptStarted]()
     _landing = _Map[TaskId, None]()
-    _work = _Map[TaskId, Worked]()
-    _touched = _Map[str, tuple[TaskId, ...]]()
+    _work = _Map[TaskId, int]()
+    _touched = _Map[str, tuple[Change, ...]]()
     _conflicts = _Map[TaskId, Conflict]()
     _colliding = _Map[TaskId, None]()
     _open_in_wave = _Map[int, int]()
@@ -300,8 +300,8 @@ class _Fold:
         for task in tasks:
             for one in owned:
                 one.pop(task, None)
-        for file, names in list(self._touched.items()):
-            self._touched[file] = tuple(name for name in names if name not in tasks)
+        for file, changes in list(self._touched.items()):
+            self._touched[file] = tuple(change for change in changes if change.task not in tasks)
 
     def _start_over(self, tasks: Iterable[TaskId]) -> None:
         for name in tasks:
@@ -323,7 +323,7 @@ class _Fold:
         self._running[event.task] = event
         self._last_words.pop(event.task, None)
         if self._state.tasks[event.task].role is Role.developer:
-            self._work[event.task] = Worked(began=self._seq, landed=0)
+            self._work[event.task] = self._seq
         self._update(
             event.task,
             status=Status.in_progress,
@@ -340,16 +340,23 @@ class _Fold:
             event.task,
             requests=before.requests + event.requests,
             number=_last_number(event),
-            denied=tuple(dict.fromkeys((*before.denied, *event.denied))),
         )
+        if event.denied:
+            self._update(event.task, denied=tuple(dict.fromkeys((*before.denied, *event.denied))))
         self._free(event.task, at)
         self._look_at_dependencies(event)
         self._conclude(event.task, event.outcome, at)
+        if event.task not in self._state.landing:
+            self._work.pop(event.task, None)
 
     def _land(self, event: e.Landed, at: float) -> None:
         self._landing.pop(event.task, None)
         self._set(tip=event.tip)
-        self._collide_or_complete(event.task, at)
+        conflict = self._touch(event.task) if self._state.tasks[event.task].role is Role.developer else None
+        if conflict and conflict.others:
+            self._collide(event.task, conflict)
+        else:
+            self._complete(event.task, at)
 
     def _lose(self, event: e.LandingRefused | e.ConflictResolved | e.TaskFailed | e.TaskSkipped, at: float) -> None:
         match event:
@@ -363,23 +370,23 @@ class _Fold:
             case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
                 self._resolve(task, strategy, fix, at)
 
-    def _collide_or_complete(self, task: TaskId, at: float) -> None:
-        """Work that landed is completed, unless others changed the same files meanwhile."""
-        if self._state.tasks[task].role is Role.developer:
-            changed = self._progress[task].changed
-            self._work[task] = msgspec.structs.replace(self._work[task], landed=self._seq)
-            files, others = conflicts.overlap(task, changed, self._state.work, self._state.touched)
+    def _touch(self, task: TaskId) -> Conflict:
+        """What others changed meanwhile; what this work changed is noted as long as somebody can collide with it."""
+        changed = self._progress[task].changed
+        files, others = conflicts.overlap(changed, self._work.pop(task), self._state.touched)
+        if self._work:
+            oldest = min(self._work.values())
             for file in changed:
-                self._touched[file] = (*self._touched.get(file, ()), task)
-            if others:
-                self._collide(task, Conflict(files=files, others=others, merged=True))
-                return
-        self._complete(task, at)
+                recent = conflicts.since(oldest, self._touched.get(file, ()))
+                self._touched[file] = (*recent, Change(task, self._seq))
+        else:
+            self._touched.clear()
+        return Conflict(files=files, others=others, merged=True)
 
     def _refuse(self, task: TaskId, files: tuple[str, ...], at: float) -> None:
         """A developer's work is kept and brought in by a further task; nobody else may write what others wrote."""
         if self._state.tasks[task].role is Role.developer:
-            _, others = conflicts.overlap(task, files, self._state.work, self._state.touched)
+            _, others = conflicts.overlap(files, self._work.pop(task), self._state.touched)
             self._collide(task, Conflict(files=files, others=others, merged=False))
         else:
             self._close(task, Status.failed, at, error=self._collision(task, files))

@@ -7,7 +7,7 @@ from msgspec import Struct
 from iterdev.core.briefs import Scope
 from iterdev.core.checkpoints import Checkpoints
 from iterdev.core.completion import Completion
-from iterdev.core.conflicts import Conflict, Worked
+from iterdev.core.conflicts import Change, Conflict
 from iterdev.core.debt import Debt
 from iterdev.core.dependencies import Dependencies
 from iterdev.core.events import AttemptStarted, Gate, Policy, Session, SprintRecord
@@ -99,10 +99,10 @@ class State(Struct, frozen=True, kw_only=True):
     """Pending tasks with a dependency that failed or was skipped."""
     running: Mapping[TaskId, AttemptStarted] = {}
     landing: Mapping[TaskId, None] = {}
-    work: Mapping[TaskId, Worked] = {}
-    """When the developers' work began and landed."""
-    touched: Mapping[str, tuple[TaskId, ...]] = {}
-    """Which developers' work changed a file, in the order of landing."""
+    work: Mapping[TaskId, int] = {}
+    """Where in the journal the developers' work began that is still under way."""
+    touched: Mapping[str, tuple[Change, ...]] = {}
+    """What landed on a file since the oldest of that work began, in the order of landing."""
     conflicts: Mapping[TaskId, Conflict] = {}
     colliding: Mapping[TaskId, None] = {}
     """Conflicts about which nothing has been done yet."""
