@@ -11,14 +11,18 @@ EVERYBODY = "all"
 
 def announcement(event: e.Event, state: State, at: float) -> Message | None:
     """The message that the event is worth, seen from the state after it."""
-    if isinstance(event, e.AttemptEvent):
+    match event:
         # At once, because a long journal is made of them.
-        return _of_work(event, state, at)
-    speakers = (_of_rounds, _of_rollbacks, _of_session)
-    return next((message for speaker in speakers if (message := speaker(event, state, at))), None)
+        case e.AttemptStarted():
+            return None
+        case e.AttemptEnded() | e.Landed():
+            return _of_work(event, state, at)
+        case _:
+            speakers = (_of_work, _of_rounds, _of_rollbacks, _of_session)
+            return next((message for speaker in speakers if (message := speaker(event, state, at))), None)
 
 
-def _of_work(event: e.AttemptEvent, state: State, at: float) -> Message | None:
+def _of_work(event: e.Event, state: State, at: float) -> Message | None:
     match event:
         case e.AttemptEnded(outcome=e.Done() as done):
             return _worked(state, event.task, done, at)
