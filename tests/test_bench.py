@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parent.parent
-SECTIONS = ["Aims", "The whole life of a task", "Durable transitions", "Planning", "Resuming", "Start-up"]
+SECTIONS = [
+    "Aims",
+    "The whole life of a task",
+    "One attempt",
+    "Many agents at work",
+    "Durable transitions",
+    "Planning",
+    "Resuming",
+    "Start-up",
+]
 
 
 @pytest.fixture(scope="module")
