@@ -74,7 +74,8 @@ def document(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
 
 
 def test_a_run_waits_for_its_provider_shows_it_starts_nothing_meanwhile_and_goes_on_by_itself(repo: Repo) -> None:
-    script(repo, LIMITED.replace("{home}", str(repo.home)))
+    # Long enough for three looks at it, one after the other, on a machine with other things to do.
+    script(repo, LIMITED.replace("{home}", str(repo.home)).replace("reset_in = 5", "reset_in = 20"))
     table = a_table(repo, "DEV-limited", "DEV-second", "DEV-third")
 
     with Background(repo, "run", "-y", "-c", "1", "--tasks", table) as running:
