@@ -18,6 +18,8 @@ from iterdev.core.words import Severity, Strategy
 from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
+TESTS = HERE.parent / "tests"
+REQUIREMENTS = [f"R{number}" for number in range(1, 144)]
 WIDTH = 100
 NAMED = {"roles": "ROLE", "agents": "NAME"}
 """What stands in the header of a table that can occur several times."""
@@ -31,6 +33,15 @@ TYPES = {
     "iterdev.core.words.Severity": f"one of {', '.join(Severity)}",
     "Strategy": ", ".join(f"`{word}`" for word in Strategy),
 }
+
+REQUIREMENTS_PAGE = """\
+# Requirements
+
+<!-- Written by docs/generate.py from the marks of the tests; run `make docs` after changing one. -->
+
+What the development team has to do is numbered R1 to R143. Each number is named by the tests that show it; a test fails
+when a number has none.
+"""
 
 CONFIGURATION = """\
 # Configuration
@@ -61,7 +72,11 @@ commands end is in [exit codes](exit-codes.md).
 
 
 def pages() -> dict[Path, str]:
-    return {HERE / "configuration.md": configuration(), HERE / "commands.md": commands()}
+    return {
+        HERE / "configuration.md": configuration(),
+        HERE / "commands.md": commands(),
+        HERE / "requirements.md": requirements(),
+    }
 
 
 def configuration() -> str:
@@ -126,6 +141,28 @@ def _helps(group: click.Group, above: click.Context) -> Iterator[str]:
 
 def _help(title: str, command: click.Command, context: click.Context) -> str:
     return f"## {title}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+def requirements() -> str:
+    """Every requirement of the development team with the tests that name it; one that has none is left out."""
+    shown: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for test, names in _marked(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in names:
+                link = f"[{test.removeprefix('test_').replace('_', ' ')}](../{path.relative_to(TESTS.parent)})"
+                shown.setdefault(name, []).append(link)
+    rows = "".join(f"| {name} | {'<br>'.join(shown[name])} |\n" for name in REQUIREMENTS if name in shown)
+    return f"{REQUIREMENTS_PAGE}\n| Requirement | Shown by |\n|---|---|\n{rows}"
+
+
+def _marked(module: ast.Module) -> Iterator[tuple[str, list[str]]]:
+    """The tests of a module that name requirements."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef):
+            marks = (mark for mark in node.decorator_list if ast.unparse(mark).startswith("pytest.mark.requirement("))
+            names = [ast.literal_eval(word) for mark in marks if isinstance(mark, ast.Call) for word in mark.args]
+            if names:
+                yield node.name, names
 
 
 def main() -> None:

@@ -48,6 +48,12 @@ def test_generated_pages_are_fresh() -> None:
     assert stale == [], "run `make docs`"
 
 
+def test_every_requirement_of_the_development_team_is_shown_by_a_test() -> None:
+    page = generator().requirements()
+
+    assert [name for name in generator().REQUIREMENTS if f"| {name} |" not in page] == []
+
+
 @every_page
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     links = [link for link in LINK.findall(FENCE.sub("", text_of(page))) if "://" not in link]
