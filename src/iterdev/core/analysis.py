@@ -105,7 +105,9 @@ def _present(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
 
     Chinese sets no spaces: its words count wherever they stand, and what follows one begins anew, as in "修复bug".
     """
-    return tuple(word for word in words if re.search(_beginning(word) + re.escape(word), text, re.IGNORECASE))
+    # Not with re.IGNORECASE, which looks at every Chinese character of a pattern and takes a tenth of a second.
+    lower = text.lower()
+    return tuple(word for word in words if re.search(_beginning(word) + re.escape(word), lower))
 
 
 def _beginning(word: str) -> str:
