@@ -241,6 +241,16 @@ def test_each_developer_is_told_the_items_of_its_own_row() -> None:
     ]
 
 
+def test_each_developer_has_to_leave_the_files_of_its_own_items() -> None:
+    story = begun(Engine.beat)
+    items = tuple(WorkItem(id=f"task-{number}", title="t", files=(f"{number}.py",)) for number in range(4))
+    story.does(story.goes_on()[0], e.Done(findings="", design=msgspec.structs.replace(a_design(), tasks=items)))
+
+    planned = [sprints.planned_files(story.state, story.row(name)) for name in ("DEV-001", "DEV-002", "VERIFY-001")]
+
+    assert planned == [("0.py", "1.py"), ("2.py", "3.py"), ()]
+
+
 @pytest.mark.requirement("R43")
 def test_a_fix_and_a_verification_that_are_both_ready_are_started_together() -> None:
     story = begun(Engine.beat)

@@ -94,6 +94,29 @@ def test_an_unknown_role_is_refused_with_the_roles_there_are(repo: Repo) -> None
     assert "architect, developer, tester, reviewer" in refused.stderr
 
 
+@pytest.mark.requirement("R7")
+def test_a_role_whose_file_is_missing_is_refused_with_the_path_that_was_expected(repo: Repo) -> None:
+    settings = (repo.path / "iterdev.toml").read_text()
+    repo.write("iterdev.toml", settings + '\n[roles.developer]\nfile = "team/developer.md"\n')
+
+    refused = repo.iterdev("run", "-y", "Add a greeting")
+
+    assert refused.returncode == 2
+    assert f'"{repo.path / "team/developer.md"}"' in refused.stderr
+    assert repo.calls() == []
+
+
+def test_the_file_of_a_role_is_part_of_its_prompts_and_of_no_others(repo: Repo) -> None:
+    settings = (repo.path / "iterdev.toml").read_text()
+    repo.write("iterdev.toml", settings + '\n[roles.developer]\nfile = "team/developer.md"\n')
+    repo.write("team/developer.md", "Write British English.\n")
+
+    repo.iterdev("run", "-y", "--pipeline", "sprint", "Add a greeting")
+
+    told = {call["role"] for call in repo.calls() if "British English" in str(call["prompt"])}
+    assert told == {"developer"}
+
+
 @pytest.mark.requirement("R5")
 def test_the_coordinator_is_what_runs_without_a_role(repo: Repo) -> None:
     done = repo.iterdev("run", "-y", "--role", "coordinator", "--pipeline", "patch", "Add a greeting")

@@ -32,6 +32,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """Files that the session has changed so far."""
     tools: bool = False
     """The team's tools can be called."""
+    instructions: str = ""
+    """What the user wrote for the role."""
 
 
 def render(state: State, task: Task, around: Surroundings) -> str:
@@ -45,6 +47,7 @@ def render(state: State, task: Task, around: Surroundings) -> str:
         _part("What the user wants changed", [f"- {item.severity}: {item.description}" for item in wishes]),
         *_learned(state),
         _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
+        _part(f"Instructions for the {task.role}", [around.instructions]),
         _rules(task, around),
         _part("Result", [f'"id" is "{task.id}".', _form(task.role)]),
     ]

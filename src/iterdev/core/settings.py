@@ -60,6 +60,8 @@ class Run(Struct, frozen=True, kw_only=True):
 class RoleSettings(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     """The agent of this role."""
+    file: str | None = None
+    """A text file of the repository with instructions for this role; they are part of each of its prompts."""
     shell: bool | None = None
     """Whether this role may run commands."""
     network: bool | None = None

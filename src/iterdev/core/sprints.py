@@ -57,6 +57,12 @@ def items_of(state: State, task: Task) -> list[str]:
     return [item.id for item in batch]
 
 
+def planned_files(state: State, task: Task) -> tuple[str, ...]:
+    """The files that have to be there when a row of first work is done."""
+    own = set(items_of(state, task))
+    return tuple(file for item in _items(state, task.sprint) if item.id in own for file in item.files)
+
+
 def staffing(state: State) -> tuple[e.Event, ...]:
     """More developer's rows, when the breakdown is too long for those that are there."""
     rows = _developers(state, state.sprint)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from iterdev.core import critic, dependencies, names, prompts, providers
+from iterdev.core import critic, dependencies, names, prompts, providers, sprints
 from iterdev.core import events as e
 from iterdev.core.decide import Start
 from iterdev.core.plan import Task
@@ -32,12 +32,14 @@ class Performer:
         *,
         outside: Outside,
         projector: Projector,
+        instructions: Mapping[Role, str],
         mark: Mark,
         now: Callable[[], float],
         show: Callable[[State], None],
     ) -> None:
         self._top, self._outside, self._projector = top, outside, projector
         self._mark, self._now, self._show = mark, now, show
+        self._instructions = instructions
         self._projected_at = 0.0
         self._projected_seq = 0
         self._changed: tuple[str, tuple[str, ...]] = ("", ())
@@ -135,10 +137,9 @@ class Performer:
             discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in discoveries),
             changed=changed,
             tools=True,
+            instructions=self._instructions.get(task.role, ""),
         )
-        designs = [design for name, design in state.designs.items() if state.tasks[name].sprint == task.sprint]
         needs = dependencies.needed(state.dependencies, state.ancestors(task.id)) if task.role in WRITERS else ()
-        planned = designs[-1].tasks if designs and task.role is Role.developer and not task.round else ()
         return Job(
             session=session.id,
             session_dir=str(folder),
@@ -151,7 +152,7 @@ class Performer:
             limit=command.limit,
             session_base=session.base,
             changed=changed,
-            planned=tuple(file for item in planned for file in item.files),
+            planned=sprints.planned_files(state, task),
             baseline=state.baseline,
             needs=needs,
             news_of=tuple(one for one in needs if state.dependencies.latest(one) is None),

@@ -11,7 +11,7 @@ from iterdev.core.errors import HostError, UserError
 from iterdev.core.fold import replay
 from iterdev.core.settings import Settings
 from iterdev.core.state import State
-from iterdev.core.words import SessionId
+from iterdev.core.words import Role, SessionId
 from iterdev.host import clock, git, lease, secrets
 from iterdev.host.identities import Identity, alive
 from iterdev.store import rebuild
@@ -99,6 +99,21 @@ class Repository:
         if not os.access(self.top / STATE, os.W_OK):
             raise HostError(f'"{self.top / STATE}" is read-only', hint="make the repository writable, then try again")
         git.exclude(self.top, f"/{STATE}/")
+
+    def instructions(self) -> dict[Role, str]:
+        """What the user wrote for each role."""
+        return {
+            Role(role): self._read_file(role, table.file) for role, table in self.settings.roles.items() if table.file
+        }
+
+    def _read_file(self, role: str, name: str) -> str:
+        try:
+            return (self.top / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f'The file of the role "{role}" is expected at "{self.top / name}", and cannot be read: {error}',
+                hint=f"write it, or mend `file` under [roles.{role}] in iterdev.toml",
+            ) from error
 
     def _open_journal(self) -> Journal:
         path = self.top / STATE / NAME

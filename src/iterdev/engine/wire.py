@@ -68,6 +68,7 @@ def begin(repository: Repository, request: Request, rows: tuple[e.RowEdit, ...] 
     """Creates a session; nothing of the user's is touched."""
     base, branch = git.head(repository.top), git.current_branch(repository.top)
     request = msgspec.structs.replace(request, requirement=repository.redact(request.requirement))
+    repository.instructions()
     repository.prepare()
     taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
     session = names.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
@@ -144,6 +145,7 @@ async def _run(
         repository.top,
         outside=Outside(pauses=Pauses(paths.state_root()), daybook=Daybook(repository.journal), now=clock.now),
         projector=projector,
+        instructions=repository.instructions(),
         mark=mark,
         now=clock.now,
         show=audience.show,
