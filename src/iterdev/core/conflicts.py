@@ -6,11 +6,10 @@ merge is kept, and a further task brings both changes together.
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
 from msgspec import Struct
 
 from iterdev.core import events as e
-from iterdev.core import names, pipelines
+from iterdev.core import names, pipelines, plan
 from iterdev.core.briefs import Scope
 from iterdev.core.plan import Task
 from iterdev.core.words import Strategy, TaskId
@@ -68,12 +67,8 @@ def resolution(
         return (e.ConflictResolved(task=task.id, strategy=Strategy.abort),)
     (fix,) = pipelines.with_waves([pipelines.conflict_fix(task, conflict.others, scope, tasks)], tasks)
     waiting = tuple(
-        _waiting_for(fix.id, task.id, tasks[other]) for other in dependants if names.CONFLICT_FIX not in other
+        plan.redirected(tasks[other], task.id, fix.id) for other in dependants if names.CONFLICT_FIX not in other
     )
     replanned = (e.TasksReplanned(waiting),) if waiting else ()
     resolved = e.ConflictResolved(task=task.id, strategy=Strategy.manual, fix=fix.id)
     return e.TasksAdded((fix,)), *replanned, resolved
-
-
-def _waiting_for(new: TaskId, old: TaskId, task: Task) -> Task:
-    return msgspec.structs.replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))

@@ -38,6 +38,11 @@ class Fault(Struct, frozen=True):
     message: str
 
 
+def redirected(task: Task, old: TaskId, new: TaskId) -> Task:
+    """The task, waiting for another one than before."""
+    return msgspec.structs.replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))
+
+
 def with_waves(tasks: Sequence[Task], above: Sequence[Task] = ()) -> tuple[Task, ...]:
     """The tasks with their wave numbers: one plus the highest wave among their dependencies."""
     try:

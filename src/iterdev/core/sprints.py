@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
-from iterdev.core import breakdown, debt, names, pipelines
+from iterdev.core import breakdown, debt, names, pipelines, plan
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, WorkItem
@@ -73,17 +71,11 @@ def staffing(state: State) -> tuple[e.Event, ...]:
     if missing <= 0 or state.progress[last.id].status is not Status.pending:
         return ()
     added = pipelines.increments(last, missing, state.scope, state.tasks.keys())
-    after = [
-        msgspec.structs.replace(state.tasks[task], deps=_moved(state.tasks[task].deps, last.id, added[-1].id))
-        for task in state.dependants.get(last.id, ())
-    ]
+    waiting = state.dependants.get(last.id, ())
+    after = [plan.redirected(state.tasks[task], last.id, added[-1].id) for task in waiting]
     checks = [state.tasks[other] for row in after for other in state.dependants.get(row.id, ())]
     placed = pipelines.with_waves([*added, *after, *checks], state.tasks)
     return e.TasksAdded(placed[: len(added)]), e.TasksReplanned(placed[len(added) :])
-
-
-def _moved(deps: Sequence[TaskId], old: TaskId, new: TaskId) -> tuple[TaskId, ...]:
-    return tuple(new if dep == old else dep for dep in deps)
 
 
 def _developers(state: State, sprint: int) -> list[Task]:
@@ -183,7 +175,7 @@ def _gate(state: State) -> e.Gate:
 
 def _next(state: State, pipeline: Pipeline) -> tuple[e.Event, ...]:
     following = state.sprint + 1
-    plan = pipelines.SprintPlan(
+    wanted = pipelines.SprintPlan(
         pipeline=pipeline,
         sprint=following,
         goal=goal(state, following),
@@ -193,8 +185,8 @@ def _next(state: State, pipeline: Pipeline) -> tuple[e.Event, ...]:
         ),
         check=state.session.engine is Engine.wave and pipeline is Pipeline.multi_sprint,
     )
-    rows = pipelines.next_sprint(plan, state.scope, state.tasks.keys())
-    started = e.SprintStarted(following, plan.goal)
+    rows = pipelines.next_sprint(wanted, state.scope, state.tasks.keys())
+    started = e.SprintStarted(following, wanted.goal)
     return started, e.TasksAdded(pipelines.with_waves(rows, state.tasks))
 
 
