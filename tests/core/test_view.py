@@ -164,6 +164,13 @@ def test_a_final_task_tells_how_it_ended() -> None:
     assert view.why(story.state, TaskId("DEV-002"), engine_alive=True) == ["DEV-002 is completed"]
 
 
+def test_a_blocker_that_failed_is_named_with_its_error() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
+    story.fails("DEV-001", "no luck")
+
+    assert "DEV-001 is failed: no luck" in view.why(story.state, TaskId("VERIFY-001"), engine_alive=True)
+
+
 def test_what_an_agent_was_denied_is_told_once_whatever_became_of_the_attempts() -> None:
     story = Story(task("DEV-001"))
     for outcome in (e.Interrupted(), e.Done(findings="did it")):

@@ -55,7 +55,7 @@ def test_between_two_sprints_the_run_rests_until_it_is_resumed(repo: Repo) -> No
     assert rested.returncode == 5
     assert "Sprint 1 of 2 is done" in rested.stdout
     assert f"iterdev resume {session}" in rested.stdout
-    assert "Sprint: sprint-1 of 2" in shown.stdout
+    assert "Sprint: sprint-1 of 2 (1. Store them; 2. Serve them)" in shown.stdout
     assert went_on.returncode == 0, went_on.stdout + went_on.stderr
     assert next(call["task"] for call in repo.calls()[calls:]) == "DESIGN-002"
 

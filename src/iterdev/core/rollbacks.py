@@ -32,7 +32,7 @@ def plan(entries: Sequence[e.Entry], target: str) -> e.RollbackStarted:
         known = ", ".join(_targets(now)) if now else ""
         raise UserError(
             f'There is no way back to before "{target}": nothing of that name has succeeded',
-            hint=f"one of: {known}" if known else "iterdev sessions",
+            hint=f"one of: {known}" if known else "iterdev status",
         )
     undone = [task for task in before.tasks if _differs(before, now, task)]
     return e.RollbackStarted(

@@ -62,6 +62,8 @@ class Picture(Struct, frozen=True, kw_only=True):
     sprint: str
     sprints: int
     """How many there will be, as far as is known."""
+    goals: tuple[str, ...]
+    """What each of them is for."""
     branch: str
     tip: str
     folder: str
@@ -92,6 +94,7 @@ def picture(state: State, *, engine_alive: bool = True) -> Picture:
         rounds=state.policy.rounds,
         sprint=f"sprint-{state.sprint}",
         sprints=sprints.total(state),
+        goals=tuple(sprints.goals(state)),
         branch=f"iterdev/{state.session.id}",
         tip=state.tip,
         folder=state.session.folder,
@@ -248,9 +251,14 @@ def open_debt(state: State) -> str:
 
 
 def _cause(state: State, task: TaskId) -> str:
-    if state.progress[task].status is Status.pending:
-        return waits_for(state, task)
-    return asked_agent(state.tasks[task], state.progress[task]) or "iterdev runs the tests"
+    progress = state.progress[task]
+    match progress.status:
+        case Status.pending:
+            return waits_for(state, task)
+        case Status.failed | Status.skipped:
+            return progress.error
+        case _:
+            return asked_agent(state.tasks[task], progress) or "iterdev runs the tests"
 
 
 def chain(state: State, task: TaskId) -> list[TaskId]:

@@ -31,7 +31,7 @@ def status_text(state: State, *, engine_alive: bool) -> str:
     lines += [
         "",
         f"GC Rounds: {picture.round}/{picture.rounds}",
-        f"Sprint: {picture.sprint}" + (f" of {picture.sprints}" if picture.sprints > 1 else ""),
+        f"Sprint: {_sprint(picture)}",
         f"Session: {picture.session}",
         f"State: {_standing(state, engine_alive=engine_alive)}",
     ]
@@ -47,6 +47,14 @@ def status_text(state: State, *, engine_alive: bool) -> str:
         lines.append(f"Stalled: {picture.stall}")
     lines += question_lines(state)
     return "\n".join(lines)
+
+
+def _sprint(picture: view.Picture) -> str:
+    """Which one it is, and what each is for if there are several."""
+    if picture.sprints == 1:
+        return picture.sprint
+    goals = "; ".join(f"{number}. {goal}" for number, goal in enumerate(picture.goals, 1))
+    return f"{picture.sprint} of {picture.sprints} ({goals})"
 
 
 def _groups(spending: Spending) -> tuple[tuple[str, Mapping[str, Usage]], ...]:
