@@ -1,11 +1,12 @@
 """context.md, the report of a session."""
 
+import msgspec
 import pytest
 from tests.core.conftest import Story, a_design, measured, review, task
 
 from iterdev.core import events as e
 from iterdev.core.report import report
-from iterdev.core.results import Usage
+from iterdev.core.results import Milestone, Usage
 from iterdev.core.words import Pipeline, TaskId
 
 
@@ -187,3 +188,36 @@ def test_work_that_was_accepted_is_told() -> None:
 
 def test_a_session_without_a_plan_can_be_reported() -> None:
     assert TaskId("DEV-001") not in report(Story().state)
+
+
+@pytest.mark.requirement("R81")
+def test_sprints_that_are_still_to_come_are_listed_with_their_goals() -> None:
+    story = Story(pipeline=Pipeline.multi_sprint)
+    (first,) = story.goes_on()
+    milestones = tuple(Milestone(title=title, tasks=("t1",)) for title in ("Store", "Serve"))
+    story.does(first, e.Done(findings="two steps", design=msgspec.structs.replace(a_design(), milestones=milestones)))
+
+    assert section(report(story.state), "Sprints").splitlines()[2:] == [
+        "| sprint-1 | Store | - | - | - |",
+        "| sprint-2 | Serve | - | - | - |",
+    ]
+
+
+def test_a_rollback_is_told_with_what_it_undid() -> None:
+    story = finished()
+    story.happens(
+        e.RollbackStarted(
+            target="DEV-001",
+            snapshot="snapshot-DEV-001-1",
+            tip="base",
+            rows=(story.state.tasks[TaskId("DEV-001")],),
+            removed=(TaskId("DEV-fix-1"),),
+            sprint=1,
+            rounds={},
+            answers={},
+        )
+    )
+
+    assert section(report(story.state), "Rollbacks").endswith(
+        ": going back to before DEV-001; undone: DEV-001, DEV-fix-1\n"
+    )

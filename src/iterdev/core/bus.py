@@ -68,7 +68,8 @@ def _of_rollbacks(event: e.Event, _: State, at: float) -> Message | None:
         case e.RollbackStarted(target=target, snapshot=snapshot, removed=removed, rows=rows):
             undone = [*(row.id for row in rows), *removed]
             data: dict[str, object] = {"snapshot_id": snapshot, "undone": undone}
-            return _coordinator(at, "rollback_initiated", f"going back to before {target}", data)
+            text = f"going back to before {target}; undone: {', '.join(undone)}"
+            return _coordinator(at, "rollback_initiated", text, data)
         case e.RollbackCompleted(snapshot):
             return _coordinator(at, "rollback_completed", f"went back to {snapshot}", {"snapshot_id": snapshot})
         case e.RollbackFailed(snapshot, error):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from iterdev.core import critic, debt, feedback, findings, sprints, view
+from iterdev.core.events import SprintRecord
 from iterdev.core.names import branch, moment, number_of
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
@@ -12,7 +13,10 @@ from iterdev.core.words import Role, Status, TaskId
 
 
 def report(state: State) -> str:
-    parts = (_header, _summary, _sprints, _warnings, _left_open, _verdict, _spending, _waves, _details, _deliverables)
+    parts = (
+        _header, _summary, _sprints, _rollbacks, _warnings, _left_open,
+        _verdict, _spending, _waves, _details, _deliverables,
+    )  # fmt: skip
     return "\n---\n\n".join(text for part in parts if (text := part(state)))
 
 
@@ -46,17 +50,31 @@ def _summary(state: State) -> str:
 
 
 def _sprints(state: State) -> str:
-    if not state.sprints:
+    """Those that are over, and what the others are for."""
+    total = sprints.total(state)
+    if not state.sprints and total == 1:
         return ""
     lines = "".join(
-        f"| sprint-{number} | {sprints.goal(state, number)} | {record.velocity} of {record.expected} | "
-        f"{'-' if record.mean_score is None else f'{record.mean_score:g}'} | {record.rounds} |\n"
-        for number, record in state.sprints.items()
+        f"| sprint-{number} | {sprints.goal(state, number)} | {_figures(state.sprints.get(number))} |\n"
+        for number in range(1, total + 1)
     )
     head = (
         "| Sprint | Goal | Velocity | Mean Score | GC Rounds |\n|--------|------|----------|------------|-----------|\n"
     )
     return f"## Sprints\n\n{head}{lines}"
+
+
+def _figures(record: SprintRecord | None) -> str:
+    if record is None:
+        return "- | - | -"
+    score = "-" if record.mean_score is None else f"{record.mean_score:g}"
+    return f"{record.velocity} of {record.expected} | {score} | {record.rounds}"
+
+
+def _rollbacks(state: State) -> str:
+    started = [message for message in state.messages if message.type == "rollback_initiated"]
+    lines = "".join(f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}\n" for message in started)
+    return f"## Rollbacks\n\n{lines}" if lines else ""
 
 
 def _warnings(state: State) -> str:

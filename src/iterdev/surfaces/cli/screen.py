@@ -2,14 +2,15 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import anyio
 import click
 
 from iterdev.agents.contract import AgentEvent
-from iterdev.core import view
+from iterdev.core import sprints, view
 from iterdev.core.events import Gate
 from iterdev.core.plan import Task
 from iterdev.core.state import Progress, State
@@ -80,33 +81,60 @@ def tell(text: str) -> None:
 
 
 class Lines:
-    """One line for every change of a task, and one for every wave, fix round and pause of a provider."""
+    """One line for every change of a task, and one for every sprint, wave, fix round and pause of a provider."""
 
     def __init__(self) -> None:
-        self._seen: dict[TaskId, Status] = {}
+        self._seen: dict[TaskId, Status] | None = None
+        self._goals: Sequence[str] = ()
+        self._sprint = 1
         self._wave = 0
         self._rounds = 0
         self._warnings = 0
         self._pauses: dict[str, str] = {}
 
     def show(self, state: State) -> None:
-        if state.wave and state.wave != self._wave:
-            self._wave = state.wave
-            tell(f"wave {state.wave}")
+        if self._seen is None:
+            self._seen = _over_before(state)
+        self._show_where(state)
         for task, progress in state.rows():
             if self._seen.get(task.id, Status.pending) is not progress.status:
                 tell(news(task, progress))
             self._seen[task.id] = progress.status
+        self._show_what_follows(state)
+        for pause in view.pauses(state):
+            if self._pauses.get(pause.provider) != pause.until:
+                tell(f"  {view.paused_provider(pause)}")
+            self._pauses[pause.provider] = pause.until
+
+    def _show_where(self, state: State) -> None:
+        """The heads above what becomes of tasks."""
+        if state.sprint != self._sprint:
+            self._sprint = state.sprint
+            tell(f"sprint {state.sprint} of {sprints.total(state)}: {sprints.goal(state, state.sprint)}")
+        if state.wave and state.wave != self._wave:
+            self._wave = state.wave
+            tell(f"wave {state.wave}")
+
+    def _show_what_follows(self, state: State) -> None:
+        """From a design, a verdict, or something odd."""
+        if len(goals := sprints.goals(state)) > 1 and goals != self._goals:
+            self._goals = goals
+            tell(f"{len(goals)} sprints: " + "; ".join(f"{number}. {goal}" for number, goal in enumerate(goals, 1)))
         if (rounds := sum(state.rounds.values())) > self._rounds:
             self._rounds = rounds
             tell(f"fix round {state.round} of {state.policy.rounds}")
         for warning in state.warnings[self._warnings :]:
             tell(f"  warning: {warning}")
         self._warnings = len(state.warnings)
-        for pause in view.pauses(state):
-            if self._pauses.get(pause.provider) != pause.until:
-                tell(f"  {view.paused_provider(pause)}")
-            self._pauses[pause.provider] = pause.until
+
+
+def _over_before(state: State) -> dict[TaskId, Status]:
+    """The tasks that were final when this run began, which says of them only how many they are."""
+    final = {task.id: progress.status for task, progress in state.rows() if progress.status.is_final}
+    counts = Counter(final.values())
+    if counts:
+        tell("before: " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+    return final
 
 
 def news(task: Task, progress: Progress) -> str:
