@@ -72,8 +72,11 @@ def _figures(record: SprintRecord | None) -> str:
 
 
 def _rollbacks(state: State) -> str:
-    started = [message for message in state.messages if message.type == "rollback_initiated"]
-    lines = "".join(f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}\n" for message in started)
+    lines = "".join(
+        f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}\n"
+        for message in state.messages
+        if message.type == "rollback_initiated"
+    )
     return f"## Rollbacks\n\n{lines}" if lines else ""
 
 
