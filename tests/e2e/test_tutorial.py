@@ -112,9 +112,10 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     shell.close()
 
 
-@pytest.mark.requirement("R1", "R119")
-def test_the_tutorial_does_what_it_says(shell: Shell) -> None:
-    for step in steps(ROOT / "docs" / "tutorial.md"):
+@pytest.mark.requirement("R1", "R80", "R119")
+@pytest.mark.parametrize("page", ["tutorial.md", "sprints.md"])
+def test_a_page_that_can_be_followed_does_what_it_says(shell: Shell, page: str) -> None:
+    for step in steps(ROOT / "docs" / page):
         if isinstance(step, File):
             shell.write(step)
             continue
