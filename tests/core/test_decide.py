@@ -3,7 +3,7 @@
 from typing import get_args
 
 import pytest
-from tests.core.conftest import Story, review, task
+from tests.core.conftest import Story, a_design, measured, review, task
 
 from iterdev.core import events as e
 from iterdev.core.decide import Cancel, Command, Land, Record, Start, Wait, decide
@@ -463,3 +463,28 @@ def test_tasks_that_a_killed_engine_had_not_made_are_made_with_their_blockers_an
         "REVIEW-001": ("DEV-001",),
     }
     assert started == ["DESIGN-001"]
+
+
+@ENGINES
+def test_a_test_run_is_repeated_once_when_work_landed_after_it(engine: Engine) -> None:
+    story = Story(engine=engine, pipeline=Pipeline.sprint)
+    work = e.Done(findings="built", commit="c1", changed=("a.py",))
+    outcomes: dict[str, e.Outcome] = {
+        "DESIGN-001": e.Done(findings="one module", design=a_design()),
+        "DEV-001": work,
+        "VERIFY-001": e.Done(findings="green", verification=measured()),
+        "REVIEW-001": e.Done(findings="poor", review=review(5)),
+        "DEV-fix-1": work,
+        "REVIEW-002": e.Done(findings="good", review=review(9)),
+    }
+    while (started := story.goes_on()) != ["VERIFY-001"]:
+        for name in started:
+            story.does(name, outcomes[name])
+
+    story.fails("VERIFY-001", "the machine went away")
+    rest = story.goes_on()
+
+    assert "REVIEW-002" in story.state.tasks
+    assert rest == []
+    assert story.state.is_over
+    assert "untested" in story.state.warnings[-1]

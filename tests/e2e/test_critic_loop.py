@@ -36,6 +36,28 @@ def run_sprint(repo: Repo, engine: str = "wave") -> tuple[subprocess.CompletedPr
     return run, repo.folder(engine)
 
 
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_what_only_a_review_had_mended_is_tested_before_the_end(repo: Repo, engine: str) -> None:
+    """The fix of a finding breaks the tests: they are run again on it, and the next round mends them."""
+    repo.write("iterdev.toml", (repo.path / "iterdev.toml").read_text().replace('"true"', '"test ! -e broken"'))
+    repo.git("commit", "-qam", "Test")
+    repo.behave(
+        **{
+            "REVIEW-001": review(7, 7, 7, 6),
+            "DEV-fix-1": {"write": {"broken": ""}},
+            "DEV-fix-2": {"run": "rm broken"},
+        }
+    )
+
+    run, folder = run_sprint(repo, engine)
+
+    assert run.returncode == 0, run.stdout
+    assert list(rows(folder)) == [*SPRINT, "DEV-fix-1", "REVIEW-002", "DEV-fix-2", "REVIEW-003", "VERIFY-002"]
+    assert document(folder / "verify" / "verify-002.json")["pass_rate"] == 100
+    assert repo.git("ls-tree", "--name-only", f"iterdev/{folder.name}", "broken") == ""
+    assert "deciding again makes no difference" in repo.iterdev("replay", folder.name).stdout
+
+
 @pytest.mark.requirement("R63", "R68", "R70", "R71", "R76", "R163")
 def test_a_score_of_6_8_starts_one_round_of_fix_and_review(repo: Repo) -> None:
     repo.behave(**{"REVIEW-001": review(7, 7, 7, 6)})

@@ -171,9 +171,11 @@ def _has_controller(state: State, task: Task) -> bool:
 
 
 def _newer_fix(state: State, verify: Task) -> Task | None:
-    """A fix of the same sprint that was raised while the verification still ran."""
-    newer = [task for task in state.of_role(Role.developer, verify.sprint) if task.round > verify.round]
-    return newer[-1] if newer else None
+    """A fix of the same sprint that was raised while the verification still ran, and that it cannot have seen."""
+    began = state.progress[verify.id].started_at or 0
+    fixes = [task for task in state.of_role(Role.developer, verify.sprint) if task.round > verify.round]
+    unseen = [task for task in fixes if (ended := state.progress[task.id].ended_at) is None or ended > began]
+    return unseen[-1] if unseen else None
 
 
 def _review_is_open(state: State, sprint: int) -> bool:

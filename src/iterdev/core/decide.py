@@ -255,15 +255,35 @@ def _failed_wholly(state: State) -> list[TaskId]:
 
 
 def _finish(state: State) -> Record:
-    """The end of a sprint or of the session; with a warning if work landed after the tests had last been run."""
+    """The end of a sprint or of the session, once the tests were run on what there is in the end."""
+    if stale := _outdated_verification(state):
+        return Record((e.TasksReset((stale,)),))
     if following := sprints.transition(state):
         return Record(following)
-    tested = [state.progress[task] for task in state.verifications]
-    if tested and all(state.tip not in {progress.base, progress.commit} for progress in tested):
+    if state.verifications and not _is_tested(state):
         return Record(
             (e.Warned("work landed after the tests were last run; what is on the branch is untested"), e.Finished())
         )
     return Record((e.Finished(),))
+
+
+def _outdated_verification(state: State) -> TaskId | None:
+    """The test run to repeat: work landed after it, such as the fix of something that only a review had found.
+
+    In a table made by hand, nothing is run that is not asked for; and a run that failed once is not repeated for ever.
+    """
+    if state.session.by_hand or _is_tested(state):
+        return None
+    rows = [task.id for task in state.of_role(Role.tester, state.sprint) if task.id in state.verifications]
+    if not rows or state.progress[rows[-1]].status is not Status.completed:
+        return None
+    return rows[-1] if state.verifications[rows[-1]].pass_rate is not None else None
+
+
+def _is_tested(state: State) -> bool:
+    measured = (state.progress[task] for task in state.verifications)
+    done = (progress for progress in measured if progress.status is Status.completed)
+    return any(state.tip in {progress.base, progress.commit} for progress in done)
 
 
 def _skips(state: State, doomed: Iterable[TaskId]) -> tuple[e.TaskSkipped, ...]:
