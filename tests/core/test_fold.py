@@ -325,3 +325,21 @@ def test_rules_warnings_and_acceptance_are_remembered() -> None:
     assert state.policy.concurrency == 9
     assert state.warnings == ("careful",)
     assert state.accepted == "c9"
+
+
+def test_what_was_accepted_is_no_longer_all_of_it_when_more_lands() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(e.Accepted("main", "merged"))
+    accepted = story.state.accepted
+    story.does("DEV-001", e.Done(findings="", commit="c1"))
+    story.happens(e.Landed(TaskId("DEV-001"), "c1"))
+
+    assert (accepted, story.state.accepted) == ("merged", "")
+
+
+def test_an_answered_question_is_no_longer_what_the_session_waits_for() -> None:
+    story = Story(task("DEV-001"), auto=False)
+    story.goes_on()
+    story.happens(e.Paused("waiting for an answer: plan"), e.GateAnswered("plan", "approve"))
+
+    assert story.state.why == ""

@@ -7,6 +7,7 @@ from iterdev.core import events as e
 from iterdev.core import rollbacks
 from iterdev.core.errors import UserError
 from iterdev.core.results import Usage, Wisdom
+from iterdev.core.spending import spending
 from iterdev.core.words import Engine, Status, TaskId
 
 ENGINES = pytest.mark.parametrize("engine", list(Engine))
@@ -135,3 +136,13 @@ def test_everybody_is_told_of_the_beginning_and_the_end() -> None:
     assert [message.type for message in told] == ["rollback_initiated", "rollback_completed", "rollback_failed"]
     assert {message.data["snapshot_id"] for message in told} == {planned.snapshot}
     assert "the disk is full" in told[-1].summary
+
+
+def test_what_was_spent_on_work_that_is_gone_still_adds_up() -> None:
+    story = a_sprint(Engine.beat)
+
+    roll_back(story, "DEV-001")
+
+    found = spending(story.state)
+    assert found.roles == {"developer": Usage(cost_usd=1), "rolled back": Usage(cost_usd=1)}
+    assert sum(found.roles.values(), Usage()) == story.state.spent

@@ -6,6 +6,7 @@ from tests.core.conftest import Story, a_design, measured, review
 
 from iterdev.core import events as e
 from iterdev.core import prompts, sprints
+from iterdev.core.completion import Archived, Reopened
 from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus
 from iterdev.core.feedback import Feedback, FeedbackGiven
 from iterdev.core.prompts import Surroundings
@@ -346,3 +347,32 @@ def test_debt_that_was_paid_back_is_noted_in_the_history_of_the_sprint() -> None
     play(story, designed("one", "two"), until=1)
 
     assert "TD-1 paid back: no index" in story.state.sprints[1].worked
+
+
+def test_a_session_that_was_stopped_asks_again_when_it_is_reopened() -> None:
+    story = begun(Engine.wave, auto=False)
+    play(story, designed("one", "two"))
+    story.happens(e.GateAnswered("sprint-1", sprints.STOP))
+    story.goes_on()
+    stopped = story.state.phase
+    story.happens(Archived(), Reopened(), e.EngineStarted(2, story.state.tip))
+    story.goes_on()
+
+    assert stopped is Phase.completed
+    assert list(story.state.gates) == ["sprint-1"]
+
+
+def test_after_a_forced_convergence_no_plainer_sprint_is_offered() -> None:
+    record = e.SprintRecord(
+        pipeline=Pipeline.multi_sprint,
+        expected=4,
+        velocity=9,
+        mean_score=9,
+        rounds=3,
+        lost=(),
+        worked=(),
+        failed=("convergence was forced",),
+        learned=(),
+    )
+
+    assert not sprints.may_downgrade(record)

@@ -232,3 +232,19 @@ def test_a_running_task_shows_what_its_agent_said_last() -> None:
         "DEV-001 is in_progress, attempt 1 by mine",
         "its agent last said: [developer] half way",
     ]
+
+
+def test_a_pending_task_of_a_session_that_is_over_waits_for_nothing() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(e.Finished(e.Finished.WHY_REJECTED))
+
+    assert view.why(story.state, TaskId("DEV-001"), engine_alive=False) == [
+        f"DEV-001 is pending, and stays so: {e.Finished.WHY_REJECTED}"
+    ]
+
+
+def test_a_blocker_whose_engine_was_killed_is_not_called_at_work() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
+    story.starts("DEV-001")
+
+    assert "DEV-001 is in_progress: interrupted" in view.why(story.state, TaskId("VERIFY-001"), engine_alive=False)

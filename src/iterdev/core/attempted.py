@@ -56,7 +56,7 @@ class Attempted(Draft):
 
     def _land(self, event: e.Landed, at: float) -> None:
         self._landing.pop(event.task, None)
-        self._set(tip=event.tip)
+        self._set(tip=event.tip, accepted="")
         conflict = self._touch(event.task) if self._state.tasks[event.task].role is Role.developer else None
         if conflict and conflict.others:
             self._collide(event.task, conflict)

@@ -48,7 +48,7 @@ def _of_rounds(event: e.Event, state: State, at: float) -> Message | None:
         case e.SprintStarted(sprint, goal):
             return _coordinator(at, "sprint_started", f"sprint-{sprint} started: {goal}")
         case e.SprintEnded(sprint, record):
-            text = f"sprint-{sprint} complete: {record.velocity} of {record.expected} planned tasks"
+            text = f"sprint-{sprint} complete: {record.velocity} tasks, {record.expected} were planned"
             return _coordinator(at, "sprint_complete", text)
         case e.RoundStarted(number=number, raised_by=raised_by, why=why):
             data: dict[str, object] = {"round": number, "raised_by": list(raised_by)}

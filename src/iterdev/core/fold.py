@@ -15,6 +15,7 @@ from iterdev.core import (
     dependencies,
     feedback,
     locks,
+    sprints,
     wisdom,
 )
 from iterdev.core import events as e
@@ -145,6 +146,10 @@ class _Fold(Attempted):
 
     def _complete_session(self, event: completion.CompletionEvent, at: float) -> None:
         archived = isinstance(event, completion.Archived)
+        gate = sprints.gate_of(self._state.sprint)
+        if isinstance(event, completion.Reopened) and self._state.answers.get(gate) == sprints.STOP:
+            # Whoever takes it up again wants to be asked again.
+            self._answers.pop(gate)
         self._set(
             phase=Phase.archived if archived else Phase.paused,
             why="" if archived else completion.KEPT,
@@ -172,6 +177,8 @@ class _Fold(Attempted):
             case e.GateAnswered(gate, choice):
                 self._gates.pop(gate, None)
                 self._answers[gate] = choice
+                if not self._gates and self._state.phase is Phase.paused:
+                    self._set(why="")
                 # The time that a person takes is not taken from the wave.
                 self._set(wave_started_at=at)
             case _:
@@ -198,6 +205,8 @@ class _Fold(Attempted):
         """Forgets what came of tasks since; what they cost and where their work is kept stays known."""
         again = [row.id for row in event.rows]
         lost = {*again, *event.removed}
+        undone = (self._progress[task].usage for task in event.removed if task in self._progress)
+        self._set(undone=sum(undone, self._state.undone), accepted="")
         for task in event.removed:
             for owned in (self._order, self._tasks, self._progress):
                 owned.pop(task, None)

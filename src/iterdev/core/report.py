@@ -166,7 +166,7 @@ def _deliverables(state: State) -> str:
     rows = (
         ("Design Document", numbered(Role.architect, "design/design-{}.md")),
         ("Task Breakdown", ["design/task-breakdown.json"] if state.designs else []),
-        ("Dev Log", ["code/dev-log.md"]),
+        ("Dev Log", ["code/dev-log.md"] if numbered(Role.developer, "{}") else []),
         ("Verification", numbered(Role.tester, "verify/verify-{}.json")),
         ("Review Report", numbered(Role.reviewer, "review/review-{}.md")),
         ("Wisdom", ["wisdom/"]),

@@ -20,9 +20,10 @@ class Spending(Struct, frozen=True, kw_only=True):
 
 def spending(state: State) -> Spending:
     rows = [(task, progress.usage) for task, progress in state.rows()]
+    undone = ("rolled back", state.undone)
     return Spending(
-        roles=_added_up((task.role, usage) for task, usage in rows),
-        tasks=_added_up((task.id, usage) for task, usage in rows),
+        roles=_added_up([*((task.role, usage) for task, usage in rows), undone]),
+        tasks=_added_up([*((task.id, usage) for task, usage in rows), undone]),
         agents=_added_up(state.spent_by.items()),
     )
 

@@ -36,6 +36,11 @@ def total(state: State) -> int:
     return max(len(goals(state)), state.sprint)
 
 
+def is_plain(state: State) -> bool:
+    """Whether the sprint goes without the closer look of a multi-sprint."""
+    return any(task.pipeline is Pipeline.sprint for task in state.of_role(Role.architect, state.sprint))
+
+
 def design_of(state: State, sprint: int) -> Design | None:
     designs = [design for task, design in state.designs.items() if state.tasks[task].sprint == sprint]
     return designs[-1] if designs else None
@@ -114,7 +119,7 @@ def _choice(state: State) -> str | None:
 def _ended(state: State) -> tuple[e.Event, ...]:
     record = metrics(state)
     slow = (
-        f"sprint-{state.sprint} completed {record.velocity} of {record.expected} planned tasks; "
+        f"sprint-{state.sprint} completed {record.velocity} tasks, {record.expected} were planned; "
         "consider a smaller scope for the next one"
     )
     alarms = [slow] if record.velocity < ALARM * record.expected else []
@@ -131,7 +136,7 @@ def metrics(state: State) -> e.SprintRecord:
     own = {task.id for task, _ in rows}
     return e.SprintRecord(
         pipeline=rows[0][0].pipeline if rows else Pipeline.multi_sprint,
-        expected=sum(not task.round for task, _ in rows),
+        expected=sum(not task.round and names.CONFLICT_FIX not in task.id for task, _ in rows),
         velocity=len(done),
         mean_score=round(sum(scores) / len(scores), 2) if scores else None,
         rounds=state.rounds.get(state.sprint, 0),
@@ -149,8 +154,9 @@ def metrics(state: State) -> e.SprintRecord:
 
 
 def may_downgrade(record: e.SprintRecord) -> bool:
+    """After a sprint that was good, did all that was planned, and in which nothing had to be given up."""
     good = record.mean_score is not None and record.mean_score >= GOOD_SCORE
-    return good and record.velocity >= record.expected
+    return good and record.velocity >= record.expected and not record.failed
 
 
 def _owed(state: State) -> str:
@@ -163,14 +169,18 @@ def _gate(state: State) -> e.Gate:
     record, following = state.sprints[state.sprint], state.sprint + 1
     score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
     lost = f", lost: {', '.join(record.lost)}" if record.lost else ""
+    rounds = f"{record.rounds} fix round{'' if record.rounds == 1 else 's'}"
     question = (
-        f"Sprint {state.sprint} of {total(state)} is done: {record.velocity} of {record.expected} planned tasks "
-        f"completed, {score}, {record.rounds} fix rounds{lost}. {_owed(state)}"
+        f"Sprint {state.sprint} of {total(state)} is done: {_velocity(record)}, {score}, {rounds}{lost}. {_owed(state)}"
         f'Go on with sprint {following}, "{goal(state, following)}"?'
     )
     choices = (GO_ON, DOWNGRADE, STOP) if may_downgrade(record) else (GO_ON, STOP)
     choices = (STOP, GO_ON) if _owed(state) else choices
     return e.Gate(id=gate_of(state.sprint), question=question, choices=choices)
+
+
+def _velocity(record: e.SprintRecord) -> str:
+    return f"{record.velocity} tasks completed, {record.expected} were planned"
 
 
 def _next(state: State, pipeline: Pipeline) -> tuple[e.Event, ...]:

@@ -144,6 +144,7 @@ class State(Struct, frozen=True, kw_only=True):
     forced: tuple[int, ...] = ()
     """Sprints whose convergence was forced."""
     accepted: str = ""
+    """The commit of the user's branch that has all of the session's work."""
     aborted: Mapping[TaskId, str] = {}
     """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
     locks: Locks = Locks()
@@ -159,6 +160,8 @@ class State(Struct, frozen=True, kw_only=True):
     spent: Usage = Usage()
     spent_by: Mapping[str, Usage] = {}
     """By agent."""
+    undone: Usage = Usage()
+    """What was spent on tasks that a rollback took out of the table."""
     today: Usage = Usage()
     """What all sessions of the repository have spent today, as far as the journal was told."""
     completion: Completion = Completion()

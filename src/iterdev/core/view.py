@@ -202,6 +202,8 @@ def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     if progress.status.is_final:
         reason = f": {progress.error}" if progress.error else ""
         return [f"{task} is {progress.status}{reason}"]
+    if state.is_over:
+        return [f"{task} is {progress.status}, and stays so: {state.why or 'the session is over'}"]
     if progress.status is not Status.pending:
         agent = asked_agent(state.tasks[task], progress)
         lines = [
@@ -213,7 +215,7 @@ def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     lines = [f"{task} is pending: {waits_for(state, task)}", *_lock_waits(state, task)]
     lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.values()]
     for link in chain(state, task):
-        lines.append(f"{link} is {state.progress[link].status}: {_cause(state, link)}")
+        lines.append(f"{link} is {state.progress[link].status}: {_cause(state, link, engine_alive=engine_alive)}")
     lines += [paused_provider(pause) for pause in pauses(state)]
     if state.phase is Phase.paused:
         lines.append(f"the session is paused: {state.why}")
@@ -250,13 +252,15 @@ def open_debt(state: State) -> str:
     return f"{len(unsettled)} open ({parts})" if unsettled else ""
 
 
-def _cause(state: State, task: TaskId) -> str:
+def _cause(state: State, task: TaskId, *, engine_alive: bool) -> str:
     progress = state.progress[task]
     match progress.status:
         case Status.pending:
             return waits_for(state, task)
         case Status.failed | Status.skipped:
             return progress.error
+        case _ if not engine_alive:
+            return "interrupted"
         case _:
             return asked_agent(state.tasks[task], progress) or "iterdev runs the tests"
 

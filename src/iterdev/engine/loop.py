@@ -95,8 +95,8 @@ class Loop(Struct, frozen=True, kw_only=True):
             nonlocal choice
             choice = await self.ask(gate)
 
-        await self._first(ask)
-        if self.stop.is_set() or self.book.refresh():
+        await self._race(ask, partial(self._answered, gate.id))
+        if self.stop.is_set() or gate.id not in self.book.state.gates:
             return None
         if choice is None:
             return Ending.waiting
@@ -119,19 +119,27 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     async def _first(self, *others: Callable[[], Awaitable[None]]) -> None:
         """Waits until one of these ends, the user stops us, or the journal has news for us or for the folder."""
+        await self._race(self._written, *others)
+
+    async def _race(self, *others: Callable[[], Awaitable[None]]) -> None:
         async with anyio.create_task_group() as group:
 
             async def race(one: Callable[[], Awaitable[None]]) -> None:
                 await one()
                 group.cancel_scope.cancel()
 
-            for one in (self.stop.wait, self._written, *others):
+            for one in (self.stop.wait, *others):
                 group.start_soon(race, one)
+
+    async def _answered(self, gate: str) -> None:
+        """Other news can wait: a person who is being asked something is not interrupted for it."""
+        while gate in self.book.state.gates:
+            await anyio.sleep(POLL)
+            self.book.refresh()
 
     async def _written(self) -> None:
         while True:
             await anyio.sleep(POLL)
-            # A person who is being asked something is not interrupted for the sake of a file.
             if self.book.has_news() or (self.performer.is_behind and self.book.state.running):
                 return
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iterdev.agents.contract import AgentEvent, Said
-from iterdev.core import critic, providers, view
+from iterdev.core import critic, providers, sprints, view
 from iterdev.core.events import Gate
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
@@ -36,6 +36,7 @@ class Live:
         self._console = console or Console(highlight=False)
         self._state: State | None = None
         self._said: dict[str, str] = {}
+        self._since = time.time()
         # Last, because rich asks for the first picture at once.
         self._live = self._new()
 
@@ -82,9 +83,9 @@ class Live:
         done = state.count(Status.completed)
         cost = f"  ${state.spent.cost_usd:.2f}" if state.spent.cost_usd else ""
         text = Text(f"{state.session.id}  ", style="bold")
-        text.append(
-            f"{state.pipeline or ''} {done}/{len(state.tasks)}  {_span(time.time() - state.created_at)}{cost}", ""
-        )
+        sprint = f" sprint {state.sprint} of {total}" if (total := sprints.total(state)) > 1 else ""
+        elapsed = _span(time.time() - self._since)
+        text.append(f"{state.pipeline or ''}{sprint} {done}/{len(state.tasks)}  {elapsed}{cost}")
         return text
 
     def _table(self, state: State) -> Table:

@@ -1,10 +1,10 @@
 """Sessions as text and as JSON documents."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from iterdev.core import view
+from iterdev.core import sprints, view
 from iterdev.core.decide import PIPELINE_GATE
 from iterdev.core.results import Usage
 from iterdev.core.spending import Spending, in_one_line
@@ -63,14 +63,23 @@ def _groups(spending: Spending) -> tuple[tuple[str, Mapping[str, Usage]], ...]:
 
 def _standing(state: State, *, engine_alive: bool) -> str:
     if state.is_over:
-        accepted = f", accepted as {state.accepted[:12]}" if state.accepted else ""
-        return f"{state.phase}{f' ({state.why})' if state.why else ''}{accepted}"
+        return ", ".join((f"{state.phase}{f' ({state.why})' if state.why else ''}", *_reservations(state)))
     if engine_alive:
         return "running"
     if state.gates:
         return "waiting for an answer, see below"
     why = f": {state.why}" if state.why else ""
     return f"not running{why}; go on with `iterdev resume {state.session.id}`"
+
+
+def _reservations(state: State) -> Iterator[str]:
+    """What a word such as "completed" does not say."""
+    if state.forced:
+        yield f"with convergence forced in {', '.join(f'sprint-{number}' for number in state.forced)}"
+    if state.sprint < sprints.total(state):
+        yield f"stopped after sprint {state.sprint} of {sprints.total(state)}"
+    if state.accepted:
+        yield f"accepted as {state.accepted[:12]}"
 
 
 def question_lines(state: State) -> list[str]:
@@ -118,10 +127,10 @@ def _hand_over(state: State) -> list[str]:
         lines.append(f"Archived; open it again with: iterdev reopen {session}")
     if state.accepted:
         return [*lines, f"Accepted as {state.accepted[:12]}"]
-    incomplete = state.count(Status.failed) or state.count(Status.skipped)
-    if incomplete:
+    failed = state.count(Status.failed) or state.count(Status.skipped)
+    if failed:
         lines.append(f"Try again with: iterdev retry {session}")
     if state.tip != state.session.base:
-        what = "what landed all the same" if incomplete else "it over"
+        what = "what landed all the same" if failed or state.forced else "it over"
         lines.append(f"Take {what} with: iterdev accept {session}")
     return lines

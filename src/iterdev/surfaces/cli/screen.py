@@ -109,8 +109,9 @@ class Lines:
     def _show_where(self, state: State) -> None:
         """The heads above what becomes of tasks."""
         if state.sprint != self._sprint:
+            plain = " (plain, since the one before went well)" if sprints.is_plain(state) else ""
+            tell(f"sprint {state.sprint} of {sprints.total(state)}: {sprints.goal(state, state.sprint)}{plain}")
             self._sprint = state.sprint
-            tell(f"sprint {state.sprint} of {sprints.total(state)}: {sprints.goal(state, state.sprint)}")
         if state.wave and state.wave != self._wave:
             self._wave = state.wave
             tell(f"wave {state.wave}")
