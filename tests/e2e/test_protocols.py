@@ -79,6 +79,11 @@ def test_a_lock_is_granted_refused_renewed_and_released(repo: Repo, session: str
         ("lock acquire --session-id ids --resource a --task DEV-001 --role develper", '"develper"'),
         ("lock acquire --session-id ids --resource a --task ../x --role developer", '"../x"'),
         ("lock acquire --session-id ids --task DEV-001 --role developer", "--resource"),
+        ("lock acquire --resource a --task DEV-001 --role developer", "No session is named"),
+        ("lock acquire --session-id ids --resource a --role developer", "No task is named"),
+        ("lock acquire --session-id ids --resource a --task DEV-001", "No role is named"),
+        ("lock acquire --session-id ids --resource= --task DEV-001 --role developer", "resource is empty"),
+        ("checkpoint restore --session-id ids", "No task is named"),
         ("lock aquire --session-id ids", 'did you mean "acquire"?'),
         ("lock list --session-id no-such", '"no-such"'),
         ("checkpoint save --session-id ids --task DEV-001 --data {half", '"{half"'),
@@ -176,6 +181,9 @@ def test_an_agent_goes_on_from_the_checkpoint_of_the_attempt_before(repo: Repo) 
     again = repo.iterdev("retry", repo.folder().name)
 
     assert again.returncode == 0, again.stderr
+    first, second = (str(call["prompt"]) for call in repo.calls() if call["task"] == "DEV-001")
+    assert "restore it, and go on from there" not in first
+    assert "restore it, and go on from there" in second
     assert json.loads((repo.home / "restored").read_text()) == {"step": 2}
 
 

@@ -22,6 +22,8 @@ async def main():
         async with Client(streamable_http_client(os.environ["ITERDEV_TOOLS_URL"], http_client=http)) as client:
             await client.call_tool("team_msg", {"operation": "log", "type": "progress", "summary": "over MCP"})
             await client.call_tool("board", {"operation": "add", "type": "convention", "data": {"name": "tabs"}})
+            await client.call_tool("lock", {"operation": "acquire", "resource": "database"})
+            await client.call_tool("checkpoint", {"operation": "save", "data": {"step": 2}})
             result = {"id": task, "status": "done"}
             refused = await client.call_tool("report_result", {"result": result})
             pathlib.Path("answers.txt").write_text(refused.content[0].text)
@@ -53,6 +55,9 @@ def test_an_agent_over_mcp_sends_adds_and_reports(repo: Repo) -> None:
     assert left_behind(repo) == []
     assert messages(folder, "progress") == ["[developer] over MCP"]
     assert messages(folder, "dev_complete") == ["[developer] DEV-001 completed: reported over MCP"]
+    assert messages(folder, "resource_locked") == ['[coordinator] DEV-001 (developer) locked "database"']
+    assert messages(folder, "resource_unlocked") == ['[coordinator] DEV-001 released "database"']
+    assert list(document(folder / ".msg" / "meta.json")["task_checkpoints"]) == ["DEV-001"]
     (found,) = lines(folder / "discoveries.ndjson")
     assert (found["worker"], found["type"], found["data"]) == ("DEV-001", "convention", {"name": "tabs"})
     assert "Invalid enum value 'done' - at `$.status`" in repo.git("show", f"iterdev/{folder.name}:answers.txt")
@@ -94,6 +99,75 @@ def test_an_agent_on_the_command_line_sends_adds_and_reports(repo: Repo) -> None
     assert f'iterdev: You work for the session "{folder.name}", not for "ids-other-20260101".' in log
     assert 'DEV-001 convention: {"name": "tabs"}' in log
     assert "This is the result of DEV-001. You may end now." in log
+
+
+@pytest.mark.requirement("R124", "R125", "R126", "R136")
+def test_an_agent_on_the_command_line_locks_and_keeps_in_the_name_of_its_task(repo: Repo) -> None:
+    repo.behave(
+        developer={
+            "write": {"greeting.txt": "hello\n"},
+            "run": """
+                iterdev lock acquire --resource database
+                iterdev lock release --resource database
+                iterdev lock acquire --resource door --json
+                ! iterdev lock acquire --resource door --task VERIFY-001 --role tester
+                ! iterdev lock release --resource door --task VERIFY-001
+                iterdev lock list
+                ! iterdev checkpoint restore
+                iterdev checkpoint save --data '{"step": 2}'
+                ! iterdev checkpoint save --task VERIFY-001
+                iterdev checkpoint restore
+            """,
+        }
+    )
+
+    folder = patch(repo)
+
+    log = (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8").splitlines()
+    assert 'DEV-001 released "database"' in log
+    assert 'iterdev: You are the developer of DEV-001 and cannot act as "tester of VERIFY-001".' in log
+    assert 'iterdev: You are the developer of DEV-001 and cannot act as "VERIFY-001".' in log
+    assert any(line.startswith("door  DEV-001 (developer)  since ") for line in log)
+    assert "iterdev: Nothing was restored: there is no checkpoint of DEV-001" in log
+    assert '{"step": 2}' in log
+    assert messages(folder, "resource_locked") == [
+        '[coordinator] DEV-001 (developer) locked "database"',
+        '[coordinator] DEV-001 (developer) locked "door"',
+    ]
+    assert len(messages(folder, "resource_unlocked")) == 2
+    assert len(messages(folder, "context_checkpoint_saved")) == 1
+
+
+@pytest.mark.requirement("R126")
+def test_the_command_of_a_person_says_what_the_tool_of_an_agent_says(waiting: Repo) -> None:
+    waiting.behave(
+        developer={
+            "write": {"greeting.txt": "hello\n"},
+            "run": f"""
+                iterdev lock acquire --resource door
+                iterdev checkpoint save --data '{{"step": 2}}'
+                env > {waiting.home}/seen.env
+                while [ ! -e {waiting.home}/go-on ]; do sleep 0.05; done
+                exit 3
+            """,
+        }
+    )
+    asked = (("lock", "list"), ("checkpoint", "list"), ("checkpoint", "list", "--task", "VERIFY-001"), ("team", "list"))
+
+    with Background(waiting, "run", "-y", "--pipeline", "patch", "Add a greeting") as running:
+        agent = seen(waiting)
+        session = waiting.folder().name
+        theirs = [waiting.iterdev(*words, "--json", **agent).stdout for words in asked]
+        mine = [waiting.iterdev(*words, "--json", "--session-id", session).stdout for words in asked]
+        (waiting.home / "go-on").touch()
+        running.end()
+    after = waiting.iterdev("lock", "list", "--session-id", session, "--json").stdout
+
+    assert theirs == mine
+    assert json.loads(theirs[0])["resource_locks"]["door"]["locked_by_task_id"] == "DEV-001"
+    assert len(json.loads(theirs[1])["task_checkpoints"]["DEV-001"]) == 1
+    assert json.loads(after) == {"resource_locks": {}, "waiting": {}}
+    assert messages(waiting.folder(), "resource_unlocked") == ['[coordinator] DEV-001 released "door"']
 
 
 def test_a_reported_failure_is_the_outcome(repo: Repo) -> None:
@@ -296,4 +370,4 @@ def test_a_person_reads_and_extends_the_board(team_repo: Repo) -> None:
 def test_the_prompt_names_the_tools(team_repo: Repo) -> None:
     prompt = str(team_repo.calls()[0]["prompt"])
 
-    assert "`team_msg` for messages, `board` for discoveries, `report_result`" in prompt
+    assert all(f"`{tool}` " in prompt for tool in ("team_msg", "board", "lock", "checkpoint", "report_result"))

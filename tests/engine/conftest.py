@@ -40,9 +40,20 @@ class Office:
         self.book = Book(self.journal, name, now=lambda: NOW)
         state = self.book.state
         self.book.append(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
+        self.changes = 0
         self.desk = ToolDesk(
-            Tools(self.book, self.folder, tell=self.book.append, redact=Redactor([SECRET]), now=lambda: NOW)
+            Tools(
+                self.book,
+                self.folder,
+                tell=self.book.append,
+                changed=self.change,
+                redact=Redactor([SECRET]),
+                now=lambda: NOW,
+            )
         )
+
+    def change(self) -> None:
+        self.changes += 1
 
     def job(self, task: str = "DEV-001") -> Job:
         """An attempt that has just been started."""

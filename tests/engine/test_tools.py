@@ -7,9 +7,14 @@ from contextlib import ExitStack
 import anyio
 import pytest
 from mcp.types import CallToolResult, TextContent
-from tests.engine.conftest import SECRET, Office, client_of
+from tests.engine.conftest import NOW, SECRET, Office, client_of
 
+from iterdev.core import events as e
+from iterdev.core.locks import Ask
 from iterdev.core.results import Review
+from iterdev.core.words import TaskId
+from iterdev.engine import protocols
+from iterdev.engine.book import Book
 from iterdev.engine.tools import Caller
 from iterdev.store import board
 
@@ -52,6 +57,14 @@ def log(**arguments: object) -> Call:
     return "team_msg", {"operation": "log", **arguments}
 
 
+def lock(operation: str, resource: str = "database", **arguments: object) -> Call:
+    return "lock", {"operation": operation, "resource": resource, **arguments}
+
+
+def checkpoint(operation: str, **arguments: object) -> Call:
+    return "checkpoint", {"operation": operation, **arguments}
+
+
 def refusal(office: Office, call: Call, task: str = "DEV-001") -> str:
     """The words of the tool that does not do it; nothing has happened then."""
     before = office.book.state.messages
@@ -61,7 +74,7 @@ def refusal(office: Office, call: Call, task: str = "DEV-001") -> str:
     return text
 
 
-def test_three_tools_are_offered_each_with_an_object_of_arguments(office: Office) -> None:
+def test_every_tool_is_offered_with_an_object_of_arguments(office: Office) -> None:
     async def listed() -> dict[str, object]:
         async with office.desk.opened():
             with office.desk.admitting(office.job()) as caller:
@@ -70,7 +83,7 @@ def test_three_tools_are_offered_each_with_an_object_of_arguments(office: Office
 
     tools = anyio.run(listed)
 
-    assert set(tools) == {"team_msg", "board", "report_result"}
+    assert set(tools) == {"team_msg", "board", "lock", "checkpoint", "report_result"}
     assert all(schema["type"] == "object" for schema in tools.values())
     assert "$ref" not in json.dumps(tools)
 
@@ -154,6 +167,17 @@ def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
         (("team_msg", {"operation": "get_state", "role": "tester"}), 'Nothing is known of "tester" yet'),
         (("board", {"operation": "add", "type": "rumour"}), 'There is no kind of discovery "rumour"'),
         (("board", {"operation": "add", "type": "convention"}), 'The "data" of a convention needs "name".'),
+        (lock("acquire", task="DEV-002"), 'You are the developer of DEV-001 and cannot act as "DEV-002".'),
+        (lock("release", task="REVIEW-001", role="reviewer"), 'cannot act as "reviewer of REVIEW-001"'),
+        (lock("acquire", role="tester"), 'cannot act as "tester"'),
+        (lock("acquire", session_id="ids-other-20260101"), 'not for "ids-other-20260101"'),
+        (lock("list", session_id="ids-other-20260101"), 'not for "ids-other-20260101"'),
+        (lock("acquire", " "), "The name of the resource is empty"),
+        (lock("steal"), "Invalid enum value 'steal' - at `$.operation`"),
+        (checkpoint("save", task="DEV-002"), 'cannot act as "DEV-002"'),
+        (checkpoint("restore", task="DEV-002"), 'cannot act as "DEV-002"'),
+        (checkpoint("restore", session_id="ids-other-20260101"), 'not for "ids-other-20260101"'),
+        (checkpoint("save", data=[1]), "Expected `object`, got `array` - at `$.data`"),
         (("report_result", {}), "Object missing required field `result`"),
     ],
 )
@@ -217,6 +241,94 @@ def test_no_secret_gets_into_the_journal_or_onto_the_board(office: Office) -> No
     kept = str(office.journal.read(office.book.session)) + (office.folder / board.NAME).read_text(encoding="utf-8")
     assert SECRET not in kept
     assert kept.count("[secret]") == 3
+
+
+@pytest.mark.requirement("R124", "R125", "R126")
+def test_a_lock_is_held_in_the_name_of_the_task_of_the_token(office: Office) -> None:
+    granted, again = documents(office, lock("acquire"), lock("acquire", task="DEV-001", role="developer"))
+    refused, theirs, listed = documents(office, lock("acquire"), lock("release"), lock("list"), task="REVIEW-001")
+    released, gone = documents(office, lock("release"), lock("list"))
+
+    assert (granted["granted"], again["granted"]) == (True, True)
+    assert (granted["locked_by_task_id"], granted["holder_role"]) == ("DEV-001", "developer")
+    assert (refused["granted"], refused["locked_by_task_id"]) == (False, "DEV-001")
+    assert "held by DEV-001 (developer)" in str(refused["why"])
+    assert (theirs["released"], released["released"]) == (False, True)
+    assert listed["resource_locks"]["database"]["locked_by_task_id"] == "DEV-001"
+    assert gone == {"resource_locks": {}, "waiting": {}}
+    kinds = [message.type for message in office.book.state.messages[2:]]
+    assert kinds == ["resource_locked", "resource_contention", "resource_unlocked"]
+
+
+@pytest.mark.requirement("R126")
+@pytest.mark.parametrize("outcome", [e.Done(findings=""), e.Failed(error="it died"), e.Interrupted()])
+def test_the_locks_of_an_attempt_are_free_when_it_is_over(office: Office, outcome: e.Outcome) -> None:
+    documents(office, lock("acquire", "a"), lock("acquire", "b"))
+    office.book.append(e.AttemptEnded(TaskId("DEV-001"), 1, 1, outcome))
+
+    listed, mine = documents(office, lock("list"), lock("acquire", "a"), task="REVIEW-001")
+
+    assert listed["resource_locks"] == {}
+    assert mine["granted"]
+
+
+@pytest.mark.requirement("R128")
+def test_an_agent_whose_waiting_closes_a_circle_is_told_that_it_lost_its_locks(office: Office) -> None:
+    documents(office, lock("acquire", "a"))
+    documents(office, lock("acquire", "b"), task="REVIEW-001")
+    documents(office, lock("acquire", "b"))
+
+    (answer,) = documents(office, lock("acquire", "a"), task="REVIEW-001")
+
+    assert (answer["granted"], answer["aborted"]) == (False, True)
+    assert list(office.book.state.aborted) == ["REVIEW-001"]
+
+
+def test_the_engine_hears_of_every_lock_and_of_what_others_wrote(office: Office) -> None:
+    office.job()
+    other = Book(office.journal, office.book.session, now=lambda: NOW)
+    protocols.acquire(other, Ask(resource="a", task=TaskId("VERIFY-001"), role="tester"))
+
+    (listed,) = documents(office, lock("list"))
+    heard = office.changes
+    documents(office, lock("acquire", "b"))
+
+    assert list(listed["resource_locks"]) == ["a"]
+    assert (heard, office.changes) == (1, 2)
+
+
+@pytest.mark.requirement("R135", "R136")
+def test_a_checkpoint_belongs_to_the_task_of_the_token(office: Office) -> None:
+    nothing, *_, restored = documents(
+        office,
+        checkpoint("restore"),
+        *(checkpoint("save", data={"step": step}) for step in range(6)),
+        checkpoint("restore", task="DEV-001"),
+    )
+    theirs, every, none = documents(
+        office, checkpoint("restore"), checkpoint("list"), checkpoint("list", task="REVIEW-001"), task="REVIEW-001"
+    )
+
+    assert nothing == {
+        "restored": False,
+        "why": "Nothing was restored: there is no checkpoint of DEV-001",
+        "hint": "begin DEV-001 at its first step",
+    }
+    assert restored["data"] == {"step": 5}
+    assert theirs["restored"] is False
+    kept = every["task_checkpoints"]["DEV-001"]
+    assert len(kept) == 5
+    assert kept[0]["state_data_pointer"] == restored["state_data_pointer"]
+    assert none == {"task_checkpoints": {}}
+    kinds = [message.type for message in office.book.state.messages]
+    assert (kinds.count("context_checkpoint_saved"), kinds.count("context_restored")) == (6, 1)
+
+
+def test_no_secret_gets_into_a_lock_or_a_checkpoint(office: Office) -> None:
+    documents(office, lock("acquire", f"door {SECRET}"), checkpoint("save", data={"deep": [SECRET]}))
+
+    (kept,) = (office.folder / "checkpoints").iterdir()
+    assert SECRET not in str(office.journal.read(office.book.session)) + kept.read_text(encoding="utf-8")
 
 
 def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:

@@ -17,7 +17,8 @@ from tests.engine.conftest import Office, client_of
 
 from iterdev.agents.contract import ToolServer
 from iterdev.engine import mcp
-from iterdev.engine.tools import Caller, Document
+from iterdev.engine.answers import Document
+from iterdev.engine.tools import Caller
 
 
 class Reply(NamedTuple):
@@ -270,7 +271,9 @@ MESSAGES = st.fixed_dictionaries(
     {"jsonrpc": st.just("2.0"), "id": JSON},
     optional={
         "method": st.sampled_from(["initialize", "ping", "tools/list", "tools/call", "x"]),
-        "params": st.fixed_dictionaries({"name": st.sampled_from(["team_msg", "board", "x"]), "arguments": JSON})
+        "params": st.fixed_dictionaries(
+            {"name": st.sampled_from(["team_msg", "board", "lock", "checkpoint", "x"]), "arguments": JSON}
+        )
         | JSON,
     },
 )

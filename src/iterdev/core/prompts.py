@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import briefs, context, critic, debt, feedback, findings, names, sprints, wisdom
+from iterdev.core import briefs, checkpoints, context, critic, debt, feedback, findings, names, sprints, wisdom
 from iterdev.core.plan import Task
 from iterdev.core.results import schema
 from iterdev.core.state import State
@@ -68,8 +68,10 @@ def repair(problems: Sequence[str], role: Role) -> str:
 
 
 TOOLS = (
-    "The team's tools are on the MCP server `iterdev`, and as `iterdev team ...` in a shell: `team_msg` for messages, "
-    "`board` for discoveries, `report_result` to hand in the result and have it checked at once."
+    "The team's tools are on the MCP server `iterdev`, and in a shell as `iterdev team`, `iterdev lock` and "
+    "`iterdev checkpoint`: `team_msg` for messages, `board` for discoveries, `lock` to keep others from what you alone "
+    "should use, `checkpoint` to keep what you would need to go on after an interruption, `report_result` to hand in "
+    "the result and have it checked at once."
 )
 URGE = "Please finish now and hand in the result with what you have."
 
@@ -120,9 +122,11 @@ def _learned(state: State) -> list[str]:
 
 
 def _earlier(state: State, task: Task) -> str:
-    """Where the work of attempts lies that were interrupted or failed."""
-    kept = state.progress[task.id].unlanded
-    return _part("Earlier attempts", [f"- commit {commit}: take what is good from it" for commit in kept])
+    """Where the work of attempts lies that were interrupted or failed, and what they kept for this one."""
+    kept = [f"- commit {commit}: take what is good from it" for commit in state.progress[task.id].unlanded]
+    saved = checkpoints.newest(state.checkpoints, task.id)
+    last = [f"- checkpoint of {names.moment(saved.at)}: restore it, and go on from there"] if saved else []
+    return _part("Earlier attempts", kept + last)
 
 
 def findings_to_fix(state: State, task: Task) -> list[str]:

@@ -48,11 +48,38 @@ class Board(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Annotated[dict[str, object], Meta(description="add: the discovery")] = {}
 
 
+class ResourceLock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    operation: Annotated[
+        Literal["acquire", "release", "list"],
+        _one_of(
+            "acquire: keep others from a resource, or renew your lock; release: let others have it; "
+            "list: who holds what, and who waits for it"
+        ),
+    ]
+    resource: Annotated[str, Meta(description="acquire, release: what it is about, such as a path")] = ""
+    task: Annotated[str, Meta(description="your own task, or nothing")] = ""
+    role: Annotated[str, Meta(description="your own role, or nothing")] = ""
+    session_id: Annotated[str, Meta(description="your own session, or nothing")] = ""
+
+
+class TaskCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    operation: Annotated[
+        Literal["save", "restore", "list"],
+        _one_of(
+            "save: keep what you would need to go on after an interruption; restore: what you saved last; "
+            "list: which checkpoints there are"
+        ),
+    ]
+    data: Annotated[dict[str, object], Meta(description="save: what to keep")] = {}
+    task: Annotated[str, Meta(description="list: only of this task; otherwise your own task, or nothing")] = ""
+    session_id: Annotated[str, Meta(description="your own session, or nothing")] = ""
+
+
 class ReportResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     result: Annotated[dict[str, object], Meta(description="the JSON object that the task asks for")]
 
 
-ToolArguments = TeamMsg | Board | ReportResult
+ToolArguments = TeamMsg | Board | ResourceLock | TaskCheckpoint | ReportResult
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -71,6 +98,12 @@ class Tool(Struct, frozen=True, kw_only=True):
 TOOLS = (
     Tool(name="team_msg", description="Send and read the messages of the team.", arguments=TeamMsg),
     Tool(name="board", description="Read and extend the discoveries of the team.", arguments=Board),
+    Tool(name="lock", description="Keep others from a resource while your task uses it.", arguments=ResourceLock),
+    Tool(
+        name="checkpoint",
+        description="Keep what your task would need to go on, and get it back in a later attempt.",
+        arguments=TaskCheckpoint,
+    ),
     Tool(
         name="report_result",
         description="Hand in the result of your task. It is checked at once; if it is refused, mend it and try again.",

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from iterdev import __version__
 from iterdev.core.tools import TOOLS, ToolArguments
-from iterdev.engine.tools import Document, Refused
+from iterdev.engine.answers import Document, Refused
 
 VERSIONS = ("2025-06-18", "2025-11-25")
 """Those that have the same few messages; somebody who offers another one is answered with the newest of these."""

@@ -82,6 +82,11 @@ class Performer:
         self.append(book, message)
         self.is_behind = True
 
+    def changed(self, book: Book) -> None:
+        """An agent's tool wrote to the book; the engine looks up and follows."""
+        self.is_behind = True
+        self._show(book.state)
+
     async def land(self, book: Book, task: TaskId) -> None:
         state = book.state
         row, progress = state.tasks[task], state.progress[task]

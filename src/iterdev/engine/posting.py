@@ -1,48 +1,43 @@
-"""The team's messages and discoveries for a person, who may come while an engine runs, and while none does."""
+"""The tools of the team for a person, who may come while an engine runs, and while none does."""
 
-from contextlib import suppress
+import msgspec
 
 from iterdev.core import messages
 from iterdev.core.bus import EVERYBODY
 from iterdev.core.errors import UserError
 from iterdev.core.events import MessageSent
 from iterdev.core.results import Discovery
-from iterdev.core.tools import Board, ReportResult, TeamMsg, ToolArguments
-from iterdev.core.words import SessionId
-from iterdev.engine.book import Book
+from iterdev.core.tools import Board, ReportResult, ResourceLock, TaskCheckpoint, TeamMsg, ToolArguments
+from iterdev.core.words import SessionId, TaskId
+from iterdev.engine import keeping, protocols
+from iterdev.engine.answers import Document
 from iterdev.engine.repository import Repository
-from iterdev.engine.tools import Document, Refused, add, discoveries, look
-from iterdev.host import clock, lease
+from iterdev.engine.tools import add, discoveries, look
+from iterdev.host import clock
 from iterdev.store import records
-from iterdev.store.projections import Projector
-
-HELP = "iterdev team --help"
 
 
 def use(repository: Repository, session: SessionId, asked: ToolArguments, sender: str) -> Document:
     """The same as the tools of agents, for somebody who says who they are."""
-    book = Book(repository.journal, session, now=clock.now)
-    folder = repository.folder(book.state)
     match asked:
         case TeamMsg(operation="log" | "broadcast"):
-            return _post(repository, book, _message(repository, asked, _named(sender)))
+            return _post(repository, session, _message(repository, asked, _named(sender)))
         case TeamMsg():
-            return _granted(book, asked)
-        case Board(operation="read", kind=kind):
-            return {"discoveries": discoveries(folder, kind)}
-        case Board(kind=kind, data=data):
-            try:
-                return add(folder, Discovery(kind, data), worker=_named(sender), at=clock.now())
-            except Refused as refusal:
-                raise UserError(str(refusal), hint=HELP) from refusal
+            return look(repository.state(session), asked)
+        case Board():
+            return _board(repository, session, asked, sender)
+        case ResourceLock():
+            return _lock(repository, session, asked)
+        case TaskCheckpoint():
+            return _checkpoint(repository, session, asked)
         case ReportResult():
             raise UserError("Only the agent of an attempt has a result to report", hint="run it in an attempt")
 
 
 def _message(repository: Repository, asked: TeamMsg, sender: str) -> MessageSent:
     to = EVERYBODY if asked.operation == "broadcast" else asked.to
-    summary = repository.redact(asked.summary)
-    return messages.composed(sender, to=to, kind=asked.kind, summary=summary, data=asked.data)
+    summary, data = repository.redact(asked.summary), _clean(repository, asked.data)
+    return messages.composed(sender, to=to, kind=asked.kind, summary=summary, data=data)
 
 
 def _named(sender: str) -> str:
@@ -51,18 +46,48 @@ def _named(sender: str) -> str:
     return sender
 
 
-def _granted(book: Book, asked: TeamMsg) -> Document:
-    try:
-        return look(book.state, asked)
-    except Refused as refusal:
-        raise UserError(str(refusal), hint=HELP) from refusal
+def _post(repository: Repository, session: SessionId, message: MessageSent) -> Document:
+    with protocols.opened(repository, session) as book:
+        state = book.append(message)
+    return records.message_record(len(state.messages), state.messages[-1])
 
 
-def _post(repository: Repository, book: Book, message: MessageSent) -> Document:
-    state = book.append(message)
-    number, sent = len(state.messages), state.messages[-1]
-    folder = repository.folder(state)
-    # The engine of a running session writes the files itself.
-    with suppress(lease.Held), lease.lease(folder, wait=lambda: False):
-        Projector(folder, repository.journal).write(state)
-    return records.message_record(number, sent)
+def _board(repository: Repository, session: SessionId, asked: Board, sender: str) -> Document:
+    folder = repository.folder(repository.state(session))
+    if asked.operation == "read":
+        return {"discoveries": discoveries(folder, asked.kind)}
+    found = Discovery(asked.kind, _clean(repository, asked.data))
+    return add(folder, found, worker=_named(sender), at=clock.now())
+
+
+def _lock(repository: Repository, session: SessionId, asked: ResourceLock) -> Document:
+    if asked.operation == "list":
+        state = repository.state(session)
+        return keeping.listed_locks(state, clock.now(), engine_alive=repository.engine_alive(state))
+    task = _task(asked.task)
+    if asked.operation == "acquire" and not asked.role:
+        raise UserError(f"No role is named for {task}", hint="--role developer")
+    asked = msgspec.structs.replace(asked, resource=repository.redact(asked.resource))
+    with protocols.opened(repository, session) as book:
+        alive = repository.engine_alive(book.state)
+        return keeping.use_lock(book, asked, task=task, role=asked.role, engine_alive=alive)
+
+
+def _checkpoint(repository: Repository, session: SessionId, asked: TaskCheckpoint) -> Document:
+    if asked.operation == "list":
+        return keeping.listed_checkpoints(repository.state(session), asked.task)
+    task = _task(asked.task)
+    asked = msgspec.structs.replace(asked, data=_clean(repository, asked.data))
+    with protocols.opened(repository, session) as book:
+        return keeping.use_checkpoint(book, repository.folder(book.state), asked, task)
+
+
+def _clean(repository: Repository, data: Document) -> Document:
+    clean: Document = msgspec.convert(repository.redact.everywhere(data), Document)
+    return clean
+
+
+def _task(name: str) -> TaskId:
+    if not name:
+        raise UserError("No task is named", hint="--task DEV-001")
+    return TaskId(name)

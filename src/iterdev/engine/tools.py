@@ -14,17 +14,13 @@ from iterdev.core.bus import EVERYBODY
 from iterdev.core.events import MessageSent
 from iterdev.core.results import Discovery, Misfit, Result
 from iterdev.core.state import State
-from iterdev.core.tools import Board, ReportResult, TeamMsg, ToolArguments
+from iterdev.core.tools import Board, ReportResult, ResourceLock, TaskCheckpoint, TeamMsg, ToolArguments
+from iterdev.engine import keeping
+from iterdev.engine.answers import Document, Refused
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store import board, records
-
-Document = dict[str, object]
-
-
-class Refused(Exception):
-    """A call that cannot be granted; the text tells the agent what to do about it."""
 
 
 class Caller:
@@ -43,10 +39,12 @@ class Tools:
         folder: Path,
         *,
         tell: Callable[[MessageSent], None],
+        changed: Callable[[], None],
         redact: Redactor,
         now: Callable[[], float],
     ) -> None:
-        self._book, self._folder, self._tell, self._redact, self._now = book, folder, tell, redact, now
+        self._book, self._folder, self._redact, self._now = book, folder, redact, now
+        self._tell, self._changed = tell, changed
 
     async def use(self, caller: Caller, asked: ToolArguments) -> Document:
         match asked:
@@ -58,6 +56,10 @@ class Tools:
                 return {"discoveries": await run_sync(partial(discoveries, self._folder, asked.kind))}
             case Board():
                 return await self._add(caller, asked)
+            case ResourceLock():
+                return self._lock(caller, asked)
+            case TaskCheckpoint():
+                return self._checkpoint(caller, asked)
             case ReportResult(result=result):
                 return self._accept(caller, result)
 
@@ -87,6 +89,33 @@ class Tools:
     async def _add(self, caller: Caller, asked: Board) -> Document:
         discovery = Discovery(asked.kind, _object(self._redact.everywhere(asked.data)))
         return await run_sync(partial(add, self._folder, discovery, worker=caller.job.task.id, at=self._now()))
+
+    def _lock(self, caller: Caller, asked: ResourceLock) -> Document:
+        task = caller.job.task
+        _check_session(caller, asked.session_id)
+        if asked.operation == "list":
+            self._catch_up()
+            return keeping.listed_locks(self._book.state, self._now())
+        _check_own(caller, asked.task, asked.role)
+        asked = msgspec.structs.replace(asked, resource=self._redact(asked.resource))
+        answer = keeping.use_lock(self._book, asked, task=task.id, role=task.role)
+        self._changed()
+        return answer
+
+    def _checkpoint(self, caller: Caller, asked: TaskCheckpoint) -> Document:
+        _check_session(caller, asked.session_id)
+        if asked.operation == "list":
+            self._catch_up()
+            return keeping.listed_checkpoints(self._book.state, asked.task)
+        _check_own(caller, asked.task)
+        asked = msgspec.structs.replace(asked, data=_object(self._redact.everywhere(asked.data)))
+        answer = keeping.use_checkpoint(self._book, self._folder, asked, caller.job.task.id)
+        self._changed()
+        return answer
+
+    def _catch_up(self) -> None:
+        if self._book.refresh():
+            self._changed()
 
     def _accept(self, caller: Caller, result: Document) -> Document:
         task = caller.job.task
@@ -147,6 +176,14 @@ def _shared(state: State, role: str) -> Document:
 def _check_session(caller: Caller, session: str) -> None:
     if session not in {"", caller.job.session}:
         raise Refused(f'You work for the session "{caller.job.session}", not for "{session}".')
+
+
+def _check_own(caller: Caller, task: str, role: str = "") -> None:
+    """Whoever names a task or a role has to name the one that its token stands for."""
+    mine = caller.job.task
+    if task not in {"", mine.id} or role not in {"", mine.role}:
+        other = " of ".join(name for name in (role, task) if name)
+        raise Refused(f'You are the {mine.role} of {mine.id} and cannot act as "{other}".')
 
 
 def _object(value: object) -> Document:

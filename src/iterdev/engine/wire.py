@@ -157,6 +157,7 @@ async def _run(
         book,
         repository.folder(book.state),
         tell=partial(performer.tell, book),
+        changed=partial(performer.changed, book),
         redact=repository.redact,
         now=clock.now,
     )

@@ -30,12 +30,12 @@ class Answer(Struct, frozen=True):
     result: Result | None = None
 
 
-def call(url: str, token: str, tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    """What the tool answers; its refusal is an error of the caller."""
+def call(url: str, token: str, tool: str, arguments: dict[str, object], *, hint: str) -> dict[str, object]:
+    """What the tool answers; its refusal is an error of the caller, who is given the hint."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     match _answer(url, token, json.dumps(message).encode()):
         case Answer(error=Fault(message=wrong)) | Answer(result=Result(content=(Text(text=wrong),), failed=True)):
-            raise UserError(wrong, hint="iterdev team --help")
+            raise UserError(wrong, hint=hint)
         case Answer(result=Result(content=(Text(text=text),))):
             return msgspec.json.decode(text, type=dict[str, object])
         case other:

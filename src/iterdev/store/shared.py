@@ -31,10 +31,11 @@ def shared(state: State) -> Document:
 
 
 def lock_records(held: Mapping[str, Lock]) -> Document:
-    return {
-        resource: {"locked_by_task_id": lock.task, "timestamp": moment(lock.at), "holder_role": lock.role}
-        for resource, lock in held.items()
-    }
+    return {resource: lock_record(lock) for resource, lock in held.items()}
+
+
+def lock_record(lock: Lock) -> Document:
+    return {"locked_by_task_id": lock.task, "timestamp": moment(lock.at), "holder_role": lock.role}
 
 
 def checkpoint_record(checkpoint: Checkpoint) -> Document:

@@ -105,7 +105,7 @@ YES = _flag("-y", "--yes", text="Ask nothing, use the defaults")
 AS_JSON = _flag("--json", "as_json", text="Print one JSON document and nothing else")
 SESSION_ID = click.Option(["--session-id"], required=True, metavar="ID", shell_complete=_sessions, help="The session")
 MAYBE_ID = click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session  [default: newest]")
-TASK = click.Option(["--task"], required=True, metavar="TASK", help="The task, such as DEV-001")
+NOT_MINE = click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session; not in an attempt")
 PIPELINES = click.Choice(["patch", "sprint", "multi-sprint"])
 SEVERITIES = click.Choice(["low", "medium", "high", "critical"])
 
@@ -181,7 +181,7 @@ _command(
                 ["log", "broadcast", "list", "read", "status", "get-state", "board-read", "board-add", "report-result"]
             ),
         ),
-        click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session; not in an attempt"),
+        NOT_MINE,
         click.Option(["--from", "sender"], metavar="ROLE", help="The sender, or whose messages to list"),
         click.Option(["--to"], metavar="ROLE", help="The recipient  [default: coordinator]"),
         click.Option(["--type", "kind"], metavar="TYPE", help="The type of the message or discovery"),
@@ -194,44 +194,56 @@ _command(
     ],
 )
 
-LOCK = _group("lock", "Keep others from a resource while a task uses it")
-RESOURCE = click.Option(["--resource"], required=True, metavar="NAME", help="What is locked, such as a path")
+LOCK = _group("lock", "Keep others from a resource while a task uses it; in an attempt, in the name of its task")
+OWNER = click.Option(["--task"], metavar="TASK", help="The task, such as DEV-001; not in an attempt")
+HOLDER = [
+    NOT_MINE,
+    click.Option(["--resource"], required=True, metavar="NAME", help="What is locked, such as a path"),
+    OWNER,
+    click.Option(["--role"], metavar="ROLE", help="The role of the task; not in an attempt"),
+    AS_JSON,
+]
 _command(
     "acquire",
     "locking.acquire",
     "Lock a resource for a task, or renew its lock; exits with 1 and names the holder when it is refused",
-    [SESSION_ID, RESOURCE, TASK, click.Option(["--role"], required=True, metavar="ROLE", help="The role of the task")],
+    HOLDER,
     LOCK,
 )
 _command(
     "release",
     "locking.release",
     "Release the lock of a task; nothing happens if the task does not hold it",
-    [SESSION_ID, RESOURCE, TASK, click.Option(["--role"], metavar="ROLE", help="The role of the task")],
+    HOLDER,
     LOCK,
 )
-_command("list", "locking.locks", "Show who holds what, and who waits for it", [SESSION_ID, AS_JSON], LOCK)
+_command("list", "locking.locks", "Show who holds what, and who waits for it", [NOT_MINE, AS_JSON], LOCK)
 
-CHECKPOINT = _group("checkpoint", "Keep what a task would need to go on")
+CHECKPOINT = _group("checkpoint", "Keep what a task would need to go on; in an attempt, in the name of its task")
 _command(
     "save",
     "saving.save",
     "Save a checkpoint of a task; the 5 newest are kept",
-    [SESSION_ID, TASK, click.Option(["--data"], default="{}", metavar="JSON", help="What to keep"), AS_JSON],
+    [
+        NOT_MINE,
+        OWNER,
+        click.Option(["--data"], default="{}", metavar="JSON", help="What to keep; - reads it from standard input"),
+        AS_JSON,
+    ],
     CHECKPOINT,
 )
 _command(
     "restore",
     "saving.restore",
     "Print the data of a task's newest checkpoint; exits with 1 and the reason when there is none",
-    [SESSION_ID, TASK, AS_JSON],
+    [NOT_MINE, OWNER, AS_JSON],
     CHECKPOINT,
 )
 _command(
     "list",
     "saving.checkpoints",
     "List the checkpoints, the newest first",
-    [SESSION_ID, click.Option(["--task"], metavar="TASK", help="Those of one task"), AS_JSON],
+    [NOT_MINE, click.Option(["--task"], metavar="TASK", help="Those of one task"), AS_JSON],
     CHECKPOINT,
 )
 

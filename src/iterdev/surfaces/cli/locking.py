@@ -7,74 +7,61 @@ import click
 
 from iterdev.core.bus import COORDINATOR
 from iterdev.core.errors import UserError
-from iterdev.core.locks import Ask
-from iterdev.core.names import moment
 from iterdev.core.words import Role
-from iterdev.engine import protocols
-from iterdev.engine.protocols import LockAnswer
-from iterdev.host import clock
-from iterdev.store.shared import lock_records
-from iterdev.surfaces.cli.main import UNFINISHED, tell
-from iterdev.surfaces.cli.sessions import repository, task_name
+from iterdev.surfaces.cli.calling import called
+from iterdev.surfaces.cli.main import FINISHED, UNFINISHED, tell
+from iterdev.surfaces.cli.sessions import task_name
 
 ROLES = (COORDINATOR, *Role)
+HINT = "iterdev lock --help"
 
 
-def acquire(*, session_id: str, resource: str, task: str, role: str) -> int:
-    found = repository()
-    ask = Ask(resource=_resource(found.redact(resource)), task=task_name(task), role=_role(role))
-    with protocols.opened(found, found.find(session_id)) as book:
-        answer = protocols.acquire(book, ask, engine_alive=found.engine_alive(book.state))
-    if answer.granted:
-        click.echo(f'{task} holds "{ask.resource}" until {moment(answer.lock.ends_at)}; asking again renews it')
-        return 0
-    tell(_refusal(ask, answer))
-    return UNFINISHED
-
-
-def release(*, session_id: str, resource: str, task: str, role: str | None) -> int:
-    found = repository()
-    name, holder = _resource(found.redact(resource)), task_name(task)
-    if role is not None:
-        _role(role)
-    with protocols.opened(found, found.find(session_id)) as book:
-        released = protocols.release(book, name, holder, engine_alive=found.engine_alive(book.state))
-    click.echo(f'{task} released "{name}"' if released else f'{task} does not hold "{name}"; nothing is changed')
-    return 0
-
-
-def locks(*, session_id: str, as_json: bool) -> int:
-    found = repository()
-    state = found.state(found.find(session_id))
-    current = protocols.current_locks(state, clock.now(), engine_alive=found.engine_alive(state))
-    waiting = {task: want.resource for task, want in current.wanted.items()}
+def acquire(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> int:
+    answer = _asked("acquire", session_id, resource, task, role)
     if as_json:
-        click.echo(json.dumps({"resource_locks": lock_records(current.held), "waiting": waiting}, ensure_ascii=False))
-        return 0
-    if not current.held:
-        click.echo(f"No task of {state.session.id} holds a lock.")
-    for name, lock in current.held.items():
-        click.echo(f"{name}  {lock.task} ({lock.role})  since {moment(lock.at)}")
-    for task, name in waiting.items():
-        click.echo(f"{task} waits for {name}")
-    return 0
+        click.echo(json.dumps(answer, ensure_ascii=False))
+    elif answer["granted"]:
+        holder, name = answer["locked_by_task_id"], answer["resource"]
+        click.echo(f'{holder} holds "{name}" until {answer["until"]}; asking again renews it')
+    else:
+        tell(UserError(str(answer["why"]), hint=str(answer["hint"])))
+    return FINISHED if answer["granted"] else UNFINISHED
 
 
-def _refusal(ask: Ask, answer: LockAnswer) -> UserError:
-    lock = answer.lock
-    held = f'The lock on "{ask.resource}" is held by {lock.task} ({lock.role}) since {moment(lock.at)}'
-    if answer.aborted:
-        return UserError(
-            f"{held}, and both waited for each other: {ask.task} is the younger one, and lost its locks",
-            hint="begin again when the other one is done",
-        )
-    return UserError(held, hint="to wait for it, ask again every minute; if you do not wait, release it")
+def release(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> int:
+    answer = _asked("release", session_id, resource, task, role)
+    holder, name = answer["task"], answer["resource"]
+    if as_json:
+        click.echo(json.dumps(answer, ensure_ascii=False))
+    elif answer["released"]:
+        click.echo(f'{holder} released "{name}"')
+    else:
+        click.echo(f'{holder} does not hold "{name}"; nothing is changed')
+    return FINISHED
 
 
-def _resource(name: str) -> str:
-    if not name.strip():
-        raise UserError("The name of the resource is empty", hint="--resource src/app.py")
-    return name.strip()
+def locks(*, session_id: str | None, as_json: bool) -> int:
+    match called("lock", {"operation": "list"}, session=session_id, hint=HINT):
+        case {"resource_locks": dict(held), "waiting": dict(waiting)} if not as_json:
+            for name, lock in held.items():
+                click.echo(f"{name}  {lock['locked_by_task_id']} ({lock['holder_role']})  since {lock['timestamp']}")
+            for task, name in waiting.items():
+                click.echo(f"{task} waits for {name}")
+            if not held:
+                click.echo("No task holds a lock.")
+        case answer:
+            click.echo(json.dumps(answer, ensure_ascii=False))
+    return FINISHED
+
+
+def _asked(operation: str, session: str | None, resource: str, task: str | None, role: str | None) -> dict[str, object]:
+    given = {
+        "operation": operation,
+        "resource": resource,
+        "task": None if task is None else task_name(task),
+        "role": None if role is None else _role(role),
+    }
+    return called("lock", given, session=session, hint=HINT)
 
 
 def _role(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 from iterdev.core import plan
@@ -33,9 +34,10 @@ def sentence(found: Repository, words: tuple[str, ...], hint: str) -> str:
     return text
 
 
-def document(found: Repository, text: str) -> object:
-    """A JSON document without secrets."""
+def document(text: str, example: str) -> object:
+    """A JSON document; `-` reads it from standard input."""
+    body = sys.stdin.read() if text == "-" else text
     try:
-        return found.redact.everywhere(json.loads(text))
+        return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise UserError(f'"{text[:80]}" is not JSON: {error}', hint="--data '{\"step\": 2}'") from error
+        raise UserError(f'"{body[:80]}" is not JSON: {error}', hint=f"--data '{example}'") from error

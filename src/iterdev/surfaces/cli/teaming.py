@@ -1,19 +1,13 @@
 """team: the messages and discoveries of a session, for people, and for agents that do not speak MCP."""
 
 import json
-import os
-import sys
-from pathlib import Path
 
 import click
-import msgspec
 
-from iterdev.agents.contract import TOOLS_TOKEN, TOOLS_URL
-from iterdev.core.errors import UserError
-from iterdev.core.tools import TOOLS, ToolArguments
-from iterdev.engine import posting
-from iterdev.engine.repository import Repository
-from iterdev.host import toolcalls
+from iterdev.surfaces.cli.calling import called
+from iterdev.surfaces.cli.sessions import document
+
+EXAMPLE = '{"status": "half done"}'
 
 ELSEWHERE = {
     "board-read": ("board", "read"),
@@ -38,55 +32,20 @@ def team(
     role: str | None,
     as_json: bool,
 ) -> int:
-    name, called = ELSEWHERE.get(operation, ("team_msg", operation))
-    if name == "report_result":
-        arguments: dict[str, object] = {"result": _json(data or "-")}
+    tool, wanted = ELSEWHERE.get(operation, ("team_msg", operation))
+    if tool == "report_result":
+        given: dict[str, object] = {"result": document(data or "-", EXAMPLE)}
     else:
-        given: dict[str, object] = {
-            "to": to,
-            "type": kind,
-            "summary": summary,
-            "last": last,
-            "id": message,
-            "role": role,
-        }
-        given |= {"from": sender if name == "team_msg" else None, "data": _json(data) if data else None}
-        arguments = {"operation": called} | {key: value for key, value in given.items() if value is not None}
-    document = _used(name, arguments, session_id, sender or "")
-    click.echo(json.dumps(document, ensure_ascii=False) if as_json else _shown(operation, document))
+        given = {"operation": wanted, "to": to, "type": kind, "summary": summary, "last": last, "id": message}
+        given |= {"role": role, "data": document(data, EXAMPLE) if data else None}
+        given |= {"from": sender} if tool == "team_msg" else {}
+    answer = called(tool, given, session=session_id, hint="iterdev team --help", sender=sender or "")
+    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else _shown(operation, answer))
     return 0
 
 
-def _used(name: str, arguments: dict[str, object], session: str | None, sender: str) -> dict[str, object]:
-    """In an attempt its token says who is calling; a person says it themselves."""
-    url, token = os.environ.get(TOOLS_URL), os.environ.get(TOOLS_TOKEN)
-    if url and token:
-        about = {"session_id": session} if session and name == "team_msg" else {}
-        return toolcalls.call(url, token, name, arguments | about)
-    if not session:
-        raise UserError("No session is named", hint="--session-id ID, from `iterdev sessions`")
-    repository = Repository(Path.cwd())
-    return posting.use(repository, repository.find(session), _checked(name, arguments), sender)
-
-
-def _checked(name: str, arguments: dict[str, object]) -> ToolArguments:
-    (tool,) = (tool for tool in TOOLS if tool.name == name)
-    try:
-        return msgspec.convert(arguments, tool.arguments)
-    except msgspec.ValidationError as error:
-        raise UserError(str(error), hint="iterdev team --help") from error
-
-
-def _json(text: str) -> object:
-    body = sys.stdin.read() if text == "-" else text
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f'"{body[:80]}" is not JSON: {error}', hint='--data \'{"status": "half done"}\'') from error
-
-
-def _shown(operation: str, document: dict[str, object]) -> str:
-    match document:
+def _shown(operation: str, answer: dict[str, object]) -> str:
+    match answer:
         case {"messages": list(found)}:
             return "\n".join(map(_line, found)) or "No message fits."
         case {"members": list(found)}:
@@ -99,9 +58,9 @@ def _shown(operation: str, document: dict[str, object]) -> str:
         case {"added": True}:
             return "It is on the board."
         case {"id": str(), "summary": str()} if operation != "read":
-            return _line(document)
+            return _line(answer)
         case _:
-            return json.dumps(document, ensure_ascii=False, indent=2)
+            return json.dumps(answer, ensure_ascii=False, indent=2)
 
 
 def _line(message: dict[str, object]) -> str:
