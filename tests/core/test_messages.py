@@ -46,9 +46,9 @@ def test_there_are_twenty_types_of_the_coordinator() -> None:
 def test_every_type_can_be_sent_and_found_again(sender: str, kind: str) -> None:
     story = told(composed(sender, kind=kind, summary="news"))
 
-    ((number, message),) = listed(story.state, Wanted(sender=sender, kind=kind, last=1))
+    (message,) = listed(story.state, Wanted(sender=sender, kind=kind, last=1))
 
-    assert found(story.state, f"MSG-{number:03d}") == (number, message)
+    assert found(story.state, message.id) == message
     assert (message.sender, message.type, message.ts) == (sender, kind, 1001.0)
 
 
@@ -82,7 +82,7 @@ def test_messages_are_found_by_sender_recipient_and_type() -> None:
     )
 
     def numbers(**wanted: str) -> list[int]:
-        return [number for number, _ in listed(story.state, Wanted(**wanted))]
+        return [message.number for message in listed(story.state, Wanted(**wanted))]
 
     assert numbers() == [1, 2, 3, 4, 5]
     assert numbers(sender="developer") == [3, 5]
@@ -95,8 +95,8 @@ def test_messages_are_found_by_sender_recipient_and_type() -> None:
 def test_the_last_twenty_are_listed_unless_another_number_is_asked_for() -> None:
     story = told(*(composed("developer", summary=str(number)) for number in range(30)))
 
-    assert [number for number, _ in listed(story.state, Wanted())] == list(range(13, 33))
-    assert [number for number, _ in listed(story.state, Wanted(last=2))] == [31, 32]
+    assert [message.number for message in listed(story.state, Wanted())] == list(range(13, 33))
+    assert [message.number for message in listed(story.state, Wanted(last=2))] == [31, 32]
 
 
 @pytest.mark.parametrize("name", ["", "MSG-000", "MSG-003", "MSG-1", "msg-001", "MSG-001 ", "1", "MSG-" + "9" * 5000])
@@ -128,6 +128,28 @@ def test_what_somebody_shares_is_merged_over_their_updates() -> None:
     assert {name: (shared.at, shared.data) for name, shared in story.state.shared.items()} == {
         "developer": (1003.0, {"a": 1, "b": 2})
     }
+
+
+def test_a_message_that_is_deleted_is_gone_and_the_others_keep_their_ids() -> None:
+    story = told(composed("developer", summary="one"), composed("developer", summary="two"))
+    story.happens(e.MessageDeleted(3))
+    story.happens(composed("developer", summary="three"))
+
+    assert found(story.state, "MSG-003") is None
+    assert [(message.id, message.summary) for message in story.state.messages[2:]] == [
+        ("MSG-004", "[developer] two"),
+        ("MSG-005", "[developer] three"),
+    ]
+
+
+def test_a_bus_that_is_cleared_begins_again_and_forgets_what_was_shared() -> None:
+    story = told(composed("developer", kind="state_update", data={"a": 1}))
+    story.happens(e.MessagesCleared())
+    cleared = story.state
+    story.happens(composed("developer"))
+
+    assert (cleared.messages, cleared.shared) == ((), {})
+    assert [message.id for message in story.state.messages] == ["MSG-001"]
 
 
 def test_the_last_words_of_an_attempt_are_known_until_the_next_one() -> None:

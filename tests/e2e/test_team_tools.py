@@ -5,9 +5,15 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, document, eventually, every_file, left_behind, messages, statuses
+
+from iterdev.core.messages import TYPES
+from iterdev.core.tools import TeamMsg
+from iterdev.engine import posting
+from iterdev.engine.repository import Repository
 
 MCP_AGENT = """
 import asyncio, os, pathlib, sys
@@ -323,6 +329,48 @@ def test_messages_of_a_session_are_listed_read_and_counted(repo: Repo) -> None:
     assert asked("get-state", "--role", "developer")["state"]["decisions"] == ["tabs"]
     shared = document(repo.folder() / ".msg" / "meta.json")["role_state"]
     assert shared["developer"]["decisions"] == ["tabs"]
+    assert shared["developer"]["task_id"] == "DEV-001"
+
+
+@pytest.mark.requirement("R114", "R171", "R172")
+@pytest.mark.parametrize(("sender", "kind"), [(who, kind) for who, kinds in TYPES.items() for kind in (*kinds, "news")])
+def test_every_type_is_logged_read_back_and_filtered(team_repo: Repo, sender: str, kind: str) -> None:
+    repository = Repository(team_repo.path)
+    session = repository.newest()
+
+    def asked(**arguments: object) -> dict[str, object]:
+        return posting.use(repository, session, msgspec.convert(arguments, TeamMsg), sender)
+
+    sent = asked(operation="log", type=kind, data={"n": 1})
+    read = asked(operation="read", id=sent["id"])
+    found = [asked(operation="list", **one)["messages"][-1] for one in ({}, {"from": sender}, {"type": kind})]
+    others = asked(operation="list", type=kind, to="all", last=100)["messages"]
+    repository.close()
+
+    assert sent["summary"] == f"[{sender}] {kind} to coordinator"
+    assert [read, *found] == [sent] * 4
+    assert sent not in others
+    assert lines(team_repo.folder() / ".msg" / "messages.jsonl")[-1] == sent
+
+
+def test_a_person_deletes_a_message_and_clears_the_bus(repo: Repo) -> None:
+    folder = patch(repo)
+    about = ("--session-id", folder.name)
+    repo.iterdev("team", "log", *about, "--from", "tester", "--type", "state_update", "--data", '{"a": 1}')
+    before = lines(folder / ".msg" / "messages.jsonl")
+
+    deleted = repo.iterdev("team", "delete", *about, "--id", "MSG-002")
+    again = repo.iterdev("team", "delete", *about, "--id", "MSG-002")
+    left = lines(folder / ".msg" / "messages.jsonl")
+    cleared = repo.iterdev("team", "clear", *about, "--json")
+    shared = document(folder / ".msg" / "meta.json")["role_state"]
+
+    assert (deleted.returncode, deleted.stdout) == (0, "MSG-002 is deleted.\n")
+    assert (again.returncode, "MSG-002" in again.stderr) == (2, True)
+    assert left == [message for message in before if message["id"] != "MSG-002"]
+    assert json.loads(cleared.stdout) == {"cleared": len(left)}
+    assert lines(folder / ".msg" / "messages.jsonl") == []
+    assert "a" not in shared["tester"]
     assert shared["developer"]["task_id"] == "DEV-001"
 
 

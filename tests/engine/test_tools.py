@@ -141,6 +141,17 @@ def test_what_a_role_shares_can_be_got_by_the_others(office: Office) -> None:
     assert (one["role"], one["state"]["approach"], one["state"]["n"]) == ("developer", "one file", 2)
 
 
+def test_an_agent_takes_back_what_it_said_itself(office: Office) -> None:
+    (sent,) = documents(office, log(summary="one"))
+    others = refusal(office, ("team_msg", {"operation": "delete", "id": sent["id"]}), task="VERIFY-001")
+
+    (deleted,) = documents(office, ("team_msg", {"operation": "delete", "id": sent["id"]}))
+
+    assert "is not yours" in others
+    assert deleted == {"deleted": sent["id"]}
+    assert "[developer] one" not in [message.summary for message in office.book.state.messages]
+
+
 def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
     documents(office, log(summary="one"), log(summary="two"))
 
@@ -161,7 +172,13 @@ def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
         (log(type="review_passed"), '"review_passed" is for the reviewer to say'),
         (log(type="progress", data="text"), "Expected `object`, got `str` - at `$.data`"),
         (log(task="DEV-002"), "Object contains unknown field `task`"),
-        (("team_msg", {"operation": "delete"}), "Invalid enum value 'delete' - at `$.operation`"),
+        (("team_msg", {"operation": "shout"}), "Invalid enum value 'shout' - at `$.operation`"),
+        (
+            ("team_msg", {"operation": "delete", "id": "MSG-001"}),
+            "MSG-001 is not yours: it was sent by the coordinator.",
+        ),
+        (("team_msg", {"operation": "delete", "id": "MSG-999"}), 'There is no message "MSG-999"'),
+        (("team_msg", {"operation": "clear"}), "Only a person clears the bus"),
         (("team_msg", {"operation": "list", "last": 101}), "Expected `int` <= 100 - at `$.last`"),
         (("team_msg", {"operation": "read", "id": "MSG-999"}), 'There is no message "MSG-999"; there are 2.'),
         (("team_msg", {"operation": "get_state", "role": "tester"}), 'Nothing is known of "tester" yet'),

@@ -99,6 +99,8 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ReviewPassed(DEV, Severity.medium),
     e.ConvergenceForced(sprint=1, raised_by=(DEV,), problems=("open",)),
     e.RoundDecided(task=DEV, decision="REVISION", number=1),
+    e.MessageDeleted(7),
+    e.MessagesCleared(),
     e.MessageSent(
         sender="developer", to="all", kind="state_update", summary="half way", data={"deep": [1, {"a": None}]}, task=DEV
     ),

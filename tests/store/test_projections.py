@@ -342,6 +342,25 @@ def test_a_message_that_was_written_by_half_is_written_again(story: Story) -> No
     assert len(path.read_text().splitlines()) == len(story.state.messages)
 
 
+def test_what_is_taken_off_the_bus_is_taken_out_of_its_file(story: Story) -> None:
+    story.add_pipeline()
+    path = story.project() / ".msg" / "messages.jsonl"
+    first, *others = path.read_bytes().splitlines()
+
+    story.tell(e.MessageDeleted(1))
+    story.project()
+    without = path.read_bytes().splitlines()
+    story.tell(e.MessagesCleared())
+    story.project()
+    nothing = path.read_bytes()
+    story.tell(e.Warned("careful"))
+    story.project()
+
+    assert b'"id": "MSG-001"' in first
+    assert (without, nothing) == (others, b"")
+    assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["MSG-001"]
+
+
 @pytest.mark.requirement("R111")
 def test_writing_the_folder_never_touches_the_board(story: Story) -> None:
     story.add_pipeline()

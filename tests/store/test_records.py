@@ -1,5 +1,6 @@
 import json
 
+import msgspec
 import pytest
 from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, task
 
@@ -242,7 +243,8 @@ def test_the_session_says_what_was_asked_and_where_it_stands(story: Story) -> No
 def test_messages_are_numbered_with_at_least_three_digits(story: Story) -> None:
     message = story.state.messages[0]
 
-    lines = [json.loads(message_line(number, message)) for number in (1, 99, 1000)]
+    numbered = [msgspec.structs.replace(message, number=number) for number in (1, 99, 1000)]
+    lines = [json.loads(message_line(one)) for one in numbered]
 
     assert [line["id"] for line in lines] == ["MSG-001", "MSG-099", "MSG-1000"]
     assert lines[0].keys() == {"id", "ts", "from", "to", "type", "summary", "data"}

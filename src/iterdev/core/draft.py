@@ -20,7 +20,7 @@ from iterdev.core import events as e
 from iterdev.core.conflicts import Change, Conflict
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
-from iterdev.core.state import Pause, Progress, Shared, State
+from iterdev.core.state import Message, Pause, Progress, Shared, State
 from iterdev.core.verification import Verification
 from iterdev.core.words import FINAL, LOST, Role, Status, TaskId
 
@@ -91,7 +91,12 @@ class Draft:
 
     def _tell(self, event: e.ProtocolEvent, at: float) -> None:
         if message := notices.notice(event, at):
-            self._messages.append(message)
+            self._say(message)
+
+    def _say(self, message: Message) -> None:
+        """Puts a message on the bus, with the number after the highest one there."""
+        last = self._messages[-1].number if self._messages else 0
+        self._messages.append(msgspec.structs.replace(message, number=last + 1))
 
     def _free(self, task: TaskId, at: float) -> None:
         """The locks of a task that is over are free at once."""

@@ -340,6 +340,14 @@ class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
     """The task whose agent it was."""
 
 
+class MessageDeleted(Struct, frozen=True, tag=True):
+    number: int
+
+
+class MessagesCleared(Struct, frozen=True, tag=True):
+    """The bus is empty again, and so is what was shared on it."""
+
+
 class Warned(Struct, frozen=True, tag=True):
     text: str
 
@@ -388,13 +396,14 @@ AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | Conflic
 RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | RoundDecided
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
+BusEvent = MessageSent | MessageDeleted | MessagesCleared
 SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
 ProtocolEvent = (
     LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent | DependencyEvent
 )
 OutsideEvent = ProviderPaused | DaySpent
 WorkEvent = TableEvent | AttemptEvent | SprintEvent | RollbackEvent | RoundEvent | WaveEvent
-Event = WorkEvent | GateEvent | SessionEvent | MessageSent | ProtocolEvent | OutsideEvent
+Event = WorkEvent | GateEvent | SessionEvent | BusEvent | ProtocolEvent | OutsideEvent
 
 
 class Entry(Struct, frozen=True, gc=False):

@@ -66,7 +66,7 @@ class _Fold(Attempted):
         self._seq = entry.seq
         self._change(entry.event, entry.at)
         if message := bus.announcement(entry.event, self._state, entry.at):
-            self._messages.append(message)
+            self._say(message)
 
     def _change(self, event: e.Event, at: float) -> None:
         match event:
@@ -95,8 +95,8 @@ class _Fold(Attempted):
                 self._change_session(event, at)
             case e.EngineStarted() | e.Finished():
                 self._change_session(event, at)
-            case e.MessageSent():
-                self._listen(event, at)
+            case e.MessageSent() | e.MessageDeleted() | e.MessagesCleared():
+                self._change_bus(event, at)
             case _:
                 self._change_protocols(event, at)
 
@@ -135,6 +135,16 @@ class _Fold(Attempted):
                 self._pause(provider, Pause(until=until, why=why))
             case e.DaySpent(_, usage):
                 self._set(today=usage)
+
+    def _change_bus(self, event: e.BusEvent, at: float) -> None:
+        match event:
+            case e.MessageSent():
+                self._listen(event, at)
+            case e.MessageDeleted(number):
+                self._messages = [message for message in self._messages if message.number != number]
+            case e.MessagesCleared():
+                self._messages.clear()
+                self._shared.clear()
 
     def _listen(self, message: e.MessageSent, at: float) -> None:
         if message.task and message.task in self._state.running:

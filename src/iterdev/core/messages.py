@@ -3,7 +3,6 @@
 What iterdev itself announces is in `bus`.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -88,16 +87,19 @@ def objection(role: Role, message: MessageSent) -> str:
     return ""
 
 
-def listed(state: State, wanted: Wanted) -> list[tuple[int, Message]]:
-    """The last messages that fit, in their order, each with its number."""
-    return [pair for pair in enumerate(state.messages, 1) if wanted.fits(pair[1])][-wanted.last :]
+def listed(state: State, wanted: Wanted) -> list[Message]:
+    """The last messages that fit, in their order."""
+    return [message for message in state.messages if wanted.fits(message)][-wanted.last :]
 
 
-def found(state: State, name: str) -> tuple[int, Message] | None:
+def found(state: State, name: str) -> Message | None:
     """The message of an id such as MSG-007."""
-    digits = re.fullmatch(r"MSG-(\d{3,9})", name)
-    number = int(digits[1]) if digits else 0
-    return (number, state.messages[number - 1]) if 0 < number <= len(state.messages) else None
+    return next((message for message in state.messages if message.id == name), None)
+
+
+def is_of(message: Message, role: str, task: TaskId) -> bool:
+    """Whether the agent of a task sent the message."""
+    return message.sender == role and message.data.get("task") == task
 
 
 def members(state: State) -> list[Member]:

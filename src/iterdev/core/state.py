@@ -66,6 +66,12 @@ class Message(Struct, frozen=True, kw_only=True, gc=False):
     type: str
     summary: str
     data: Mapping[str, object] = {}
+    number: int = 0
+    """Its place on the bus, which makes its id; given when it is put there."""
+
+    @property
+    def id(self) -> str:
+        return f"MSG-{self.number:03d}"
 
 
 class Shared(Struct, frozen=True, kw_only=True):

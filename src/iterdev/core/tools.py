@@ -15,10 +15,11 @@ def _one_of(text: str) -> Meta:
 
 class TeamMsg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     operation: Annotated[
-        Literal["log", "broadcast", "list", "read", "status", "get_state"],
+        Literal["log", "broadcast", "list", "read", "status", "delete", "clear", "get_state"],
         _one_of(
             "log: send a message; broadcast: send it to all; list: the last messages; read: one message; "
-            "status: who was heard when; get_state: what the roles share"
+            "status: who was heard when; get_state: what the roles share; delete: take back a message of yours; "
+            "clear: empty the bus, which only a person may"
         ),
     ]
     sender: Annotated[str, Meta(description="list: only from this role; log: your own role, or nothing")] = field(
@@ -33,7 +34,7 @@ class TeamMsg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         dict[str, object], Meta(description="log: more for programs to read; of a state_update, what you share")
     ] = {}
     last: Annotated[Last, Meta(description="list: how many")] = SHOWN
-    id: Annotated[str, Meta(description="read: the id of the message, such as MSG-007")] = ""
+    id: Annotated[str, Meta(description="read, delete: the id of the message, such as MSG-007")] = ""
     role: Annotated[str, Meta(description="get_state: only of this role")] = ""
     session_id: Annotated[str, Meta(description="your own session, or nothing")] = ""
 

@@ -5,14 +5,15 @@ import msgspec
 from iterdev.core import messages
 from iterdev.core.bus import EVERYBODY
 from iterdev.core.errors import UserError
-from iterdev.core.events import MessageSent
+from iterdev.core.events import Event, MessageDeleted, MessagesCleared, MessageSent
 from iterdev.core.results import Discovery
+from iterdev.core.state import State
 from iterdev.core.tools import Board, ReportResult, ResourceLock, TaskCheckpoint, TeamMsg, ToolArguments
 from iterdev.core.words import SessionId, TaskId
 from iterdev.engine import keeping, protocols
 from iterdev.engine.answers import Document
 from iterdev.engine.repository import Repository
-from iterdev.engine.tools import add, discoveries, look
+from iterdev.engine.tools import add, discoveries, known, look
 from iterdev.host import clock
 from iterdev.store import records
 
@@ -22,6 +23,10 @@ def use(repository: Repository, session: SessionId, asked: ToolArguments, sender
     match asked:
         case TeamMsg(operation="log" | "broadcast"):
             return _post(repository, session, _message(repository, asked, _named(sender)))
+        case TeamMsg(operation="delete"):
+            return _delete(repository, session, asked.id)
+        case TeamMsg(operation="clear"):
+            return _clear(repository, session)
         case TeamMsg():
             return look(repository.state(session), asked)
         case Board():
@@ -49,7 +54,27 @@ def _named(sender: str) -> str:
 def _post(repository: Repository, session: SessionId, message: MessageSent) -> Document:
     with protocols.opened(repository, session) as book:
         state = book.append(message)
-    return records.message_record(len(state.messages), state.messages[-1])
+    return records.message_record(state.messages[-1])
+
+
+def _delete(repository: Repository, session: SessionId, name: str) -> Document:
+    with protocols.opened(repository, session) as book:
+        book.decide(lambda state, _: [MessageDeleted(known(state, name).number)])
+    return {"deleted": name}
+
+
+def _clear(repository: Repository, session: SessionId) -> Document:
+    """What is done and decided stays; only what was said about it goes."""
+    gone = 0
+
+    def rule(state: State, _: float) -> list[Event]:
+        nonlocal gone
+        gone = len(state.messages)
+        return [MessagesCleared()]
+
+    with protocols.opened(repository, session) as book:
+        book.decide(rule)
+    return {"cleared": gone}
 
 
 def _board(repository: Repository, session: SessionId, asked: Board, sender: str) -> Document:

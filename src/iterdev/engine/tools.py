@@ -11,9 +11,9 @@ from anyio.to_thread import run_sync
 from iterdev.agents.contract import ToolServer
 from iterdev.core import messages, names, results
 from iterdev.core.bus import EVERYBODY
-from iterdev.core.events import MessageSent
+from iterdev.core.events import MessageDeleted, MessageSent
 from iterdev.core.results import Discovery, Misfit, Result
-from iterdev.core.state import State
+from iterdev.core.state import Message, State
 from iterdev.core.tools import Board, ReportResult, ResourceLock, TaskCheckpoint, TeamMsg, ToolArguments
 from iterdev.engine import keeping
 from iterdev.engine.answers import Document, Refused
@@ -50,6 +50,8 @@ class Tools:
         match asked:
             case TeamMsg(operation="log" | "broadcast"):
                 return self._send(caller, asked)
+            case TeamMsg(operation="delete" | "clear"):
+                return self._take_back(caller, asked)
             case TeamMsg():
                 return self._look(caller, asked)
             case Board(operation="read"):
@@ -80,7 +82,20 @@ class Tools:
             raise Refused(f"This cannot be sent: {objection}.")
         self._tell(message)
         state = self._book.state
-        return records.message_record(len(state.messages), state.messages[-1])
+        return records.message_record(state.messages[-1])
+
+    def _take_back(self, caller: Caller, asked: TeamMsg) -> Document:
+        """An agent may take back what it said itself; all the others said is not its own."""
+        task = caller.job.task
+        _check_session(caller, asked.session_id)
+        if asked.operation == "clear":
+            raise Refused("Only a person clears the bus; you can delete your own messages.")
+        message = known(self._book.state, asked.id)
+        if not messages.is_of(message, task.role, task.id):
+            raise Refused(f"{message.id} is not yours: it was sent by the {message.sender}.")
+        self._book.append(MessageDeleted(message.number))
+        self._changed()
+        return {"deleted": message.id}
 
     def _look(self, caller: Caller, asked: TeamMsg) -> Document:
         _check_session(caller, asked.session_id)
@@ -132,17 +147,21 @@ def look(state: State, asked: TeamMsg) -> Document:
     match asked.operation:
         case "list":
             wanted = messages.Wanted(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
-            return {"messages": [records.message_record(*pair) for pair in messages.listed(state, wanted)]}
+            return {"messages": [records.message_record(message) for message in messages.listed(state, wanted)]}
         case "read":
-            found = messages.found(state, asked.id)
-            if found is None:
-                raise Refused(f'There is no message "{asked.id}"; there are {len(state.messages)}.')
-            return records.message_record(*found)
+            return records.message_record(known(state, asked.id))
         case "status":
             heard = (msgspec.to_builtins(member) for member in messages.members(state))
             return {"members": [member | {"last_seen": names.moment(member["last_seen"])} for member in heard]}
         case _:
             return _shared(state, asked.role)
+
+
+def known(state: State, name: str) -> Message:
+    message = messages.found(state, name)
+    if message is None:
+        raise Refused(f'There is no message "{name}"; there are {len(state.messages)}.')
+    return message
 
 
 def discoveries(folder: Path, kind: str = "") -> list[Document]:

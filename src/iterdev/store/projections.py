@@ -12,7 +12,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.events import RowEdit
 from iterdev.core.fold import replay
 from iterdev.core.report import report
-from iterdev.core.state import State
+from iterdev.core.state import Message, State
 from iterdev.core.words import Engine, TaskId
 from iterdev.store import board, files, tables
 from iterdev.store.documents import documents
@@ -37,7 +37,8 @@ class Projector:
         self._folder = folder
         self._journal = journal
         self._written: dict[str, str] = {}
-        self._messages = 0
+        self._messages: tuple[Message, ...] | None = None
+        """What the file of the bus holds, as far as it was written here."""
         self._wisdom = (0, 0)
         self._table: bytes | None = None
         """What tasks.csv held when it was last written, or read back."""
@@ -164,15 +165,15 @@ class Projector:
 
     def _extend_messages(self, state: State) -> None:
         """Adds the new messages; a file that is not the beginning of the bus is written again."""
-        if self._messages == len(state.messages):
+        known, now = self._messages, state.messages
+        if known == now:
             return
         path = self._folder / MESSAGES
-        lines = [f"{message_line(number, message)}\n" for number, message in enumerate(state.messages, 1)]
-        if self._messages and path.exists():
-            files.extend(path, "".join(lines[self._messages :]))
+        if known and known == now[: len(known)] and path.exists():
+            files.extend(path, "".join(f"{message_line(message)}\n" for message in now[len(known) :]))
         else:
-            files.write(path, "".join(lines))
-        self._messages = len(lines)
+            files.write(path, "".join(f"{message_line(message)}\n" for message in now))
+        self._messages = now
 
     def _extend_wisdom(self, state: State) -> None:
         """Adds what is new; an entry that is there is left alone, whoever wrote it."""

@@ -273,13 +273,13 @@ def _trend(task: Task, review: Review) -> dict[str, object]:
     }
 
 
-def message_line(number: int, message: Message) -> str:
-    return json.dumps(message_record(number, message), ensure_ascii=False, default=str)
+def message_line(message: Message) -> str:
+    return json.dumps(message_record(message), ensure_ascii=False, default=str)
 
 
-def message_record(number: int, message: Message) -> dict[str, object]:
+def message_record(message: Message) -> dict[str, object]:
     document: dict[str, object] = {
-        "id": f"MSG-{number:03d}",
+        "id": message.id,
         "ts": moment(message.ts),
         "from": message.sender,
         "to": message.to,

@@ -178,7 +178,10 @@ _command(
         click.Argument(
             ["operation"],
             type=click.Choice(
-                ["log", "broadcast", "list", "read", "status", "get-state", "board-read", "board-add", "report-result"]
+                [
+                    *("log", "broadcast", "list", "read", "status", "get-state", "delete", "clear"),
+                    *("board-read", "board-add", "report-result"),
+                ]
             ),
         ),
         NOT_MINE,
@@ -188,7 +191,7 @@ _command(
         click.Option(["--summary"], metavar="TEXT", help="The message in one sentence"),
         click.Option(["--data"], metavar="JSON", help="More, as a JSON object; - reads it from standard input"),
         click.Option(["--last"], type=click.IntRange(1, 100), metavar="N", help="How many to list  [default: 20]"),
-        click.Option(["--id", "message"], metavar="MSG", help="The message to read, such as MSG-007"),
+        click.Option(["--id", "message"], metavar="MSG", help="The message to read or delete, such as MSG-007"),
         click.Option(["--role"], metavar="ROLE", help="Whose shared state to get"),
         AS_JSON,
     ],

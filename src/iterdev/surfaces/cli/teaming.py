@@ -55,6 +55,10 @@ def _shown(operation: str, answer: dict[str, object]) -> str:
             return "\n".join(lines) or "Nothing is on the board."
         case {"accepted": True, "note": str(note)} | {"added": False, "note": str(note)}:
             return note
+        case {"deleted": str(name)}:
+            return f"{name} is deleted."
+        case {"cleared": int(count)}:
+            return f"{count} messages are gone."
         case {"added": True}:
             return "It is on the board."
         case {"id": str(), "summary": str()} if operation != "read":
