@@ -31,6 +31,14 @@ def test_the_first_message_tells_the_pipeline_and_the_roles() -> None:
     assert first.data["roles"] == ["coordinator", "architect", "developer", "tester", "reviewer"]
 
 
+@pytest.mark.parametrize(("chosen", "told"), [(Pipeline.patch, []), (Pipeline.sprint, ["sprint"])])
+def test_another_pipeline_than_the_recommended_one_is_told(chosen: Pipeline, told: list[str]) -> None:
+    story = Story(requirement="Fix a typo", auto=False)
+    story.happens(e.PipelineChosen(chosen))
+
+    assert [message.data["pipeline_mode"] for message in story.state.messages[1:]] == told
+
+
 def test_a_sprint_is_announced_when_its_tasks_are_made_and_when_it_is_complete() -> None:
     story = Story(pipeline=Pipeline.patch)
     for name in ("DEV-001", "VERIFY-001"):

@@ -60,6 +60,30 @@ def test_between_two_sprints_the_run_rests_until_it_is_resumed(repo: Repo) -> No
     assert next(call["task"] for call in repo.calls()[calls:]) == "DESIGN-002"
 
 
+@pytest.mark.requirement("R36", "R67")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_second(repo: Repo, engine: str) -> None:
+    repo.behave(architect=TWO_MILESTONES)
+    repo.iterdev("run", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+    session = repo.folder(engine).name
+    repo.iterdev("answer", session, "plan", "approve")
+    repo.iterdev("resume", session, "--step")
+    said = (repo.folder(engine) / ".msg" / "messages.jsonl").read_text()
+    for file in (repo.path / ".workflow").glob("iterdev.db*"):
+        file.unlink()
+
+    shown = repo.iterdev("status", session)
+    repo.iterdev("answer", session, "plan", "approve")
+    done = repo.iterdev("resume", session, "-y")
+
+    assert "Sprint: sprint-1 of 2" in shown.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [call["task"] for call in repo.calls()].count("DESIGN-001") == 1
+    assert {"DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002"} <= set(rows(repo.folder(engine)))
+    assert set(statuses(repo.folder(engine)).values()) == {"completed"}
+    assert (repo.folder(engine) / ".msg" / "messages.jsonl").read_text().startswith(said)
+
+
 @pytest.mark.requirement("R82")
 def test_a_plain_sprint_follows_when_it_is_allowed_and_chosen(repo: Repo) -> None:
     repo.behave(architect=TWO_MILESTONES)

@@ -99,6 +99,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.ReviewPassed(DEV, Severity.medium),
     e.ConvergenceForced(sprint=1, raised_by=(DEV,), problems=("open",)),
     e.RoundDecided(task=DEV, decision="REVISION", number=1),
+    e.DesignRestored(TaskId("DESIGN-001"), design()),
     e.MessageDeleted(7),
     e.MessagesCleared(),
     e.MessageSent(

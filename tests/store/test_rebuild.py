@@ -3,11 +3,16 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.store.conftest import CRITICAL, Story, review, started, task
+from msgspec.structs import replace
+from tests.store.conftest import CRITICAL, Story, design, review, started, task
 
 from iterdev.core import events as e
+from iterdev.core import sprints
 from iterdev.core.errors import UserError
+from iterdev.core.feedback import Feedback, FeedbackGiven
 from iterdev.core.fold import replay
+from iterdev.core.messages import composed
+from iterdev.core.results import Milestone
 from iterdev.core.state import State
 from iterdev.core.words import Engine, Phase, Pipeline, Role, Status, TaskId
 from iterdev.store import rebuild
@@ -121,7 +126,8 @@ def test_a_missing_or_spoiled_session_file_costs_only_what_it_alone_said(story: 
     state = rebuilt(story.folder)
 
     assert table(state) == table(story.state)
-    assert (state.session.requirement, state.session.base, state.session.branch) == ("demo", HEAD, "trunk")
+    assert state.session.requirement == story.state.session.requirement
+    assert (state.session.base, state.session.branch) == (HEAD, "trunk")
     assert (state.pipeline, state.policy, state.session.agents) == (Pipeline.sprint, e.Policy(), {})
 
 
@@ -139,6 +145,106 @@ def test_without_a_session_file_the_requirement_is_made_of_the_name(tmp_path: Pa
     (tmp_path / name / TABLE).write_text("id,description\nDEV-001,Do it\n")
 
     assert rebuilt(tmp_path / name).session.requirement == words
+
+
+@pytest.mark.requirement("R36")
+def test_the_milestones_of_later_sprints_are_not_forgotten(story: Story) -> None:
+    milestones = (Milestone(title="Check them", tasks=("task-1",)), Milestone(title="Use them", tasks=("task-2",)))
+    planned = replace(design(), milestones=milestones)
+    story.add_pipeline(Pipeline.multi_sprint)
+    story.complete("DESIGN-001", design=planned)
+    story.project()
+
+    state = rebuilt(story.folder)
+
+    assert state.designs == {"DESIGN-001": planned}
+    assert list(sprints.goals(state)) == ["Check them", "Use them"]
+    kept = json.loads((story.folder / "design" / "task-breakdown.json").read_text())
+    assert [milestone["title"] for milestone in kept["milestones"]] == ["Check them", "Use them"]
+
+
+@pytest.mark.parametrize("spoiled", [b"", b"{", b"[]", b'{"id": "DESIGN-001"}', b'{"design": 7}'])
+def test_a_spoiled_design_is_left_as_it_is(story: Story, spoiled: bytes) -> None:
+    story.add_pipeline()
+    story.complete("DESIGN-001", design=design())
+    (story.project() / "design" / "design-001.json").write_bytes(spoiled)
+
+    state = rebuilt(story.folder)
+
+    assert state.designs == {}
+    assert state.progress[TaskId("DESIGN-001")].status is Status.completed
+
+
+def test_how_earlier_sprints_went_is_not_forgotten(story: Story) -> None:
+    record = e.SprintRecord(
+        pipeline=Pipeline.multi_sprint,
+        expected=5,
+        velocity=4,
+        mean_score=8.5,
+        rounds=1,
+        worked=("DEV-001: it",),
+        learned=("tabs",),
+    )
+    story.add(task("DEV-001"), task("DEV-002", "DEV-001", sprint=2))
+    story.tell(e.SprintEnded(1, record), e.SprintStarted(2, "more"))
+    path = story.project() / ".msg" / "meta.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps(meta | {"sprint_history": [7, {"sprint_id": "x"}, *meta["sprint_history"]]}))
+
+    state = rebuilt(story.folder)
+
+    assert (state.sprint, state.sprints) == (2, {1: record})
+
+
+@pytest.mark.requirement("R115")
+def test_the_bus_is_read_back_and_a_line_that_is_no_message_is_skipped(story: Story) -> None:
+    story.add_pipeline()
+    story.complete("DESIGN-001")
+    story.tell(composed("architect", kind="state_update", data={"a": 1, "b": 1}))
+    story.tell(composed("architect", kind="state_update", data={"b": 2}))
+    story.tell(e.MessageDeleted(2))
+    path = story.project() / ".msg" / "messages.jsonl"
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    broken = (b"{half\n", b"\xff\n", b"[]\n", b'{"id": "MSG-' + b"9" * 5000 + b'"}\n', b'{"id": "MSG-002"}\n', b"\n")
+    path.write_bytes(b"".join((first, *broken, *others)))
+
+    state = rebuilt(story.folder)
+
+    assert state.messages[:-1] == story.state.messages
+    assert state.messages[-1].summary.startswith("[coordinator] warning: the journal was missing")
+    assert state.messages[-1].number == story.state.messages[-1].number + 1
+    assert state.shared["architect"] == story.state.shared["architect"]
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "phase"),
+    [("shutdown", None, Phase.completed), ("progress", None, Phase.active), ("progress", "completed", Phase.completed)],
+)
+def test_without_a_session_file_the_shared_state_or_the_last_message_says_whether_it_was_over(
+    story: Story, last: str, status: str | None, phase: Phase
+) -> None:
+    story.add(task("DEV-001"))
+    story.tell(composed("coordinator", kind=last))
+    (story.project() / "session.json").unlink()
+    meta = story.folder / ".msg" / "meta.json"
+    meta.write_text(json.dumps({"status": status})) if status else meta.unlink()
+
+    assert rebuilt(story.folder).phase is phase
+
+
+def test_the_files_of_older_versions_are_read_where_there_are_no_newer_ones(story: Story) -> None:
+    story.add(task("DEV-001"))
+    story.tell(FeedbackGiven(Feedback(description="too long", timestamp=story.now)))
+    folder = story.project()
+    (folder / ".msg" / "meta.json").rename(folder / "shared-memory.json")
+    (folder / "session.json").unlink()
+    (folder / "team-session.json").write_text('{"task": "Add a greeting", "team_name": "night", "status": "completed"}')
+
+    state = rebuilt(folder)
+
+    assert (state.session.requirement, state.session.team_name) == ("Add a greeting", "night")
+    assert [item.description for item in state.feedback] == ["too long"]
+    assert state.phase is Phase.completed
 
 
 def test_a_session_without_rows_can_be_planned_again(story: Story) -> None:

@@ -85,10 +85,13 @@ def _of_session(event: e.Event, state: State, at: float) -> Message | None:
             return _started(state, at)
         case e.TasksAdded(tasks) if len(tasks) == len(state.tasks):
             return _coordinator(at, "sprint_started", f"sprint-{state.sprint} started: {state.session.requirement}")
+        case e.PipelineChosen(pipeline) if pipeline is not state.session.analysis.pipeline:
+            text = f"the {pipeline} pipeline was chosen"
+            return _coordinator(at, "state_update", text, {"pipeline_mode": pipeline})
         case e.Warned(text):
             return _coordinator(at, "error", f"warning: {text}")
-        case e.MessageSent(sender=sender, to=to, kind=kind, summary=text, data=told):
-            return Message(ts=at, sender=sender, to=to, type=kind, summary=text, data=told)
+        case e.MessageSent():
+            return _sent(event, at)
         case e.Finished(why) if why:
             return _coordinator(at, "shutdown", f"ended before sprint-{state.sprint} was complete: {why}")
         case e.Finished() if state.sprints:
@@ -97,6 +100,18 @@ def _of_session(event: e.Event, state: State, at: float) -> Message | None:
             return _coordinator(at, "sprint_complete", f"sprint-{state.sprint} complete")
         case _:
             return None
+
+
+def _sent(sent: e.MessageSent, at: float) -> Message:
+    return Message(
+        ts=sent.sent_at or at,
+        sender=sent.sender,
+        to=sent.to,
+        type=sent.kind,
+        summary=sent.summary,
+        data=sent.data,
+        number=sent.number,
+    )
 
 
 def _started(state: State, at: float) -> Message:

@@ -94,9 +94,9 @@ class Draft:
             self._say(message)
 
     def _say(self, message: Message) -> None:
-        """Puts a message on the bus, with the number after the highest one there."""
+        """Puts a message on the bus, with its own number or else the one after the highest there."""
         last = self._messages[-1].number if self._messages else 0
-        self._messages.append(msgspec.structs.replace(message, number=last + 1))
+        self._messages.append(msgspec.structs.replace(message, number=max(message.number, last + 1)))
 
     def _free(self, task: TaskId, at: float) -> None:
         """The locks of a task that is over are free at once."""

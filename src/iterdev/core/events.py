@@ -246,6 +246,13 @@ class RollbackFailed(Struct, frozen=True, tag=True):
     error: str
 
 
+class DesignRestored(Struct, frozen=True, tag=True):
+    """A design that the journal had lost was read back from the session folder."""
+
+    task: TaskId
+    design: Design
+
+
 class TaskFailed(Struct, frozen=True, tag=True):
     task: TaskId
     error: str
@@ -338,6 +345,10 @@ class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
     data: Mapping[str, object] = {}
     task: TaskId | None = None
     """The task whose agent it was."""
+    sent_at: float | None = None
+    """When it was sent, if that was before this journal."""
+    number: int = 0
+    """The number that it had then."""
 
 
 class MessageDeleted(Struct, frozen=True, tag=True):
@@ -389,7 +400,7 @@ class Accepted(Struct, frozen=True, tag=True):
     commit: str
 
 
-TableEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset
+TableEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset | DesignRestored
 SprintEvent = SprintEnded | SprintStarted
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
 AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved | TaskFailed | TaskSkipped

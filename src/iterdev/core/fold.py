@@ -79,7 +79,7 @@ class _Fold(Attempted):
                 self._land(event, at)
             case e.LandingRefused() | e.ConflictResolved() | e.TaskFailed() | e.TaskSkipped():
                 self._lose(event, at)
-            case e.TasksAdded() | e.TasksReplanned() | e.TableEdited() | e.TasksReset():
+            case e.TasksAdded() | e.TasksReplanned() | e.TableEdited() | e.TasksReset() | e.DesignRestored():
                 self._change_table(event)
             case e.RollbackStarted() | e.RollbackCompleted() | e.RollbackFailed() | e.SprintEnded() | e.SprintStarted():
                 self._change_course(event)
@@ -139,7 +139,7 @@ class _Fold(Attempted):
     def _change_bus(self, event: e.BusEvent, at: float) -> None:
         match event:
             case e.MessageSent():
-                self._listen(event, at)
+                self._listen(event, event.sent_at or at)
             case e.MessageDeleted(number):
                 self._messages = [message for message in self._messages if message.number != number]
             case e.MessagesCleared():
@@ -204,6 +204,8 @@ class _Fold(Attempted):
                 self._reindex()
             case e.TableEdited(rows):
                 self._edit(rows)
+            case e.DesignRestored(task, design):
+                self._designs[task] = design
             case e.TasksReset(tasks):
                 self._reopen_sprint()
                 for name in tasks:

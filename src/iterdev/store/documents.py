@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from iterdev.core import critic, findings
 from iterdev.core.breakdown import execution_order
 from iterdev.core.findings import Comparison
@@ -18,6 +20,7 @@ def documents(state: State) -> dict[str, str]:
     files: dict[str, str] = {}
     for task, design in state.designs.items():
         files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
+        files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
         files["design/task-breakdown.json"] = breakdown(task, design)
     for task, review in state.reviews.items():
         files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
@@ -100,7 +103,15 @@ def breakdown(task: TaskId, design: Design) -> str:
     ]
     files = {file for item in design.tasks for file in item.files}
     order = [item.id for item in execution_order(design.tasks)]
-    return as_json({"design_id": task, "tasks": tasks, "total_files": len(files), "execution_order": order})
+    return as_json(
+        {
+            "design_id": task,
+            "tasks": tasks,
+            "total_files": len(files),
+            "execution_order": order,
+            "milestones": msgspec.to_builtins(design.milestones),
+        }
+    )
 
 
 def _criteria(item: WorkItem) -> list[str]:

@@ -1,6 +1,5 @@
 """Makes a session's journal again from its folder, when the journal is missing or damaged."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,8 +13,9 @@ from iterdev.core.analysis import analyse
 from iterdev.core.completion import Archived
 from iterdev.core.errors import UserError
 from iterdev.core.words import Engine, Phase, Pipeline, Role, SessionId, Team
-from iterdev.store import shared, tables
+from iterdev.store import remains, shared, tables
 from iterdev.store.projections import TABLE
+from iterdev.store.remains import read_json
 
 ROOTS = ((Engine.wave, ".workflow/.csv-wave"), (Engine.beat, ".workflow/.team"))
 
@@ -30,10 +30,11 @@ def folders(top: Path) -> list[tuple[Engine, Path]]:
 
 def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tuple[SessionId, float, list[e.Event]]:
     """The events that say what the folder says; what it does not say is filled in and warned about."""
-    kept = _read_json(folder / "session.json")
+    kept = {**_of_older_version(folder), **read_json(folder / "session.json")}
+    meta = read_json(folder / ".msg" / "meta.json") or read_json(folder / "shared-memory.json")
     text = _text(folder / TABLE)
     rows = tables.parse(text, f"{folder.name}/{TABLE}")
-    requirement = _word(kept, "requirement") or _requirement_from(folder.name)
+    requirement = _word(kept, "requirement") or _word(meta, "task_description") or _requirement_from(folder.name)
     session = e.Session(
         id=SessionId(folder.name),
         team=Team.iterdev,
@@ -50,11 +51,15 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
     )
     events: list[e.Event] = [e.SessionStarted(session, _policy(kept))]
     if rows:
-        events += [e.TasksAdded(tuple(row.task for row in rows)), e.TableEdited(tuple(rows))]
-        events += [*_sprints(rows), *_rounds(rows)]
-    events += shared.events_from(_read_json(folder / ".msg" / "meta.json"))
+        events += [e.TasksAdded(tuple(row.task for row in rows)), *remains.designs(folder, rows)]
+        events += [e.TableEdited(tuple(rows)), *_sprints(meta, rows), *_rounds(rows)]
+    events += shared.events_from(meta)
+    said = tuple(remains.messages(folder))
+    events += _ending({"status": _status(meta, said), **kept})
+    # What follows from the events so far was said before, in the words of the bus itself.
+    events += (e.MessagesCleared(), *said) if said else ()
     events.append(e.Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
-    return session.id, _created(kept), [*events, *_ending(kept)]
+    return session.id, _created(kept), events
 
 
 def _pipeline(kept: Mapping[str, object], rows: Sequence[e.RowEdit]) -> Pipeline:
@@ -88,9 +93,10 @@ def _rounds(rows: Sequence[e.RowEdit]) -> Iterator[e.RoundStarted]:
             yield e.RoundStarted(sprint=sprint, number=number, raised_by=(), why="as the table says")
 
 
-def _sprints(rows: Sequence[e.RowEdit]) -> Iterator[e.SprintStarted]:
-    """The sprint that the table has come to."""
+def _sprints(meta: Mapping[str, object], rows: Sequence[e.RowEdit]) -> Iterator[e.SprintEvent]:
+    """The sprint that the table has come to, and how those before it went."""
     reached = max((row.task.sprint for row in rows), default=1)
+    yield from remains.sprints(meta, before=reached)
     if reached > 1:
         yield e.SprintStarted(reached, "as the table says")
 
@@ -105,19 +111,23 @@ def _ending(kept: Mapping[str, object]) -> Iterator[e.Event]:
         yield Archived()
 
 
+def _status(meta: Mapping[str, object], said: Sequence[e.MessageSent]) -> object:
+    """Where the session stood, for a folder whose session.json does not say."""
+    ended = bool(said) and said[-1].kind == "shutdown"
+    return meta.get("status", Phase.completed if ended else Phase.active)
+
+
+def _of_older_version(folder: Path) -> Mapping[str, object]:
+    """What team-session.json says, which older versions wrote."""
+    old = read_json(folder / "team-session.json")
+    return {**old, "requirement": old.get("task")} if old else {}
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f'Cannot read "{path}": {error}', hint="restore the file, or remove the folder") from error
-
-
-def _read_json(path: Path) -> Mapping[str, object]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _word(kept: Mapping[str, object], name: str) -> str:
