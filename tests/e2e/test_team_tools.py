@@ -235,6 +235,28 @@ def test_what_an_agent_says_is_seen_while_it_works(waiting: Repo) -> None:
     assert ended.returncode == 0
 
 
+@pytest.mark.requirement("R177")
+def test_a_blocked_consensus_pauses_even_a_run_that_asks_nothing(repo: Repo) -> None:
+    said = "iterdev team log --type consensus_blocked --summary 'Two designs fit'"
+    repo.behave(
+        architect={"run": f'{said} --data \'{{"severity": "MEDIUM"}}\''},
+        developer={"write": {"greeting.txt": "hi\n"}, "run": f'{said} --data \'{{"severity": "HIGH"}}\''},
+    )
+
+    paused = repo.iterdev("run", "-y", "--pipeline", "sprint", "Add a greeting")
+    done_then = statuses(repo.folder())
+    why = repo.iterdev("why", repo.folder().name, "REVIEW-001")
+    resumed = repo.iterdev("resume", "-y")
+
+    assert paused.returncode == 5
+    assert "The team does not agree: [developer] Two designs fit" in paused.stdout
+    assert "consensus-DEV-001" in why.stdout
+    assert (done_then["DESIGN-001"], done_then["REVIEW-001"]) == ("completed", "pending")
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(messages(repo.folder(), "consensus_blocked")) == 2
+    assert "the team does not agree: [architect] Two designs fit" in repo.iterdev("report").stdout
+
+
 def test_a_token_ends_with_its_attempt_and_the_tools_with_the_run(waiting: Repo) -> None:
     waiting.behave(
         developer={"write": {"greeting.txt": "hello\n"}, "run": f"env > {waiting.home}/seen.env"},

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from iterdev.core import budget, conflicts, critic, dependencies, locks, pipelines, providers, sprints
+from iterdev.core import budget, conflicts, consensus, critic, dependencies, locks, pipelines, providers, sprints
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -76,7 +76,7 @@ def _next(state: State, now: float) -> tuple[Command, ...]:
         return ()
     if not state.tasks:
         return _plan(state)
-    if question := _unasked_plan(state):
+    if question := _unasked_plan(state) or _dispute(state):
         return (question,)
     if state.colliding:
         return (Record(_resolution(state, next(iter(state.colliding)))),)
@@ -142,6 +142,14 @@ def _unasked_plan(state: State) -> Command | None:
             return Record((e.Finished(e.Finished.WHY_REJECTED),))
         case _:
             return None
+
+
+def _dispute(state: State) -> Command | None:
+    """The question what to do when the team does not agree, also where nobody wanted to be asked."""
+    if unanswered := next(iter(state.disputes.items()), None):
+        return Record((e.GateOpened(consensus.gate(*unanswered)),))
+    ending = None if state.running else consensus.stopped(state.answers)
+    return Record(ending) if ending else None
 
 
 def _of_dependencies(state: State) -> tuple[e.Event, ...]:

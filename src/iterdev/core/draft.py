@@ -69,6 +69,7 @@ class Draft:
     _iterations = _Map[TaskId, int]()
     _shared = _Map[str, Shared]()
     _last_words = _Map[TaskId, str]()
+    _disputes = _Map[str, str]()
     _aborted = _Map[TaskId, str]()
     _pauses = _Map[str, Pause]()
     _unusable = _Map[str, str]()

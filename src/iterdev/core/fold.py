@@ -19,8 +19,8 @@ from iterdev.core import (
     wisdom,
 )
 from iterdev.core import events as e
-from iterdev.core.attempted import Attempted
-from iterdev.core.state import Pause, Shared, State
+from iterdev.core.heard import Heard
+from iterdev.core.state import Pause, State
 from iterdev.core.words import Phase, Status, TaskId
 
 
@@ -54,7 +54,7 @@ def _beginning(entry: e.Entry) -> State:
     )
 
 
-class _Fold(Attempted):
+class _Fold(Heard):
     """One fold under way."""
 
     def state(self, last: e.Entry) -> State:
@@ -136,24 +136,6 @@ class _Fold(Attempted):
             case e.DaySpent(_, usage):
                 self._set(today=usage)
 
-    def _change_bus(self, event: e.BusEvent, at: float) -> None:
-        match event:
-            case e.MessageSent():
-                self._listen(event, event.sent_at or at)
-            case e.MessageDeleted(number):
-                self._messages = [message for message in self._messages if message.number != number]
-            case e.MessagesCleared():
-                self._messages.clear()
-                self._shared.clear()
-
-    def _listen(self, message: e.MessageSent, at: float) -> None:
-        if message.task and message.task in self._state.running:
-            self._last_words[message.task] = message.summary
-        if message.kind == "state_update" and message.data:
-            before = self._state.shared.get(message.sender)
-            data = {**(before.data if before else {}), **message.data}
-            self._shared[message.sender] = Shared(at=at, data=data)
-
     def _complete_session(self, event: completion.CompletionEvent, at: float) -> None:
         archived = isinstance(event, completion.Archived)
         gate = sprints.gate_of(self._state.sprint)
@@ -186,6 +168,7 @@ class _Fold(Attempted):
                 self._answers.pop(gate.id, None)
             case e.GateAnswered(gate, choice):
                 self._gates.pop(gate, None)
+                self._disputes.pop(gate, None)
                 self._answers[gate] = choice
                 if not self._gates and self._state.phase is Phase.paused:
                     self._set(why="")
@@ -238,6 +221,7 @@ class _Fold(Attempted):
             why=f"rolled back to before {event.target}",
         )
         self._gates.clear()
+        self._disputes.clear()
         self._answers.clear()
         self._answers.update(event.answers)
 

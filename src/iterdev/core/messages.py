@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from iterdev.core import consensus
 from iterdev.core.bus import COORDINATOR, EVERYBODY
 from iterdev.core.events import MessageSent
 from iterdev.core.state import Message, State
@@ -80,6 +81,8 @@ def objection(role: Role, message: MessageSent) -> str:
     """Why the agent of a role may not send the message; empty when it may."""
     if message.to not in {COORDINATOR, EVERYBODY}:
         return f'the {role} writes to "{COORDINATOR}" or to "{EVERYBODY}", not to "{message.to}"'
+    if message.kind == consensus.BLOCKED and consensus.severity(message.data) is None:
+        return f'the "data" of a {message.kind} needs "severity", one of {", ".join(consensus.GRADES)}'
     owners = [owner for owner, types in TYPES.items() if message.kind in types]
     if owners and role not in owners:
         own = ", ".join(TYPES.get(role, ()))

@@ -149,6 +149,8 @@ class State(Struct, frozen=True, kw_only=True):
     heritage: Heritage = Heritage()
     forced: tuple[int, ...] = ()
     """Sprints whose convergence was forced."""
+    disputes: Mapping[str, str] = {}
+    """What the team does not agree on and nobody has answered, by the gate that asks about it."""
     accepted: str = ""
     """The commit of the user's branch that has all of the session's work."""
     aborted: Mapping[TaskId, str] = {}

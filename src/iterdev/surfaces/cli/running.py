@@ -143,7 +143,7 @@ def go_on(
     state = repository.state(session)
     if state.is_finished and all(progress.status.is_final for progress in state.progress.values()):
         return _conclude(repository, session, as_json=as_json)
-    if yes and not state.policy.auto:
+    if yes and (state.gates or not state.policy.auto):
         policy = msgspec.structs.replace(state.policy, auto=True)
         answers = [e.GateAnswered(gate.id, gate.choices[0]) for gate in state.gates.values()]
         repository.journal.append(session, [e.PolicyChanged(policy), *answers], at=clock.now(), after=state.seq)

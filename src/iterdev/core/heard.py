@@ -1,0 +1,37 @@
+"""What becomes of the state when somebody puts a message on the bus, or takes one off."""
+
+from iterdev.core import consensus
+from iterdev.core import events as e
+from iterdev.core.attempted import Attempted
+from iterdev.core.state import Shared
+from iterdev.core.words import Severity
+
+
+class Heard(Attempted):
+    """A draft that takes in what was said."""
+
+    def _change_bus(self, event: e.BusEvent, at: float) -> None:
+        match event:
+            case e.MessageSent():
+                self._listen(event, event.sent_at or at)
+            case e.MessageDeleted(number):
+                self._messages = [message for message in self._messages if message.number != number]
+            case e.MessagesCleared():
+                self._messages.clear()
+                self._shared.clear()
+
+    def _listen(self, message: e.MessageSent, at: float) -> None:
+        if message.task and message.task in self._state.running:
+            self._last_words[message.task] = message.summary
+        if message.kind == "state_update" and message.data:
+            before = self._state.shared.get(message.sender)
+            data = {**(before.data if before else {}), **message.data}
+            self._shared[message.sender] = Shared(at=at, data=data)
+        if message.kind == consensus.BLOCKED and message.sent_at is None:
+            self._hear_dispute(message)
+
+    def _hear_dispute(self, message: e.MessageSent) -> None:
+        if consensus.pauses(message):
+            self._disputes[consensus.gate_of(message)] = message.summary
+        elif consensus.severity(message.data) is not Severity.low:
+            self._warnings.append(f"the team does not agree: {message.summary}")
