@@ -1,13 +1,21 @@
 """Which message each event puts on the bus."""
 
 import pytest
-from tests.core.conftest import Story, measured, review, task
+from tests.core.conftest import Story, a_design, measured, review, task
 
 from iterdev.core import events as e
 from iterdev.core.bus import announcement
+from iterdev.core.checkpoints import CheckpointRestored, CheckpointSaved
+from iterdev.core.completion import Archived
+from iterdev.core.debt import Debt, DebtIdentified
+from iterdev.core.dependencies import Checked, DependenciesOverridden, Standing, Update, UpdateNeeded
+from iterdev.core.feedback import Feedback, FeedbackGiven
+from iterdev.core.locks import DeadlockBroken, LockGranted, LockRefused, LockReleased
+from iterdev.core.messages import TYPES
 from iterdev.core.results import Review
+from iterdev.core.sprints import metrics
 from iterdev.core.state import Message
-from iterdev.core.words import Engine, Pipeline, TaskId
+from iterdev.core.words import Engine, Pipeline, Severity, Status, Strategy, TaskId
 
 
 def last(story: Story) -> Message:
@@ -123,6 +131,76 @@ def test_each_role_tells_the_coordinator_once_what_came_of_its_task(name: str, o
     assert (message.type, message.to) == (kind, "coordinator")
     assert message.summary.startswith(f"[{message.sender}] {name} ")
     assert message.data["task"] == name
+
+
+@pytest.mark.requirement("R114")
+def test_every_type_of_the_coordinator_and_of_the_workers_is_said_by_some_event() -> None:
+    story = Story(*(task(name) for name in ("DESIGN-001", "DEV-001", "DEV-002", "VERIFY-001", "REVIEW-001")))
+    dev, other = TaskId("DEV-001"), TaskId("DEV-002")
+    look = Checked(name="lib", source="pip", version_range=">=2", actual_version="1", status=Standing.mismatch)
+    update = Update(name="lib", source="pip", version_range="<2", actual_version="1", newest="2", found_by=dev)
+    story.does("DESIGN-001", e.Done(findings="", design=a_design()))
+    story.happens(e.TableEdited((e.RowEdit(task=story.state.tasks[TaskId("DESIGN-001")], status=Status.pending),)))
+    story.does("DESIGN-001", e.Done(findings="", design=a_design()))
+    story.does("DEV-001", e.Interrupted(commit="c1"))
+    story.starts("DEV-001")
+    story.happens(e.AttemptEnded(dev, 2, 0, e.Unmet(), (look,)), UpdateNeeded(update))
+    for name, commit in (("DEV-001", "c2"), ("DEV-002", "c3")):
+        story.does(name, e.Done(findings="", commit=commit, changed=("a.py",)))
+    story.happens(e.LandingRefused(dev, ("a.py",)), e.ConflictResolved(task=dev, strategy=Strategy.auto_merge))
+    story.happens(e.LandingRefused(other, ("a.py",)))
+    for verification, iterations in ((measured(1), 0), (measured(0.5), 0), (measured(0.5), 5)):
+        story.does("VERIFY-001", e.Done(findings="", verification=verification, iterations=iterations))
+    for verdict in (review(9), review(6), review(9, "critical")):
+        story.reviews("REVIEW-001", verdict)
+    for name in ("DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001"):
+        story.happens(e.TaskFailed(TaskId(name), "it broke"))
+    story.happens(
+        LockGranted(resource="a", task=dev, role="developer"),
+        LockRefused(resource="a", task=other, role="developer", holder=dev),
+        LockReleased(resource="a", task=dev),
+        CheckpointSaved(task=dev, pointer="a"),
+        CheckpointRestored(task=dev, pointer="a", saved_at=1.0),
+        FeedbackGiven(Feedback(description="too long", timestamp=1.0)),
+        DebtIdentified(Debt(description="copied", detection_date=1.0)),
+        e.RoundStarted(sprint=1, number=1, raised_by=(), why="bad"),
+        e.ReviewPassed(TaskId("REVIEW-001"), Severity.low),
+        e.Warned("careful"),
+        e.RollbackStarted(target="x", snapshot="s", tip="t", rows=(), removed=(), sprint=1, rounds={}, answers={}),
+        e.RollbackCompleted("s"),
+        e.RollbackFailed("s", "no"),
+        e.SprintEnded(1, metrics(story.state)),
+        Archived(),
+    )
+
+    said = {sender: {message.type for message in story.state.messages if message.sender == sender} for sender in TYPES}
+
+    assert {sender: kinds - {"state_update"} for sender, kinds in said.items()} == {
+        sender: set(kinds) for sender, kinds in TYPES.items()
+    }
+
+
+def test_a_developer_who_is_interrupted_says_where_the_work_so_far_is() -> None:
+    message = said("DEV-001", e.Interrupted(commit="c" * 40))
+
+    assert (message.type, message.data) == ("dev_progress", {"task": "DEV-001", "ref": "c" * 40})
+
+
+def test_the_last_message_of_a_task_that_was_aborted_is_an_error() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.starts("DEV-001")
+    story.happens(DeadlockBroken(task=TaskId("DEV-001"), others=(TaskId("DEV-002"),), resource="a"))
+    story.ends("DEV-001", e.Interrupted(commit="c1"))
+
+    assert (last(story).type, last(story).sender) == ("error", "developer")
+    assert "waited for each other's locks" in last(story).summary
+
+
+def test_a_task_that_may_do_without_its_packages_is_told_to_be_unblocked() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(DependenciesOverridden(TaskId("DEV-001"), ()))
+
+    assert (last(story).type, last(story).data) == ("task_unblocked", {"task": "DEV-001"})
 
 
 def test_numbers_that_were_measured_are_part_of_the_message() -> None:

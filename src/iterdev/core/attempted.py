@@ -208,6 +208,8 @@ class Attempted(Draft):
 
     def _keep_documents(self, task: TaskId, done: e.Done) -> None:
         if done.design:
+            if self._state.tasks[task].sprint in {self._state.tasks[other].sprint for other in self._state.designs}:
+                self._revised[task] = None
             self._designs[task] = done.design
         if done.review:
             self._reviews[task] = done.review

@@ -29,6 +29,8 @@ def _of_work(event: e.Event, state: State, at: float) -> Message | None:
         case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
             became = "needs another agent" if state.progress[task].status is Status.pending else "failed"
             return _worker(state, task, at, "error", f"{task} {became}: {error}")
+        case e.AttemptEnded(task, _, _, e.Interrupted(commit=kept) | e.Limited(commit=kept)):
+            return _interrupted(state, task, kept, at)
         case e.AttemptEnded(task, _, _, e.Unmet()):
             return _unmet(state, task, at)
         case e.Landed(task) | e.LandingRefused(task) if task in state.colliding:
@@ -125,6 +127,17 @@ def _started(state: State, at: float) -> Message:
     return _coordinator(at, "state_update", f"session {state.session.id} started", data)
 
 
+def _interrupted(state: State, task: TaskId, kept: str | None, at: float) -> Message | None:
+    """An attempt that does not count: worth a word if it was the last one, or if a developer left something."""
+    progress = state.progress[task]
+    if progress.status is Status.failed:
+        return _worker(state, task, at, "error", f"{task} failed: {progress.error}")
+    if kept is None or state.tasks[task].role is not Role.developer:
+        return None
+    text = f"{task} was interrupted, and its work so far is kept as {kept[:7]}"
+    return _worker(state, task, at, "dev_progress", text, {"ref": kept})
+
+
 def _unmet(state: State, task: TaskId, at: float) -> Message:
     packages = [problem.name for problem in state.dependencies.unsolved(task)]
     text = f"{task} needs packages that are not there as declared: {', '.join(packages)}"
@@ -146,7 +159,7 @@ def _worked(state: State, task: TaskId, done: e.Done, at: float) -> Message:
 def _kind(state: State, task: TaskId, done: e.Done) -> str:
     match state.tasks[task].role:
         case Role.architect:
-            return "design_ready"
+            return "design_revision" if task in state.revised else "design_ready"
         case Role.developer:
             return "dev_complete"
         case Role.tester:

@@ -64,6 +64,7 @@ class Draft:
     _unjudged = _Map[TaskId, None]()
     _decisions = _Map[TaskId, str]()
     _designs = _Map[TaskId, Design]()
+    _revised = _Map[TaskId, None]()
     _reviews = _Map[TaskId, Review]()
     _verifications = _Map[TaskId, Verification]()
     _iterations = _Map[TaskId, int]()

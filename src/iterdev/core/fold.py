@@ -227,8 +227,8 @@ class _Fold(Heard):
 
     def _forget(self, tasks: Collection[TaskId]) -> None:
         owned = (
-            self._judged, self._decisions, self._designs, self._reviews, self._verifications, self._iterations,
-            self._conflicts, self._colliding, self._landing, self._running, self._work,
+            self._judged, self._decisions, self._designs, self._revised, self._reviews, self._verifications,
+            self._iterations, self._conflicts, self._colliding, self._landing, self._running, self._work,
         )  # fmt: skip
         for task in tasks:
             for one in owned:

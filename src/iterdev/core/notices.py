@@ -38,7 +38,10 @@ def notice(event: ProtocolEvent, at: float) -> Message | None:
             return _message(at, "state_update", "the session is open again", {})
         case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved():
             return None
-        case dependencies.DependenciesOverridden() | dependencies.DependenciesRechecked():
+        case dependencies.DependenciesOverridden(task=task):
+            text = f"{task} goes on without the packages that it needs"
+            return _message(at, "task_unblocked", text, {"task": task})
+        case dependencies.DependenciesRechecked():
             return None
         case completion.Kept() | wisdom.WisdomInherited() | wisdom.WisdomRejected():
             return None

@@ -131,6 +131,8 @@ class State(Struct, frozen=True, kw_only=True):
     """Those that are completed and whose consequences have not."""
     decisions: Mapping[TaskId, str] = {}
     designs: Mapping[TaskId, Design] = {}
+    revised: Mapping[TaskId, None] = {}
+    """Designs that took the place of an earlier one of their sprint."""
     reviews: Mapping[TaskId, Review] = {}
     verifications: Mapping[TaskId, Verification] = {}
     iterations: Mapping[TaskId, int] = {}
