@@ -8,7 +8,7 @@ from msgspec import Struct
 from iterdev.core.plan import Task
 from iterdev.core.results import Finding, Review
 from iterdev.core.state import State
-from iterdev.core.words import Role, TaskId
+from iterdev.core.words import TaskId
 
 _NOISE = re.compile(r"[\W\d_]+")
 """What does not change a problem: letter case, spaces, punctuation, and numbers, which are mostly those of lines."""
@@ -40,12 +40,9 @@ def compared(before: Review, after: Review) -> Comparison:
 
 def review_before(state: State, task: Task) -> TaskId | None:
     """The latest review of an earlier round of the same sprint."""
-    earlier = [
-        row.id
-        for row in state.of_role(Role.reviewer, task.sprint)
-        if row.round < task.round and row.id in state.reviews
-    ]
-    return earlier[-1] if earlier else None
+    rows = map(state.tasks.__getitem__, state.reviews if task.round else ())
+    earlier = [row.id for row in rows if row.sprint == task.sprint and row.round < task.round]
+    return max(earlier, key=state.order.__getitem__, default=None)
 
 
 def of_round(state: State, task: TaskId) -> Comparison | None:

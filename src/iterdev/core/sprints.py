@@ -68,8 +68,10 @@ def planned_files(state: State, task: Task) -> tuple[str, ...]:
 
 def staffing(state: State) -> tuple[e.Event, ...]:
     """More developer's rows, when the breakdown is too long for those that are there."""
+    if state.pipeline is not Pipeline.multi_sprint:
+        return ()
     rows = _developers(state, state.sprint)
-    if not rows or state.pipeline is not Pipeline.multi_sprint:
+    if not rows:
         return ()
     missing = breakdown.rows_needed(_items(state, state.sprint), len(rows)) - len(rows)
     last = rows[-1]

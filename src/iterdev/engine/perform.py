@@ -23,6 +23,8 @@ from iterdev.store.projections import Projector
 
 COALESCE = 0.3
 """Seconds within which further changes of the session folder wait for the next writing."""
+REST = 20
+"""How many times as long as the last writing took: a great table must not keep the engine busy with its files."""
 
 
 class Performer:
@@ -40,7 +42,7 @@ class Performer:
         self._top, self._outside, self._projector = top, outside, projector
         self._mark, self._now, self._show = mark, now, show
         self._instructions = instructions
-        self._projected_at = 0.0
+        self._rests_until = 0.0
         self._projected_seq = 0
         self._changed: tuple[str, tuple[str, ...]] = ("", ())
         self.is_behind = False
@@ -122,14 +124,16 @@ class Performer:
         state, now = book.state, self._now()
         if state.seq == self._projected_seq:
             return
-        if not urgent and now - self._projected_at < COALESCE:
+        if not urgent and now < self._rests_until:
             self.is_behind = True
             return
         self.is_behind = False
         self._mark("folder wanted")
         await thread(partial(self._projector.write, state))
         self._mark("folder written")
-        self._projected_at, self._projected_seq = now, state.seq
+        written = self._now()
+        self._rests_until = written + max(COALESCE, REST * (written - now))
+        self._projected_seq = state.seq
 
     async def _job(self, state: State, task: Task, command: Start) -> Job:
         session = state.session

@@ -1,8 +1,10 @@
 """The texts of the files that the roles leave in a session folder: designs, reviews, verifications, the dev log."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
 
 import msgspec
 
@@ -14,22 +16,32 @@ from iterdev.core.results import Design, Finding, Review, WorkItem
 from iterdev.core.state import Progress, State
 from iterdev.core.words import Mode, Role, Severity, Status, TaskId
 
+Value = TypeVar("Value")
 
-def documents(state: State) -> dict[str, str]:
-    """Path in the session folder to text, for every document that has something to say."""
+
+def documents(state: State, since: State | None = None) -> dict[str, str]:
+    """Path in the session folder to text, for every document that has something to say.
+
+    After an earlier state, only for those that may say something else than they did then.
+    """
     files: dict[str, str] = {}
-    for task, design in state.designs.items():
+    for task, design in _new(state.designs, since and since.designs):
         files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
         files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
         files["design/task-breakdown.json"] = breakdown(task, design)
-    for task, review in state.reviews.items():
+    for task, review in _new(state.reviews, since and since.reviews):
         files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
-    for task in state.verifications:
+    for task, _ in _new(state.verifications, since and since.verifications):
         files[f"verify/verify-{number_of(task)}.json"] = verification(state, task)
     if log := dev_log(state):
         files["code/dev-log.md"] = log
     files.update(interactive_results(state))
     return files
+
+
+def _new(now: Mapping[TaskId, Value], then: Mapping[TaskId, Value] | None) -> Iterator[tuple[TaskId, Value]]:
+    """What was put there since. Nothing is changed in place, so what is the same thing says the same."""
+    return ((task, value) for task, value in now.items() if then is None or then.get(task) is not value)
 
 
 def design_document(task: TaskId, design: Design) -> str:
@@ -121,7 +133,7 @@ def _criteria(item: WorkItem) -> list[str]:
 
 def review_document(state: State, task: TaskId, review: Review) -> str:
     counts = {grade: sum(issue.grade is grade for issue in review.issues) for grade in Severity}
-    files = sorted({name for progress in state.progress.values() for name in progress.changed})
+    files = sorted({name for progress in _before(state, task) for name in progress.changed})
     seen = findings.of_round(state, task)
     return "\n".join(
         (
@@ -143,6 +155,14 @@ def review_document(state: State, task: TaskId, review: Review) -> str:
             "",
         )
     )
+
+
+def _before(state: State, review: TaskId) -> Iterator[Progress]:
+    """The work that was there when the review began."""
+    began = state.progress[review].started_at
+    for progress in state.progress.values():
+        if began is None or (progress.ended_at is not None and progress.ended_at <= began):
+            yield progress
 
 
 def _standing(seen: Comparison | None, issue: Finding) -> str:
@@ -226,4 +246,4 @@ def interactive_results(state: State) -> dict[str, str]:
 
 
 def as_json(document: object) -> str:
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -39,6 +39,8 @@ class Projector:
         self._written: dict[str, str] = {}
         self._messages: tuple[Message, ...] | None = None
         """What the file of the bus holds, as far as it was written here."""
+        self._shown: State | None = None
+        """The state that the documents tell of."""
         self._wisdom = (0, 0)
         self._table: bytes | None = None
         """What tasks.csv held when it was last written, or read back."""
@@ -65,6 +67,7 @@ class Projector:
         self._write_wave_files(state)
         self._extend_messages(state)
         self._extend_wisdom(state)
+        self._shown = state
 
     def withdraw(self, before: State, after: State) -> None:
         """Takes back what the files say of work that a rollback undid; here alone something is removed from wisdom."""
@@ -146,7 +149,7 @@ class Projector:
         table = tables.table(state)
         yield TABLE, table
         yield from records(state).items()
-        yield from documents(state).items()
+        yield from documents(state, self._shown).items()
         if state.is_finished:
             yield "results.csv", table
             yield "context.md", report(state)
