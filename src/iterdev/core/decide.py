@@ -6,6 +6,7 @@ is ready.
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 
 from msgspec import Struct
 
@@ -19,6 +20,8 @@ APPROVE, REJECT = "approve", "reject"
 RETRY, ABORT = "retry", "abort"
 STOP, GO_ON = "stop", "go-on"
 PIPELINE_GATE, PLAN_GATE, BUDGET_GATE = "pipeline", "plan", "budget"
+LISTED = 50
+"""Tasks that a question names before it points to the table."""
 
 
 class Record(Struct, frozen=True):
@@ -135,8 +138,7 @@ def _unasked_plan(state: State) -> Command | None:
         return None
     match state.answers.get(PLAN_GATE):
         case None:
-            rows = ", ".join(f"{task.id} (wave {task.wave}, {task.mode})" for task in state.tasks.values())
-            gate = e.Gate(id=PLAN_GATE, question=f"Run these tasks? {rows}", choices=(APPROVE, REJECT))
+            gate = e.Gate(id=PLAN_GATE, question=f"Run these tasks? {_listed(state)}", choices=(APPROVE, REJECT))
             return Record((e.GateOpened(gate),))
         case "reject":
             return Record((e.Finished(e.Finished.WHY_REJECTED),))
@@ -150,6 +152,13 @@ def _dispute(state: State) -> Command | None:
         return Record((e.GateOpened(consensus.gate(*unanswered)),))
     ending = None if state.running else consensus.stopped(state.answers)
     return Record(ending) if ending else None
+
+
+def _listed(state: State) -> str:
+    """The table in one line; of a long one the beginning, and where the rest is."""
+    rows = [f"{task.id} (wave {task.wave}, {task.mode})" for task in islice(state.tasks.values(), LISTED)]
+    rest = len(state.tasks) - len(rows)
+    return ", ".join(rows) + (f", and {rest} more in {state.session.folder}/tasks.csv" if rest else "")
 
 
 def _of_dependencies(state: State) -> tuple[e.Event, ...]:

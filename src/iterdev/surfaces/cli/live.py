@@ -1,6 +1,8 @@
 """The live picture of a run in a terminal: waves, tasks, time, the last line of each agent, cost."""
 
 import time
+from collections import Counter
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
@@ -12,11 +14,12 @@ from rich.text import Text
 from iterdev.agents.contract import AgentEvent, Said
 from iterdev.core import critic, providers, sprints, view
 from iterdev.core.events import Gate
+from iterdev.core.excerpt import excerpt
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
 from iterdev.core.spending import spending
 from iterdev.core.state import Progress, State
-from iterdev.core.words import Signal, Status
+from iterdev.core.words import Signal, Status, TaskId
 from iterdev.surfaces.cli import screen
 
 STYLES = {
@@ -29,6 +32,8 @@ STYLES = {
 }
 FRAMES = 8
 """Pictures per second."""
+MARGIN = 2
+"""Lines of the terminal that are not for tasks: the head, and the one that the cursor is in."""
 
 
 class Live:
@@ -77,7 +82,9 @@ class Live:
     def _picture(self) -> Group:
         if self._state is None:
             return Group(Text("starting", style="dim"))
-        return Group(self._head(self._state), self._table(self._state), *self._foot(self._state))
+        foot = self._foot(self._state)
+        room = self._console.height - len(foot) - MARGIN
+        return Group(self._head(self._state), *self._rows(self._state, max(room, 1)), *foot)
 
     def _head(self, state: State) -> Text:
         done = state.count(Status.completed)
@@ -88,14 +95,23 @@ class Live:
         text.append(f"{state.pipeline or ''}{sprint} {done}/{len(state.tasks)}  {elapsed}{cost}")
         return text
 
-    def _table(self, state: State) -> Table:
+    def _rows(self, state: State, room: int) -> list[Table | Text]:
+        """The table; of one that is too long for the terminal, a part that says most, and what the rest is."""
+        if len(state.order) <= room:
+            return [self._table(state, state.order)]
+        shown = excerpt(state, max(room - 1, 1))
+        hidden = Counter(state.progress[task].status for task in state.order.keys() - shown)
+        counts = ", ".join(f"{hidden[status]} {status}" for status in Status if hidden[status])
+        return [self._table(state, shown), Text(f"   and {counts}", "dim")]
+
+    def _table(self, state: State, tasks: Iterable[TaskId]) -> Table:
         table = Table.grid(padding=(0, 1), expand=True)
         for options in ({"width": 2, "justify": "right"}, {}, {}, {}, {"justify": "right"}):
             table.add_column(no_wrap=True, **options)
         # Only the note gives way in a narrow terminal.
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         wave = 0
-        for task, progress in state.rows():
+        for task, progress in ((state.tasks[name], state.progress[name]) for name in tasks):
             mark, style = _mark(state, task, progress)
             table.add_row(
                 str(task.wave) if task.wave != wave else "",

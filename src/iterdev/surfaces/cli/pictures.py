@@ -34,6 +34,7 @@ def status_text(state: State, *, engine_alive: bool) -> str:
         f"Sprint: {_sprint(picture)}",
         f"Session: {picture.session}",
         f"State: {_standing(state, engine_alive=engine_alive)}",
+        f"Tasks: {', '.join(f'{count} {status}' for status, count in picture.counts.items() if count)}",
     ]
     if picture.usage != Usage():
         usage = picture.usage

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import anyio
@@ -84,7 +84,7 @@ class Lines:
     """One line for every change of a task, and one for every sprint, wave, fix round and pause of a provider."""
 
     def __init__(self) -> None:
-        self._seen: dict[TaskId, Status] | None = None
+        self._seen: Mapping[TaskId, Progress] | None = None
         self._goals: Sequence[str] = ()
         self._sprint = 1
         self._wave = 0
@@ -96,10 +96,11 @@ class Lines:
         if self._seen is None:
             self._seen = _over_before(state)
         self._show_where(state)
-        for task, progress in state.rows():
-            if self._seen.get(task.id, Status.pending) is not progress.status:
-                tell(news(task, progress))
-            self._seen[task.id] = progress.status
+        for name, progress in state.progress.items():
+            before = self._seen.get(name)
+            if before is not progress and progress.status is not (before.status if before else Status.pending):
+                tell(news(state.tasks[name], progress))
+        self._seen = state.progress
         self._show_what_follows(state)
         for pause in view.pauses(state):
             if self._pauses.get(pause.provider) != pause.until:
@@ -129,10 +130,10 @@ class Lines:
         self._warnings = len(state.warnings)
 
 
-def _over_before(state: State) -> dict[TaskId, Status]:
+def _over_before(state: State) -> Mapping[TaskId, Progress]:
     """The tasks that were final when this run began, which says of them only how many they are."""
-    final = {task.id: progress.status for task, progress in state.rows() if progress.status.is_final}
-    counts = Counter(final.values())
+    final = {task: progress for task, progress in state.progress.items() if progress.status.is_final}
+    counts = Counter(progress.status for progress in final.values())
     if counts:
         tell("before: " + ", ".join(f"{count} {status}" for status, count in counts.items()))
     return final
