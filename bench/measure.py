@@ -24,6 +24,10 @@ class Effort(Struct, frozen=True, kw_only=True):
     transitions: int
     starts: int
     """Repetitions of what takes only a moment."""
+    scheduled: int
+    """Tasks whose agents sleep."""
+    places: int
+    """How many of these may sleep at once."""
     cache: Path | None = None
     """Where peers stay installed between runs; without it they are left out."""
 

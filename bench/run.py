@@ -1,11 +1,14 @@
 """Measures everything, prints it, and writes docs/benchmarks.md.
 
 python bench/run.py                     all of it
+python bench/run.py --only NAME         one measurement, such as makespan; it is printed, and the page stays as it is
 python bench/run.py --quick PAGE.md     a little of everything, to see that it runs; its figures mean nothing
 """
 
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import attempt
@@ -13,6 +16,7 @@ import crowd
 import journal
 import life
 import machine
+import makespan
 import page
 import planning
 import resuming
@@ -22,15 +26,18 @@ from stopwatch import Stopwatch
 
 TOP = Path(__file__).resolve().parent.parent
 CACHE = TOP / ".bench"
-MEASUREMENTS = (
+Measurement = Callable[[Effort, Path], Section]
+MEASUREMENTS: tuple[Measurement, ...] = (
     life.measure,
     attempt.measure,
     crowd.measure,
+    makespan.measure,
     journal.measure,
     planning.measure,
     resuming.measure,
     startup.measure,
 )
+NAMED = {measure.__module__: measure for measure in MEASUREMENTS}
 FULL = Effort(
     stopwatch=Stopwatch(patience=1800),
     repetitions=5,
@@ -40,6 +47,8 @@ FULL = Effort(
     judged=10_000,
     transitions=3_000,
     starts=25,
+    scheduled=1_000,
+    places=50,
     cache=CACHE,
 )
 QUICK = Effort(
@@ -51,31 +60,46 @@ QUICK = Effort(
     judged=8,
     transitions=6,
     starts=1,
+    scheduled=6,
+    places=3,
 )
+
+
+def printed(measure: Measurement, effort: Effort, root: Path) -> Section:
+    section = measure(effort, root)
+    print("\n\n".join(page.blocks_of(section)), end="\n\n", flush=True)
+    return section
 
 
 def measured(effort: Effort, root: Path) -> str:
     """The page; every section is also printed as soon as it is there."""
-    sections: list[Section] = []
-    for measure in MEASUREMENTS:
-        sections.append(measure(effort, root))
-        print("\n\n".join(page.blocks_of(sections[-1])), end="\n\n", flush=True)
+    sections = [printed(measure, effort, root) for measure in MEASUREMENTS]
     return page.page(sections, machine.described(), effort)
 
 
 def main(words: list[str]) -> None:
-    where: Path | None = None
     match words:
         case []:
-            CACHE.mkdir(exist_ok=True)
-            effort, where, path = FULL, CACHE, TOP / "docs" / "benchmarks.md"
+            with _scratch(CACHE) as root:
+                (TOP / "docs" / "benchmarks.md").write_text(measured(FULL, root), encoding="utf-8")
+        case ["--only", name] if name in NAMED:
+            with _scratch(CACHE) as root:
+                printed(NAMED[name], FULL, root)
+                print(FULL.stopwatch.verdict)
         case ["--quick", name]:
-            effort, path = QUICK, Path(name)
+            with _scratch(None) as root:
+                Path(name).write_text(measured(QUICK, root), encoding="utf-8")
         case _:
             raise SystemExit(__doc__)
-    # Not in the folder for temporary files, which may be memory: what has to be durable should cost what it costs.
+
+
+@contextmanager
+def _scratch(where: Path | None) -> Iterator[Path]:
+    """Not in the folder for temporary files, which may be memory: what has to be durable should cost what it costs."""
+    if where:
+        where.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="scratch-", dir=where) as root:
-        path.write_text(measured(effort, Path(root)), encoding="utf-8")
+        yield Path(root)
 
 
 if __name__ == "__main__":

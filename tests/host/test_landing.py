@@ -432,6 +432,20 @@ def test_landing_twice_is_one_landing(project: Repo, base: str, hinted: object) 
     assert tip(project) == landed.tip
 
 
+def test_a_branch_that_is_no_longer_where_it_was_seen_still_gets_the_work_once(project: Repo, base: str) -> None:
+    first, second, third = (work(project, base, name) for name in ("a", "b", "c"))
+    branch(project, base)
+    seen = landing.land(project.path, BRANCH, first, label("DEV-001"), worked_on=base, tip=base)
+    landing.land(project.path, BRANCH, second, label("DEV-002"), worked_on=base, tip=seen.tip)
+
+    landed = landing.land(project.path, BRANCH, third, label("DEV-003"), worked_on=base, tip=seen.tip)
+
+    assert landed.tip == tip(project)
+    assert {"a", "b", "c"} <= files(project, landed.tip).keys()
+    assert landing.land(project.path, BRANCH, third, label("DEV-003"), worked_on=base, tip=landed.tip) == landed
+    assert len(project.git("log", "--format=%H", f"{base}..{BRANCH}").split()) == 5
+
+
 def test_a_conflict_leaves_the_branch_and_names_the_files(project: Repo, base: str) -> None:
     branch(project, base)
     first = work(project, base, "README.md", "one\n")

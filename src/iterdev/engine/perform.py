@@ -104,7 +104,7 @@ class Performer:
         )
         self._mark(f"landing wanted {task}")
         branch = names.branch(state.session.id)
-        move = partial(landing.land, self._top, branch, progress.commit, label, worked_on=progress.base)
+        move = partial(landing.land, self._top, branch, progress.commit, label, worked_on=progress.base, tip=state.tip)
         landed = await thread(move)
         self._mark(f"landed {task}")
         if landed.conflicts:

@@ -191,6 +191,11 @@ def is_ancestor(top: Path, commit: str, of: str) -> bool:
     return run("merge-base", "--is-ancestor", commit, of, cwd=top, accept=(0, 1)).returncode == 0
 
 
+def merge_base(top: Path, one: str, other: str) -> str:
+    """Where two histories went apart, which is one of the two if the other was built on it; nothing if they never met."""
+    return run("merge-base", one, other, cwd=top, accept=(0, 1)).stdout.strip()
+
+
 def exclude(top: Path, pattern: str) -> None:
     """Keeps our files out of the user's sight, in the one file that is never committed."""
     path = Path(run("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip())

@@ -107,30 +107,41 @@ def open_branch(top: Path, branch: str, base: str) -> str:
     return tip
 
 
-def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = "") -> Landing:
+def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = "", tip: str = "") -> Landing:
     """Brings a commit onto the branch exactly once: landing it again finds it there already.
 
-    Mostly the branch still is where the work started (`worked_on`); then moving it is all there is to do.
+    Mostly the branch is where it was last seen (`tip`). If that is also where the work started (`worked_on`), moving it
+    is all there is to do.
     """
     ref = f"refs/heads/{branch}"
-    if worked_on and worked_on != commit and git.move_ref(top, ref, commit, worked_on):
-        return Landing(tip=commit)
+    if worked_on and worked_on != commit and tip in {"", worked_on}:
+        if git.move_ref(top, ref, commit, worked_on):
+            return Landing(tip=commit)
+        tip = ""
     for _ in range(TRIES):
-        tip = git.resolve(top, ref)
-        if tip is None:
+        current = tip or git.resolve(top, ref)
+        if current is None:
             raise HostError(f'The branch "{branch}" is gone', hint=f"git branch {branch} {commit}")
-        if tip == commit or git.is_ancestor(top, commit, tip):
-            return Landing(tip=tip)
-        target = commit
-        if not git.is_ancestor(top, tip, commit):
-            tree, conflicts = git.merge_tree(top, tip, commit)
-            if tree is None:
-                return Landing(tip=tip, conflicts=conflicts)
-            message = label.message(f"Merge {label.task}: {label.title}")
-            target = git.commit_tree(top, tree, [tip, commit], message, label.author)
-        if git.move_ref(top, ref, target, tip):
-            return Landing(tip=target)
+        landing, target = _merged(top, current, commit, label)
+        if target is None or git.move_ref(top, ref, target, current):
+            return landing
+        tip = ""
     raise HostError(f'The branch "{branch}" kept moving while {label.task} was landing', hint="run `iterdev resume`")
+
+
+def _merged(top: Path, tip: str, commit: str, label: Label) -> tuple[Landing, str | None]:
+    """What the landing comes to, and where the branch has to go for it, if anywhere."""
+    shared = git.merge_base(top, tip, commit)
+    if shared == commit:
+        return Landing(tip=tip), None
+    if shared == tip:
+        return Landing(tip=commit), commit
+    tree, conflicts = git.merge_tree(top, tip, commit)
+    if tree is None:
+        return Landing(tip=tip, conflicts=conflicts), None
+    message = label.message(f"Merge {label.task}: {label.title}")
+    merge = git.commit_tree(top, tree, [tip, commit], message, label.author)
+    return Landing(tip=merge), merge
 
 
 def rewind(top: Path, branch: str, to: str, kept: str) -> None:
