@@ -291,10 +291,10 @@ def _outdated_verification(state: State) -> TaskId | None:
     """
     if state.session.by_hand or _is_tested(state):
         return None
-    rows = [task.id for task in state.of_role(Role.tester, state.sprint) if task.id in state.verifications]
-    if not rows or state.progress[rows[-1]].status is not Status.completed:
+    last = next((task.id for task in reversed(state.of_role(Role.tester, state.sprint))), None)
+    if last is None or last not in state.verifications or state.progress[last].status is not Status.completed:
         return None
-    return rows[-1] if state.verifications[rows[-1]].pass_rate is not None else None
+    return last if state.verifications[last].pass_rate is not None else None
 
 
 def _is_tested(state: State) -> bool:

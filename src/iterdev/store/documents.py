@@ -6,8 +6,6 @@ from typing import TypeVar
 
 import msgspec
 
-import msgspec
-
 from iterdev.core import critic, findings
 from iterdev.core.breakdown import execution_order
 from iterdev.core.findings import Comparison
