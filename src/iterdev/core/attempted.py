@@ -69,8 +69,9 @@ class Attempted(Draft):
                 self._close(task, Status.failed, at, error=error)
             case e.TaskSkipped(task, error):
                 self._close(task, Status.skipped, at, error=error)
-            case e.LandingRefused(task, files):
+            case e.LandingRefused(task, files, tip):
                 self._landing.pop(task, None)
+                self._set(tip=tip or self._state.tip)
                 self._refuse(task, files, at)
             case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
                 self._resolve(task, strategy, fix, at)

@@ -210,6 +210,8 @@ class LandingRefused(Struct, frozen=True, tag=True):
 
     task: TaskId
     files: tuple[str, ...]
+    tip: str = ""
+    """Where the branch was."""
 
 
 class ConflictResolved(Struct, frozen=True, kw_only=True, tag=True):

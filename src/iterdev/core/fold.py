@@ -117,7 +117,10 @@ class _Fold(Heard):
             case e.Warned(text):
                 self._warnings.append(text)
             case e.EngineStarted(_, tip):
-                self._set(phase=Phase.active, why="", tip=tip, completion=completion.Completion())
+                self._set(phase=Phase.active, why="", completion=completion.Completion())
+                if not self._state.landing:
+                    # Otherwise the work that is about to land may be there already, and has not been noted.
+                    self._set(tip=tip)
                 self._unusable.clear()
                 self._start_clock(at)
             case e.Paused(why):

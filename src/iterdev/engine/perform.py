@@ -108,7 +108,7 @@ class Performer:
         landed = await thread(move)
         self._mark(f"landed {task}")
         if landed.conflicts:
-            self.append(book, e.LandingRefused(task, landed.conflicts))
+            self.append(book, e.LandingRefused(task, landed.conflicts, landed.tip))
         else:
             self.append(book, e.Landed(task, landed.tip))
 
