@@ -92,7 +92,7 @@ def test_only_what_came_after_a_fix_is_undone_with_it() -> None:
     roll_back(story, "DEV-fix-1")
 
     pending = [name for name in story.state.tasks if story.status(name) == Status.pending]
-    assert pending == ["DEV-fix-1", "REVIEW-002"]
+    assert pending == ["VERIFY-001", "DEV-fix-1", "REVIEW-002"], "the tests were run again after the fix"
     assert story.state.tip == "tip of DEV-001"
     assert story.state.rounds == {1: 1}
 
@@ -124,6 +124,96 @@ def test_what_never_succeeded_cannot_be_gone_back_to(target: str) -> None:
 
     with pytest.raises(UserError, match=target):
         rollbacks.plan(story.entries, target)
+
+
+@pytest.mark.requirement("R132")
+@pytest.mark.parametrize("target", ["DEV-fix-1", "wave-4"])
+def test_what_was_undone_is_no_point_to_go_back_to(target: str) -> None:
+    story = a_sprint(Engine.beat)
+    roll_back(story, "DEV-001")
+
+    with pytest.raises(UserError, match=target):
+        rollbacks.plan(story.entries, target)
+
+
+@ENGINES
+def test_a_wave_that_was_made_again_is_gone_back_to_as_it_was_made_again(engine: Engine) -> None:
+    story = a_sprint(engine)
+    roll_back(story, "DEV-001")
+    story.happens(e.EngineStarted(1, story.state.tip))
+    story.goes_on()
+    story.does("DEV-001", e.Done(findings="again", commit="c2", changed=("a.py",)))
+    story.happens(e.Landed(TaskId("DEV-001"), "another tip"))
+    story.goes_on()
+    story.verifies("VERIFY-001", 1.0)
+
+    assert rollbacks.plan(story.entries, "wave-3").tip == "another tip"
+
+
+def test_the_code_goes_back_also_if_an_engine_died_before_it_could_note_where_the_branch_was() -> None:
+    story = Story(task("DEV-001"), engine=Engine.beat)
+    story.does("DEV-001", e.Done(findings="w", commit="c1", changed=("a.py",)))
+    story.happens(e.EngineStarted(2, "c1"), e.Landed(TaskId("DEV-001"), "c1"))
+
+    roll_back(story, "DEV-001")
+
+    assert story.state.tip == story.state.session.base
+
+
+@ENGINES
+def test_a_verdict_that_still_stands_asks_for_its_fix_again(engine: Engine) -> None:
+    story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001"), task("VERIFY-001", "DEV-001"), engine=engine)
+    story.goes_on()
+    story.does("DEV-001")
+    assert sorted(story.goes_on()) == ["REVIEW-001", "VERIFY-001"]
+    story.starts("VERIFY-001")
+    story.reviews("REVIEW-001", review(3))
+    story.ends("VERIFY-001", e.Done(findings="v", verification=measured(1.0)))
+    assert story.goes_on() == ["DEV-fix-1"]
+
+    roll_back(story, "VERIFY-001")
+    story.happens(e.EngineStarted(1, story.state.tip))
+    story.goes_on()
+    story.verifies("VERIFY-001", 1.0)
+
+    assert story.goes_on() == ["DEV-fix-1"]
+
+
+def test_a_task_that_succeeded_only_later_is_undone_as_well() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), engine=Engine.beat)
+    story.fails("DEV-001")
+    story.does("DEV-002", e.Done(findings="w", commit="c2", changed=("b.py",)))
+    story.happens(e.Landed(TaskId("DEV-002"), "c2"), e.TasksReset((TaskId("DEV-001"),)))
+    story.does("DEV-001", e.Done(findings="w", commit="c1", changed=("a.py",)))
+    story.happens(e.Landed(TaskId("DEV-001"), "c1"))
+
+    roll_back(story, "DEV-002")
+
+    assert {name: story.status(name) for name in story.state.tasks} == {"DEV-001": "pending", "DEV-002": "pending"}
+
+
+def test_a_task_that_is_made_anew_goes_on_counting_its_attempts_and_its_cost() -> None:
+    story = a_sprint(Engine.beat)
+    roll_back(story, "DEV-001")
+    story.happens(e.EngineStarted(1, story.state.tip))
+    story.goes_on()
+    story.does("DEV-001", e.Done(findings="again", commit="c2", changed=("a.py",)))
+    story.goes_on()
+    story.verifies("VERIFY-001", 1.0)
+    story.reviews("REVIEW-001", review(3))
+
+    assert story.goes_on() == ["DEV-fix-1"]
+    progress = story.state.progress[TaskId("DEV-fix-1")]
+    assert (progress.number, progress.usage) == (1, Usage(cost_usd=1))
+
+
+def test_a_branch_that_could_not_follow_is_still_to_follow() -> None:
+    story = a_sprint(Engine.beat)
+    planned = rollbacks.plan(story.entries, "DEV-001")
+
+    story.happens(planned, e.RollbackFailed(planned.snapshot, "the disk is full"))
+
+    assert story.state.rewind == planned.snapshot
 
 
 @pytest.mark.requirement("R132")

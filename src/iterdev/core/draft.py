@@ -47,6 +47,7 @@ class Draft:
     _order = _Map[TaskId, int]()
     _tasks = _Map[TaskId, Task]()
     _progress = _Map[TaskId, Progress]()
+    _removed = _Map[TaskId, Progress]()
     _blockers = _Map[TaskId, int]()
     _dependants = _Map[TaskId, tuple[TaskId, ...]]()
     _ready = _Map[TaskId, None]()
@@ -163,7 +164,7 @@ class Draft:
         added = {task.id: task for task in tasks}
         self._order.update(zip(added, count(len(self._order))))
         self._tasks.update(added)
-        self._progress.update(dict.fromkeys(added, Progress()))
+        self._progress.update({task: _counted(self._state.removed.get(task, Progress())) for task in added})
         self._index(tasks)
 
     def _index(self, tasks: Collection[Task]) -> None:
@@ -192,7 +193,7 @@ class Draft:
         for row in rows:
             self._order.setdefault(row.task.id, len(self._order))
             self._tasks[row.task.id] = row.task
-            before = self._progress.get(row.task.id, Progress())
+            before = self._progress.get(row.task.id) or _counted(self._state.removed.get(row.task.id, Progress()))
             under_way = before.status in {Status.in_progress, Status.landing}
             if row.status is Status.pending:
                 self._judged.pop(row.task.id, None)
@@ -230,9 +231,7 @@ class Draft:
         for name in tasks:
             before = self._progress[name]
             kept = (*before.unlanded, before.commit) if before.commit else before.unlanded
-            self._progress[name] = Progress(
-                requests=before.requests, number=before.number, usage=before.usage, unlanded=kept
-            )
+            self._progress[name] = msgspec.structs.replace(_counted(before), unlanded=kept)
         self._reindex()
         self._set(wave=0)
 
@@ -240,3 +239,8 @@ class Draft:
         """What was found at the end of the sprint no longer holds; it will end again."""
         current = self._state.sprint
         self._set(sprints={sprint: record for sprint, record in self._state.sprints.items() if sprint != current})
+
+
+def _counted(before: Progress) -> Progress:
+    """A new beginning that knows what was spent before it; no two attempts at a task have the same number."""
+    return Progress(requests=before.requests, number=before.number, usage=before.usage)

@@ -237,6 +237,10 @@ class RollbackStarted(Struct, frozen=True, kw_only=True, tag=True):
     sprint: int
     rounds: Mapping[int, int]
     answers: Mapping[str, str]
+    forced: tuple[int, ...] = ()
+    """Sprints whose convergence had been forced by then."""
+    unjudged: tuple[TaskId, ...] = ()
+    """Reviews and verifications that stand, and whose consequences had not been drawn yet."""
 
 
 class RollbackCompleted(Struct, frozen=True, tag=True):

@@ -206,11 +206,14 @@ class _Fold(Heard):
         undone = (self._progress[task].usage for task in event.removed if task in self._progress)
         self._set(undone=sum(undone, self._state.undone), accepted="")
         for task in event.removed:
+            self._removed[task] = self._progress[task]
             for owned in (self._order, self._tasks, self._progress):
                 owned.pop(task, None)
         for row in event.rows:
             self._tasks[row.id] = row
         self._forget(lost)
+        for task in event.unjudged:
+            self._judged.pop(task, None)
         self._start_over(again)
         self._notes = [note for note in self._notes if note.task not in lost]
         self._set(
@@ -219,7 +222,7 @@ class _Fold(Heard):
             sprint=event.sprint,
             sprints={number: record for number, record in self._state.sprints.items() if number < event.sprint},
             rounds=event.rounds,
-            forced=tuple(number for number in self._state.forced if number < event.sprint),
+            forced=tuple(number for number in self._state.forced if number < event.sprint or number in event.forced),
             phase=Phase.paused,
             why=f"rolled back to before {event.target}",
         )

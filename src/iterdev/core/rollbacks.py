@@ -26,7 +26,7 @@ def snapshot(task: TaskId, progress: Progress) -> str | None:
 def plan(entries: Sequence[e.Entry], target: str) -> e.RollbackStarted:
     """What no longer holds when the session goes back to before the target, a task or `wave-N`."""
     now = replay(entries)
-    place = _place(entries, target)
+    place = _place(entries, _standing(entries), target)
     before = replay(entries[:place]) if place else None
     if now is None or before is None:
         known = ", ".join(_targets(now)) if now else ""
@@ -44,13 +44,19 @@ def plan(entries: Sequence[e.Entry], target: str) -> e.RollbackStarted:
         sprint=before.sprint,
         rounds=before.rounds,
         answers=before.answers,
+        forced=before.forced,
+        unjudged=tuple(task for task in now.judged if task in before.tasks and task not in before.judged),
     )
 
 
 def _differs(before: State, now: State, task: TaskId) -> bool:
-    """Whether something became of the task since."""
-    was, is_ = before.progress[task].status, now.progress[task].status
-    return not was.is_final and (is_ is not Status.pending or before.tasks[task] != now.tasks[task])
+    """Whether something became of the task since; one that was over may have been tried again."""
+    was, is_ = before.progress[task], now.progress[task]
+    if before.tasks[task] != now.tasks[task]:
+        return True
+    if was.status.is_final:
+        return (was.status, was.number) != (is_.status, is_.number)
+    return is_.status is not Status.pending
 
 
 def _targets(state: State) -> list[str]:
@@ -59,19 +65,30 @@ def _targets(state: State) -> list[str]:
     return [*done, *(f"wave-{wave}" for wave in waves)]
 
 
-def _place(entries: Sequence[e.Entry], target: str) -> int | None:
+def _standing(entries: Sequence[e.Entry]) -> list[int]:
+    """The places of the entries that no rollback has undone: there is no way back into what was."""
+    standing: list[int] = []
+    for place, entry in enumerate(entries):
+        if isinstance(entry.event, e.RollbackStarted):
+            end = _place(entries[:place], standing, entry.event.target)
+            standing = [kept for kept in standing if end is None or kept < end]
+        standing.append(place)
+    return standing
+
+
+def _place(entries: Sequence[e.Entry], standing: Sequence[int], target: str) -> int | None:
     """How many entries were there before the target succeeded or began."""
     if wave := re.fullmatch(r"wave-(\d+)", target):
-        return _start_of(entries, int(wave[1]))
-    places = [place for place, entry in enumerate(entries) if _succeeds(entry.event, target)]
+        return _start_of(entries, standing, int(wave[1]))
+    places = [place for place in standing if _succeeds(entries[place].event, target)]
     return places[-1] if places else None
 
 
-def _start_of(entries: Sequence[e.Entry], wave: int) -> int | None:
+def _start_of(entries: Sequence[e.Entry], standing: Sequence[int], wave: int) -> int | None:
     state = replay(entries)
     members = {task.id for task in state.tasks.values() if task.wave == wave} if state else set()
-    for place, entry in enumerate(entries):
-        match entry.event:
+    for place in standing:
+        match entries[place].event:
             case e.WaveStarted(number) if number == wave:
                 return place
             case e.AttemptStarted(task) if task in members:

@@ -97,6 +97,8 @@ class State(Struct, frozen=True, kw_only=True):
     """Every task and its place in the table."""
     tasks: Mapping[TaskId, Task] = {}
     progress: Mapping[TaskId, Progress] = {}
+    removed: Mapping[TaskId, Progress] = {}
+    """What had become of tasks that a rollback took out of the table."""
     blockers: Mapping[TaskId, int] = {}
     """How many of a pending task's dependencies are not completed."""
     dependants: Mapping[TaskId, tuple[TaskId, ...]] = {}
