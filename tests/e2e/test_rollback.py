@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import left_behind, rows, statuses
+from tests.e2e.conftest import Background, left_behind, rows, statuses
 
 LEARNED = {"result": {"wisdom": {"learnings": ["tabs are better"]}}}
 
@@ -54,6 +54,36 @@ def test_a_session_that_went_back_is_done_again_by_resuming_it(repo: Repo) -> No
     assert [call["task"] for call in repo.calls()[calls:]] == ["DEV-001", "REVIEW-001"]
     assert set(statuses(repo.folder()).values()) == {"completed"}
     assert left_behind(repo) == []
+
+
+@pytest.mark.parametrize("target", ["DESIGN-001", "DEV-001"])
+def test_what_an_engine_was_at_when_it_died_ends_before_it_is_undone(repo: Repo, target: str) -> None:
+    repo.behave(**{"REVIEW-001": {"sleep": 60}})
+    with Background(repo, "run", "-y", "--pipeline", "sprint", "Add a greeting") as run:
+        run.until_agent_works_on("REVIEW-001")
+        run.process.kill()
+    session = repo.folder().name
+    repo.behave()
+
+    back = repo.iterdev("rollback", session, target)
+    done = repo.iterdev("resume", session)
+
+    assert back.returncode == 0, back.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(statuses(repo.folder()).values()) == {"completed"}
+    assert left_behind(repo) == []
+
+
+def test_a_session_that_is_at_work_is_not_rolled_back(repo: Repo) -> None:
+    repo.behave(**{"REVIEW-001": {"sleep": 60}})
+    with Background(repo, "run", "-y", "--pipeline", "sprint", "Add a greeting") as run:
+        run.until_agent_works_on("REVIEW-001")
+
+        refused = repo.iterdev("rollback", repo.folder().name, "DEV-001")
+
+    assert refused.returncode == 2
+    assert "still running" in refused.stderr
+    assert statuses(repo.folder())["DEV-001"] == "completed"
 
 
 @pytest.mark.requirement("R132")

@@ -159,8 +159,10 @@ class _Fold(Heard):
                 self._set(sprint=sprint)
             case e.RollbackStarted():
                 self._go_back(event)
-            case e.RollbackCompleted() | e.RollbackFailed():
+            case e.RollbackCompleted():
                 self._set(rewind="")
+            case e.RollbackFailed():
+                pass
 
     def _change_gates(self, event: e.GateEvent, at: float) -> None:
         match event:

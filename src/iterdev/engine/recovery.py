@@ -1,32 +1,31 @@
-"""What an engine finds when it takes up a session: the work of attempts that never ended is kept, then they end."""
+"""What is found when a session is taken up: the work of attempts that never ended is kept, then they end."""
 
-from functools import partial
+from pathlib import Path
 
 from iterdev.core.events import AttemptEnded, Interrupted
 from iterdev.core.words import Role
 from iterdev.engine.book import Book
-from iterdev.engine.kit import Kit
-from iterdev.engine.worksite import thread
+from iterdev.engine.kit import Mark
 from iterdev.host import git, landing, objects
-from iterdev.host.workspaces import Leftover
+from iterdev.host.workspaces import Leftover, Pool
 
 
-async def recover(book: Book, kit: Kit) -> None:
+def recover(book: Book, top: Path, pool: Pool, mark: Mark) -> None:
     """Afterwards no attempt is open and no workspace is lent out."""
-    for leftover in await thread(lambda: list(kit.pool.leftovers())):
-        kit.mark(f"rescue wanted {leftover.task}")
-        await thread(partial(_rescue, book, kit, leftover))
-        kit.mark(f"rescued {leftover.task}")
+    for leftover in list(pool.leftovers()):
+        mark(f"rescue wanted {leftover.task}")
+        _rescue(book, top, pool, leftover)
+        mark(f"rescued {leftover.task}")
     for task, started in list(book.state.running.items()):
         ref = f"refs/iterdev/{book.session}/{task}/{started.number}"
-        commit = await thread(partial(git.resolve, kit.top, ref))
-        kit.mark(f"interruption noted {task}")
+        commit = git.resolve(top, ref)
+        mark(f"interruption noted {task}")
         # Nobody is left who counted the requests. There was one, but for a tester, whom nobody may have had to ask.
         requests = 0 if book.state.tasks[task].role is Role.tester else 1
         book.append(AttemptEnded(task, started.number, requests, Interrupted(commit=commit)))
 
 
-def _rescue(book: Book, kit: Kit, leftover: Leftover) -> None:
+def _rescue(book: Book, top: Path, pool: Pool, leftover: Leftover) -> None:
     known = {str(task): (value, book.state.progress[task]) for task, value in book.state.tasks.items()}
     task, progress = known.get(leftover.task, (None, None))
     label = landing.Label(
@@ -38,5 +37,5 @@ def _rescue(book: Book, kit: Kit, leftover: Leftover) -> None:
         title=f"{task.title if task else leftover.task} (interrupted)",
     )
     objects.adopt(leftover.workspace, leftover.base)
-    landing.rescue(kit.top, leftover.workspace.tree, leftover.base, label)
-    kit.pool.give_back(leftover.workspace)
+    landing.rescue(top, leftover.workspace.tree, leftover.base, label)
+    pool.give_back(leftover.workspace)

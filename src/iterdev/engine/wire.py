@@ -38,6 +38,7 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.rollback import follow
 from iterdev.engine.tools import Tools
 from iterdev.engine.toolserver import ToolDesk
+from iterdev.engine.worksite import thread
 from iterdev.host import clock, git, landing, lease, paths, sandbox
 from iterdev.host.identities import identity
 from iterdev.host.pauses import Pauses
@@ -138,7 +139,7 @@ async def _run(
     repository: Repository, book: Book, audience: Audience, descriptor: int, *, pace: Pace, mark: Mark
 ) -> Ending:
     book.refresh()
-    follow(repository, book)
+    follow(repository, book, mark=mark)
     projector = Projector(repository.folder(book.state), repository.journal)
     projector.prepare()
     performer = Performer(
@@ -178,7 +179,7 @@ async def _run(
             tools=ToolDesk(tools),
             objection=lambda task, spent: budget.objection(book.state, task, spent),
         )
-        await recover(book, kit)
+        await thread(partial(recover, book, repository.top, pool, mark))
         mark("branch wanted")
         tip = landing.open_branch(repository.top, names.branch(book.session), book.state.session.base)
         mark("branch opened")

@@ -53,8 +53,6 @@ def accept(*, session: str | None) -> int:
 def rollback(*, session: str, task: str) -> int:
     repository = Repository(Path.cwd())
     book = Book(repository.journal, repository.find(session), now=clock.now)
-    if repository.engine_alive(book.state):
-        raise UserError(f'"{book.session}" is still running', hint="stop it first (Ctrl-C), then try again")
     planned = roll_back(repository, book, task)
     undone = ", ".join([*(row.id for row in planned.rows), *planned.removed])
     click.echo(f"{names.branch(book.session)} is at {planned.tip[:12]} again, as before {task}; undone: {undone}")
