@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from textwrap import dedent
 
@@ -158,6 +159,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     tried = [value for report in reports for name, value in report.user_properties if name == "conformance"]
     if tried:
         terminalreporter.write_line(f"conformance: {', '.join(sorted(map(str, tried)))}")
-    kills = sum(value for report in reports for name, value in report.user_properties if name == "kill points")
+    kills: Counter[str] = Counter()
+    for report in reports:
+        kills.update(dict(report.user_properties).get("kill points", {}))
     if kills:
-        terminalreporter.write_line(f"crash matrix: {kills} kill points survived")
+        engines = ", ".join(f"{engine} {count}" for engine, count in sorted(kills.items()))
+        terminalreporter.write_line(f"crash matrix: {kills.total()} kill points survived ({engines})")

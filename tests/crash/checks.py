@@ -1,0 +1,166 @@
+"""What has to be true after a story, whoever was killed in it."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.crash.scratch import Scratch
+
+from iterdev.core import events as e
+from iterdev.core.names import CONFLICT_FIX, branch
+from iterdev.core.replay import compare
+from iterdev.core.state import State
+from iterdev.core.words import Status, TaskId
+from iterdev.engine.repository import Repository
+from iterdev.host import git, lease
+from iterdev.store import tables
+from iterdev.store.documents import documents
+from iterdev.store.records import records
+
+MADE = ("design", "code", "verify", "review", "interactive")
+"""The folders of a session in which every file is made from its state."""
+
+
+def problems(scratch: Scratch) -> list[str]:
+    """Everything that is not as it should be at the end of a story."""
+    repository = Repository(scratch.project)
+    try:
+        state = repository.state(repository.newest())
+        entries = repository.journal.read(state.session.id)
+        return [*_of_table(scratch, state), *_of_journal(scratch, entries), *_of_work(scratch, state, entries)]
+    finally:
+        repository.close()
+
+
+def unrest(scratch: Scratch) -> list[str]:
+    """What must not be lost, left or alive between two commands."""
+    repository = Repository(scratch.project)
+    try:
+        state = repository.state(repository.newest())
+        entries = repository.journal.read(state.session.id)
+        found = [
+            *_of_commits(scratch, state, entries),
+            *_of_checkout(scratch),
+            *_of_folder(repository.folder(state), state),
+        ]
+    finally:
+        repository.close()
+    found += [f"left: {path}" for path in scratch.home.rglob("*")]
+    return found + [f"alive: {process}" for process in processes_of(scratch)]
+
+
+def conflicts(state: State | None) -> int:
+    """How many tasks were made to resolve one."""
+    return sum(CONFLICT_FIX in task for task in state.tasks) if state else 0
+
+
+def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
+    if not state.is_over:
+        yield f"the session is {state.phase}"
+    for task, progress in state.rows():
+        if progress.status is not Status.completed:
+            yield f"{task.id} is {progress.status}: {progress.error}"
+    planned = [task for task in state.tasks if CONFLICT_FIX not in task]
+    if sorted(planned) != sorted(scratch.story.tasks(scratch.engine)):
+        yield f"tasks are {[*state.tasks]}"
+
+
+def _of_journal(scratch: Scratch, entries: Sequence[e.Entry]) -> Iterator[str]:
+    finished: set[TaskId] = set()
+    rollbacks = 0
+    for entry in entries:
+        match entry.event:
+            case e.AttemptStarted(task) if task in finished:
+                yield f"{task} ran again after it had ended"
+            case e.AttemptEnded(task, _, _, e.Done()):
+                finished.add(task)
+            case e.TasksReset(tasks):
+                finished -= {*tasks}
+            case e.RollbackStarted() as back:
+                finished -= _undone(back)
+                rollbacks += 1
+            case _:
+                pass
+    if rollbacks != scratch.story.rollbacks:
+        yield f"went back {rollbacks} times"
+    if difference := compare(entries).difference:
+        yield f"today entry {difference.seq}, {difference.recorded}, would be {difference.decided}"
+
+
+def _of_commits(scratch: Scratch, state: State, entries: Sequence[e.Entry]) -> Iterator[str]:
+    kept = set(_ask(scratch, "rev-list", "--all").split())
+    for entry in entries:
+        match entry.event:
+            case e.AttemptEnded(task, _, _, outcome) if outcome.commit and outcome.commit not in kept:
+                yield f"the commit of {task} is lost"
+    if _ask(scratch, "rev-parse", branch(state.session.id)) != state.tip:
+        yield "the branch is not where the journal says"
+
+
+def _of_work(scratch: Scratch, state: State, entries: Sequence[e.Entry]) -> Iterator[str]:
+    """Whether the branch holds the work of each task once, and nothing that was undone."""
+    standing: list[TaskId] = []
+    for entry in entries:
+        match entry.event:
+            case e.Landed(task) | e.LandingRefused(task):
+                standing.append(task)
+            case e.RollbackStarted() as back:
+                standing = [task for task in standing if task not in _undone(back)]
+    mine = branch(state.session.id)
+    landed = _ask(scratch, "log", "--format=%(trailers:key=Iterdev-Task,valueonly,separator=%x2C)", mine).split()
+    if sorted(landed) != sorted(standing):
+        yield f"on the branch: {landed}, and in the journal: {standing}"
+    files = _ask(scratch, "ls-tree", "--name-only", mine).split()
+    if sorted(files) != sorted(["README.md", "iterdev.toml", *(f"{task}.txt" for task in standing)]):
+        yield f"the tree is {files}"
+    lines = _ask(scratch, "show", f"{mine}:README.md").splitlines()
+    if sorted(lines) != sorted(scratch.story.readme):
+        yield f"the README is {lines}"
+
+
+def _of_checkout(scratch: Scratch) -> Iterator[str]:
+    if _ask(scratch, "rev-list", "--count", "main") != "1" or _ask(scratch, "status", "--porcelain"):
+        yield "the user's branch or files changed"
+    if (worktrees := _ask(scratch, "worktree", "list")).count("\n"):
+        yield f"worktrees: {worktrees}"
+
+
+def _of_folder(folder: Path, state: State) -> Iterator[str]:
+    """Whether the session folder says what the journal says, and nothing of what was undone."""
+    wanted = {"tasks.csv": tables.table(state), **records(state), **documents(state)}
+    for name, text in wanted.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            yield f"{name} is not what the journal makes of it"
+    there = {str(path.relative_to(folder)) for name in MADE for path in (folder / name).iterdir()}
+    if undone := there - wanted.keys():
+        yield f"left: {sorted(undone)}"
+    learned = [line for line in (folder / "wisdom" / "learnings.md").read_text().splitlines() if line.startswith("- ")]
+    if len(learned) != len(state.notes) or not all(note.text in "\n".join(learned) for note in state.notes):
+        yield f"learned: {learned}, not {[note.text for note in state.notes]}"
+    waves = [path for path in folder.glob("wave-*.csv") if not state.wave or str(state.wave) not in path.name]
+    yield from (f"left: {path.name}" for path in (*folder.rglob("*iterdev-tmp*"), *waves))
+    if lease.is_held(folder):
+        yield "the lease is held"
+
+
+def processes_of(scratch: Scratch) -> list[str]:
+    """Processes whose environment or command line names the scratch folder, other than this one."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) not in {os.getpid(), os.getppid()}:
+            try:
+                text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            if str(scratch.root).encode() in text and ") Z " not in stat:
+                found.append(f"{entry.name} {text[-80:]!r}")
+    return found
+
+
+def _undone(back: e.RollbackStarted) -> set[TaskId]:
+    return {*(row.id for row in back.rows), *back.removed}
+
+
+def _ask(scratch: Scratch, *args: str) -> str:
+    return git.run(*args, cwd=scratch.project).stdout.strip()
