@@ -6,7 +6,7 @@ from tests.core.conftest import Story, task
 from iterdev.core import events as e
 from iterdev.core import prompts
 from iterdev.core.prompts import Surroundings
-from iterdev.core.words import Strategy, TaskId
+from iterdev.core.words import Engine, Strategy, TaskId
 
 ONE, TWO = TaskId("DEV-001"), TaskId("DEV-002")
 FIX = TaskId("DEV-002-fix-conflict")
@@ -152,3 +152,73 @@ def test_resolving_conflicts_comes_to_an_end() -> None:
 
     assert refused == 2
     assert story.status("VERIFY-001") == "skipped"
+
+
+def four_side_by_side(engine: Engine, *files: str) -> Story:
+    """Four developers begin together; the first one lands, and the others collide with it in their files."""
+    names = [f"DEV-00{number}" for number in range(1, 5)]
+    rows = [*map(task, names), task("VERIFY-001", *names)]
+    story = Story(*rows, engine=engine, concurrency=4)
+    story.goes_on()
+    story.starts(*names)
+    for name, file in zip(names, ("a.py", *files), strict=True):
+        story.ends(name, worked("a.py", file, commit=f"commit of {name}"))
+        lands = name == names[0]
+        story.happens(e.Landed(TaskId(name), "t1") if lands else e.LandingRefused(TaskId(name), (file,)))
+    return story
+
+
+def fix(number: int, again: int = 1) -> str:
+    return f"DEV-00{number}{'-fix-conflict' * again}"
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("engine", Engine)
+def test_conflicts_in_the_same_file_are_resolved_one_after_another(engine: Engine) -> None:
+    story = four_side_by_side(engine, "a.py", "a.py", "a.py")
+    order = []
+    while (started := story.goes_on()) and started != ["VERIFY-001"]:
+        order.append(started)
+        story.does(started[0], worked("a.py"))
+
+    assert order == [[fix(2)], [fix(3)], [fix(4)]]
+    assert [story.row(fix(number)).wave for number in (2, 3, 4)] == [2, 3, 4]
+    assert story.row("VERIFY-001").deps == (ONE, fix(2), fix(3), fix(4))
+    assert story.row("VERIFY-001").wave == 5
+
+
+def test_conflicts_in_different_files_are_resolved_side_by_side() -> None:
+    story = Story(*(task(f"DEV-00{number}") for number in range(1, 4)))
+    names = ("DEV-001", "DEV-002", "DEV-003")
+    story.starts(*names)
+    for name, files in zip(names, (("a.py", "b.py"), ("a.py",), ("b.py",)), strict=True):
+        story.ends(name, worked(*files))
+        story.happens(e.Landed(ONE, "t1") if name == ONE else e.LandingRefused(TaskId(name), files))
+
+    assert story.goes_on() == [fix(2), fix(3)]
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_a_resolver_that_fails_does_not_keep_the_next_one_from_its_work(engine: Engine) -> None:
+    story = four_side_by_side(engine, "a.py", "a.py", "a.py")
+    assert story.goes_on() == [fix(2)]
+    story.fails(fix(2))
+
+    assert story.goes_on() == [fix(3)]
+    story.does(fix(3), worked("a.py"))
+    assert story.goes_on() == [fix(4)]
+    story.does(fix(4), worked("a.py"))
+    assert story.goes_on() == []
+    assert story.status("VERIFY-001") == "skipped"
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_a_resolver_that_collides_itself_is_resolved_before_the_next_one_begins(engine: Engine) -> None:
+    story = four_side_by_side(engine, "a.py", "a.py", "a.py")
+    assert story.goes_on() == [fix(2)]
+    story.does(fix(2), worked("a.py"))
+    story.happens(e.LandingRefused(TaskId(fix(2)), ("a.py",)))
+
+    assert story.goes_on() == [fix(2, again=2)]
+    assert story.row(fix(3)).deps == ("DEV-003", fix(2, again=2))
+    assert story.row("VERIFY-001").deps == (ONE, fix(2, again=2), fix(3), fix(4))

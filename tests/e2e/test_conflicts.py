@@ -16,6 +16,14 @@ git add README.md
 git commit -q --no-edit || git commit -q -m together
 """
 
+UNITE = """
+other=$(git for-each-ref --format='%(objectname)' "refs/iterdev/*/${ITERDEV_TASK%-fix-conflict}/1")
+git merge -q --no-edit $other || true
+sed -i '/^[<=>]\\{7\\}/d' README.md
+git add -A
+git commit -q --no-edit
+"""
+
 
 def collide(repo: Repo, **more: object) -> None:
     repo.behave(
@@ -54,6 +62,26 @@ def test_both_changes_are_present_in_the_end(repo: Repo, engine: str) -> None:
     assert '"conflict_detected"' in messages
     assert '"conflict_resolved"' in messages
     assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_four_changes_of_one_place_are_all_present_in_the_end(repo: Repo, engine: str) -> None:
+    names = [f"DEV-00{number}" for number in range(1, 5)]
+    crowd = CROWD.format(together=4)
+    changes = {name: {"write": {"README.md": f"# {name}\n"}, "run": crowd} for name in names}
+    repo.behave(**changes, **{f"{name}-fix-conflict": {"write": {}, "run": UNITE} for name in names})
+    rows_by_hand = "id,description,deps\n" + "".join(f"{name},work,\n" for name in names)
+    mine = table(repo, f"{rows_by_hand}VERIFY-001,test,{';'.join(names)}\nREVIEW-001,look,{';'.join(names)}\n")
+
+    done = repo.iterdev("run", "-y", "-c", "4", "--engine", engine, "--tasks", mine)
+
+    folder = repo.folder(engine)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(statuses(folder).values()) == {"completed"}
+    assert len([name for name in rows(folder) if name.endswith("-fix-conflict")]) == 3
+    assert not [name for name in rows(folder) if name.count("-fix-conflict") > 1]
+    assert sorted(repo.git("show", f"iterdev/{folder.name}:README.md").splitlines()) == [f"# {name}" for name in names]
 
 
 @pytest.mark.requirement("R130")

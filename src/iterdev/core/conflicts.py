@@ -1,21 +1,14 @@
 """Conflicts: two developers changed the same file, and neither had seen the work of the other.
 
 A task that worked on top of another one is never in conflict with it. What git merges by itself lands; what it cannot
-merge is kept, and a further task brings both changes together.
+merge is kept, and a further task (see `resolvers`) brings both changes together.
 """
 
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from iterdev.core import events as e
-from iterdev.core import names, pipelines, plan
-from iterdev.core.briefs import Scope
-from iterdev.core.plan import Task
 from iterdev.core.words import Strategy, TaskId
-
-LONGEST_CHAIN = 2
-"""How often the resolving of a conflict may itself collide with what landed meanwhile."""
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
@@ -48,27 +41,3 @@ def overlap(
 
 def since(began: int, changes: Iterable[Change]) -> list[Change]:
     return [change for change in changes if change.landed > began]
-
-
-def resolution(
-    task: Task,
-    conflict: Conflict,
-    wanted: Strategy,
-    tasks: Mapping[TaskId, Task],
-    dependants: tuple[TaskId, ...],
-    scope: Scope,
-) -> tuple[e.Event, ...]:
-    """What follows from a conflict: nothing more, a further task before those that wait, or the end of this one."""
-    if wanted is Strategy.abort and not conflict.merged:
-        return (e.ConflictResolved(task=task.id, strategy=Strategy.abort),)
-    if conflict.merged and wanted is not Strategy.manual:
-        return (e.ConflictResolved(task=task.id, strategy=Strategy.auto_merge),)
-    if task.id.count(names.CONFLICT_FIX) >= LONGEST_CHAIN:
-        return (e.ConflictResolved(task=task.id, strategy=Strategy.abort),)
-    (fix,) = pipelines.with_waves([pipelines.conflict_fix(task, conflict.others, scope, tasks)], tasks)
-    waiting = tuple(
-        plan.redirected(tasks[other], task.id, fix.id) for other in dependants if names.CONFLICT_FIX not in other
-    )
-    replanned = (e.TasksReplanned(waiting),) if waiting else ()
-    resolved = e.ConflictResolved(task=task.id, strategy=Strategy.manual, fix=fix.id)
-    return e.TasksAdded((fix,)), *replanned, resolved

@@ -10,7 +10,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from iterdev.core import budget, conflicts, consensus, critic, dependencies, locks, pipelines, providers, sprints
+from iterdev.core import budget, consensus, critic, dependencies, locks, pipelines, providers, resolvers, sprints
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -82,7 +82,9 @@ def _next(state: State, now: float) -> tuple[Command, ...]:
     if question := _unasked_plan(state) or _dispute(state):
         return (question,)
     if state.colliding:
-        return (Record(_resolution(state, next(iter(state.colliding)))),)
+        return (Record(resolvers.resolution(state, next(iter(state.colliding)))),)
+    if freed := resolvers.freed(state):
+        return (Record(freed),)
     if longer := sprints.staffing(state):
         return (Record(longer),)
     if state.landing:
@@ -90,17 +92,6 @@ def _next(state: State, now: float) -> tuple[Command, ...]:
     if news := _of_dependencies(state):
         return (Record(news),)
     return _next_of_wave(state, now) if state.session.engine is Engine.wave else _next_of_beat(state, now)
-
-
-def _resolution(state: State, task: TaskId) -> tuple[e.Event, ...]:
-    return conflicts.resolution(
-        state.tasks[task],
-        state.conflicts[task],
-        state.policy.conflicts,
-        state.tasks,
-        state.dependants.get(task, ()),
-        state.scope,
-    )
 
 
 def _plan(state: State) -> tuple[Command, ...]:

@@ -180,7 +180,9 @@ def fix_round(fix: FixRound, scope: Scope, existing: Collection[TaskId]) -> tupl
     return tuple(tasks)
 
 
-def conflict_fix(task: Task, others: Sequence[TaskId], scope: Scope, existing: Collection[TaskId]) -> Task:
+def conflict_fix(
+    task: Task, others: Sequence[TaskId], before: Sequence[TaskId], scope: Scope, existing: Collection[TaskId]
+) -> Task:
     """The row that brings the work of a task together with what landed before it, without a wave."""
     name = TaskId(f"{task.id}{names.CONFLICT_FIX}")
     return Task(
@@ -191,7 +193,7 @@ def conflict_fix(task: Task, others: Sequence[TaskId], scope: Scope, existing: C
         pipeline=task.pipeline,
         sprint=task.sprint,
         round=task.round,
-        deps=(task.id,),
+        deps=(task.id, *before),
         context_from=(task.id, *others),
     )
 
