@@ -4,8 +4,9 @@ import pytest
 from tests.core.conftest import Story, task
 
 from iterdev.core import events as e
-from iterdev.core import prompts
+from iterdev.core import prompts, resolvers, view
 from iterdev.core.prompts import Surroundings
+from iterdev.core.report import report
 from iterdev.core.words import Engine, Strategy, TaskId
 
 ONE, TWO = TaskId("DEV-001"), TaskId("DEV-002")
@@ -46,7 +47,8 @@ def test_a_file_that_both_changed_is_a_conflict_that_everybody_is_told_about() -
     story.happens(e.Landed(TWO, "t2"))
 
     conflict = story.state.conflicts[TWO]
-    assert (conflict.status, conflict.files, conflict.others) == ("detected", ("a.py",), (ONE,))
+    assert (conflict.files, conflict.others) == (("a.py",), (ONE,))
+    assert not resolvers.is_resolved(story.state, TWO)
     assert story.state.messages[-1].type == "conflict_detected"
     assert story.state.messages[-1].to == "all"
 
@@ -96,7 +98,8 @@ def test_what_git_merged_is_taken_as_it_is() -> None:
 
     started = story.goes_on()
 
-    assert (story.state.conflicts[TWO].status, story.state.conflicts[TWO].strategy) == ("resolved", "auto_merge")
+    assert story.state.conflicts[TWO].strategy == "auto_merge"
+    assert resolvers.is_resolved(story.state, TWO)
     assert started == ["VERIFY-001"]
     assert "conflict_resolved" in kinds(story)
 
@@ -110,7 +113,7 @@ def test_a_developer_brings_both_changes_together_before_anybody_looks_at_them(*
     started = story.goes_on()
 
     conflict = story.state.conflicts[TWO]
-    assert (conflict.status, conflict.strategy, conflict.resolved_by) == ("resolved", "manual", FIX)
+    assert (conflict.strategy, conflict.resolved_by) == ("manual", FIX)
     assert started == [FIX]
     assert story.row(FIX).deps == (TWO,)
     assert story.row("VERIFY-001").deps == (ONE, FIX)
@@ -222,3 +225,74 @@ def test_a_resolver_that_collides_itself_is_resolved_before_the_next_one_begins(
     assert story.goes_on() == [fix(2, again=2)]
     assert story.row(fix(3)).deps == ("DEV-003", fix(2, again=2))
     assert story.row("VERIFY-001").deps == (ONE, fix(2, again=2), fix(3), fix(4))
+
+
+def refused() -> Story:
+    """DEV-002 could not land, and its resolver is to start."""
+    story = side_by_side("a.py", "a.py")
+    story.happens(e.LandingRefused(TWO, ("a.py",)))
+    assert story.goes_on() == [FIX]
+    return story
+
+
+def shown(story: Story, name: str) -> tuple[str, str]:
+    """The mark and the note of a task in the status picture."""
+    (line,) = [line for line in view.picture(story.state).lines if line.id == name]
+    return line.mark, line.note
+
+
+@pytest.mark.requirement("R130")
+def test_work_that_could_not_land_is_not_shown_as_done_before_its_resolver_is() -> None:
+    story = refused()
+    assert shown(story, TWO) == ("[WAIT]", f"conflict in a.py; being resolved by {FIX}")
+    assert not resolvers.is_resolved(story.state, TWO)
+    assert f"Commit: c2 (not landed, see {FIX})" in report(story.state)
+
+    story.starts(FIX)
+    assert shown(story, TWO)[0] == "[RUN]"
+
+    story.ends(FIX, worked("a.py", commit="c3"))
+    story.goes_on()
+    assert shown(story, TWO) == ("[DONE]", f"conflict in a.py; resolved by {FIX}")
+    assert resolvers.is_resolved(story.state, TWO)
+    assert f"Commit: c2 (landed with {FIX})" in report(story.state)
+    assert resolvers.lost(story.state) == []
+
+
+@pytest.mark.requirement("R130")
+def test_the_work_of_a_task_is_lost_when_its_resolver_fails_and_says_where_it_is_kept() -> None:
+    story = refused()
+    story.fails(FIX)
+
+    kept = f"refs/iterdev/{story.state.session.id}/DEV-002/1"
+    note = f"conflict in a.py; {FIX} failed: this work is not on the branch, it is kept as {kept}"
+    assert shown(story, TWO) == ("[FAIL]", note)
+    assert view.why(story.state, TWO, engine_alive=True) == [f"DEV-002 is completed: {note}"]
+    assert not resolvers.is_resolved(story.state, TWO)
+    assert resolvers.lost(story.state) == [TWO]
+
+
+def test_work_is_lost_with_the_last_of_its_resolvers() -> None:
+    story = refused()
+    story.does(FIX, worked("a.py", commit="c3"))
+    story.happens(e.LandingRefused(FIX, ("a.py",)))
+    (last,) = story.goes_on()
+    assert shown(story, TWO) == ("[WAIT]", f"conflict in a.py; being resolved by {last}")
+
+    story.fails(last)
+
+    assert resolvers.lost(story.state) == [TWO, FIX]
+    assert not resolvers.is_resolved(story.state, TWO)
+
+
+def test_work_that_is_done_again_is_no_longer_in_its_old_conflict() -> None:
+    story = refused()
+    story.fails(FIX)
+    story.happens(e.TasksReset((TWO,)))
+    assert shown(story, TWO) == ("[WAIT]", "ready")
+
+    story.does("DEV-002", worked("a.py", commit="c4"))
+    story.goes_on()
+
+    assert story.state.conflicts == {}
+    assert shown(story, TWO) == ("[DONE]", "code/dev-log.md")

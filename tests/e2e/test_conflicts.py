@@ -59,6 +59,9 @@ def test_both_changes_are_present_in_the_end(repo: Repo, engine: str) -> None:
         "resolution_strategy": "manual",
         "resolved_by_task_id": fix,
     }
+    assert f"{second} conflict in README.md; being resolved by {fix}" in done.stdout
+    assert f"{second} completed" not in done.stdout
+    assert f"(landed with {fix})" in (folder / "code" / "dev-log.md").read_text()
     assert '"conflict_detected"' in messages
     assert '"conflict_resolved"' in messages
     assert left_behind(repo) == []
@@ -82,6 +85,30 @@ def test_four_changes_of_one_place_are_all_present_in_the_end(repo: Repo, engine
     assert len([name for name in rows(folder) if name.endswith("-fix-conflict")]) == 3
     assert not [name for name in rows(folder) if name.count("-fix-conflict") > 1]
     assert sorted(repo.git("show", f"iterdev/{folder.name}:README.md").splitlines()) == [f"# {name}" for name in names]
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_when_nobody_could_resolve_it_everything_says_that_the_work_has_not_landed(repo: Repo, engine: str) -> None:
+    gives_up = {"write": {}, "result": {"status": "failed", "error": "too hard"}}
+    collide(repo, **{"DEV-001-fix-conflict": gives_up, "DEV-002-fix-conflict": gives_up})
+    mine = table(repo, "id,description\nDEV-001,one\nDEV-002,two\n")
+
+    done = repo.iterdev("run", "-y", "--engine", engine, "--tasks", mine)
+
+    folder = repo.folder(engine)
+    (fix,) = [name for name, status in statuses(folder).items() if status == "failed"]
+    second = fix.removesuffix("-fix-conflict")
+    kept = f"refs/iterdev/{folder.name}/{second}/1"
+    told = f"conflict in README.md; {fix} failed: this work is not on the branch, it is kept as {kept}"
+    ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
+    assert done.returncode == 1
+    assert f"  not landed {second}: {told}\n" in done.stdout
+    assert f"[FAIL] {second}".ljust(len(f"[FAIL] {fix}")) + f" (developer) -> {told}" in repo.iterdev("status").stdout
+    assert ledger[second]["conflict_info"]["status"] == "detected"
+    assert f"(not landed, see {fix})" in (folder / "code" / "dev-log.md").read_text()
+    assert f"Conflict: in README.md; {fix} failed" in (folder / "context.md").read_text()
+    assert repo.git("show", f"{kept}:README.md") == ("# One" if second == "DEV-001" else "# Two")
 
 
 @pytest.mark.requirement("R130")

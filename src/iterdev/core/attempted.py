@@ -27,11 +27,14 @@ class Attempted(Draft):
         self._ready.pop(event.task, None)
         self._running[event.task] = event
         self._last_words.pop(event.task, None)
+        if event.task in self._state.conflicts:
+            del self._conflicts[event.task]
         if self._state.tasks[event.task].role is Role.developer:
             self._work[event.task] = self._seq
         self._update(
             event.task,
             status=Status.in_progress,
+            attempt=event.number,
             agent=event.agent,
             base=event.base,
             started_at=at,

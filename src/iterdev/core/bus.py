@@ -38,9 +38,9 @@ def _of_work(event: e.Event, state: State, at: float) -> Message | None:
         case e.LandingRefused(task, files):
             return _worker(state, task, at, "error", f"{task} does not merge with what landed: {', '.join(files)}")
         case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
-            how = f"by {fix}" if fix else f"with {strategy}"
             data: dict[str, object] = {"task": task, "strategy": strategy, "resolved_by": fix}
-            return _coordinator(at, "conflict_resolved", f"the conflict of {task} is resolved {how}", data)
+            how = f"is to be resolved by {fix}" if fix else f"is resolved with {strategy}"
+            return _coordinator(at, "conflict_resolved", f"the conflict of {task} {how}", data)
         case _:
             return None
 

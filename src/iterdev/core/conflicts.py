@@ -19,10 +19,6 @@ class Conflict(Struct, frozen=True, kw_only=True):
     strategy: Strategy | None = None
     resolved_by: TaskId | None = None
 
-    @property
-    def status(self) -> str:
-        return "resolved" if self.strategy else "detected"
-
 
 class Change(Struct, frozen=True, gc=False):
     """A task whose work changed a file, and the place in the journal at which it landed."""

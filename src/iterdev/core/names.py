@@ -63,6 +63,11 @@ def branch(session: SessionId) -> str:
     return f"iterdev/{session}"
 
 
+def kept_ref(session: str, task: str, number: int) -> str:
+    """Where the work of an attempt is kept, whatever becomes of it."""
+    return f"refs/iterdev/{session}/{task}/{number}"
+
+
 def role_of(task: str) -> Role | None:
     """The role that a task id's prefix names, or None."""
     prefix = re.match(r"(.+?)-(?:\d|fix)", task)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from iterdev.core import critic, debt, feedback, findings, sprints, view
+from iterdev.core import critic, debt, feedback, findings, resolvers, sprints, view
 from iterdev.core.events import SprintRecord
 from iterdev.core.names import branch, moment, number_of
 from iterdev.core.plan import Task
@@ -127,17 +127,19 @@ def _since(state: State, task: TaskId) -> str:
 def _waves(state: State) -> str:
     waves: dict[int, list[str]] = {}
     for task, progress in state.rows():
-        waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {progress.status}\n")
+        collision = resolvers.collision(state, task.id)
+        standing = f"{progress.status}{f'; {collision}' if collision else ''}"
+        waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {standing}\n")
     return "## Pipeline Execution\n\n" + "\n".join(
         f"### Wave {wave}\n\n{''.join(lines)}" for wave, lines in sorted(waves.items())
     )
 
 
 def _details(state: State) -> str:
-    return "## Task Details\n\n" + "\n".join("".join(_detail(task, progress)) for task, progress in state.rows())
+    return "## Task Details\n\n" + "\n".join("".join(_detail(state, task, progress)) for task, progress in state.rows())
 
 
-def _detail(task: Task, progress: Progress) -> Iterator[str]:
+def _detail(state: State, task: Task, progress: Progress) -> Iterator[str]:
     yield f"### {task.id}: {task.title}\n\n"
     agent = view.asked_agent(task, progress)
     yield f"- Role: {task.role}" + (f", agent: {agent}" if agent else "") + "\n"
@@ -153,7 +155,9 @@ def _detail(task: Task, progress: Progress) -> Iterator[str]:
     for wish in progress.denied:
         yield f"- Asked for, and denied: {wish}\n"
     if progress.commit:
-        yield f"- Commit: {progress.commit}\n"
+        yield f"- Commit: {resolvers.commit(state, task.id)}\n"
+    if collision := resolvers.collision(state, task.id):
+        yield f"- Conflict: {collision.removeprefix('conflict ')}\n"
     for commit in progress.unlanded:
         yield f"- Kept, not landed: {commit}\n"
 

@@ -11,7 +11,7 @@ from iterdev.core import events as e
 from iterdev.core import names, pipelines, plan
 from iterdev.core.plan import Task
 from iterdev.core.state import State
-from iterdev.core.words import LOST, Strategy, TaskId
+from iterdev.core.words import LOST, Status, Strategy, TaskId
 
 LONGEST_CHAIN = 2
 """How often the resolving of a conflict may itself collide with what landed meanwhile."""
@@ -20,6 +20,54 @@ LONGEST_CHAIN = 2
 def brings(state: State, task: TaskId) -> TaskId | None:
     """The task whose work a resolver brings in; None if it is no resolver."""
     return next((other for other, conflict in state.conflicts.items() if conflict.resolved_by == task), None)
+
+
+def resolver(state: State, task: TaskId) -> TaskId | None:
+    """Who brings in a task's work that could not land: the last resolver, if resolvers collided too."""
+    conflict = state.conflicts.get(task)
+    if conflict is None or conflict.merged or conflict.resolved_by is None:
+        return None
+    if state.progress[task].status is not Status.completed:
+        return None  # It is to be done again.
+    return _last(state, conflict.resolved_by)
+
+
+def _last(state: State, fix: TaskId) -> TaskId:
+    return resolver(state, fix) or fix
+
+
+def is_resolved(state: State, task: TaskId) -> bool:
+    """Whether nothing is left to do about a conflict; making a resolver is not enough, it has to succeed."""
+    conflict = state.conflicts[task]
+    if conflict.resolved_by is None:
+        return conflict.strategy is not None
+    return state.progress[_last(state, conflict.resolved_by)].status is Status.completed
+
+
+def collision(state: State, task: TaskId) -> str:
+    """What became of work that could not land, in a few words; nothing for all other work."""
+    fix = resolver(state, task)
+    if fix is None:
+        return ""
+    where, status = f"conflict in {', '.join(state.conflicts[task].files)}", state.progress[fix].status
+    if status in LOST:
+        kept = names.kept_ref(state.session.id, task, state.progress[task].attempt)
+        return f"{where}; {fix} {status}: this work is not on the branch, it is kept as {kept}"
+    return f"{where}; {'resolved' if status is Status.completed else 'being resolved'} by {fix}"
+
+
+def commit(state: State, task: TaskId) -> str:
+    """The commit of a task's work, and who landed it if the task itself did not."""
+    fix, made = resolver(state, task), state.progress[task].commit or ""
+    if fix is None:
+        return made
+    landed = state.progress[fix].status is Status.completed
+    return f"{made} ({f'landed with {fix}' if landed else f'not landed, see {fix}'})"
+
+
+def lost(state: State) -> list[TaskId]:
+    """The tasks whose work is not on the branch, because whoever was to bring it in did not succeed."""
+    return [task for task in state.conflicts if (fix := resolver(state, task)) and state.progress[fix].status in LOST]
 
 
 def resolution(state: State, task: TaskId) -> tuple[e.Event, ...]:

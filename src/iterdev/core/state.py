@@ -32,6 +32,8 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     """How often an agent was asked to do it."""
     number: int = 0
     """The last number that an attempt or a repeated request had; the next attempt has this number plus one."""
+    attempt: int = 0
+    """The number of the last attempt."""
     agent: str = ""
     started_at: float | None = None
     ended_at: float | None = None

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from iterdev.core import debt, feedback, providers, sprints
+from iterdev.core import debt, feedback, providers, resolvers, sprints
 from iterdev.core.names import moment
 from iterdev.core.plan import Task
 from iterdev.core.results import Usage
@@ -133,7 +133,7 @@ def _line(state: State, task: Task, progress: Progress, *, engine_alive: bool) -
         title=task.title,
         wave=task.wave,
         status=progress.status,
-        mark=MARKS[progress.status] if engine_alive or progress.status.is_final else MARKS[Status.pending],
+        mark=_mark(state, task, engine_alive=engine_alive),
         note=_note(state, task, progress, engine_alive=engine_alive),
         agent=asked_agent(task, progress),
         score=progress.score,
@@ -143,10 +143,16 @@ def _line(state: State, task: Task, progress: Progress, *, engine_alive: bool) -
     )
 
 
+def _mark(state: State, task: Task, *, engine_alive: bool) -> str:
+    """Work that could not land stands as the task does that brings it in."""
+    status = state.progress[resolvers.resolver(state, task.id) or task.id].status
+    return MARKS[status if engine_alive or status.is_final else Status.pending]
+
+
 def _note(state: State, task: Task, progress: Progress, *, engine_alive: bool) -> str:
     match progress.status:
         case Status.completed:
-            return artifact(state, task)
+            return resolvers.collision(state, task.id) or artifact(state, task)
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
@@ -200,7 +206,8 @@ def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
 def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
     progress = state.progress[task]
     if progress.status.is_final:
-        reason = f": {progress.error}" if progress.error else ""
+        cause = progress.error or resolvers.collision(state, task)
+        reason = f": {cause}" if cause else ""
         return [f"{task} is {progress.status}{reason}"]
     if state.is_over:
         return [f"{task} is {progress.status}, and stays so: {state.why or 'the session is over'}"]

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.core import names
 from iterdev.core.errors import HostError, UserError
 from iterdev.host import git
 
@@ -26,7 +27,7 @@ class Label(Struct, frozen=True, kw_only=True):
 
     @property
     def ref(self) -> str:
-        return f"refs/iterdev/{self.session}/{self.task}/{self.number}{self.part}"
+        return f"{names.kept_ref(self.session, self.task, self.number)}{self.part}"
 
     @property
     def author(self) -> git.Identity:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from iterdev.core import critic, findings
+from iterdev.core import critic, findings, resolvers
 from iterdev.core.breakdown import execution_order
 from iterdev.core.findings import Comparison
 from iterdev.core.names import moment, number_of
@@ -199,18 +199,18 @@ def verification(state: State, task: TaskId) -> str:
 
 def dev_log(state: State) -> str:
     entries = [
-        _dev_entry(task.id, progress, is_fix=task.round > 0)
+        _dev_entry(task.id, progress, resolvers.commit(state, task.id), is_fix=task.round > 0)
         for task, progress in state.rows()
         if task.role is Role.developer and progress.status in {Status.landing, Status.completed}
     ]
     return "# Development log\n\n" + "\n".join(entries) if entries else ""
 
 
-def _dev_entry(task: TaskId, progress: Progress, *, is_fix: bool) -> str:
+def _dev_entry(task: TaskId, progress: Progress, commit: str, *, is_fix: bool) -> str:
     files = "".join(f"  - {name}\n" for name in progress.changed)
     return (
         f"## {task}\n\n- Changed files: {len(progress.changed)}\n{files}"
-        f"- Fix: {'yes' if is_fix else 'no'}\n- Commit: {progress.commit or '-'}\n- {progress.findings or '-'}\n"
+        f"- Fix: {'yes' if is_fix else 'no'}\n- Commit: {commit or '-'}\n- {progress.findings or '-'}\n"
     )
 
 

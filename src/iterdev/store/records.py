@@ -4,11 +4,10 @@ import json
 
 import msgspec
 
-from iterdev.core import critic, rollbacks, sprints
+from iterdev.core import critic, resolvers, rollbacks, sprints
 from iterdev.core.analysis import TEAM_OF
 from iterdev.core.briefs import has_inner_loop
 from iterdev.core.bus import COORDINATOR
-from iterdev.core.conflicts import Conflict
 from iterdev.core.dependencies import Dependencies
 from iterdev.core.events import SprintRecord
 from iterdev.core.names import PREFIXES, moment
@@ -112,7 +111,7 @@ def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
         "review_score": progress.score,
         "test_pass_rate": measured.pass_rate if measured else None,
         "changed_files": list(progress.changed),
-        "conflict_info": _conflict(state.conflicts.get(task.id)),
+        "conflict_info": _conflict(state, task.id),
         "rollback_info": _way_back(task.id, progress),
         "external_dependencies": _external_dependencies(state.dependencies, task.id),
     }
@@ -124,11 +123,12 @@ def _way_back(task: TaskId, progress: Progress) -> dict[str, object]:
     return {"snapshot_id": snapshot, "rollback_procedure": procedure, "last_successful_state_id": snapshot}
 
 
-def _conflict(conflict: Conflict | None) -> dict[str, object]:
+def _conflict(state: State, task: TaskId) -> dict[str, object]:
+    conflict = state.conflicts.get(task)
     if conflict is None:
         return {"status": "none", "conflicting_files": [], "resolution_strategy": None, "resolved_by_task_id": None}
     return {
-        "status": conflict.status,
+        "status": "resolved" if resolvers.is_resolved(state, task) else "detected",
         "conflicting_files": list(conflict.files),
         "resolution_strategy": conflict.strategy or Strategy.manual,
         "resolved_by_task_id": conflict.resolved_by,

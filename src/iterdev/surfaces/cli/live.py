@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iterdev.agents.contract import AgentEvent, Said
-from iterdev.core import critic, providers, sprints, view
+from iterdev.core import critic, providers, resolvers, sprints, view
 from iterdev.core.events import Gate
 from iterdev.core.excerpt import excerpt
 from iterdev.core.names import moment
@@ -113,13 +113,14 @@ class Live:
         wave = 0
         for task, progress in ((state.tasks[name], state.progress[name]) for name in tasks):
             mark, style = _mark(state, task, progress)
+            note = resolvers.collision(state, task.id) or self._note(task, progress)
             table.add_row(
                 str(task.wave) if task.wave != wave else "",
                 Text(mark, style),
                 Text(task.id, style),
                 Text(task.role, "dim"),
                 Text(_elapsed(progress), "dim"),
-                Text(self._note(task, progress), style if progress.status is Status.failed else ""),
+                Text(note, style if progress.status is Status.failed else ""),
             )
             wave = task.wave
         return table
@@ -154,7 +155,8 @@ def _mark(state: State, task: Task, progress: Progress) -> tuple[str, str]:
     """How the task stands; a verdict that asks for a fix round is done, but no success."""
     verification = state.verifications.get(task.id)
     bad = progress.signal is Signal.revision_needed or (verification is not None and critic.fails(verification))
-    return ("!", "yellow") if bad and progress.status is Status.completed else STYLES[progress.status]
+    status = state.progress[resolvers.resolver(state, task.id) or task.id].status
+    return ("!", "yellow") if bad and status is Status.completed else STYLES[status]
 
 
 def _pauses(state: State, now: float) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from iterdev.core import sprints, view
+from iterdev.core import resolvers, sprints, view
 from iterdev.core.decide import PIPELINE_GATE
 from iterdev.core.results import Usage
 from iterdev.core.spending import Spending, in_one_line
@@ -103,6 +103,7 @@ def summary(state: State, ending: Ending) -> str:
     lines = [f"{session}: {counts}"]
     lines += [f"  failed  {task.id}: {p.error}" for task, p in state.rows() if p.status is Status.failed]
     lines += [f"  skipped {task.id}: {p.error}" for task, p in state.rows() if p.status is Status.skipped]
+    lines += [f"  not landed {task}: {resolvers.collision(state, task)}" for task in resolvers.lost(state)]
     lines += [f"  warning: {text}" for text in state.warnings]
     match ending:
         case Ending.over:

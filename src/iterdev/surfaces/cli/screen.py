@@ -10,7 +10,7 @@ import anyio
 import click
 
 from iterdev.agents.contract import AgentEvent
-from iterdev.core import sprints, view
+from iterdev.core import resolvers, sprints, view
 from iterdev.core.events import Gate
 from iterdev.core.plan import Task
 from iterdev.core.state import Progress, State
@@ -99,7 +99,7 @@ class Lines:
         for name, progress in state.progress.items():
             before = self._seen.get(name)
             if before is not progress and progress.status is not (before.status if before else Status.pending):
-                tell(news(state.tasks[name], progress))
+                tell(news(state, state.tasks[name], progress))
         self._seen = state.progress
         self._show_what_follows(state)
         for pause in view.pauses(state):
@@ -139,13 +139,15 @@ def _over_before(state: State) -> Mapping[TaskId, Progress]:
     return final
 
 
-def news(task: Task, progress: Progress) -> str:
+def news(state: State, task: Task, progress: Progress) -> str:
     """What has just become of a task."""
     head = f"  {task.id} {progress.status}"
     match progress.status:
         case Status.in_progress:
             words = task.role, view.asked_agent(task, progress), f"attempt {progress.number + 1}"
             return f"  {task.id} started ({', '.join(filter(None, words))})"
+        case Status.completed if collision := resolvers.collision(state, task.id):
+            return f"  {task.id} {collision}"
         case Status.completed if task.role is Role.reviewer and progress.score is not None:
             return f"{head}: score {progress.score:g}, {progress.signal}"
         case Status.completed:
