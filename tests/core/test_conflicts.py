@@ -1,10 +1,12 @@
 """Two developers who change the same file side by side."""
 
+import msgspec
 import pytest
 from tests.core.conftest import Story, task
 
 from iterdev.core import events as e
 from iterdev.core import prompts, resolvers, view
+from iterdev.core.conflicts import Merging
 from iterdev.core.prompts import Surroundings
 from iterdev.core.report import report
 from iterdev.core.words import Engine, Strategy, TaskId
@@ -128,8 +130,25 @@ def test_the_developer_is_told_where_the_work_is_that_could_not_land() -> None:
 
     text = prompts.render(story.state, story.row(FIX), AROUND)
 
-    assert "git merge c2" in text
+    assert resolvers.merging(story.state, FIX) == Merging(task=TWO, commit="c2")
+    assert "The work of DEV-002, commit c2, is being merged here." in text
     assert "DEV-001: title of DEV-001 (commit c1)" in text
+
+
+def test_what_git_could_merge_is_not_merged_again() -> None:
+    story = side_by_side("a.py", "a.py", strategy=Strategy.manual)
+    story.happens(e.Landed(TWO, "t2"))
+    story.goes_on()
+
+    assert resolvers.merging(story.state, FIX) is None
+    assert "commit c2, is merged here already" in prompts.render(story.state, story.row(FIX), AROUND)
+
+
+def test_a_row_that_is_only_called_like_a_resolver_is_a_developers_row() -> None:
+    story = Story(msgspec.structs.replace(task("DEV-001"), id=FIX))
+
+    assert resolvers.merging(story.state, FIX) is None
+    assert "Colliding work" not in prompts.render(story.state, story.row(FIX), AROUND)
 
 
 @pytest.mark.requirement("R130")

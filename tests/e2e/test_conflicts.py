@@ -1,10 +1,11 @@
 """Two developers who change the same file side by side, with real git."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import left_behind, rows, statuses
+from tests.e2e.conftest import Background, eventually, left_behind, rows, script, statuses
 from tests.e2e.test_table_by_hand import CROWD, table
 
 MERGE = """
@@ -24,15 +25,31 @@ git add -A
 git commit -q --no-edit
 """
 
+TOGETHER = "# One\n# Two\n"
+TWO_ROWS = "id,description\nDEV-001,one\nDEV-002,two\n"
+
 
 def collide(repo: Repo, **more: object) -> None:
+    """Each of two developers writes README.md and a file of its own."""
     repo.behave(
         **{
-            "DEV-001": {"write": {"README.md": "# One\n"}, "run": CROWD.format(together=2)},
-            "DEV-002": {"write": {"README.md": "# Two\n"}, "run": CROWD.format(together=2)},
+            "DEV-001": {"write": {"README.md": "# One\n", "one.txt": "1\n"}, "run": CROWD.format(together=2)},
+            "DEV-002": {"write": {"README.md": "# Two\n", "two.txt": "2\n"}, "run": CROWD.format(together=2)},
             **more,
         }
     )
+
+
+def resolve(repo: Repo, *steps: object) -> None:
+    """What the resolver does when it is asked for the first time, for the second time, and so on."""
+    names = ("DEV-001-fix-conflict", "DEV-002-fix-conflict")
+    collide(repo, **{f"{name}#{number}": step for name in names for number, step in enumerate(steps, 1)})
+
+
+def collided(folder: Path) -> tuple[str, str]:
+    """The task whose work could not land, and its resolver."""
+    (fix,) = [name for name in rows(folder) if name.endswith("-fix-conflict")]
+    return fix.removesuffix("-fix-conflict"), fix
 
 
 @pytest.mark.requirement("R129", "R130")
@@ -45,8 +62,7 @@ def test_both_changes_are_present_in_the_end(repo: Repo, engine: str) -> None:
     done = repo.iterdev("run", "-y", "--engine", engine, "--tasks", table(repo, rows_by_hand))
 
     folder = repo.folder(engine)
-    (fix,) = [name for name in rows(folder) if name.endswith("-fix-conflict")]
-    second = fix.removesuffix("-fix-conflict")
+    second, fix = collided(folder)
     ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
     messages = (folder / ".msg" / "messages.jsonl").read_text()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -92,13 +108,11 @@ def test_four_changes_of_one_place_are_all_present_in_the_end(repo: Repo, engine
 def test_when_nobody_could_resolve_it_everything_says_that_the_work_has_not_landed(repo: Repo, engine: str) -> None:
     gives_up = {"write": {}, "result": {"status": "failed", "error": "too hard"}}
     collide(repo, **{"DEV-001-fix-conflict": gives_up, "DEV-002-fix-conflict": gives_up})
-    mine = table(repo, "id,description\nDEV-001,one\nDEV-002,two\n")
 
-    done = repo.iterdev("run", "-y", "--engine", engine, "--tasks", mine)
+    done = repo.iterdev("run", "-y", "--engine", engine, "--tasks", table(repo, TWO_ROWS))
 
     folder = repo.folder(engine)
-    (fix,) = [name for name, status in statuses(folder).items() if status == "failed"]
-    second = fix.removesuffix("-fix-conflict")
+    second, fix = collided(folder)
     kept = f"refs/iterdev/{folder.name}/{second}/1"
     told = f"conflict in README.md; {fix} failed: this work is not on the branch, it is kept as {kept}"
     ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
@@ -108,6 +122,7 @@ def test_when_nobody_could_resolve_it_everything_says_that_the_work_has_not_land
     assert ledger[second]["conflict_info"]["status"] == "detected"
     assert f"(not landed, see {fix})" in (folder / "code" / "dev-log.md").read_text()
     assert f"Conflict: in README.md; {fix} failed" in (folder / "context.md").read_text()
+    assert repo.git("for-each-ref", f"refs/iterdev/{folder.name}/{fix}") == ""
     assert repo.git("show", f"{kept}:README.md") == ("# One" if second == "DEV-001" else "# Two")
 
 
@@ -117,10 +132,132 @@ def test_with_abort_the_second_one_fails_and_its_work_is_kept(repo: Repo) -> Non
     settings = (repo.path / "iterdev.toml").read_text()
     repo.write("iterdev.toml", settings.replace("[run]", '[run]\nconflicts = "abort"'))
 
-    done = repo.iterdev("run", "-y", "--tasks", table(repo, "id,description\nDEV-001,one\nDEV-002,two\n"))
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
 
     (lost,) = [name for name, status in statuses(repo.folder()).items() if status == "failed"]
     assert done.returncode == 1
     assert "README.md" in rows(repo.folder())[lost]["error"]
     kept = repo.git("show", f"refs/iterdev/{repo.folder().name}/{lost}/1:README.md")
     assert kept == ("# One" if lost == "DEV-001" else "# Two")
+
+
+@pytest.mark.requirement("R130")
+def test_a_resolver_need_not_know_git_and_all_of_the_work_comes_in(repo: Repo) -> None:
+    resolve(repo, {"write": {"README.md": TOGETHER}})
+
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
+
+    left = left_behind(repo)
+    branch, kept = f"iterdev/{repo.folder().name}", f"refs/iterdev/{repo.folder().name}"
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {"one.txt", "two.txt"} <= set(repo.git("ls-tree", "--name-only", branch).splitlines())
+    assert repo.git("show", f"{branch}:README.md") == TOGETHER.strip()
+    for task in ("DEV-001", "DEV-002"):
+        repo.git("merge-base", "--is-ancestor", f"{kept}/{task}/1", branch)
+    assert left == []
+
+
+@pytest.mark.requirement("R130")
+def test_a_resolver_that_does_nothing_fails_after_it_was_told_what_is_missing(repo: Repo) -> None:
+    nothing = {"write": {}}
+    resolve(repo, nothing, nothing, nothing)
+
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
+
+    second, fix = collided(repo.folder())
+    problem = "README.md: conflict markers are left in line 1, 3, 5"
+    asked = [str(call["prompt"]) for call in repo.calls() if call["task"] == fix]
+    assert done.returncode == 1
+    assert problem in rows(repo.folder())[fix]["error"]
+    assert [problem in prompt for prompt in asked] == [False, True, True]
+    assert repo.git("show", f"iterdev/{repo.folder().name}:README.md") in {"# One", "# Two"}
+    assert f"not landed {second}:" in done.stdout
+
+
+@pytest.mark.requirement("R130")
+def test_what_git_had_merged_is_brought_back_by_a_resolver_that_lost_it(repo: Repo) -> None:
+    loses = {"write": {"README.md": TOGETHER}, "run": "rm one.txt two.txt; git checkout -q HEAD -- '*.txt'"}
+    finds = {"write": {"one.txt": "1\n", "two.txt": "2\n"}}
+    resolve(repo, loses, finds)
+
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
+
+    second, fix = collided(repo.folder())
+    name = {"DEV-001": "one.txt", "DEV-002": "two.txt"}[second]
+    again = [str(call["prompt"]) for call in repo.calls() if call["task"] == fix][1]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{name}: the change of {second}, which git had merged, is gone" in again
+    assert name in repo.git("ls-tree", "--name-only", f"iterdev/{repo.folder().name}").splitlines()
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("said", [None, ["README.md"], []])
+def test_nothing_of_the_work_is_taken_only_if_the_resolver_says_so_and_then_you_are_warned(
+    repo: Repo, said: list[str] | None
+) -> None:
+    keeps = {"write": {}, "run": "git checkout -q HEAD -- README.md", "result": {"changed_files": said}}
+    resolve(repo, keeps, keeps, keeps)
+
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
+
+    second, fix = collided(repo.folder())
+    told = f"README.md: nothing of the change of {second} is in it"
+    assert told in done.stdout
+    assert (f"warning: {fix}: {told}" in done.stdout) == (said == [])
+    assert (rows(repo.folder())[fix]["status"], done.returncode) == (("completed", 0) if said == [] else ("failed", 1))
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_half_a_resolution_survives_a_crash_and_is_shown_to_the_next_resolver(repo: Repo, engine: str) -> None:
+    resolve(repo, {"write": {"README.md": "# Half\n"}, "sleep": 600}, {"write": {"README.md": TOGETHER}})
+    with Background(repo, "run", "-y", "--engine", engine, "--tasks", table(repo, TWO_ROWS)) as running:
+        eventually(lambda: "# Half\n" in readmes(repo), "half a resolution")
+        running.kill()
+
+    done = repo.iterdev("resume")
+
+    left = left_behind(repo)
+    folder = repo.folder(engine)
+    _, fix = collided(folder)
+    kept = f"refs/iterdev/{folder.name}/{fix}/1"
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert repo.git("show", f"{kept}:README.md") == "# Half"
+    assert repo.git("rev-parse", kept) in str(repo.calls()[-1]["prompt"])
+    assert repo.git("show", f"iterdev/{folder.name}:README.md") == TOGETHER.strip()
+    assert left == []
+
+
+def readmes(repo: Repo) -> list[str]:
+    """What README.md is in each of the worktrees."""
+    return [path.read_text(encoding="utf-8") for path in (repo.home / "iterdev").glob("**/tree/README.md")]
+
+
+UNITED = """
+[[step]]
+task = "*-fix-conflict"
+run = '''sed -i '/^[<=>]\\{7\\}/d' README.md && git commit -qam united'''
+result = {}
+
+[[step]]
+role = "developer"
+run = 'echo "# $ITERDEV_TASK" > README.md; echo mine > $ITERDEV_TASK.txt'
+result = {}
+"""
+
+
+@pytest.mark.requirement("R130")
+def test_a_conflict_is_resolved_inside_of_the_sandbox_too(repo: Repo) -> None:
+    script(repo, UNITED)
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings.replace("[run]", "[run]\nsandbox = true"))
+    repo.commit("a sandbox")
+
+    done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
+
+    branch, kept = f"iterdev/{repo.folder().name}", f"refs/iterdev/{repo.folder().name}"
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(repo.git("show", f"{branch}:README.md").splitlines()) == ["# DEV-001", "# DEV-002"]
+    assert collided(repo.folder())
+    for task in ("DEV-001", "DEV-002"):
+        repo.git("merge-base", "--is-ancestor", f"{kept}/{task}/1", branch)

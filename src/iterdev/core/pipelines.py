@@ -108,8 +108,8 @@ CONFLICT = Brief(
     success="both changes are present and work together",
     steps=(
         "Read both changes and understand what each of them is for",
-        "Merge the commit that could not land, and resolve what collides so that both changes keep their effect",
-        "Validate the syntax",
+        "Go to the places that git could not merge, and bring them together so that both changes keep their effect",
+        "Leave no conflict marker, and validate the syntax",
     ),
     upstream=("code/dev-log.md",),
     expected="modified source files + updated code/dev-log.md | both changes present",

@@ -5,12 +5,24 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import briefs, checkpoints, context, critic, debt, feedback, findings, names, sprints, wisdom
+from iterdev.core import (
+    briefs,
+    checkpoints,
+    context,
+    critic,
+    debt,
+    feedback,
+    findings,
+    names,
+    resolvers,
+    sprints,
+    wisdom,
+)
 from iterdev.core.plan import Task
 from iterdev.core.results import schema
 from iterdev.core.state import State
 from iterdev.core.verification import Verification
-from iterdev.core.words import WRITERS, Role
+from iterdev.core.words import WRITERS, Role, TaskId
 
 NOTES_SHOWN = 40
 DISCOVERIES_SHOWN = 30
@@ -94,8 +106,8 @@ def mend(task: Task, verification: Verification, changed: Sequence[str]) -> str:
 
 def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
     match task.role:
-        case Role.developer if names.CONFLICT_FIX in task.id:
-            return [_part("Colliding work", colliding_work(state, task))]
+        case Role.developer if other := resolvers.brings(state, task.id):
+            return [_part("Colliding work", colliding_work(state, task, other))]
         case Role.developer if task.round:
             return [_part("Findings to fix", findings_to_fix(state, task))]
         case Role.developer:
@@ -147,15 +159,23 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
     return lines or ["- The score was too low; raise the quality of the changed code."]
 
 
-def colliding_work(state: State, task: Task) -> list[str]:
+BEGUN = (
+    "What git can merge is in the files here already. `git status` shows where it could not: there a file has both "
+    "changes between conflict markers, above ======= what landed before, below it the other one. Bring them together "
+    "and remove the markers, or write the file as it should be in the end.\n"
+    "You need not merge or commit anything: iterdev looks at what the files are in the end, and commits them as the "
+    "merge of both. It refuses markers that are left, and the loss of what git had merged."
+)
+
+
+def colliding_work(state: State, task: Task, other: TaskId) -> list[str]:
     """Which changes have to be brought together, and where they are."""
-    other = task.deps[0]
     conflict, work = state.conflicts[other], state.progress[other]
-    merged = "is merged here already; look whether the merge is right"
-    missing = f"is not here yet; `git merge {work.commit}` brings it in"
-    where = f"The work of {other}, commit {work.commit}, {merged if conflict.merged else missing}."
+    begun = resolvers.merging(state, task.id) is not None
+    standing = "is being merged here" if begun else "is merged here already; look whether the merge is right"
+    where = f"The work of {other}, commit {work.commit}, {standing}."
     others = [f"- {name}: {state.tasks[name].title} (commit {state.progress[name].commit})" for name in conflict.others]
-    return [where, "It collides with:", *others, f"In: {', '.join(conflict.files)}"]
+    return [where, BEGUN if begun else "", "It collides with:", *others, f"In: {', '.join(conflict.files)}"]
 
 
 def _breakdown(state: State, task: Task) -> str:

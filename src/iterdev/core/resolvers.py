@@ -9,6 +9,7 @@ import msgspec
 
 from iterdev.core import events as e
 from iterdev.core import names, pipelines, plan
+from iterdev.core.conflicts import Merging
 from iterdev.core.plan import Task
 from iterdev.core.state import State
 from iterdev.core.words import LOST, Status, Strategy, TaskId
@@ -20,6 +21,15 @@ LONGEST_CHAIN = 2
 def brings(state: State, task: TaskId) -> TaskId | None:
     """The task whose work a resolver brings in; None if it is no resolver."""
     return next((other for other, conflict in state.conflicts.items() if conflict.resolved_by == task), None)
+
+
+def merging(state: State, task: TaskId) -> Merging | None:
+    """The work that has to be merged for a resolver; none if git could merge it, or its commit is not known."""
+    other = brings(state, task)
+    commit = state.progress[other].commit if other else None
+    if other is None or commit is None or state.conflicts[other].merged:
+        return None
+    return Merging(task=other, commit=commit)
 
 
 def resolver(state: State, task: TaskId) -> TaskId | None:

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from iterdev.agents.contract import Trouble
-from iterdev.core import prompts
+from iterdev.core import conflicts, prompts
 from iterdev.core.dependencies import Checked, problems
 from iterdev.core.events import AttemptEnded, Done, Failed, Interrupted, Outcome, Unmet
 from iterdev.core.results import Result, Usage
@@ -22,8 +22,8 @@ from iterdev.engine.outcomes import done, unsuccessful
 from iterdev.engine.packages import packages
 from iterdev.engine.site import set_up
 from iterdev.engine.talks import Talk, talk
-from iterdev.engine.worksite import keep, observed, thread, with_kept_work
-from iterdev.host import checks, git, landing
+from iterdev.engine.worksite import begin_merge, keep, observed, thread, with_kept_work
+from iterdev.host import checks, git, landing, merges
 from iterdev.host.workspaces import Workspace
 
 REPAIRS = 2
@@ -78,6 +78,8 @@ async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Ta
 async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
     if job.task.role is Role.tester:
         return await verifying.verify(job, kit, workspace, talks.append)
+    if job.merging:
+        await begin_merge(job, kit, workspace, job.merging)
     async with talk(job, kit, workspace) as conversation:
         talks.append(conversation)
         result = await conversation.ask(job.prompt)
@@ -95,11 +97,14 @@ async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Tal
     for remaining in range(REPAIRS, -1, -1):
         if await thread(partial(landing.wandered_off, kit.top, workspace.tree, job.base)):
             return Failed(error=f"{job.agent} left the history it was given ({job.base[:12]})")
-        commit = await keep(job, kit, workspace)
+        commit = await keep(job, kit, workspace, brings=job.merging.commit if job.merging else "")
         if commit is None:
             return _unchanged(job, result)
         changed = await thread(partial(git.changed_files, kit.top, job.base, commit))
-        found = await thread(partial(checks.problems, workspace.tree, changed, job.planned))
+        faults, doubts = await _merge(job, kit, commit, result)
+        found = [*faults, *await thread(partial(checks.problems, workspace.tree, changed, job.planned))]
+        if remaining == REPAIRS:
+            found += doubts
         if not found or not remaining:
             break
         again = await conversation.ask(prompts.repair(found, job.task.role))
@@ -109,7 +114,22 @@ async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Tal
     if found:
         problems = "; ".join(found[:5])
         return Failed(error=f"the change is not whole: {problems}", commit=commit)
-    return msgspec.structs.replace(done(result), commit=commit, changed=changed)
+    notes = tuple(f"{job.task.id}: {doubt}" for doubt in doubts)
+    return msgspec.structs.replace(done(result), commit=commit, changed=changed, notes=notes)
+
+
+async def _merge(job: Job, kit: Kit, commit: str, result: Result) -> tuple[list[str], list[str]]:
+    """What is wrong with the merge that a resolver finished, and what may be."""
+    if job.merging is None:
+        return [], []
+    work = job.merging.task
+    merged = await thread(partial(merges.finished, kit.top, job.base, job.merging.commit, commit))
+    claimed = result.changed_files
+
+    def left_alone(file: str) -> bool:
+        return claimed is not None and file not in claimed and bool(result.findings)
+
+    return conflicts.faults(merged, work, left_alone), conflicts.doubts(merged, work, left_alone)
 
 
 def _unchanged(job: Job, result: Result) -> Outcome:

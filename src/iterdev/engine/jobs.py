@@ -4,6 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from iterdev.core.conflicts import Merging
 from iterdev.core.events import AttemptEnded
 from iterdev.core.plan import Task
 from iterdev.core.results import Dependency
@@ -26,6 +27,8 @@ class Job(Struct, frozen=True, kw_only=True):
     session_base: str
     changed: tuple[str, ...] = ()
     """Files that the session changed between its base and `base`."""
+    merging: Merging | None = None
+    """Work that is to be brought in; the merge is begun before the agent is asked."""
     planned: tuple[str, ...] = ()
     """Files that the breakdown says there will be."""
     baseline: SuiteReport | None = None

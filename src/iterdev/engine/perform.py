@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from iterdev.core import critic, dependencies, names, prompts, providers, sprints
+from iterdev.core import critic, dependencies, names, prompts, providers, resolvers, sprints
 from iterdev.core import events as e
 from iterdev.core.decide import Start
 from iterdev.core.plan import Task
@@ -161,6 +161,7 @@ class Performer:
             limit=command.limit,
             session_base=session.base,
             changed=changed,
+            merging=resolvers.merging(state, task.id),
             planned=sprints.planned_files(state, task),
             baseline=state.baseline,
             needs=needs,

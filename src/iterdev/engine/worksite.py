@@ -8,11 +8,12 @@ from typing import TypeVar
 import anyio.to_thread
 import msgspec
 
+from iterdev.core.conflicts import Merging
 from iterdev.core.events import Done, Outcome
 from iterdev.core.words import WRITERS, Role
 from iterdev.engine.jobs import Job
 from iterdev.engine.kit import Kit
-from iterdev.host import git, landing, objects
+from iterdev.host import git, landing, merges, objects
 from iterdev.host.workspaces import Workspace
 
 S = TypeVar("S")
@@ -37,13 +38,19 @@ def label(job: Job) -> landing.Label:
     )
 
 
-async def keep(job: Job, kit: Kit, workspace: Workspace) -> str | None:
+async def begin_merge(job: Job, kit: Kit, workspace: Workspace, merging: Merging) -> None:
+    kit.mark(f"merge wanted {job.task.id}")
+    await thread(partial(merges.begin, workspace.tree, job.base, merging.commit, label(job)))
+    kit.mark(f"merge begun {job.task.id}")
+
+
+async def keep(job: Job, kit: Kit, workspace: Workspace, *, brings: str = "") -> str | None:
     """Commits what an attempt left; for a role that should not have written, first a look whether it did."""
     await thread(partial(objects.adopt, workspace, job.base))
     if job.task.role not in WRITERS and await thread(partial(git.is_untouched, workspace.tree, job.base)):
         return None
     kit.mark(f"commit wanted {job.task.id}")
-    commit = await thread(partial(landing.keep, kit.top, workspace.tree, job.base, label(job)))
+    commit = await thread(partial(landing.keep, kit.top, workspace.tree, job.base, label(job), brings=brings))
     kit.mark(f"commit kept {job.task.id}")
     return commit
 
@@ -51,6 +58,8 @@ async def keep(job: Job, kit: Kit, workspace: Workspace) -> str | None:
 async def with_kept_work(job: Job, kit: Kit, workspace: Workspace, outcome: Outcome) -> Outcome:
     """An attempt that did not succeed may still have written something worth having."""
     if outcome.commit:
+        return outcome
+    if job.merging is not None and await thread(partial(merges.is_as_begun, kit.top, workspace.tree)):
         return outcome
     return msgspec.structs.replace(outcome, commit=await keep(job, kit, workspace))
 

@@ -177,8 +177,9 @@ def _stamp(path: Path) -> object:
     return None
 
 
-def changed_files(top: Path, old: str, new: str) -> tuple[str, ...]:
-    names = run("diff", "--name-only", "--no-renames", "-z", old, new, cwd=top).stdout
+def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tuple[str, ...]:
+    which = ("--diff-filter=MT",) if in_both else ()
+    names = run("diff", "--name-only", "--no-renames", *which, "-z", old, new, cwd=top).stdout
     return tuple(name for name in names.split("\0") if name)
 
 
@@ -295,9 +296,13 @@ def worktree_head(worktree: Path) -> str:
 
     Read from its file: a process would take a hundred times as long.
     """
-    folder = Path((worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip())
-    text = (worktree / folder / "HEAD").read_text(encoding="utf-8").strip()
+    text = (_admin(worktree) / "HEAD").read_text(encoding="utf-8").strip()
     return (resolve(worktree, "HEAD") or "") if text.startswith("ref:") else text
+
+
+def _admin(worktree: Path) -> Path:
+    """Git's folder of a linked worktree."""
+    return worktree / (worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
 
 
 _trees: dict[str, str] = {}
@@ -312,6 +317,8 @@ def tree_of(top: Path, commit: str) -> str:
 
 def settle(worktree: Path, commit: str) -> None:
     """Says that a worktree, whose files were just committed, is at that commit; no file is touched."""
+    if (_admin(worktree) / "MERGE_HEAD").exists():
+        run("merge", "--quit", cwd=worktree)
     run("update-ref", "--no-deref", "HEAD", commit, cwd=worktree)
 
 
@@ -322,25 +329,54 @@ def is_untouched(worktree: Path, commit: str) -> bool:
 
 def commit_tree(top: Path, tree: str, parents: Iterable[str], message: str, author: Identity) -> str:
     options = [word for parent in parents for word in ("-p", parent)]
-    env = {
+    commit = run("commit-tree", tree, *options, cwd=top, stdin=message, env=_as(author)).stdout.strip()
+    _trees[commit] = tree
+    return commit
+
+
+def _as(author: Identity) -> dict[str, str]:
+    return {
         "GIT_AUTHOR_NAME": author.name,
         "GIT_AUTHOR_EMAIL": author.email,
         "GIT_COMMITTER_NAME": author.name,
         "GIT_COMMITTER_EMAIL": author.email,
     }
-    commit = run("commit-tree", tree, *options, cwd=top, stdin=message, env=env).stdout.strip()
-    _trees[commit] = tree
-    return commit
 
 
 def merge_tree(top: Path, ours: str, theirs: str) -> tuple[str | None, tuple[str, ...]]:
     """The merged tree, or None and the files in conflict; no checkout is touched."""
+    whole, tree, conflicts = try_merge(top, ours, theirs)
+    return (tree, ()) if whole else (None, conflicts)
+
+
+def try_merge(top: Path, ours: str, theirs: str) -> tuple[bool, str, tuple[str, ...]]:
+    """Whether git can merge it, the tree as far as it can, and the files in conflict; no checkout is touched."""
     merged = run("merge-tree", "--write-tree", "--name-only", "-z", ours, theirs, cwd=top, accept=(0, 1))
     tree, *rest = merged.stdout.split("\0")
     if merged.returncode == 0:
-        return tree, ()
+        return True, tree, ()
     conflicts = rest[: rest.index("")] if "" in rest else rest
-    return None, tuple(dict.fromkeys(name for name in conflicts if name))
+    return False, tree, tuple(dict.fromkeys(name for name in conflicts if name))
+
+
+def begin_merge(worktree: Path, commit: str, author: Identity) -> None:
+    """Merges into a worktree as far as git can, without a commit; what is left to do is marked in the files."""
+    plain = ("-c", "rerere.enabled=false", "-c", "merge.conflictStyle=merge")
+    options = ("--quiet", "--no-commit", "--no-ff", "--no-autostash", "--strategy=ort")
+    run(*plain, "merge", *options, commit, cwd=worktree, env=_as(author), accept=(0, 1))
+
+
+def merge_begun(worktree: Path) -> str:
+    """The tree that git left when it began a merge in a worktree; nothing if none is under way."""
+    found = run("rev-parse", "--verify", "--quiet", "AUTO_MERGE^{tree}", cwd=worktree, accept=(0, 1, 128))
+    return found.stdout.strip()
+
+
+def new_markers(top: Path, old: str, new: str) -> set[tuple[str, int]]:
+    """Conflict markers that came with a change, as file and line."""
+    options = ("--check", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    lines = run("diff", *options, old, new, cwd=top, accept=(0, 2)).stdout
+    return {(name, int(line)) for name, line in re.findall(r"(?m)^(.*):(\d+): leftover conflict marker$", lines)}
 
 
 def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:

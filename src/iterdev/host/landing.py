@@ -45,11 +45,11 @@ class Landing(Struct, frozen=True, kw_only=True):
     conflicts: tuple[str, ...] = ()
 
 
-def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
+def keep(top: Path, worktree: Path, base: str, label: Label, *, brings: str = "") -> str | None:
     """Commits all that an attempt left in its worktree and puts it under the attempt's ref; None if nothing changed.
 
     Commits that the agent made itself stay in the history. If it wandered off to unrelated history, that head is
-    kept too, and the change is taken relative to the base.
+    kept too, and the change is taken relative to the base. A commit that the attempt `brings` in becomes a parent.
     """
     if not worktree.is_dir():
         return None
@@ -58,10 +58,11 @@ def keep(top: Path, worktree: Path, base: str, label: Label) -> str | None:
     if head != base and not git.is_ancestor(top, base, head):
         git.move_ref(top, f"{label.ref}-head", head)
         head = base
-    if head == base and tree == git.tree_of(top, base):
+    other = [brings] if brings and not git.is_ancestor(top, brings, head) else []
+    if head == base and tree == git.tree_of(top, base) and not other:
         return None
-    unchanged = tree == git.tree_of(top, head)
-    commit = head if unchanged else git.commit_tree(top, tree, [head], label.message(), label.author)
+    unchanged = tree == git.tree_of(top, head) and not other
+    commit = head if unchanged else git.commit_tree(top, tree, [head, *other], label.message(), label.author)
     _keep_under(top, label.ref, commit)
     return commit
 
