@@ -26,8 +26,9 @@ if role == "architect":
     result |= {
         "design": "# Design\\nAdd it in one file.",
         "components": [{"name": "main", "responsibility": "all", "dependencies": [], "files": []}],
-        "tasks": [{"id": "task-1", "title": "Do it", "files": [], "complexity": "low", "dependencies": [],
-                   "acceptance_criteria": ["it is there"]}],
+        "tasks": [{"id": name, "title": title, "files": [], "complexity": "low", "dependencies": [],
+                   "acceptance_criteria": ["it is there"]}
+                  for name, title in (("task-1", "Do it"), ("task-2", "Do the rest"))],
     }
 if role == "developer" and "write" not in step:
     step["write"] = {f"{task}.txt": f"{task} attempt {attempt}\\n"}

@@ -48,6 +48,12 @@ def test_a_milestone_takes_what_is_not_put_into_another_one(goal: str, found: li
     assert ids(breakdown.towards(design(items(3), *milestones), goal)) == found
 
 
+def test_a_design_that_puts_nothing_into_a_milestone_is_all_about_it() -> None:
+    milestones = (Milestone(title="now", tasks=("t0", "t1")), Milestone(title="later"))
+
+    assert ids(breakdown.towards(design(items(2), *milestones), "later")) == ["t0", "t1"]
+
+
 @pytest.mark.parametrize(("count", "rows"), [(1, 2), (10, 2), (11, 3), (15, 3), (16, 4)])
 def test_a_developer_is_given_at_most_five_items(count: int, rows: int) -> None:
     assert breakdown.rows_needed(items(count), 2) == rows

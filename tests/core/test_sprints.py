@@ -11,7 +11,7 @@ from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtSta
 from iterdev.core.feedback import Feedback, FeedbackGiven
 from iterdev.core.prompts import Surroundings
 from iterdev.core.results import Design, Milestone, WorkItem
-from iterdev.core.words import Engine, Phase, Pipeline, Role, Severity, TaskId
+from iterdev.core.words import Engine, Phase, Pipeline, Role, Severity, Status, TaskId
 
 ENGINES = pytest.mark.parametrize("engine", list(Engine))
 AROUND = Surroundings(session_dir="/s", board_path="/s/board")
@@ -250,6 +250,56 @@ def test_each_developer_has_to_leave_the_files_of_its_own_items() -> None:
     planned = [sprints.planned_files(story.state, story.row(name)) for name in ("DEV-001", "DEV-002", "VERIFY-001")]
 
     assert planned == [("0.py", "1.py"), ("2.py", "3.py"), ()]
+
+
+def in_milestones() -> Design:
+    """One item in the first sprint, two in the second."""
+    tasks = tuple(WorkItem(id=name, title=f"item {name}") for name in "abc")
+    milestones = (Milestone(title="one", tasks=("a",)), Milestone(title="two", tasks=("b", "c")))
+    return msgspec.structs.replace(a_design(), tasks=tasks, milestones=milestones)
+
+
+def told(story: Story, name: str) -> list[str]:
+    """The items of the breakdown that a prompt names."""
+    text = prompts.render(story.state, story.row(name), AROUND)
+    return [item for item in "abc" if f"- {item}: item {item}" in text]
+
+
+@pytest.mark.requirement("R33")
+@ENGINES
+def test_a_developer_for_whom_nothing_is_left_is_not_asked(engine: Engine) -> None:
+    story = begun(engine)
+    story.does(story.goes_on()[0], e.Done(findings="", design=in_milestones()))
+    assert story.goes_on() == ["DEV-001"]
+    assert [told(story, name) for name in ("DEV-001", "REVIEW-001")] == [["a"], ["a"]]
+
+    story.does("DEV-001")
+
+    assert story.goes_on() == ["VERIFY-001", "REVIEW-001"]
+    assert story.status("DEV-002") == "completed"
+    assert story.state.progress[TaskId("DEV-002")].findings == "nothing of the breakdown was left to do"
+    assert "DEV-002" in story.state.messages[-1].summary
+
+
+@pytest.mark.requirement("R33")
+def test_a_row_that_a_person_put_beside_the_others_is_asked_and_told_that_nothing_of_the_breakdown_is_its_own() -> None:
+    story = begun(Engine.beat)
+    beside = msgspec.structs.replace(story.row("DEV-002"), deps=(TaskId("DESIGN-001"),))
+    story.happens(e.TableEdited((e.RowEdit(task=beside, status=Status.pending),)))
+    story.does(story.goes_on()[0], e.Done(findings="", design=in_milestones()))
+
+    assert story.goes_on() == ["DEV-001", "DEV-002"]
+    assert told(story, "DEV-002") == []
+    assert prompts.NOTHING_OF_IT in prompts.render(story.state, story.row("DEV-002"), AROUND)
+
+
+@pytest.mark.requirement("R33")
+def test_a_single_sprint_does_the_whole_breakdown_whatever_its_milestones() -> None:
+    story = Story(pipeline=Pipeline.sprint)
+    story.does(story.goes_on()[0], e.Done(findings="", design=in_milestones()))
+
+    assert told(story, "DEV-001") == ["a", "b", "c"]
+    assert sprints.total(story.state) == 1
 
 
 @pytest.mark.requirement("R43")

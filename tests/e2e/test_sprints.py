@@ -8,8 +8,8 @@ from tests.e2e.conftest import left_behind, rows, statuses
 
 TWO_MILESTONES = {
     "result": {
-        "tasks": [{"id": "t1", "title": "Store"}, {"id": "t2", "title": "Serve"}],
-        "milestones": [{"title": "Store them", "tasks": ["t1"]}, {"title": "Serve them", "tasks": ["t2"]}],
+        "tasks": [{"id": "t1", "title": "Store"}, {"id": "t2", "title": "Load"}, {"id": "t3", "title": "Serve"}],
+        "milestones": [{"title": "Store them", "tasks": ["t1", "t2"]}, {"title": "Serve them", "tasks": ["t3"]}],
     }
 }
 
@@ -38,6 +38,23 @@ def test_a_session_of_two_milestones_runs_two_sprints(repo: Repo, engine: str) -
     landed = repo.git("ls-tree", "--name-only", f"iterdev/{folder.name}").split()
     assert {"DEV-001.txt", "DEV-002.txt", "DEV-003.txt"} <= set(landed)
     assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R33")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_nobody_is_asked_to_do_the_rest_when_there_is_none(repo: Repo, engine: str) -> None:
+    one_each = {"milestones": [{"title": "Store them", "tasks": ["t1"]}, {"title": "Serve", "tasks": ["t2", "t3"]}]}
+    repo.behave(architect={"result": TWO_MILESTONES["result"] | one_each})
+
+    done = repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+
+    prompts = {str(call["task"]): str(call["prompt"]) for call in repo.calls()}
+    assert done.returncode == 0, done.stderr
+    assert statuses(repo.folder(engine))["DEV-002"] == "completed"
+    assert "DEV-002" not in prompts
+    for name in ("DEV-001", "REVIEW-001"):
+        assert ["- t1: " in prompts[name], "- t2: " in prompts[name], "- t3: " in prompts[name]] == [True, False, False]
+    assert repo.iterdev("replay", repo.folder(engine).name).returncode == 0
 
 
 @pytest.mark.requirement("R80")

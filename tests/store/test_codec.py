@@ -94,6 +94,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.RollbackFailed("snapshot-DEV-001-1", "the disk is full"),
     e.TaskFailed(DEV, "late"),
     e.TaskSkipped(DEV, "not wanted"),
+    e.NothingLeft(DEV),
     e.RoundStarted(sprint=1, number=2, raised_by=(DEV,), why="a score of 4"),
     e.Reverified(DEV),
     e.ReviewPassed(DEV, Severity.medium),

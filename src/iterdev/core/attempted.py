@@ -66,8 +66,10 @@ class Attempted(Draft):
         else:
             self._complete(event.task, at)
 
-    def _lose(self, event: e.LandingRefused | e.ConflictResolved | e.TaskFailed | e.TaskSkipped, at: float) -> None:
+    def _settle(self, event: e.SettlingEvent, at: float) -> None:
         match event:
+            case e.NothingLeft(task):
+                self._close(task, Status.completed, at, findings="nothing of the breakdown was left to do")
             case e.TaskFailed(task, error):
                 self._close(task, Status.failed, at, error=error)
             case e.TaskSkipped(task, error):

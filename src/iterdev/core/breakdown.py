@@ -21,10 +21,15 @@ def execution_order(items: Sequence[WorkItem]) -> list[WorkItem]:
 
 
 def towards(design: Design, goal: str) -> list[WorkItem]:
-    """What has to be done to reach a milestone: everything that is not put into another one."""
-    titles = [milestone.title for milestone in design.milestones]
+    """What has to be done to reach a milestone: everything that is not put into another one.
+
+    A design that knows nothing of the milestone, or puts nothing into it, is all about it.
+    """
+    ordered = execution_order(design.tasks)
+    if goal not in {milestone.title for milestone in design.milestones}:
+        return ordered
     others = {item for milestone in design.milestones if milestone.title != goal for item in milestone.tasks}
-    return [item for item in execution_order(design.tasks) if goal not in titles or item.id not in others]
+    return [item for item in ordered if item.id not in others] or ordered
 
 
 def rows_needed(items: Sequence[WorkItem], least: int) -> int:

@@ -52,6 +52,9 @@ def _of_rounds(event: e.Event, state: State, at: float) -> Message | None:
         case e.SprintEnded(sprint, record):
             text = f"sprint-{sprint} complete: {record.velocity} tasks, {record.expected} were planned"
             return _coordinator(at, "sprint_complete", text)
+        case e.NothingLeft(task):
+            text = f"nothing of the breakdown is left for {task}, the pipeline goes on"
+            return _coordinator(at, "task_unblocked", text, {"task": task})
         case e.RoundStarted(number=number, raised_by=raised_by, why=why):
             data: dict[str, object] = {"round": number, "raised_by": list(raised_by)}
             return _coordinator(at, "gc_loop_trigger", f"fix round {number}: {why}", data)

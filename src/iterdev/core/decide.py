@@ -187,14 +187,17 @@ def _next_of_beat(state: State, now: float) -> tuple[Command, ...]:
         return (Record(verdict),)
     if not any(state.open_in_wave.values()):
         return (_finish(state),)
-    if controller := _ready_controller(state):
+    ready = [state.tasks[task] for task in state.ready]
+    if spared := _spared(state, ready):
+        return (Record(spared),)
+    if controller := next((task for task in ready if task.role is Role.gc_controller), None):
         return (Record(critic.decided_by(state, controller)),)
     return _starts(state, state.ready, now, state.policy.attempt_limit)
 
 
-def _ready_controller(state: State) -> Task | None:
-    """A row whose decision is arithmetic: no agent is asked for it."""
-    return next((state.tasks[task] for task in state.ready if state.tasks[task].role is Role.gc_controller), None)
+def _spared(state: State, ready: Iterable[Task]) -> tuple[e.NothingLeft, ...]:
+    """Rows that have come to their turn without anything to do: no agent is asked for them."""
+    return tuple(e.NothingLeft(task.id) for task in ready if sprints.has_nothing_left(state, task))
 
 
 def _next_of_wave(state: State, now: float) -> tuple[Command, ...]:
@@ -221,6 +224,8 @@ def _within_wave(state: State, now: float) -> tuple[Command, ...]:
     if left <= 0 and ready:
         error = f"wave {state.wave} had used up its {state.policy.wave_limit:g} s before it could start"
         return (Record(tuple(e.TaskFailed(task.id, error) for task in ready)),)
+    if spared := _spared(state, ready):
+        return (Record(spared),)
     batch = [task.id for task in ready if task.mode is Mode.csv_wave and task.role is not Role.gc_controller]
     if batch or any(state.tasks[task].mode is Mode.csv_wave for task in state.running):
         return _starts(state, batch, now, min(state.policy.attempt_limit, left))

@@ -264,6 +264,12 @@ class TaskFailed(Struct, frozen=True, tag=True):
     error: str
 
 
+class NothingLeft(Struct, frozen=True, tag=True):
+    """The rows before it took the whole breakdown: a row for the rest of it is completed, and nobody is asked."""
+
+    task: TaskId
+
+
 class TaskSkipped(Struct, frozen=True, tag=True):
     task: TaskId
     error: str
@@ -409,7 +415,8 @@ class Accepted(Struct, frozen=True, tag=True):
 TableEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset | DesignRestored
 SprintEvent = SprintEnded | SprintStarted
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
-AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved | TaskFailed | TaskSkipped
+SettlingEvent = LandingRefused | ConflictResolved | TaskFailed | TaskSkipped | NothingLeft
+AttemptEvent = AttemptStarted | AttemptEnded | Landed | SettlingEvent
 RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | RoundDecided
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged

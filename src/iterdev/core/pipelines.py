@@ -215,6 +215,11 @@ def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId
     return tuple(rows)
 
 
+def is_increment(row: Task) -> bool:
+    """Whether the row is for what other developers leave of the breakdown, and for nothing that a person wrote."""
+    return row.description.startswith(f"PURPOSE: {INCREMENT.purpose} |")
+
+
 class SprintPlan(Struct, frozen=True, kw_only=True):
     """What is known about a later sprint before its rows exist."""
 

@@ -31,6 +31,10 @@ CHANGED_SHOWN = 200
 RESULT = "<the result file>"
 """Stands for the path that is known only when the workspace is."""
 OUTPUT_SHOWN = 4000
+NOTHING_OF_IT = (
+    "Nothing of the breakdown is yours: others do all of it. Do what the description above says; "
+    'if that leaves nothing to change, say so in "findings" and hand in an empty list of "changed_files".'
+)
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -179,18 +183,16 @@ def colliding_work(state: State, task: Task, other: TaskId) -> list[str]:
 
 
 def _breakdown(state: State, task: Task) -> str:
-    """The design of the task's sprint; of its breakdown, what is this task's to do, or all of it."""
+    """The design of the task's sprint; of its breakdown, what is this task's to do or to look at."""
     design = sprints.design_of(state, task.sprint)
     if design is None:
         return ""
-    own = sprints.items_of(state, task)
     lines = []
-    for item in design.tasks:
+    for item in sprints.items_of(state, task):
         criteria = item.acceptance_criteria
         wanted = criteria if isinstance(criteria, str) else "; ".join(criteria)
-        if not own or item.id in own:
-            lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
-    return f"{_part('Design', [design.design])}\n\n{_part('Task breakdown', lines)}"
+        lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
+    return f"{_part('Design', [design.design])}\n\n{_part('Task breakdown', lines or [NOTHING_OF_IT])}"
 
 
 def _debt(state: State) -> list[str]:

@@ -21,6 +21,7 @@ DECIDED = (
     e.WaveMerged,
     e.TaskFailed,
     e.TaskSkipped,
+    e.NothingLeft,
     e.TasksAdded,
     e.TasksReplanned,
     e.SprintEnded,

@@ -100,7 +100,7 @@ def _start_of(entries: Sequence[e.Entry], standing: Sequence[int], wave: int) ->
 
 def _succeeds(event: e.Event, target: str) -> bool:
     match event:
-        case e.Landed(task) | e.LandingRefused(task):
+        case e.Landed(task) | e.LandingRefused(task) | e.NothingLeft(task):
             return task == target
         case e.AttemptEnded(task, _, _, e.Done(commit=None)):
             return task == target

@@ -23,8 +23,8 @@ def gate_of(sprint: int) -> str:
 def goals(state: State) -> Sequence[str]:
     """What each sprint is for. The first design decides it, so that nobody is given more sprints than were shown."""
     first = next(iter(state.designs.values()), None)
-    titles = [milestone.title for milestone in first.milestones] if first else []
-    return titles or [state.session.requirement]
+    milestones = first.milestones if first and state.pipeline is Pipeline.multi_sprint else ()
+    return [milestone.title for milestone in milestones] or [state.session.requirement]
 
 
 def goal(state: State, sprint: int) -> str:
@@ -51,19 +51,27 @@ def _items(state: State, sprint: int) -> list[WorkItem]:
     return breakdown.towards(design, goal(state, sprint)) if design else []
 
 
-def items_of(state: State, task: Task) -> list[str]:
-    """The ids of the breakdown's items that a developer's row is to do; none means all of them."""
+def items_of(state: State, task: Task) -> Sequence[WorkItem]:
+    """What of the breakdown a developer's row has to do, which may be nothing; all of the sprint's for the others."""
+    items = _items(state, task.sprint)
+    if task.role is not Role.developer:
+        return items
     rows = [row.id for row in _developers(state, task.sprint)]
-    if task.id not in rows:
-        return []
-    batch = breakdown.batch(_items(state, task.sprint), rows.index(task.id), len(rows))
-    return [item.id for item in batch]
+    return breakdown.batch(items, rows.index(task.id), len(rows)) if task.id in rows else []
 
 
 def planned_files(state: State, task: Task) -> tuple[str, ...]:
     """The files that have to be there when a row of first work is done."""
-    own = set(items_of(state, task))
-    return tuple(file for item in _items(state, task.sprint) if item.id in own for file in item.files)
+    own = items_of(state, task) if task.role is Role.developer else ()
+    return tuple(file for item in own for file in item.files)
+
+
+def has_nothing_left(state: State, task: Task) -> bool:
+    """Whether the rows before it took all that a row for the rest of the breakdown could do."""
+    if not pipelines.is_increment(task) or design_of(state, task.sprint) is None:
+        return False
+    others = {row.id for row in _developers(state, task.sprint)}
+    return not others.isdisjoint(task.deps) and not items_of(state, task)
 
 
 def staffing(state: State) -> tuple[e.Event, ...]:
