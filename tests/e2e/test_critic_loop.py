@@ -244,17 +244,43 @@ def test_a_multi_sprint_has_a_controller_that_records_its_decisions(repo: Repo) 
     assert "CONVERGE" in table["GC-CHECK-002"]["findings"]
 
 
+def decisions(repo: Repo) -> list[dict[str, object]]:
+    lines = (repo.folder() / "discoveries.ndjson").read_text(encoding="utf-8").splitlines()
+    return [line["data"] for line in map(json.loads, lines) if line["type"] == "gc_decision"]
+
+
 @pytest.mark.requirement("R77", "R113")
 def test_every_decision_is_on_the_board_with_its_numbers(repo: Repo) -> None:
     repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL)})
 
     repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Add a greeting")
 
-    lines = (repo.folder() / "discoveries.ndjson").read_text(encoding="utf-8").splitlines()
-    decisions = [line["data"] for line in map(json.loads, lines) if line["type"] == "gc_decision"]
-    assert [decision["signal"] for decision in decisions] == ["REVISION", "CONVERGE"]
-    assert [decision["critical_count"] for decision in decisions] == [1, 0]
-    assert [decision["score"] for decision in decisions] == [9, 9]
+    decided = decisions(repo)
+    assert [decision["signal"] for decision in decided] == ["REVISION", "CONVERGE"]
+    assert [decision["critical_count"] for decision in decided] == [1, 0]
+    assert [decision["score"] for decision in decided] == [9, 9]
+
+
+@pytest.mark.requirement("R77")
+def test_the_decisions_of_later_sprints_are_on_the_board_too(repo: Repo) -> None:
+    milestones = {"result": {"milestones": [{"title": "Store them"}, {"title": "Serve them"}]}}
+    repo.behave(architect=milestones, reviewer=review(8, 8, 8, 7), **{"REVIEW-002": review(6, 6, 6, 6)})
+
+    repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Keep greetings")
+
+    decided = [(decision["sprint"], decision["round"], decision["signal"]) for decision in decisions(repo)]
+    assert decided == [(1, 0, "CONVERGE"), (2, 0, "REVISION"), (2, 1, "CONVERGE")]
+
+
+@pytest.mark.requirement("R77")
+def test_a_review_that_passes_beside_failing_tests_has_not_converged(repo: Repo) -> None:
+    text = (repo.path / "iterdev.toml").read_text()
+    repo.write("iterdev.toml", text.replace('test = "true"', "test = 'test ! -e DEV-001.txt || test -e DEV-fix-1.txt'"))
+
+    repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Keep greetings")
+
+    checked = document(repo.folder() / "interactive" / "GC-CHECK-001-result.json")
+    assert [decision["signal"] for decision in decisions(repo)] == [checked["gc_decision"], "CONVERGE"]
 
 
 @pytest.mark.requirement("R49", "R50", "R57")

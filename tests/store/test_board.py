@@ -120,6 +120,13 @@ def test_an_entry_that_differs_in_its_key_is_added(path: Path, kind: str, key: s
     assert len(board.read(path)) == 2
 
 
+@pytest.mark.requirement("R77", "R110")
+def test_the_same_round_of_another_sprint_is_another_decision(path: Path) -> None:
+    first, second = (Discovery("gc_decision", TYPES["gc_decision"] | {"sprint": number}) for number in (1, 2))
+
+    assert [add(path, first), add(path, second), add(path, first)] == [1, 1, 0]
+
+
 @pytest.mark.requirement("R110")
 def test_duplicates_within_one_result_are_added_once(path: Path) -> None:
     assert add(path, convention("tabs"), convention("tabs", again=True), convention("names")) == 2

@@ -62,9 +62,10 @@ class Performer:
     async def record(self, book: Book, events: Sequence[e.Event]) -> None:
         self.append(book, *events)
         urgent = (e.WaveStarted, e.WaveMerged, e.GateOpened, e.TasksAdded, e.Finished, e.ConvergenceForced)
-        for event in events:
-            if isinstance(event, e.RoundStarted | e.ConvergenceForced | e.ReviewPassed):
-                await self._note_round(book.state, event)
+        judged = [event for event in events if isinstance(event, e.RoundStarted | e.ConvergenceForced | e.ReviewPassed)]
+        # A round has one decision on the board, the first: one that another round follows has not converged.
+        for event in sorted(judged, key=lambda event: isinstance(event, e.ReviewPassed)):
+            await self._note_round(book.state, event)
         await self.project(book, urgent=any(isinstance(event, urgent) for event in events))
 
     async def start(self, book: Book, executor: Executor, command: Start) -> None:
@@ -180,6 +181,7 @@ class Performer:
         task = event.task if isinstance(event, e.ReviewPassed) else event.raised_by[0]
         review = state.reviews.get(task)
         data: dict[str, object] = {
+            "sprint": state.tasks[task].sprint,
             "round": state.tasks[task].round,
             "signal": "REVISION" if isinstance(event, e.RoundStarted) else "CONVERGE",
             "critical_count": critic.critical_count(review) if review else 0,

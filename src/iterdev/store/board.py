@@ -27,6 +27,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """By type, the fields of `data` that make two entries the same discovery."""
 
+FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {"gc_decision": ("sprint",)}
+"""Fields that tell discoveries apart where somebody gives them: rounds are counted anew in each sprint."""
+
 
 class Line(Struct, frozen=True, kw_only=True):
     ts: str
@@ -36,7 +39,8 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str, str]:
-        values = [self.data.get(field) for field in KEYS.get(self.type, tuple(sorted(self.data)))]
+        fields = (*KEYS.get(self.type, tuple(sorted(self.data))), *FURTHER_KEYS.get(self.type, ()))
+        values = [self.data.get(field) for field in fields]
         return self.type, json.dumps(values, sort_keys=True, ensure_ascii=False, default=str)
 
 
