@@ -1,13 +1,13 @@
 import pytest
 from tests.core.conftest import Story, task
 
-from iterdev.core import debt, report, view
+from iterdev.core import debt, report, rollbacks, view
 from iterdev.core import events as e
 from iterdev.core.debt import Debt, DebtCategory, DebtMoved, DebtRule, DebtStatus, Effort, Priority
 from iterdev.core.request import rules
 from iterdev.core.results import TechDebt
 from iterdev.core.settings import read
-from iterdev.core.words import Severity, TaskId
+from iterdev.core.words import Severity, Strategy, TaskId
 
 DEV = TaskId("DEV-001")
 
@@ -173,6 +173,87 @@ def test_what_was_resolved_in_a_sprint_is_known_for_its_history() -> None:
 
     assert [item.description for item in debt.resolved_in(story.state.debt, 2)] == ["a"]
     assert story.state.debt[1].status == "resolved"
+
+
+@pytest.mark.requirement("R143")
+def test_debt_that_a_developer_paid_back_is_resolved_when_its_work_has_landed() -> None:
+    story = Story(task("DEV-001", sprint=2))
+    first, second = owes(story, "a"), owes(story, "b")
+    paid = e.Done(findings="", commit="c1", resolved_debt=(first.debt_id, "TD-of-nobody", first.debt_id))
+
+    story.does("DEV-001", paid)
+    before = debt.named(story.state.debt, first.debt_id)
+    story.goes_on()
+
+    after = debt.named(story.state.debt, first.debt_id)
+    assert before == first
+    assert after
+    assert (after.status, after.resolved_in, after.resolved_by) == ("resolved", 2, DEV)
+    assert debt.named(story.state.debt, second.debt_id) == second
+    assert [text for text in story.state.warnings if "TD-of-nobody" in text] == [
+        'DEV-001 says that it pays back the debt "TD-of-nobody", which nobody knows'
+    ]
+
+
+@pytest.mark.requirement("R143")
+def test_work_that_cannot_land_pays_nothing_back() -> None:
+    story = Story(task("DEV-001"), conflicts=Strategy.abort)
+    item = owes(story, "a")
+    story.does("DEV-001", e.Done(findings="", commit="c1", changed=("a.py",), resolved_debt=(item.debt_id,)))
+
+    story.happens(e.LandingRefused(DEV, ("a.py",)))
+    story.goes_on()
+
+    assert story.status("DEV-001") == "failed"
+    assert story.state.debt == (item,)
+
+
+@pytest.mark.requirement("R143")
+def test_debt_is_owed_again_when_the_work_that_paid_it_back_is_undone() -> None:
+    story = Story(task("DEV-001"))
+    item = owes(story, "a")
+    story.does("DEV-001", e.Done(findings="", resolved_debt=(item.debt_id,)))
+    paid = story.state.debt[0].status
+
+    story.happens(rollbacks.plan(story.entries, "DEV-001"))
+
+    assert paid == "resolved"
+    assert story.state.debt == (item,)
+
+
+@pytest.mark.requirement("R143")
+@pytest.mark.parametrize(
+    ("capacity", "chosen"),
+    [
+        (0, []),
+        (1, ["tiny"]),
+        (2, ["unknown"]),
+        (3, ["unknown", "tiny"]),
+        (5, ["big", "tiny"]),
+        (7, ["big", "unknown", "tiny"]),
+    ],
+)
+def test_a_sprint_is_recommended_the_most_pressing_debt_that_fits_into_its_capacity(
+    capacity: int, chosen: list[str]
+) -> None:
+    story = Story(task("DEV-001"))
+    owes(story, "big", severity=Severity.critical, estimated_effort=Effort.large)
+    owes(story, "unknown", severity=Severity.high)
+    owes(story, "tiny", severity=Severity.low, estimated_effort=Effort.small)
+
+    assert [item.description for item in debt.recommended(story.state.debt, capacity)] == chosen
+
+
+@pytest.mark.requirement("R141")
+def test_the_report_fits_into_one_line() -> None:
+    story = Story(task("DEV-001"))
+    nothing = debt.line(story.state.debt)
+    owes(story, "a", severity=Severity.critical, category=DebtCategory.test)
+    moves(story, owes(story, "b"), DebtStatus.in_progress)
+    moves(story, owes(story, "c"), DebtStatus.resolved)
+
+    assert nothing == ""
+    assert debt.line(story.state.debt) == "3 in all (1 critical, 2 medium; 2 code, 1 test), 1 open, 1 in progress"
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pytest
 from tests.core.conftest import Story, a_design, measured, review
 
 from iterdev.core import events as e
-from iterdev.core import prompts, sprints
+from iterdev.core import prompts, report, sprints
 from iterdev.core.completion import Archived, Reopened
-from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus
+from iterdev.core.debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
 from iterdev.core.feedback import Feedback, FeedbackGiven
 from iterdev.core.prompts import Surroundings
 from iterdev.core.results import Design, Milestone, WorkItem
@@ -426,3 +426,37 @@ def test_after_a_forced_convergence_no_plainer_sprint_is_offered() -> None:
     )
 
     assert not sprints.may_downgrade(record)
+
+
+@pytest.mark.requirement("R143")
+def test_the_architect_is_told_the_effort_of_debt_and_what_of_it_the_next_sprint_can_take_on() -> None:
+    story = begun(Engine.beat)
+    for age, effort in enumerate((Effort.large, Effort.large, Effort.small), 1):
+        item = Debt(debt_id=f"TD-{age}", description="d", estimated_effort=effort, detection_date=age)
+        story.happens(DebtIdentified(item))
+    play(story, designed("one", "two"), until=1)
+
+    text = prompts.render(story.state, story.row("DESIGN-002"), AROUND)
+
+    assert sprints.capacity(story.state) == story.state.sprints[1].velocity == 5
+    assert "- TD-1 [medium, code, effort large] d" in text
+    assert "capacity of 5 (small 1, medium 2, large 4): TD-1, TD-3\n" in text
+
+
+@pytest.mark.requirement("R143")
+def test_debt_that_a_developer_pays_back_is_in_the_history_of_its_sprint_and_in_the_retrospective() -> None:
+    story = begun(Engine.beat, auto=False)
+    owing(story)
+    story.does(story.goes_on()[0], e.Done(findings="", design=designed("one", "two")))
+    asked = prompts.render(story.state, story.row("DEV-001"), AROUND)
+    story.does(story.goes_on()[0], e.Done(findings="", resolved_debt=("TD-1",), tech_debt=("no cache",)))
+
+    play(story, designed("one", "two"))
+
+    line = "2 in all (1 high, 1 medium; 2 code), 1 open, 0 in progress"
+    assert '"resolved_debt"' in asked
+    assert "- TD-1: no index" in asked
+    assert "TD-1 paid back: no index" in story.state.sprints[1].worked
+    assert story.state.sprints[1].debt == line
+    assert f"Technical debt: {line}." in story.state.gates["sprint-1"].question
+    assert f"Technical debt after sprint-1: {line}." in report.report(story.state)

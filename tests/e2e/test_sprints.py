@@ -101,6 +101,31 @@ def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_sec
     assert (repo.folder(engine) / ".msg" / "messages.jsonl").read_text().startswith(said)
 
 
+@pytest.mark.requirement("R143")
+def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprints(repo: Repo) -> None:
+    repo.behave(architect=TWO_MILESTONES)
+    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
+    session = repo.folder().name
+    owed = [
+        json.loads(repo.iterdev("debt", "add", "--session-id", session, "--effort", "small", "--json", text).stdout)
+        for text in ("No index", "No cache")
+    ]
+    paid = {"result": {"resolved_debt": [owed[0]["debt_id"]]}}
+    repo.behave(architect=TWO_MILESTONES, **{"DEV-002": paid})
+    repo.iterdev("answer", session, "plan", "approve")
+
+    rested = repo.iterdev("resume", session)
+
+    states = {item["description"]: item["status"] for item in meta(repo, "wave")["tech_debt_items"]}
+    (history,) = meta(repo, "wave")["sprint_history"]
+    prompts = {str(call["task"]): str(call["prompt"]) for call in repo.calls()}
+    assert states == {"No index": "resolved", "No cache": "open"}
+    assert f"{owed[0]['debt_id']} paid back: No index" in history["what_worked"]
+    assert "Technical debt: 2 in all (2 medium; 2 code), 1 open, 0 in progress." in rested.stdout
+    assert f"{owed[1]['debt_id']} [medium, code, effort small] No cache" in prompts["DESIGN-001"]
+    assert "Recommended for this sprint" in prompts["DESIGN-001"]
+
+
 @pytest.mark.requirement("R82")
 def test_a_plain_sprint_follows_when_it_is_allowed_and_chosen(repo: Repo) -> None:
     repo.behave(architect=TWO_MILESTONES)

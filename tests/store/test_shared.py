@@ -104,6 +104,7 @@ def test_debt_is_shared_with_all_its_fields(story: Story) -> None:
         "related_files": [],
         "sprint": 1,
         "resolved_in": None,
+        "resolved_by": None,
     }
 
 

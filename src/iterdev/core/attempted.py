@@ -66,6 +66,15 @@ class Attempted(Draft):
         else:
             self._complete(event.task, at)
 
+    def _complete(self, task: TaskId, at: float) -> None:
+        row = self._state.tasks[task]
+        if error := critic.verify_error(row, self._state.verifications.get(task)):
+            self._close(task, Status.failed, at, error=error)
+            return
+        self._close(task, Status.completed, at, error="")
+        for paid in debt.paid_back(self._state.debt, self._progress[task].resolved_debt, task, row.sprint):
+            self._set(debt=debt.evolve(self._state.debt, paid))
+
     def _settle(self, event: e.SettlingEvent, at: float) -> None:
         match event:
             case e.NothingLeft(task):
@@ -190,6 +199,7 @@ class Attempted(Draft):
             findings=done.findings,
             commit=done.commit,
             changed=done.changed,
+            resolved_debt=done.resolved_debt,
             ended_at=at,
             error="",
         )
@@ -201,6 +211,9 @@ class Attempted(Draft):
             self._warnings.append(note)
         if done.tech_debt:
             self._take_up_debt(task, done, at)
+        for name in done.resolved_debt:
+            if debt.named(self._state.debt, name) is None:
+                self._warnings.append(f'{task} says that it pays back the debt "{name}", which nobody knows')
         if done.commit:
             self._landing[task] = None
         else:

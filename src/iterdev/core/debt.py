@@ -1,6 +1,6 @@
 """Technical debt: shortcuts that somebody will have to pay for, ranked, reported, and settled one by one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
@@ -33,6 +33,10 @@ class Effort(StrEnum):
     large = "large"
 
 
+POINTS = {Effort.small: 1, Effort.medium: 2, Effort.large: 4}
+"""How many tasks an effort amounts to; one that nobody estimated counts as medium."""
+
+
 class DebtStatus(StrEnum):
     open = "open"
     in_progress = "in_progress"
@@ -57,6 +61,8 @@ class Debt(Struct, frozen=True, kw_only=True):
     """The sprint in which it was found."""
     resolved_in: int | None = None
     """The sprint in which it was resolved."""
+    resolved_by: TaskId | None = None
+    """The task whose work did it, if it was not a person."""
 
 
 Items = tuple[Debt, ...]
@@ -87,6 +93,8 @@ class DebtMoved(Struct, frozen=True, kw_only=True, tag=True):
     status: DebtStatus
     sprint: int
     """The sprint in which that happened."""
+    task: TaskId | None = None
+    """The task whose work did it."""
 
 
 DebtEvent = DebtIdentified | DebtMoved
@@ -138,6 +146,37 @@ def ranked(items: Items) -> Items:
     )
 
 
+def recommended(items: Items, capacity: int) -> Items:
+    """What a sprint could pay back: by its rank, and as long as its effort still fits into what the team can do."""
+    chosen: list[Debt] = []
+    for item in ranked(items):
+        points = POINTS[item.estimated_effort or Effort.medium]
+        if points <= capacity:
+            chosen.append(item)
+            capacity -= points
+    return tuple(chosen)
+
+
+def paid_back(items: Items, names: Iterable[str], task: TaskId, sprint: int) -> tuple[DebtMoved, ...]:
+    """What follows for the debt that a completed task names; what is unknown or settled stays as it is."""
+    open_ = {item.debt_id for item in items if item.status is not DebtStatus.resolved}
+    return tuple(
+        DebtMoved(debt_id=name, status=DebtStatus.resolved, sprint=sprint, task=task)
+        for name in dict.fromkeys(names)
+        if name in open_
+    )
+
+
+def taken_back(items: Items, tasks: Collection[TaskId]) -> Items:
+    """Debt that undone tasks had paid back is owed again."""
+    return tuple(
+        msgspec.structs.replace(item, status=DebtStatus.open, resolved_in=None, resolved_by=None)
+        if item.resolved_by in tasks
+        else item
+        for item in items
+    )
+
+
 def overdue(items: Items, rule: DebtRule | None, sprint: int) -> Items:
     """The debt that has to be talked about when this sprint ends and before another one begins; none without a rule."""
     if rule is None:
@@ -162,14 +201,25 @@ def report(items: Items) -> Report:
     )
 
 
+def line(items: Items) -> str:
+    """The report in one line; nothing if nothing was ever owed."""
+    made = report(items)
+    by_word = (made.by_severity, made.by_category)
+    counts = "; ".join(", ".join(f"{count} {word}" for word, count in by.items() if count) for by in by_word)
+    states = f"{len(made.open_items)} open, {len(made.in_progress_items)} in progress"
+    return f"{made.total} in all ({counts}), {states}" if items else ""
+
+
 def evolve(items: Items, event: DebtEvent) -> Items:
     match event:
         case DebtIdentified(item):
             return (item, *items)
-        case DebtMoved(debt_id=name, status=status, sprint=sprint):
-            resolved = sprint if status is DebtStatus.resolved else None
+        case DebtMoved(debt_id=name, status=status, sprint=sprint, task=task):
+            in_, by = (sprint, task) if status is DebtStatus.resolved else (None, None)
             return tuple(
-                msgspec.structs.replace(item, status=status, resolved_in=resolved) if item.debt_id == name else item
+                msgspec.structs.replace(item, status=status, resolved_in=in_, resolved_by=by)
+                if item.debt_id == name
+                else item
                 for item in items
             )
 

@@ -9,14 +9,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from iterdev.core import (
-    critic,
-    graph,
-    locks,
-    notices,
-    wisdom,
-)
 from iterdev.core import events as e
+from iterdev.core import graph, locks, notices, wisdom
 from iterdev.core.conflicts import Change, Conflict
 from iterdev.core.plan import Task
 from iterdev.core.results import Design, Review, Usage
@@ -113,10 +107,6 @@ class Draft:
         session = self._state.session.id
         notes = (wisdom.note(file, text, session=session, task=task, commit=commit, at=at) for text in texts)
         self._notes.extend(notes)
-
-    def _complete(self, task: TaskId, at: float) -> None:
-        error = critic.verify_error(self._state.tasks[task], self._state.verifications.get(task))
-        self._close(task, Status.failed if error else Status.completed, at, error=error)
 
     def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
         """A task reaches its final status, and its dependants learn of it."""

@@ -95,6 +95,8 @@ class Done(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     iterations: int = 0
     dependencies: tuple[Dependency, ...] = ()
     tech_debt: tuple[TechDebt | str, ...] = ()
+    resolved_debt: tuple[str, ...] = ()
+    """Ids of debt that the work pays back, as the agent says; it counts when the task is completed."""
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag=True):
@@ -302,6 +304,8 @@ class SprintRecord(Struct, frozen=True, kw_only=True):
     worked: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
+    debt: str = ""
+    """What the team owed at its end, in one line."""
 
 
 class SprintEnded(Struct, frozen=True, tag=True):

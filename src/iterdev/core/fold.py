@@ -219,6 +219,7 @@ class _Fold(Heard):
         self._start_over(again)
         self._notes = [note for note in self._notes if note.task not in lost]
         self._set(
+            debt=debt.taken_back(self._state.debt, lost),
             tip=event.tip,
             rewind=event.snapshot,
             sprint=event.sprint,

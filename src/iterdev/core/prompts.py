@@ -115,7 +115,7 @@ def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
         case Role.developer if task.round:
             return [_part("Findings to fix", findings_to_fix(state, task))]
         case Role.developer:
-            return [_breakdown(state, task)]
+            return [_breakdown(state, task), _part("Technical debt", _payable(state))]
         case Role.reviewer:
             return [_under_review(state, around), _findings_before(state, task), _breakdown(state, task)]
         case Role.architect:
@@ -196,11 +196,24 @@ def _breakdown(state: State, task: Task) -> str:
 
 
 def _debt(state: State) -> list[str]:
-    """What planning takes into account; the most pressing first."""
-    return [
-        f"- {item.debt_id} [{item.severity}, {item.category}] {item.description}"
+    """What planning takes into account; the most pressing first, and what of it a sprint can take on."""
+    lines = [
+        f"- {item.debt_id} [{item.severity}, {item.category}, effort {item.estimated_effort or 'unknown'}] "
+        f"{item.description}"
         for item in debt.ranked(state.debt)[:DEBT_SHOWN]
     ]
+    capacity = sprints.capacity(state)
+    chosen = [item.debt_id for item in debt.recommended(state.debt, capacity)]
+    points = ", ".join(f"{effort} {count}" for effort, count in debt.POINTS.items())
+    advice = f"Recommended for this sprint, which has a capacity of {capacity} ({points}): {', '.join(chosen)}"
+    return [*lines, advice if chosen else "Nothing of it fits into this sprint."] if lines else []
+
+
+def _payable(state: State) -> list[str]:
+    """What a developer may find out to have paid back."""
+    known = [f"- {item.debt_id}: {item.description}" for item in debt.ranked(state.debt)[:DEBT_SHOWN]]
+    asked = 'If your work pays back something of this, name its id in "resolved_debt"; nothing else is to be done here.'
+    return [asked, *known] if known else []
 
 
 def _backlog(state: State) -> list[str]:

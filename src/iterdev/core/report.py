@@ -61,7 +61,12 @@ def _sprints(state: State) -> str:
     head = (
         "| Sprint | Goal | Velocity | Mean Score | GC Rounds |\n|--------|------|----------|------------|-----------|\n"
     )
-    return f"## Sprints\n\n{head}{lines}"
+    debts = "".join(
+        f"\nTechnical debt after sprint-{number}: {record.debt}.\n"
+        for number, record in state.sprints.items()
+        if record.debt
+    )
+    return f"## Sprints\n\n{head}{lines}{debts}"
 
 
 def _figures(record: SprintRecord | None) -> str:

@@ -126,6 +126,7 @@ class Dependency(Struct, frozen=True, kw_only=True):
 
 class Development(Result, frozen=True, kw_only=True):
     external_dependencies: tuple[Dependency, ...] = ()
+    resolved_debt: Annotated[tuple[str, ...], Meta(description="ids of technical debt that this work pays back")] = ()
 
 
 class Testing(Result, frozen=True, kw_only=True):

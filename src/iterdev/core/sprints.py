@@ -159,8 +159,16 @@ def metrics(state: State) -> e.SprintRecord:
             *(f"{task.id}: {progress.error}" for task, progress in lost),
             *(["convergence was forced"] if state.sprint in state.forced else []),
         ),
+        debt=debt.line(state.debt),
         learned=tuple(note.text for note in state.notes if note.file == "learnings" and note.task in own),
     )
+
+
+def capacity(state: State) -> int:
+    """How much a sprint can take on: the mean velocity of those that are over, or else what is planned for it."""
+    done = [record.velocity for record in state.sprints.values()]
+    planned = sum(not task.round and task.sprint == state.sprint for task in state.tasks.values())
+    return round(sum(done) / len(done)) if done else planned
 
 
 def may_downgrade(record: e.SprintRecord) -> bool:
@@ -180,8 +188,10 @@ def _gate(state: State) -> e.Gate:
     score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
     lost = f", lost: {', '.join(record.lost)}" if record.lost else ""
     rounds = f"{record.rounds} fix round{'' if record.rounds == 1 else 's'}"
+    debts = f"Technical debt: {record.debt}. " if record.debt else ""
     question = (
-        f"Sprint {state.sprint} of {total(state)} is done: {_velocity(record)}, {score}, {rounds}{lost}. {_owed(state)}"
+        f"Sprint {state.sprint} of {total(state)} is done: {_velocity(record)}, {score}, {rounds}{lost}. "
+        f"{debts}{_owed(state)}"
         f'Go on with sprint {following}, "{goal(state, following)}"?'
     )
     choices = (GO_ON, DOWNGRADE, STOP) if may_downgrade(record) else (GO_ON, STOP)

@@ -44,6 +44,8 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     """Commits of earlier attempts that did not succeed; kept, and shown to the next one."""
     changed: tuple[str, ...] = ()
     usage: Usage = Usage()
+    resolved_debt: tuple[str, ...] = ()
+    """Ids of debt that is paid back when the task is completed."""
     given_up: tuple[str, ...] = ()
     """Agents that cannot do this task; another one was there to take over."""
     denied: tuple[str, ...] = ()

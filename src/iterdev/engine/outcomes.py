@@ -29,4 +29,5 @@ def done(result: Result) -> Done:
         design=result if isinstance(result, Design) else None,
         review=result if isinstance(result, Review) else None,
         dependencies=result.external_dependencies if isinstance(result, Development) else (),
+        resolved_debt=result.resolved_debt if isinstance(result, Development) else (),
     )

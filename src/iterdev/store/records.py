@@ -220,6 +220,7 @@ def _sprint(sprint: int, record: SprintRecord) -> dict[str, object]:
         "expected_velocity": record.expected,
         "mean_review_score": record.mean_score,
         "gc_rounds": record.rounds,
+        "tech_debt": record.debt,
         "pipeline": record.pipeline,
     }
 

@@ -53,6 +53,7 @@ class Sprint(Struct, frozen=True, kw_only=True):
     what_worked: tuple[str, ...] = ()
     what_failed: tuple[str, ...] = ()
     patterns_learned: tuple[str, ...] = ()
+    tech_debt: str = ""
 
 
 def read_json(path: Path) -> Mapping[str, object]:
@@ -110,4 +111,5 @@ def _record(sprint: Sprint) -> e.SprintRecord:
         worked=sprint.what_worked,
         failed=sprint.what_failed,
         learned=sprint.patterns_learned,
+        debt=sprint.tech_debt,
     )
