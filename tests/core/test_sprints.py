@@ -367,8 +367,7 @@ def test_the_architect_is_told_the_debt_by_its_rank_and_urgent_feedback() -> Non
 
     text = prompts.render(story.state, story.row("DESIGN-001"), AROUND)
 
-    assert text.index("TD-2 [critical") < text.index("TD-1 [low")
-    assert "It is slow" in text
+    assert text.index("FB-1 [high] It is slow") < text.index("TD-2 [critical") < text.index("TD-1 [low")
 
 
 @pytest.mark.parametrize("auto", [True, False])

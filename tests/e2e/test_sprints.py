@@ -101,6 +101,31 @@ def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_sec
     assert (repo.folder(engine) / ".msg" / "messages.jsonl").read_text().startswith(said)
 
 
+@pytest.mark.requirement("R139")
+def test_feedback_between_two_sprints_is_planned_first_and_addressed_by_the_work(repo: Repo) -> None:
+    repo.behave(architect=TWO_MILESTONES)
+    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
+    session = repo.folder().name
+    repo.iterdev("answer", session, "plan", "approve")
+    repo.iterdev("resume", session)
+    given = ("feedback", "add", "--session-id", session, "--severity", "critical", "--json", "They must rhyme")
+    name = json.loads(repo.iterdev(*given).stdout)["feedback_id"]
+    repo.iterdev("debt", "add", "--session-id", session, "No index")
+    taken_up = {"result": {"tasks": [{"id": "t3", "title": "Serve rhymes", "feedback": [name]}]}}
+    repo.behave(architect=TWO_MILESTONES, **{"DESIGN-002": taken_up})
+
+    done = repo.iterdev("resume", session)
+
+    (item,) = meta(repo, "wave")["user_feedback_items"]
+    prompt = next(str(call["prompt"]) for call in repo.calls() if call["task"] == "DESIGN-002")
+    breakdown = json.loads((repo.folder() / "design" / "task-breakdown.json").read_text())
+    assert done.returncode == 0, done.stderr
+    assert prompt.index("They must rhyme") < prompt.index("No index")
+    assert (item["status"], item["source_task_id"]) == ("addressed", "DEV-003")
+    assert breakdown["tasks"][0]["feedback"] == [name]
+    assert repo.iterdev("replay", session).returncode == 0
+
+
 @pytest.mark.requirement("R143")
 def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprints(repo: Repo) -> None:
     repo.behave(architect=TWO_MILESTONES)

@@ -18,7 +18,14 @@ from iterdev.core.dependencies import (
     Update,
     UpdateNeeded,
 )
-from iterdev.core.feedback import Feedback, FeedbackGiven, FeedbackLinked, FeedbackMoved, FeedbackStatus
+from iterdev.core.feedback import (
+    Feedback,
+    FeedbackGiven,
+    FeedbackLinked,
+    FeedbackMoved,
+    FeedbackStatus,
+    FeedbackTakenUp,
+)
 from iterdev.core.locks import (
     DeadlockBroken,
     LockExpired,
@@ -124,6 +131,7 @@ EXAMPLES: tuple[e.Event, ...] = (
     CheckpointRestored(task=DEV, pointer="checkpoints/DEV-001-1.json", saved_at=12.5),
     FeedbackGiven(Feedback(feedback_id="FB-1", description="too 慢", timestamp=12.5, source_task_id=DEV)),
     FeedbackLinked(feedback_id="FB-1", task=DEV),
+    FeedbackTakenUp(feedback_id="FB-1", tasks=(DEV,)),
     FeedbackMoved(feedback_id="FB-1", status=FeedbackStatus.addressed),
     DebtIdentified(Debt(debt_id="TD-1", description="copied", detection_date=1.5, estimated_effort=Effort.large)),
     DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=2),

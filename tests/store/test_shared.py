@@ -80,6 +80,7 @@ def test_feedback_is_shared_with_all_its_fields(story: Story) -> None:
         "status": "reviewed",
         "timestamp": moment(BEGIN),
         "category": "general",
+        "taken_up_by": [],
     }
 
 

@@ -9,6 +9,7 @@ from iterdev.core import (
     critic,
     debt,
     dependencies,
+    feedback,
     providers,
     wisdom,
 )
@@ -230,6 +231,9 @@ class Attempted(Draft):
             if self._state.tasks[task].sprint in {self._state.tasks[other].sprint for other in self._state.designs}:
                 self._revised[task] = None
             self._designs[task] = done.design
+            for name in (name for item in done.design.tasks for name in item.feedback):
+                if feedback.named(self._state.feedback, name) is None:
+                    self._warnings.append(f'{task} takes up the feedback "{name}", which nobody gave')
         if done.review:
             self._reviews[task] = done.review
             self._update(task, score=critic.score(done.review.scores), signal=critic.signal(done.review))

@@ -14,6 +14,7 @@ from iterdev.core import budget, consensus, critic, dependencies, locks, pipelin
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
+from iterdev.core.uptake import uptake
 from iterdev.core.words import LOST, Engine, Mode, Phase, Pipeline, Role, Status, TaskId
 
 APPROVE, REJECT = "approve", "reject"
@@ -87,6 +88,8 @@ def _next(state: State, now: float) -> tuple[Command, ...]:
         return (Record(freed),)
     if longer := sprints.staffing(state):
         return (Record(longer),)
+    if heard := uptake(state):
+        return (Record(heard),)
     if state.landing:
         return (Land(next(iter(state.landing))),)
     if news := _of_dependencies(state):

@@ -1,5 +1,6 @@
 """What the user says about the work: kept, linked to tasks, and put before whoever plans and works next."""
 
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -37,6 +38,8 @@ class Feedback(Struct, frozen=True, kw_only=True):
     status: FeedbackStatus = FeedbackStatus.new
     source_task_id: TaskId | None = None
     timestamp: float
+    taken_up_by: tuple[TaskId, ...] = ()
+    """The tasks that were planned because of it; when they are completed, it is addressed."""
 
     @property
     def is_open(self) -> bool:
@@ -56,12 +59,19 @@ class FeedbackLinked(Struct, frozen=True, kw_only=True, tag=True):
     task: TaskId
 
 
+class FeedbackTakenUp(Struct, frozen=True, kw_only=True, tag=True):
+    """Planning made it a part of these tasks."""
+
+    feedback_id: str
+    tasks: tuple[TaskId, ...]
+
+
 class FeedbackMoved(Struct, frozen=True, kw_only=True, tag=True):
     feedback_id: str
     status: FeedbackStatus
 
 
-FeedbackEvent = FeedbackGiven | FeedbackLinked | FeedbackMoved
+FeedbackEvent = FeedbackGiven | FeedbackLinked | FeedbackTakenUp | FeedbackMoved
 
 
 def given(items: Items, item: Feedback) -> FeedbackGiven:
@@ -86,8 +96,24 @@ def evolve(items: Items, event: FeedbackEvent) -> Items:
             return (item, *items)[:KEPT]
         case FeedbackLinked(feedback_id=name, task=task):
             return _changed(items, name, source_task_id=task, status=FeedbackStatus.reviewed)
+        case FeedbackTakenUp(feedback_id=name, tasks=tasks):
+            known = named(items, name)
+            about = known.source_task_id if known and known.source_task_id else tasks[0]
+            return _changed(items, name, source_task_id=about, taken_up_by=tasks, status=FeedbackStatus.reviewed)
+        case FeedbackMoved(feedback_id=name, status=FeedbackStatus.addressed):
+            return _changed(items, name, status=FeedbackStatus.addressed)
         case FeedbackMoved(feedback_id=name, status=status):
-            return _changed(items, name, status=status)
+            return _changed(items, name, status=status, taken_up_by=())
+
+
+def let_go(items: Items, tasks: Collection[TaskId]) -> Items:
+    """Feedback that undone tasks had taken up is as new."""
+    return tuple(_as_new(item, tasks) if not set(tasks).isdisjoint(item.taken_up_by) else item for item in items)
+
+
+def _as_new(item: Feedback, tasks: Collection[TaskId]) -> Feedback:
+    about = None if item.source_task_id in tasks else item.source_task_id
+    return msgspec.structs.replace(item, source_task_id=about, taken_up_by=(), status=FeedbackStatus.new)
 
 
 def _changed(items: Items, name: str, **fields: object) -> Items:

@@ -220,6 +220,7 @@ class _Fold(Heard):
         self._notes = [note for note in self._notes if note.task not in lost]
         self._set(
             debt=debt.taken_back(self._state.debt, lost),
+            feedback=feedback.let_go(self._state.feedback, lost),
             tip=event.tip,
             rewind=event.snapshot,
             sprint=event.sprint,

@@ -36,7 +36,7 @@ def notice(event: ProtocolEvent, at: float) -> Message | None:
             return _message(at, "shutdown", "the session is archived", {})
         case completion.Reopened():
             return _message(at, "state_update", "the session is open again", {})
-        case feedback.FeedbackLinked() | feedback.FeedbackMoved() | debt.DebtMoved():
+        case feedback.FeedbackLinked() | feedback.FeedbackTakenUp() | feedback.FeedbackMoved() | debt.DebtMoved():
             return None
         case dependencies.DependenciesOverridden(task=task):
             text = f"{task} goes on without the packages that it needs"

@@ -53,14 +53,13 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 def render(state: State, task: Task, around: Surroundings) -> str:
-    wishes = feedback.urgent(state.feedback)
     parts = [
         f"# {task.id}: {task.title}\n\nYou are the {task.role} of a development team.",
         briefs.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
+        _part("What the user wants changed", _wishes(state, task)),
         _part("Previous context", [context.previous(state, task.id)]),
         _earlier(state, task),
         *_for_role(state, task, around),
-        _part("What the user wants changed", [f"- {item.severity}: {item.description}" for item in wishes]),
         *_learned(state),
         _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
         _part(f"Instructions for the {task.role}", [around.instructions]),
@@ -124,6 +123,13 @@ def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
             return [_part("Changed files", [f"- {name}" for name in around.changed[:CHANGED_SHOWN]])]
         case _:
             return []
+
+
+def _wishes(state: State, task: Task) -> list[str]:
+    """Urgent feedback comes before everything else that is planned."""
+    lines = [f"- {item.feedback_id} [{item.severity}] {item.description}" for item in feedback.urgent(state.feedback)]
+    asked = 'Take this up first where it can be acted on, and name its ids in "feedback" of the tasks that do.'
+    return [asked, *lines] if lines and task.role is Role.architect else lines
 
 
 def _learned(state: State) -> list[str]:
@@ -191,7 +197,8 @@ def _breakdown(state: State, task: Task) -> str:
     for item in sprints.items_of(state, task):
         criteria = item.acceptance_criteria
         wanted = criteria if isinstance(criteria, str) else "; ".join(criteria)
-        lines.append(f"- {item.id}: {item.title} [{', '.join(item.files)}] {wanted}".rstrip())
+        heard = f" (because of {', '.join(item.feedback)})" if item.feedback else ""
+        lines.append(f"- {item.id}: {item.title}{heard} [{', '.join(item.files)}] {wanted}".rstrip())
     return f"{_part('Design', [design.design])}\n\n{_part('Task breakdown', lines or [NOTHING_OF_IT])}"
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from iterdev.core import events as e
 from iterdev.core.decide import Command, Land, Record, Start, decide
 from iterdev.core.dependencies import DependenciesOverridden, DependenciesRechecked, UpdateNeeded
+from iterdev.core.feedback import FeedbackTakenUp
 from iterdev.core.fold import evolve, replay
 from iterdev.core.state import State
 
@@ -36,6 +37,7 @@ DECIDED = (
     DependenciesOverridden,
     DependenciesRechecked,
     UpdateNeeded,
+    FeedbackTakenUp,
 )
 """Nobody but `decide` makes these while an engine is at work."""
 PERFORMED = (e.AttemptStarted, e.Landed, e.LandingRefused)

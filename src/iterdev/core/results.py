@@ -100,6 +100,7 @@ class WorkItem(Struct, frozen=True, kw_only=True):
     complexity: str = ""
     dependencies: tuple[str, ...] = ()
     acceptance_criteria: tuple[str, ...] | str = ()
+    feedback: Annotated[tuple[str, ...], Meta(description="ids of the user's feedback that this task takes up")] = ()
 
 
 class Milestone(Struct, frozen=True, kw_only=True):

@@ -108,6 +108,7 @@ def breakdown(task: TaskId, design: Design) -> str:
             "complexity": item.complexity,
             "dependencies": list(item.dependencies),
             "acceptance_criteria": _criteria(item),
+            **({"feedback": list(item.feedback)} if item.feedback else {}),
         }
         for item in design.tasks
     ]
