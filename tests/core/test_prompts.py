@@ -107,8 +107,8 @@ def test_a_fix_gets_critical_findings_then_high_ones_and_no_others() -> None:
     story = after_review("low", "high", "medium", "critical")
 
     assert part(prompt(story, "DEV-fix-1"), "Findings to fix").splitlines() == [
-        "- [critical] app.py:4 (): critical problem",
-        "- [high] app.py:2 (): high problem",
+        "- [critical] app.py:4 (no dimension given): critical problem",
+        "- [high] app.py:2 (no dimension given): high problem",
     ]
 
 
@@ -150,7 +150,7 @@ def test_a_later_fix_gets_the_findings_of_the_latest_review_only() -> None:
     story.reviews("REVIEW-002", review(6, "high"))
     story.goes_on()
 
-    assert part(prompt(story, "DEV-fix-2"), "Findings to fix") == "- [high] app.py:1 (): high problem"
+    assert part(prompt(story, "DEV-fix-2"), "Findings to fix") == "- [high] app.py:1 (no dimension given): high problem"
 
 
 def test_what_the_team_learned_and_discovered_is_passed_on() -> None:

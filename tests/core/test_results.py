@@ -162,6 +162,17 @@ def test_a_finding_without_a_line_is_placed_by_its_file(file: str, line: int | s
     assert Finding(severity="low", description="d", file=file, line=line).place == place
 
 
+@pytest.mark.requirement("R91")
+def test_every_finding_is_asked_for_a_place_and_a_dimension_and_taken_without() -> None:
+    asked = json.loads(json.dumps(schema(Role.reviewer)))["$defs"]["Finding"]
+    review = handed_in(Role.reviewer, issues=[{"severity": "high", "description": "nothing is tested"}])
+
+    assert {"file", "line", "dimension"} <= set(asked["required"])
+    assert asked["properties"]["dimension"]["enum"] == list(SCORES)
+    assert isinstance(review, Review)
+    assert review.issues[0].reference == "no file given (no dimension given)"
+
+
 def test_an_unknown_severity_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Misfit, match='severity is "urgent", expected one of critical, high, medium, low'):
         handed_in(Role.reviewer, issues=[{"severity": "urgent", "description": "d"}])

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, task
 
 from iterdev.core import events as e
-from iterdev.core.results import Design
+from iterdev.core.results import Design, Finding
 from iterdev.core.verification import Verification
 from iterdev.core.words import TaskId
 from iterdev.store.documents import breakdown, design_document, documents
@@ -141,6 +141,16 @@ def test_a_review_names_dimensions_and_places(story: Story) -> None:
     ]
     (finding,) = section(text, "Findings")
     assert re.fullmatch(r"- F-\w{8} \[CRITICAL\] auth.py:7 \(security\): tokens never expire .*the date", finding)
+
+
+@pytest.mark.requirement("R91")
+def test_a_review_says_so_where_a_finding_has_no_place(story: Story) -> None:
+    story.add(task("REVIEW-001"))
+    story.complete("REVIEW-001", review=review(6.5, Finding(severity="high", description="nothing is tested")))
+
+    (finding,) = section(documents(story.state)["review/review-001.md"], "Findings")
+
+    assert finding.endswith("[HIGH] no file given (no dimension given): nothing is tested")
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
             known = comparison.still_there if comparison else ()
             for issue in critic.must_fix(review):
                 again = ", still there" if issue in known else ""
-                lines.append(f"- [{issue.grade}{again}] {issue.place} ({issue.dimension}): {issue.description}")
+                lines.append(f"- [{issue.grade}{again}] {issue.reference}: {issue.description}")
                 if issue.suggestion:
                     lines.append(f"  Suggestion: {issue.suggestion}")
         if (verification := state.verifications.get(source)) and critic.fails(verification):
@@ -236,7 +236,7 @@ def _findings_before(state: State, task: Task) -> str:
     if before is None:
         return ""
     lines = [
-        f"- {findings.identity(issue)} [{issue.grade}] {issue.place} ({issue.dimension}): {issue.description}"
+        f"- {findings.identity(issue)} [{issue.grade}] {issue.reference}: {issue.description}"
         for issue in state.reviews[before].issues
     ]
     told = (

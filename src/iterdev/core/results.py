@@ -6,7 +6,7 @@ An agent's numbers are taken only where nobody else can know them: scores of a r
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -148,7 +148,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     description: str
     file: str = ""
     line: int | str | None = None
-    dimension: str = ""
+    dimension: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(Dimension))})] = ""
     suggestion: str = ""
 
     def __post_init__(self) -> None:
@@ -162,6 +162,15 @@ class Finding(Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         return f"{self.file}:{self.line}" if self.line not in {None, ""} else self.file
+
+    @property
+    def reference(self) -> str:
+        """Where the problem is and of which kind, also where the reviewer did not say it."""
+        return f"{self.place or 'no file given'} ({self.dimension or 'no dimension given'})"
+
+
+REFERENCE = ("file", "line", "dimension")
+"""What every finding is asked for. One without is taken all the same: better a problem without a place than none."""
 
 
 class Review(Result, frozen=True, kw_only=True):
@@ -187,7 +196,10 @@ SCHEMAS: Mapping[Role, type[Result]] = {
 @cache
 def schema(role: Role) -> Mapping[str, object]:
     """The JSON Schema of a role's result, for the agent to read."""
-    return msgspec.json.schema(SCHEMAS[role], schema_hook=lambda _kind: {"title": "any JSON value"})
+    whole = msgspec.json.schema(SCHEMAS[role], schema_hook=lambda _kind: {"title": "any JSON value"})
+    if finding := whole["$defs"].get(Finding.__name__):
+        finding["required"] += REFERENCE
+    return whole
 
 
 def decode(body: bytes | str, *, role: Role, task: TaskId) -> Result:

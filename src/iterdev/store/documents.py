@@ -172,9 +172,8 @@ def _standing(seen: Comparison | None, issue: Finding) -> str:
 
 def _finding(issue: Finding, standing: str = "") -> str:
     suggestion = f" Suggestion: {issue.suggestion}" if issue.suggestion else ""
-    place = f"{issue.place or '-'} ({issue.dimension or '-'})"
     grade = f"{issue.grade.upper()}{standing}"
-    return f"- {findings.identity(issue)} [{grade}] {place}: {issue.description}{suggestion}"
+    return f"- {findings.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
 
 
 def verification(state: State, task: TaskId) -> str:
