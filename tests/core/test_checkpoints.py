@@ -1,7 +1,7 @@
 import pytest
 from tests.core.conftest import Story, task
 
-from iterdev.core import checkpoints
+from iterdev.core import checkpoints, rollbacks
 from iterdev.core.checkpoints import CheckpointRestored, CheckpointSaved
 from iterdev.core.words import TaskId
 
@@ -65,3 +65,15 @@ def test_saving_and_restoring_are_told_to_everybody_with_the_file() -> None:
     assert {message.to for message in messages} == {"all"}
     assert [message.data["ref"] for message in messages] == [pointer, pointer]
     assert story.state.checkpoints == kept
+
+
+def test_the_checkpoints_of_undone_work_are_forgotten() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
+    saved(story, TaskId("VERIFY-001"))
+    saved(story, DEV)
+    story.does("DEV-001")
+    story.does("VERIFY-001")
+
+    story.happens(rollbacks.plan(story.entries, "VERIFY-001"))
+
+    assert list(story.state.checkpoints) == ["DEV-001"]

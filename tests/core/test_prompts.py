@@ -9,6 +9,7 @@ from tests.core.conftest import Story, a_design, measured, review, task
 from iterdev.core import events as e
 from iterdev.core import prompts
 from iterdev.core.briefs import missing_sections
+from iterdev.core.checkpoints import CheckpointSaved
 from iterdev.core.prompts import Surroundings, render
 from iterdev.core.results import Finding, Wisdom, schema
 from iterdev.core.words import Pipeline, Role, TaskId
@@ -179,6 +180,19 @@ def test_the_commits_of_earlier_attempts_are_offered_to_the_next_one() -> None:
     story.does("DEV-001", e.Interrupted(commit="c0ffee"))
 
     assert "c0ffee" in part(prompt(story, "DEV-001"), "Earlier attempts")
+
+
+@pytest.mark.requirement("R136")
+def test_of_a_checkpoint_the_next_attempt_is_told_the_beginning_and_how_to_restore_it() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(CheckpointSaved(task=TaskId("DEV-001"), pointer="checkpoints/DEV-001-1.json"))
+    unreadable = prompt(story, "DEV-001")
+
+    text = prompt(story, "DEV-001", msgspec.structs.replace(AROUND, checkpoint="x" * (prompts.CHECKPOINT_SHOWN + 9)))
+
+    assert part(unreadable, "Earlier attempts") == ""
+    assert f"{'x' * prompts.CHECKPOINT_SHOWN}…\n" in text
+    assert f"`iterdev checkpoint restore --session-id {story.state.session.id} --task DEV-001`" in text
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,30 @@ def test_an_agent_goes_on_from_the_checkpoint_of_the_attempt_before(repo: Repo) 
     assert json.loads((repo.home / "restored").read_text()) == {"step": 2}
 
 
+@pytest.mark.requirement("R136")
+@pytest.mark.parametrize("damaged", [False, True], ids=["readable", "damaged"])
+def test_after_a_kill_a_task_is_given_what_it_laid_down_or_begins_afresh(repo: Repo, *, damaged: bool) -> None:
+    saves = 'iterdev checkpoint save --session-id "$ITERDEV_SESSION" --task "$ITERDEV_TASK" --data \'{"step": 2}\''
+    repo.behave(developer={"run": f"{saves} && touch $HOME/saved", "sleep": 600})
+    with Background(repo, "run", "-y", "Fix it") as running:
+        eventually((repo.home / "saved").exists, "a checkpoint")
+        running.kill()
+    (kept,) = (repo.folder() / "checkpoints").iterdir()
+    if damaged:
+        kept.write_text("{")
+    repo.behave()
+
+    done = repo.iterdev("resume", "-y")
+
+    _, prompt = (str(call["prompt"]) for call in repo.calls() if call["task"] == "DEV-001")
+    assert done.returncode == 0, done.stderr
+    assert ('```\n{"step": 2}\n```' in prompt) is not damaged
+    assert (f"checkpoint restore --session-id {repo.folder().name} --task DEV-001" in prompt) is not damaged
+    assert len(messages(repo.folder(), "context_restored")) == (0 if damaged else 1)
+    assert ("DEV-001 begins afresh" in done.stdout) is damaged
+    assert repo.iterdev("replay", repo.folder().name).returncode == 0
+
+
 @pytest.mark.requirement("R137", "R138")
 def test_feedback_is_added_listed_linked_and_closed(repo: Repo, session: str) -> None:
     add = ("feedback", "add", "--session-id", session)

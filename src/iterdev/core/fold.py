@@ -219,6 +219,7 @@ class _Fold(Heard):
         self._start_over(again)
         self._notes = [note for note in self._notes if note.task not in lost]
         self._set(
+            checkpoints={task: kept for task, kept in self._state.checkpoints.items() if task not in lost},
             debt=debt.taken_back(self._state.debt, lost),
             feedback=feedback.let_go(self._state.feedback, lost),
             tip=event.tip,

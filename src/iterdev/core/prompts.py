@@ -31,6 +31,7 @@ CHANGED_SHOWN = 200
 RESULT = "<the result file>"
 """Stands for the path that is known only when the workspace is."""
 OUTPUT_SHOWN = 4000
+CHECKPOINT_SHOWN = 2000
 NOTHING_OF_IT = (
     "Nothing of the breakdown is yours: others do all of it. Do what the description above says; "
     'if that leaves nothing to change, say so in "findings" and hand in an empty list of "changed_files".'
@@ -50,6 +51,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """The team's tools can be called."""
     instructions: str = ""
     """What the user wrote for the role."""
+    checkpoint: str = ""
+    """What the newest checkpoint of the task holds, if it can be read."""
 
 
 def render(state: State, task: Task, around: Surroundings) -> str:
@@ -58,7 +61,7 @@ def render(state: State, task: Task, around: Surroundings) -> str:
         briefs.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
         _part("What the user wants changed", _wishes(state, task)),
         _part("Previous context", [context.previous(state, task.id)]),
-        _earlier(state, task),
+        _earlier(state, task, around),
         *_for_role(state, task, around),
         *_learned(state),
         _part("Discoveries on the board", around.discoveries[-DISCOVERIES_SHOWN:]),
@@ -143,12 +146,15 @@ def _learned(state: State) -> list[str]:
     return [_part("What the team has learned", mine), _part("What earlier sessions learned", theirs)]
 
 
-def _earlier(state: State, task: Task) -> str:
+def _earlier(state: State, task: Task, around: Surroundings) -> str:
     """Where the work of attempts lies that were interrupted or failed, and what they kept for this one."""
-    kept = [f"- commit {commit}: take what is good from it" for commit in state.progress[task.id].unlanded]
+    lines = [f"- commit {commit}: take what is good from it" for commit in state.progress[task.id].unlanded]
     saved = checkpoints.newest(state.checkpoints, task.id)
-    last = [f"- checkpoint of {names.moment(saved.at)}: restore it, and go on from there"] if saved else []
-    return _part("Earlier attempts", kept + last)
+    if saved and (data := around.checkpoint):
+        how = f"iterdev checkpoint restore --session-id {state.session.id} --task {task.id}"
+        lines.append(f"- checkpoint of {names.moment(saved.at)}: restore it, and go on from there. `{how}` prints")
+        lines.append(_fence(data if len(data) <= CHECKPOINT_SHOWN else f"{data[:CHECKPOINT_SHOWN]}…"))
+    return _part("Earlier attempts", lines)
 
 
 def findings_to_fix(state: State, task: Task) -> list[str]:

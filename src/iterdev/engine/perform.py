@@ -12,6 +12,7 @@ from iterdev.core.plan import Task
 from iterdev.core.results import Discovery
 from iterdev.core.state import State
 from iterdev.core.words import WRITERS, Role, TaskId
+from iterdev.engine import protocols
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Executor, Job
 from iterdev.engine.kit import Mark
@@ -69,11 +70,23 @@ class Performer:
         await self.project(book, urgent=any(isinstance(event, urgent) for event in events))
 
     async def start(self, book: Book, executor: Executor, command: Start) -> None:
+        task = book.state.tasks[command.task]
+        checkpoint = self._restored(book, task)
         state = book.state
-        task = state.tasks[command.task]
-        job = await self._job(state, task, command)
+        job = await self._job(state, task, command, checkpoint)
         self.append(book, e.AttemptStarted(task.id, command.number, command.agent, state.tip))
         await executor.submit(job)
+
+    def _restored(self, book: Book, task: Task) -> str:
+        """What the task laid down when it was last at work; one that cannot be read is told of, and begins afresh."""
+        if task.id not in book.state.checkpoints:
+            return ""
+        found = protocols.kept(book.state, self._top / book.state.session.folder, task.id)
+        if isinstance(found, protocols.NothingRestored):
+            self.append(book, e.Warned(f"{task.id} begins afresh: {found.why}"))
+            return ""
+        self.append(book, protocols.restoring(found, task.id))
+        return json.dumps(found.data, ensure_ascii=False)
 
     async def ended(self, book: Book, ended: e.AttemptEnded) -> None:
         self.append(book, ended)
@@ -136,7 +149,7 @@ class Performer:
         self._rests_until = written + max(COALESCE, REST * (written - now))
         self._projected_seq = state.seq
 
-    async def _job(self, state: State, task: Task, command: Start) -> Job:
+    async def _job(self, state: State, task: Task, command: Start, checkpoint: str) -> Job:
         session = state.session
         folder = self._top / session.folder
         changed = await self._changed_files(session.base, state.tip)
@@ -148,6 +161,7 @@ class Performer:
             changed=changed,
             tools=True,
             instructions=self._instructions.get(task.role, ""),
+            checkpoint=checkpoint,
         )
         needs = dependencies.needed(state.dependencies, state.ancestors(task.id)) if task.role in WRITERS else ()
         return Job(

@@ -112,7 +112,19 @@ def save(book: Book, folder: Path, task: TaskId, data: object) -> Checkpoint:
 
 def restore(book: Book, folder: Path, task: TaskId) -> Restored | NothingRestored:
     book.refresh()
-    newest = checkpoints.newest(book.state.checkpoints, task)
+    found = kept(book.state, folder, task)
+    if isinstance(found, Restored):
+        book.append(restoring(found, task))
+    return found
+
+
+def restoring(found: Restored, task: TaskId) -> CheckpointRestored:
+    return CheckpointRestored(task=task, pointer=found.checkpoint.pointer, saved_at=found.checkpoint.at)
+
+
+def kept(state: State, folder: Path, task: TaskId) -> Restored | NothingRestored:
+    """What the newest checkpoint of the task holds."""
+    newest = checkpoints.newest(state.checkpoints, task)
     if newest is None:
         return NothingRestored(f"there is no checkpoint of {task}")
     try:
@@ -121,7 +133,6 @@ def restore(book: Book, folder: Path, task: TaskId) -> Restored | NothingRestore
         return NothingRestored(f'the checkpoint "{newest.pointer}" cannot be read: {error.strerror}')
     except (ValueError, RecursionError) as error:
         return NothingRestored(f'the checkpoint "{newest.pointer}" is damaged: {error}')
-    book.append(CheckpointRestored(task=task, pointer=newest.pointer, saved_at=newest.at))
     return Restored(checkpoint=newest, data=data)
 
 
