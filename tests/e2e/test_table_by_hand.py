@@ -1,6 +1,7 @@
 """A table that somebody made by hand, and changes that somebody makes in the table of a session."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -189,7 +190,39 @@ def test_a_row_added_by_hand_is_run(repo: Repo) -> None:
     assert rows(repo.folder())["DEV-002"]["wave"] == "2"
 
 
-def test_a_row_added_while_the_engine_runs_is_run_too(repo: Repo) -> None:
+def test_a_row_added_while_agents_work_in_the_sandbox_is_run_too(repo: Repo) -> None:
+    script(
+        repo,
+        f"""
+        [[step]]
+        task = "DEV-001"
+        run = "until test -e {repo.path}/go; do sleep 0.05; done"
+        write = {{ "one.txt" = "x" }}
+        result = {{}}
+
+        [[step]]
+        write = {{ "{{task}}.txt" = "x" }}
+        result = {{}}
+        """,
+    )
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings.replace("[run]\n", "[run]\nsandbox = true\n"))
+    row = (
+        '"DEV-002","More","and this too","developer","patch","1","0","DEV-001","","csv-wave","","pending","","","",""\n'
+    )
+
+    with Background(repo, "run", "-y", "--pipeline", "patch", "Fix it") as running:
+        eventually(lambda: list(repo.path.glob(".workflow/.csv-wave/*/wave-1.csv")), "the first wave")
+        with (repo.folder() / "tasks.csv").open("a", encoding="utf-8") as file:
+            file.write(row)
+        (repo.path / "go").touch()
+        done = running.end()
+
+    assert done.returncode == 0, done.stderr
+    assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed", "DEV-002": "completed"}
+
+
+def test_a_row_added_while_other_agents_work_is_kept_aside_with_the_way_to_add_it(repo: Repo) -> None:
     repo.behave(**{"DEV-001": {"run": "until test -e $HOME/go; do sleep 0.05; done"}})
     row = (
         '"DEV-002","More","and this too","developer","patch","1","0","DEV-001","","csv-wave","","pending","","","",""\n'
@@ -204,4 +237,24 @@ def test_a_row_added_while_the_engine_runs_is_run_too(repo: Repo) -> None:
         done = running.end()
 
     assert done.returncode == 0, done.stderr
-    assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed", "DEV-002": "completed"}
+    assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed"}
+    assert rows(repo.folder(), "tasks.refused.csv")["DEV-002"]["title"] == "More"
+    assert "DEV-002 is new" in done.stdout
+
+
+def test_a_row_added_after_the_run_was_stopped_is_run(repo: Repo) -> None:
+    repo.behave(**{"DEV-001#1": {"sleep": 600}})
+    row = (
+        '"DEV-002","More","and this too","developer","patch","1","0","DEV-001","","csv-wave","","pending","","","",""\n'
+    )
+
+    with Background(repo, "run", "-y", "--pipeline", "patch", "Fix it") as running:
+        running.until_agent_works_on("DEV-001")
+        running.process.send_signal(signal.SIGINT)
+        assert running.end().returncode == 130
+    with (repo.folder() / "tasks.csv").open("a", encoding="utf-8") as file:
+        file.write(row)
+    done = repo.iterdev("resume")
+
+    assert done.returncode == 0, done.stderr
+    assert statuses(repo.folder())["DEV-002"] == "completed"

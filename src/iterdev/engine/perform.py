@@ -20,7 +20,7 @@ from iterdev.engine.outside import Outside
 from iterdev.engine.worksite import thread
 from iterdev.host import git, landing
 from iterdev.store import board
-from iterdev.store.projections import Projector
+from iterdev.store.projections import Projector, Refused
 
 COALESCE = 0.3
 """Seconds within which further changes of the session folder wait for the next writing."""
@@ -54,11 +54,19 @@ class Performer:
         book.refresh()
         if news := self._outside.exchange(book.state):
             self.append(book, *news)
-        edits = self._projector.edits(book.state, strict=not book.state.running)
-        if edits:
-            self.append(book, e.TableEdited(tuple(edits)))
-        await self.project(book, urgent=bool(edits))
+        changed = self._read_table(book, strict=not book.state.running)
+        await self.project(book, urgent=changed)
         return book.state
+
+    def _read_table(self, book: Book, *, strict: bool) -> bool:
+        """Takes over what was changed in tasks.csv, unless it may be an agent's word; True if something happened."""
+        look = self._projector.edits_beside_agents if book.state.running else self._projector.edits
+        edits = look(book.state, strict=strict)
+        if isinstance(edits, Refused):
+            self.append(book, e.Warned(_refusal(book.state, edits)))
+        elif edits:
+            self.append(book, e.TableEdited(tuple(edits)))
+        return bool(edits)
 
     async def record(self, book: Book, events: Sequence[e.Event]) -> None:
         self.append(book, *events)
@@ -89,6 +97,8 @@ class Performer:
         return json.dumps(found.data, ensure_ascii=False)
 
     async def ended(self, book: Book, ended: e.AttemptEnded) -> None:
+        # The last moment at which an edit may be the agent's.
+        self._read_table(book, strict=True)
         self.append(book, ended)
         if isinstance(ended.outcome, e.Done):
             await self._add_discoveries(book.state, ended.task, ended.outcome.discoveries)
@@ -207,6 +217,14 @@ class Performer:
         if discoveries:
             path = self._top / state.session.folder / board.NAME
             await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))
+
+
+def _refusal(state: State, refused: Refused) -> str:
+    how = f"stop with Ctrl-C, edit tasks.csv, and go on with `iterdev resume {state.session.id}`"
+    return (
+        f"a change of tasks.csv while agents were at work was not taken over ({refused.why}) "
+        f"and is kept as {refused.kept}; to make it, {how}"
+    )
 
 
 def _as_json(data: Mapping[str, object]) -> str:

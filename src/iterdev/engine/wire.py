@@ -140,7 +140,8 @@ async def _run(
 ) -> Ending:
     book.refresh()
     follow(repository, book, mark=mark)
-    projector = Projector(repository.folder(book.state), repository.journal)
+    exposed = not repository.settings.run.sandbox
+    projector = Projector(repository.folder(book.state), repository.journal, exposed=exposed)
     projector.prepare()
     performer = Performer(
         repository.top,

@@ -3,6 +3,7 @@
 import fcntl
 import os
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 
 from iterdev.core.errors import HostError
@@ -38,6 +39,26 @@ def create(path: Path, text: str) -> None:
     """Writes the file only if there is none."""
     if not path.exists():
         write(path, text)
+
+
+def held(path: Path) -> bytes | None:
+    """What a file holds, None if there is none; of something else in its place, such as a folder, nothing."""
+    if not (path.exists() or path.is_symlink()):
+        return None
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except FileNotFoundError:
+        return None
+
+
+def put_aside(path: Path, wanted: Path) -> Path:
+    """Renames whatever is there; of names like the wanted one it gets the first that is free."""
+    names = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
+    free = next(place for place in chain((wanted,), names) if not (place.exists() or place.is_symlink()))
+    try:
+        return path.rename(free)
+    except OSError as error:
+        raise _unwritable(free, error) from error
 
 
 def extend(path: Path, lines: str) -> None:

@@ -8,6 +8,9 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
+from iterdev.core.claims import claim
 from iterdev.core.errors import UserError
 from iterdev.core.events import RowEdit
 from iterdev.core.fold import replay
@@ -20,6 +23,7 @@ from iterdev.store.journal import Journal
 from iterdev.store.records import message_line, records
 
 TABLE = "tasks.csv"
+REFUSED = "tasks.refused.csv"
 MESSAGES = ".msg/messages.jsonl"
 FOLDERS = ("interactive", "wisdom", "design", "code", "verify", "review", ".msg")
 WISDOM = {
@@ -30,12 +34,22 @@ WISDOM = {
 }
 
 
+class Refused(Struct, frozen=True, kw_only=True):
+    """An edit of tasks.csv that was not taken over."""
+
+    why: str
+    kept: str
+    """The name of the file that holds it now."""
+
+
 class Projector:
     """Keeps one session folder in step with the state."""
 
-    def __init__(self, folder: Path, journal: Journal) -> None:
+    def __init__(self, folder: Path, journal: Journal, *, exposed: bool = True) -> None:
         self._folder = folder
         self._journal = journal
+        self._exposed = exposed
+        """Whether agents can write to the folder."""
         self._written: dict[str, str] = {}
         self._messages: tuple[Message, ...] | None = None
         """What the file of the bus holds, as far as it was written here."""
@@ -44,6 +58,7 @@ class Projector:
         self._wisdom = (0, 0)
         self._table: bytes | None = None
         """What tasks.csv held when it was last written, or read back."""
+        self._refused: set[str] = set()
 
     def prepare(self) -> None:
         """Makes what is missing and leaves what is there."""
@@ -97,15 +112,43 @@ class Projector:
                 raise
             return []
         self._table = body
-        return changes
+        return [row for row, _ in changes]
+
+    def edits_beside_agents(self, state: State, *, strict: bool) -> list[RowEdit] | Refused:
+        """The same while agents are at work: where they can write, an edit that claims something is refused as a whole.
+
+        So is a table that cannot be read; unless `strict`, it may be half written and is left for a later look.
+        """
+        if not self._exposed:
+            return self.edits(state, strict=False)
+        body = self._foreign_table(state)
+        if body is None:
+            return []
+        try:
+            changes = self._changes(state, body)
+        except UserError as error:
+            return self._refuse(state, body, error.message) if strict else []
+        if claims := [words for row, known in changes if (words := claim(row, *known))]:
+            return self._refuse(state, body, ", ".join(claims))
+        self._table = body
+        return [row for row, _ in changes]
+
+    def _refuse(self, state: State, body: bytes, why: str) -> list[RowEdit] | Refused:
+        """Puts the edit beside the table, and the table back in its place; the same edit is kept and told once."""
+        path, digest = self._folder / TABLE, _digest(body)
+        known = digest in self._refused and path.is_file()
+        kept = path if known else files.put_aside(path, self._folder / REFUSED)
+        self._refused.add(digest)
+        self._table = body
+        text = tables.table(state)
+        self._written[TABLE] = _digest(text.encode())
+        self._write_table(state, text, self._written[TABLE])
+        return [] if known else Refused(why=why, kept=kept.name)
 
     def _foreign_table(self, state: State) -> bytes | None:
         """What tasks.csv holds if a person wrote it and it was not read back yet."""
-        try:
-            body = (self._folder / TABLE).read_bytes()
-        except FileNotFoundError:
-            return None
-        if body == self._table:
+        body = files.held(self._folder / TABLE)
+        if body is None or body == self._table:
             return None
         known = self._table is None and _digest(body) in self._journal.projected(state.session.id, TABLE)
         if not known and body != tables.table(state).encode():
@@ -113,8 +156,8 @@ class Projector:
         self._table = body
         return None
 
-    def _changes(self, state: State, body: bytes) -> list[RowEdit]:
-        """What differs from the table that the person had before them, and is not so already."""
+    def _changes(self, state: State, body: bytes) -> list[tuple[RowEdit, tuple[RowEdit, ...]]]:
+        """What differs from the table that the person had before them, and is not so already; with what it was."""
         try:
             text = body.decode()
         except UnicodeDecodeError as error:
@@ -127,7 +170,10 @@ class Projector:
                 hint="put it back; to leave a task out, set its status to skipped",
             )
         now = _rows(tables.table(state))
-        return [row for row in theirs if row not in (before.get(row.task.id), now.get(row.task.id))]
+        known = {
+            row.task.id: tuple(rows[row.task.id] for rows in (before, now) if row.task.id in rows) for row in theirs
+        }
+        return [(row, known[row.task.id]) for row in theirs if row not in known[row.task.id]]
 
     def _last_projection(self, state: State) -> str:
         """The table that the engine before this one left. Of two that are possible, the older one changes less."""
