@@ -1,8 +1,10 @@
 """Workers that are started one by one, and what they say when they are done."""
 
+import csv
+
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import left_behind, statuses
+from tests.e2e.conftest import left_behind, messages, rows, statuses
 
 
 def begun(repo: Repo, engine: str = "beat") -> str:
@@ -56,9 +58,9 @@ def test_a_worker_for_which_nothing_is_ready_does_nothing(repo: Repo) -> None:
 
 @pytest.mark.requirement("R178")
 def test_a_developer_stops_after_three_errors(repo: Repo) -> None:
-    rows = "id,description\n" + "".join(f"DEV-00{number},work\n" for number in range(1, 6))
+    table = "id,description\n" + "".join(f"DEV-00{number},work\n" for number in range(1, 6))
     repo.behave(developer={"result": {"status": "failed", "error": "it broke"}})
-    repo.write("../tasks.csv", rows)
+    repo.write("../tasks.csv", table)
     repo.iterdev("run", "--engine", "beat", "--tasks", "../tasks.csv")
     repo.iterdev("answer", repo.folder("beat").name, "plan", "approve")
 
@@ -67,22 +69,89 @@ def test_a_developer_stops_after_three_errors(repo: Repo) -> None:
     assert worked(repo) == ["DEV-001", "DEV-002", "DEV-003"]
 
 
+def rewrite(repo: Repo, engine: str, task: str, **cells: str) -> None:
+    """Changes cells of a row of the table, as a person would in an editor of tables."""
+    path = repo.folder(engine) / "tasks.csv"
+    found = rows(repo.folder(engine))
+    found[task] |= cells
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(found[task]))
+        writer.writeheader()
+        writer.writerows(found.values())
+
+
 @pytest.mark.requirement("R93")
-def test_a_worker_whose_artifact_is_there_does_not_make_it_again(repo: Repo) -> None:
-    begun(repo)
-    table = repo.folder("beat") / "tasks.csv"
-    text = table.read_text()
-    design = text.splitlines()[1]
-    table.write_text(text.replace(design, design.replace('"completed"', '"pending"')))
-    repo.iterdev("resume", "--step")
-    calls = worked(repo)
-    table.write_text(table.read_text().replace('"DESIGN-001"', '"DESIGN-001"'))
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_a_worker_whose_artifact_is_there_reports_it_and_does_not_make_it_again(repo: Repo, engine: str) -> None:
+    begun(repo, engine)
+    rewrite(repo, engine, "DESIGN-001", status="pending")
 
     done = repo.iterdev("run", "--role", "architect")
 
-    assert done.returncode == 0
-    assert worked(repo) == calls
-    assert statuses(repo.folder("beat"))["DESIGN-001"] == "completed"
+    assert done.returncode == 0, done.stderr
+    assert worked(repo) == ["DESIGN-001"]
+    assert statuses(repo.folder(engine))["DESIGN-001"] == "completed"
+    assert len(messages(repo.folder(engine), "design_ready")) == 2
+
+
+@pytest.mark.requirement("R93")
+@pytest.mark.parametrize("task", ["DESIGN-001", "DEV-001", "DEV-002", "REVIEW-001", "VERIFY-001"])
+def test_the_workers_of_a_beat_look_for_their_artifacts_too(repo: Repo, task: str) -> None:
+    session = begun(repo)
+    repo.iterdev("run", "--role", "developer")
+    repo.iterdev("run", "--role", "reviewer" if task == "REVIEW-001" else "tester")
+    calls = worked(repo).count(task)
+    before = rows(repo.folder("beat"))[task]
+    rewrite(repo, "beat", task, status="pending", review_score="", gc_signal="")
+
+    done = repo.iterdev("resume", session, "--step")
+
+    assert done.returncode == 0, done.stderr
+    assert worked(repo).count(task) == calls
+    assert before["status"] == "completed"
+    assert rows(repo.folder("beat"))[task] == before
+    assert repo.iterdev("replay", session).returncode == 0
+
+
+@pytest.mark.requirement("R67")
+def test_a_row_set_back_in_a_session_of_waves_is_done_again(repo: Repo) -> None:
+    begun(repo, "wave")
+    rewrite(repo, "wave", "DESIGN-001", status="pending")
+
+    repo.iterdev("resume", "--step")
+
+    assert worked(repo) == ["DESIGN-001", "DESIGN-001"]
+
+
+def test_a_row_whose_findings_were_emptied_is_done_again(repo: Repo) -> None:
+    begun(repo)
+    rewrite(repo, "beat", "DESIGN-001", status="pending", findings="")
+
+    repo.iterdev("run", "--role", "architect")
+
+    assert worked(repo) == ["DESIGN-001", "DESIGN-001"]
+
+
+def test_what_was_rolled_back_is_done_again(repo: Repo) -> None:
+    session = begun(repo)
+    repo.iterdev("rollback", session, "DESIGN-001")
+
+    repo.iterdev("run", "--role", "architect")
+
+    assert worked(repo) == ["DESIGN-001", "DESIGN-001"]
+
+
+def test_a_review_of_older_work_is_made_again(repo: Repo) -> None:
+    begun(repo)
+    repo.iterdev("run", "--role", "developer")
+    repo.iterdev("run", "--role", "reviewer")
+    rewrite(repo, "beat", "DEV-002", status="pending", findings="")
+    repo.iterdev("run", "--role", "developer")
+    rewrite(repo, "beat", "REVIEW-001", status="pending")
+
+    repo.iterdev("run", "--role", "reviewer")
+
+    assert worked(repo)[-2:] == ["DEV-002", "REVIEW-001"]
 
 
 @pytest.mark.requirement("R7")

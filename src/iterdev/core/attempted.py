@@ -80,6 +80,8 @@ class Attempted(Draft):
         match event:
             case e.NothingLeft(task):
                 self._close(task, Status.completed, at, findings="nothing of the breakdown was left to do")
+            case e.TaskReported(task=task, findings=findings):
+                self._report(task, findings, at)
             case e.TaskFailed(task, error):
                 self._close(task, Status.failed, at, error=error)
             case e.TaskSkipped(task, error):
@@ -90,6 +92,14 @@ class Attempted(Draft):
                 self._refuse(task, files, at)
             case e.ConflictResolved(task=task, strategy=strategy, fix=fix):
                 self._resolve(task, strategy, fix, at)
+
+    def _report(self, task: TaskId, findings: str, at: float) -> None:
+        """A verdict that was there comes back with its task; an attempt that died with its engine is over."""
+        self._running.pop(task, None)
+        self._work.pop(task, None)
+        if review := self._state.reviews.get(task):
+            self._update(task, score=critic.score(review.scores), signal=critic.signal(review))
+        self._close(task, Status.completed, at, findings=findings, error="")
 
     def _touch(self, task: TaskId) -> Conflict:
         """What others changed meanwhile; what this work changed is noted as long as somebody can collide with it."""

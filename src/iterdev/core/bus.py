@@ -26,6 +26,9 @@ def _of_work(event: e.Event, state: State, at: float) -> Message | None:
     match event:
         case e.AttemptEnded(outcome=e.Done() as done):
             return _worked(state, event.task, done, at)
+        case e.TaskReported(task=task, findings=findings):
+            left = e.Done(findings=findings, review=state.reviews.get(task), verification=state.verifications.get(task))
+            return _worked(state, task, left, at)
         case e.AttemptEnded(task, _, _, e.Failed(error=error)) | e.TaskFailed(task, error):
             became = "needs another agent" if state.progress[task].status is Status.pending else "failed"
             return _worker(state, task, at, "error", f"{task} {became}: {error}")

@@ -277,6 +277,13 @@ class TaskSkipped(Struct, frozen=True, tag=True):
     error: str
 
 
+class TaskReported(Struct, frozen=True, kw_only=True, tag=True):
+    """A worker says that its task is done, without an attempt: what the task should leave is there already."""
+
+    task: TaskId
+    findings: str
+
+
 class TasksReset(Struct, frozen=True, tag=True):
     """Failed and skipped tasks are to be run again."""
 
@@ -419,7 +426,7 @@ class Accepted(Struct, frozen=True, tag=True):
 TableEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset | DesignRestored
 SprintEvent = SprintEnded | SprintStarted
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
-SettlingEvent = LandingRefused | ConflictResolved | TaskFailed | TaskSkipped | NothingLeft
+SettlingEvent = LandingRefused | ConflictResolved | TaskFailed | TaskSkipped | TaskReported | NothingLeft
 AttemptEvent = AttemptStarted | AttemptEnded | Landed | SettlingEvent
 RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | RoundDecided
 GateEvent = PipelineChosen | GateOpened | GateAnswered

@@ -102,6 +102,8 @@ def _succeeds(event: e.Event, target: str) -> bool:
     match event:
         case e.Landed(task) | e.LandingRefused(task) | e.NothingLeft(task):
             return task == target
+        case e.TaskReported(task=task):
+            return task == target
         case e.AttemptEnded(task, _, _, e.Done(commit=None)):
             return task == target
         case _:

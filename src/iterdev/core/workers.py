@@ -1,17 +1,17 @@
 """Workers that are started one by one: which roles there are, and what a worker says when it is done."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from iterdev.core import critic
 from iterdev.core.errors import UserError
-from iterdev.core.events import RowEdit, TableEdited
+from iterdev.core.events import RowEdit, TableEdited, TaskReported
 from iterdev.core.plan import Task
-from iterdev.core.results import Result, cut
+from iterdev.core.results import cut
 from iterdev.core.state import State
-from iterdev.core.words import WORKERS, Role, Signal, Status
+from iterdev.core.words import WORKERS, Role, Status, TaskId
 
 _TAG = re.compile(rf"\[({'|'.join(WORKERS)})\]\s*(.*)", re.DOTALL)
 
@@ -42,22 +42,35 @@ def completed(state: State, told: Callback) -> TableEdited:
     return TableEdited((row,))
 
 
-def already_done(state: State, role: Role) -> TableEdited | None:
-    """Tasks that a worker need not do, because what they should leave is there: their row says so from now on."""
-    rows = [
-        RowEdit(task=task, status=Status.completed, findings=cut(left.findings), score=score, signal=signal)
-        for task, progress in state.rows()
-        if task.role is role and progress.status is Status.pending and not state.unmet(task.id)
-        for left, score, signal in _left_by(state, task)
-    ]
-    return TableEdited(tuple(rows)) if rows else None
+def reported(state: State, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:
+    """Those of the tasks that a worker need not do, because what they should leave is there: it says so at once."""
+    return tuple(
+        TaskReported(task=task, findings=state.progress[task].findings) for task in tasks if _is_there(state, task)
+    )
 
 
-def _left_by(state: State, task: Task) -> Iterator[tuple[Result, float | None, Signal | None]]:
-    if design := state.designs.get(task.id):
-        yield design, None, None
-    if review := state.reviews.get(task.id):
-        yield review, critic.score(review.scores), critic.signal(review)
+def _is_there(state: State, task: TaskId) -> bool:
+    """Whether what an attempt left still counts.
+
+    What was undone or tried again has no base any more, and whoever empties the findings of a row has it done again. A
+    verdict is one on the work as it is now.
+    """
+    progress = state.progress[task]
+    if not (progress.base and progress.findings):
+        return False
+    is_newest = state.tip in {progress.base, progress.commit}
+    match state.tasks[task].role:
+        case Role.architect:
+            return task in state.designs
+        case Role.developer:
+            return progress.commit is not None and task not in state.conflicts
+        case Role.tester:
+            measured = state.verifications.get(task)
+            return is_newest and measured is not None and not critic.fails(measured)
+        case Role.reviewer:
+            return is_newest and task in state.reviews
+        case Role.gc_controller:
+            return False
 
 
 def _meant(state: State, told: Callback) -> Task:

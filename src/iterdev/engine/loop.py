@@ -1,6 +1,6 @@
 """The engine: decide, carry out, record, until nothing is left to do or somebody has to be asked."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 
@@ -8,7 +8,9 @@ import anyio
 from msgspec import Struct
 
 from iterdev.core import events as e
+from iterdev.core import workers
 from iterdev.core.decide import Cancel, Command, Land, Record, Start, Wait, decide
+from iterdev.core.words import Engine
 from iterdev.engine.book import Book
 from iterdev.engine.jobs import Executor
 from iterdev.engine.pace import Pace
@@ -48,7 +50,16 @@ class Loop(Struct, frozen=True, kw_only=True):
     def _admitted(self, commands: tuple[Command, ...]) -> tuple[Command, ...]:
         starts = [command for command in commands if isinstance(command, Start)]
         others = (command for command in commands if not isinstance(command, Start))
-        return *others, *self.pace.admit(self.book.state, starts)
+        return *others, *self._claimed(self.pace.admit(self.book.state, starts))
+
+    def _claimed(self, starts: Sequence[Start]) -> Iterator[Command]:
+        """A worker looks first whether its work is there. In a wave the table alone says what is to be done."""
+        state = self.book.state
+        looks = self.pace.is_worker or state.session.engine is Engine.beat
+        done = workers.reported(state, (start.task for start in starts)) if looks else ()
+        if done:
+            yield Record(done)
+        yield from (start for start in starts if start.task not in {event.task for event in done})
 
     async def _carry_out(self, commands: tuple[Command, ...]) -> bool:
         """True when something was done that may change what to do next."""

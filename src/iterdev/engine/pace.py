@@ -22,9 +22,15 @@ class Pace(Protocol):
         """Whether the engine may end although there is something left to start."""
         ...
 
+    @property
+    def is_worker(self) -> bool:
+        """Whether the engine is one worker, and not the whole team."""
+        ...
+
 
 class ToTheEnd:
     may_rest = False
+    is_worker = False
 
     def admit(self, _: State, starts: Sequence[Start]) -> Sequence[Start]:
         return starts
@@ -32,6 +38,8 @@ class ToTheEnd:
 
 class OneStep:
     """One batch of tasks."""
+
+    is_worker = False
 
     def __init__(self) -> None:
         self.may_rest = False
@@ -47,6 +55,7 @@ class OneRole:
     """A worker: one task at a time, and only the developer takes another one after it."""
 
     may_rest = True
+    is_worker = True
 
     def __init__(self, role: Role) -> None:
         self._role = role

@@ -93,9 +93,6 @@ def work(repository: Repository, role: str, name: str, *, as_json: bool) -> int:
     """One worker: the next task of its role in a session, and for the developer those after it."""
     pace = OneRole(workers.known_role(role))
     session = repository.find(name) if name else _to_resume(repository)
-    book = Book(repository.journal, session, now=clock.now)
-    if done := workers.already_done(book.state, Role(role)):
-        book.append(done)
     code = go_on(repository, session, pace=pace, as_json=as_json)
     if not pace.taken and not as_json:
         click.echo(f"Nothing is ready for the {role}; see what waits: iterdev status {session}")
