@@ -1,6 +1,7 @@
 """Workers that are started one by one, and what they say when they are done."""
 
 import csv
+import json
 
 import pytest
 from tests.conftest import Repo
@@ -14,6 +15,11 @@ def begun(repo: Repo, engine: str = "beat") -> str:
     repo.iterdev("answer", session, "plan", "approve")
     assert repo.iterdev("resume", session, "--step").returncode == 0
     return session
+
+
+def ledger(repo: Repo) -> dict[str, list[dict[str, object]]]:
+    found: dict[str, list[dict[str, object]]] = json.loads((repo.folder("beat") / "task-ledger.json").read_text())
+    return found
 
 
 def worked(repo: Repo) -> list[object]:
@@ -212,3 +218,83 @@ def test_a_worker_from_elsewhere_calls_back_and_its_task_is_done(repo: Repo, tex
     assert "DEV-001" not in worked(repo)
     assert statuses(repo.folder("beat"))["DEV-001"] == "completed"
     assert worked(repo)[:2] == ["DESIGN-001", "DEV-002"]
+
+
+@pytest.mark.requirement("R116", "R131")
+@pytest.mark.parametrize("text", ["DEV-001 is done", "DEV-001: done", "It is there. [developer] DEV-001"])
+def test_a_task_is_recognised_by_its_id_and_leaves_a_message_and_a_way_back(repo: Repo, text: str) -> None:
+    session = begun(repo)
+
+    done = repo.iterdev("run", text)
+
+    entry = next(row for row in ledger(repo)["tasks"] if row["id"] == "DEV-001")
+    assert done.returncode == 0, done.stderr
+    assert worked(repo)[:2] == ["DESIGN-001", "DEV-002"]
+    assert entry["status"] == "completed"
+    assert entry["completed_at"]
+    assert "snapshot-DEV-001-" in str(entry["rollback_info"])
+    assert messages(repo.folder("beat"), "dev_complete")[0].startswith("[developer] DEV-001 completed: ")
+    assert repo.iterdev("replay", session).returncode == 0
+    assert repo.iterdev("rollback", session, "DEV-001").returncode == 0
+
+
+@pytest.mark.requirement("R116")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[reviewer] REVIEW-001 is fine", ("REVIEW-001 cannot be done yet", "waits for DEV-002", "iterdev why")),
+        ("DEV-002 is done", ("DEV-002 cannot be done yet", "waits for DEV-001", "iterdev why")),
+        ("[developer] REVIEW-001 is fine", ("REVIEW-001 is a task of the reviewer, not of the developer",)),
+        ("DESIGN-001 is done", ("DESIGN-001 is completed already",)),
+        ("[tester] all green", ("No task of the tester is open",)),
+    ],
+)
+def test_a_callback_out_of_turn_is_refused_and_changes_nothing(repo: Repo, text: str, words: tuple[str, ...]) -> None:
+    begun(repo)
+    before = rows(repo.folder("beat"))
+
+    refused = repo.iterdev("run", text)
+
+    assert refused.returncode == 2
+    assert [word for word in words if word not in refused.stderr] == []
+    assert rows(repo.folder("beat")) == before
+    assert worked(repo) == ["DESIGN-001"]
+
+
+@pytest.mark.requirement("R116")
+@pytest.mark.parametrize(
+    ("text", "role"),
+    [("[reviewer] REVIEW-001 is fine", "reviewer"), ("VERIFY-001 passed", "tester"), ("[tester] green", "tester")],
+)
+def test_no_verdict_is_taken_on_a_word(repo: Repo, text: str, role: str) -> None:
+    session = begun(repo)
+    repo.iterdev("run", "--role", "developer")
+
+    refused = repo.iterdev("run", text)
+
+    assert refused.returncode == 2
+    assert "is not done by saying so" in refused.stderr
+    assert f"iterdev run --role {role} {session}" in refused.stderr
+    assert statuses(repo.folder("beat"))["REVIEW-001"] == "pending"
+    assert repo.iterdev("run", "--role", role, session).returncode == 0
+
+
+@pytest.mark.requirement("R95", "R116")
+def test_a_worker_cannot_call_back_for_another_while_the_engine_runs(repo: Repo) -> None:
+    call = f"cd {repo.path}; iterdev run '[architect] DESIGN-001 is done' 2> $HOME/said; echo $? > $HOME/code"
+    repo.behave(architect={"run": call})
+
+    done = repo.iterdev("run", "-y", "--pipeline", "sprint", "--engine", "beat", "Add a greeting")
+
+    assert done.returncode == 0, done.stderr
+    assert (repo.home / "code").read_text().strip() == "2"
+    assert "is already being run by process" in (repo.home / "said").read_text()
+    assert worked(repo) == ["DESIGN-001", "DEV-001", "REVIEW-001"]
+
+
+def test_a_request_that_begins_with_an_unknown_id_or_has_a_tag_inside_begins_a_session(repo: Repo) -> None:
+    first = repo.iterdev("run", "-y", "--pipeline", "patch", "DEV-007 is the number on the badge")
+    second = repo.iterdev("run", "-y", "--pipeline", "patch", "Fix the [developer] page")
+
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert len(list((repo.path / ".workflow" / ".csv-wave").iterdir())) == 2

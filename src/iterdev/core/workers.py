@@ -5,21 +5,23 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from iterdev.core import critic
+from iterdev.core import critic, names
 from iterdev.core.errors import UserError
-from iterdev.core.events import RowEdit, TableEdited, TaskReported
+from iterdev.core.events import TaskReported
 from iterdev.core.plan import Task
 from iterdev.core.results import cut
 from iterdev.core.state import State
-from iterdev.core.words import WORKERS, Role, Status, TaskId
+from iterdev.core.words import WORKERS, Role, TaskId
 
-_TAG = re.compile(rf"\[({'|'.join(WORKERS)})\]\s*(.*)", re.DOTALL)
+_TAG = re.compile(rf"\[({'|'.join(WORKERS)})\]\s*", re.DOTALL)
+VERDICTS = {Role.tester: "test run", Role.reviewer: "review", Role.gc_controller: "decision"}
+"""What has to be there before a task of these roles is done."""
 
 
 class Callback(Struct, frozen=True):
-    """What a worker says, after its tag."""
+    """What a worker says: its role, if it gives it, and the rest."""
 
-    role: Role
+    role: Role | None
     text: str
 
 
@@ -30,16 +32,32 @@ def known_role(name: str) -> Role:
 
 
 def callback(text: str) -> Callback | None:
-    """A message that begins with the tag of a worker, such as `[developer]`."""
-    found = _TAG.match(text.strip())
-    return Callback(Role(found[1]), found[2]) if found else None
+    """A message with the tag of a worker, such as `[developer]`."""
+    found = _TAG.search(text)
+    return Callback(Role(found[1]), (text[: found.start()] + text[found.end() :]).strip()) if found else None
 
 
-def completed(state: State, told: Callback) -> TableEdited:
-    """The task that the worker names, or the next one of its role, is done."""
+def begins_with_task(text: str) -> TaskId | None:
+    """The task id that a message begins with, such as `DEV-001`, whether or not there is such a task."""
+    first = text.split(maxsplit=1)[:1]
+    name = first[0].rstrip(":,;.") if first else ""
+    return TaskId(name) if names.role_of(name) else None
+
+
+def completed(state: State, told: Callback) -> TaskReported:
+    """The task that the worker names, or the next one of its role, is done. No verdict is taken on a word."""
     task = _meant(state, told)
-    row = RowEdit(task=task, status=Status.completed, findings=cut(told.text))
-    return TableEdited((row,))
+    session = state.session.id
+    if unmet := state.unmet(task.id):
+        raise UserError(
+            f"{task.id} cannot be done yet: it waits for {', '.join(unmet)}", hint=f"iterdev why {session} {task.id}"
+        )
+    if task.role in VERDICTS and not _is_there(state, task.id):
+        raise UserError(
+            f"{task.id} is not done by saying so: there is no {VERDICTS[task.role]} of it",
+            hint=f"iterdev run --role {task.role} {session}",
+        )
+    return TaskReported(task=task.id, findings=cut(told.text))
 
 
 def reported(state: State, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:
@@ -74,11 +92,26 @@ def _is_there(state: State, task: TaskId) -> bool:
 
 
 def _meant(state: State, told: Callback) -> Task:
-    open_ = [task for task, progress in state.rows() if task.role is told.role and not progress.status.is_final]
-    named = [task for task in open_ if re.search(rf"(?<![\w-]){re.escape(task.id)}(?![\w-])", told.text)]
-    ready = [task for task in open_ if not state.unmet(task.id)]
-    if not (named or ready):
+    named = next((state.tasks[word] for word in _words(told.text) if word in state.tasks), None)
+    if named is None:
+        return _next_of(state, told)
+    status = state.progress[named.id].status
+    if told.role not in {None, named.role}:
         raise UserError(
-            f"No task of the {told.role} is open that could be done", hint=f"iterdev status {state.session.id}"
+            f"{named.id} is a task of the {named.role}, not of the {told.role}",
+            hint=f'iterdev run "[{named.role}] {named.id} is done"',
         )
-    return (named or ready)[0]
+    if status.is_final:
+        raise UserError(f"{named.id} is {status} already", hint=f"iterdev status {state.session.id}")
+    return named
+
+
+def _words(text: str) -> list[TaskId]:
+    return [TaskId(word) for word in re.findall(r"[\w-]+", text)]
+
+
+def _next_of(state: State, told: Callback) -> Task:
+    for task, progress in state.rows():
+        if task.role is told.role and not progress.status.is_final and not state.unmet(task.id):
+            return task
+    raise UserError(f"No task of the {told.role} is open that could be done", hint=f"iterdev status {state.session.id}")

@@ -116,11 +116,15 @@ async def drive(
             finally:
                 repository.journal.release(session)
     except lease.Held:
-        holder = repository.journal.holder(session)
-        raise UserError(
-            f'The session "{session}" is already being run by process {holder.pid if holder else "unknown"}',
-            hint=f"watch it with `iterdev status {session}`, or stop that process first",
-        ) from None
+        raise held(repository, session) from None
+
+
+def held(repository: Repository, session: SessionId) -> UserError:
+    holder = repository.journal.holder(session)
+    return UserError(
+        f'The session "{session}" is already being run by process {holder.pid if holder else "unknown"}',
+        hint=f"watch it with `iterdev status {session}`, or stop that process first",
+    )
 
 
 def _holder_is_dead(repository: Repository, state: State) -> bool:

@@ -49,8 +49,8 @@ def run(
     words = " ".join(text)
     if role and role != COORDINATOR:
         return work(repository, role, words, as_json=as_json)
-    if told := workers.callback(words):
-        return _call_back(repository, told, as_json=as_json)
+    if (told := _told(repository, words)) is not None:
+        return _call_back(repository, *told, as_json=as_json)
     if continue_:
         session = _to_continue(repository, words)
         return go_on(repository, session, yes=yes, as_json=as_json)
@@ -109,11 +109,27 @@ def _assessed(repository: Repository, request: Request) -> Request:
     return msgspec.structs.replace(request, assessment=found)
 
 
-def _call_back(repository: Repository, told: workers.Callback, *, as_json: bool) -> int:
+def _told(repository: Repository, words: str) -> tuple[SessionId, workers.Callback] | None:
+    """What a worker says to a session, known by its tag or by the task that it begins with; else it is a request."""
+    if told := workers.callback(words):
+        is_request = not words.lstrip().startswith("[") and not repository.unfinished()
+        return None if is_request else (_to_resume(repository), told)
+    if not (task := workers.begins_with_task(words)):
+        return None
+    having = [session for session in repository.unfinished() if task in repository.state(session).tasks]
+    if not having:
+        return None
+    session = _chosen(having, "") if len(having) > 1 and can_ask() else having[-1]
+    return session, workers.Callback(None, words)
+
+
+def _call_back(repository: Repository, session: SessionId, told: workers.Callback, *, as_json: bool) -> int:
     """A worker that was started elsewhere says that it is done; then whatever became ready is started."""
-    session = _to_resume(repository)
+    if repository.engine_alive(repository.state(session)):
+        # An engine hears its own workers; an agent of it does not speak for others.
+        raise wire.held(repository, session)
     book = Book(repository.journal, session, now=clock.now)
-    book.append(workers.completed(book.state, told))
+    book.decide(lambda state, _: [workers.completed(state, told)])
     return go_on(repository, session, as_json=as_json)
 
 
