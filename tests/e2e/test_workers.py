@@ -86,6 +86,35 @@ def rewrite(repo: Repo, engine: str, task: str, **cells: str) -> None:
         writer.writerows(found.values())
 
 
+@pytest.mark.requirement("R178")
+def test_a_developer_that_does_several_tasks_sends_one_final_message(repo: Repo) -> None:
+    session = begun(repo)
+    repo.iterdev("run", "--role", "developer")
+
+    told = repo.iterdev("team", "list", "--session-id", session, "--from", "developer", "--json")
+
+    heard = json.loads(told.stdout)["messages"]
+    steps = [message for message in heard if message["type"] == "state_update"]
+    (last,) = (message for message in heard if message["to"] == "coordinator")
+    assert [step["data"]["task"] for step in steps] == ["DEV-001", "DEV-002"]
+    assert steps[0]["data"]["files_modified"] == ["DEV-001.txt"]
+    assert last == heard[-1]
+    assert last["type"] == "dev_complete"
+    assert last["summary"].startswith("[developer] completed DEV-001, DEV-002; 3 of 5 tasks")
+
+
+@pytest.mark.requirement("R178")
+@pytest.mark.parametrize(("role", "kind"), [("tester", "verify_passed"), ("reviewer", "review_passed")])
+def test_any_other_worker_sends_one_message_for_its_only_task(repo: Repo, role: str, kind: str) -> None:
+    session = begun(repo)
+    repo.iterdev("run", "--role", "developer")
+    repo.iterdev("run", "--role", role)
+
+    told = repo.iterdev("team", "list", "--session-id", session, "--from", role, "--json")
+
+    assert [message["type"] for message in json.loads(told.stdout)["messages"]] == [kind]
+
+
 @pytest.mark.requirement("R93")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
 def test_a_worker_whose_artifact_is_there_reports_it_and_does_not_make_it_again(repo: Repo, engine: str) -> None:

@@ -1,7 +1,10 @@
 """Which message each event puts on the bus: who tells whom what, in one sentence that starts with the role."""
 
+import msgspec
+
 from iterdev.core import critic
 from iterdev.core import events as e
+from iterdev.core.briefs import has_inner_loop
 from iterdev.core.state import Message, State
 from iterdev.core.words import Role, Severity, Status, TaskId
 
@@ -96,6 +99,8 @@ def _of_session(event: e.Event, state: State, at: float) -> Message | None:
         case e.PipelineChosen(pipeline) if pipeline is not state.session.analysis.pipeline:
             text = f"the {pipeline} pipeline was chosen"
             return _coordinator(at, "state_update", text, {"pipeline_mode": pipeline})
+        case e.WorkerEnded(role, tasks):
+            return _last_word(state, role, tasks, at)
         case e.Warned(text):
             return _coordinator(at, "error", f"warning: {text}")
         case e.MessageSent():
@@ -159,7 +164,38 @@ def _collided(state: State, task: TaskId, at: float) -> Message:
 
 def _worked(state: State, task: TaskId, done: e.Done, at: float) -> Message:
     data: dict[str, object] = {"ref": done.commit} if done.commit else {}
+    if state.worker is state.tasks[task].role and has_inner_loop(state.worker):
+        return _loop_step(state, task, done, at)
     return _worker(state, task, at, _kind(state, task, done), f"{task} {_news(state, task, done)}", data)
+
+
+def _loop_step(state: State, task: TaskId, done: e.Done, at: float) -> Message:
+    """A worker that goes on shares what it did, and has its say when it is done with everything."""
+    data: dict[str, object] = {
+        "status": "completed",
+        "ref": done.commit,
+        "key_findings": done.findings,
+        "files_modified": list(done.changed),
+    }
+    step = _worker(state, task, at, "state_update", f"{task} {_news(state, task, done)}", data)
+    return msgspec.structs.replace(step, to=EVERYBODY)
+
+
+def _last_word(state: State, role: Role, tasks: tuple[TaskId, ...], at: float) -> Message | None:
+    """The one message with which a worker that loops ends; any other one has said it with its only task."""
+    if not tasks or not has_inner_loop(role):
+        return None
+    done = [task for task in tasks if state.progress[task].status is Status.completed]
+    left = [f"{task} ({state.progress[task].status})" for task in tasks if task not in done]
+    parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
+    text = (
+        f"{'; '.join(parts)}; {state.count(Status.completed)} of {len(state.tasks)} tasks of the session are completed"
+    )
+    kind = "dev_complete" if done else "error"
+    data: dict[str, object] = {"tasks": list(tasks), "completed": done}
+    return Message(
+        ts=at, sender=role, to=COORDINATOR, type=kind, summary=f"[{role}] {'; '.join([*parts, stands])}", data=data
+    )
 
 
 def _kind(state: State, task: TaskId, done: e.Done) -> str:

@@ -394,6 +394,19 @@ class EngineStarted(Struct, frozen=True, tag=True):
     """Where the session's branch really is."""
 
 
+class WorkerStarted(Struct, frozen=True, tag=True):
+    """The engine is one worker, and not the whole team."""
+
+    role: Role
+
+
+class WorkerEnded(Struct, frozen=True, tag=True):
+    """The worker is done, with these tasks."""
+
+    role: Role
+    tasks: tuple[TaskId, ...]
+
+
 class ProviderPaused(Struct, frozen=True, tag=True):
     """Another run on this machine learned that a provider answers nobody for a while."""
 
@@ -432,7 +445,8 @@ RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | Roun
 GateEvent = PipelineChosen | GateOpened | GateAnswered
 WaveEvent = WaveStarted | WaveMerged
 BusEvent = MessageSent | MessageDeleted | MessagesCleared
-SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted
+WorkerEvent = WorkerStarted | WorkerEnded
+SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted | WorkerEvent
 ProtocolEvent = (
     LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent | DependencyEvent
 )

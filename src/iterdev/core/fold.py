@@ -95,7 +95,7 @@ class _Fold(Heard):
                 self._change_outside(event)
             case e.SessionStarted() | e.PolicyChanged() | e.Warned() | e.Paused() | e.Accepted():
                 self._change_session(event, at)
-            case e.EngineStarted() | e.Finished():
+            case e.EngineStarted() | e.Finished() | e.WorkerStarted() | e.WorkerEnded():
                 self._change_session(event, at)
             case e.MessageSent() | e.MessageDeleted() | e.MessagesCleared():
                 self._change_bus(event, at)
@@ -119,12 +119,16 @@ class _Fold(Heard):
             case e.Warned(text):
                 self._warnings.append(text)
             case e.EngineStarted(_, tip):
-                self._set(phase=Phase.active, why="", completion=completion.Completion())
+                self._set(phase=Phase.active, why="", completion=completion.Completion(), worker=None)
                 if not self._state.landing:
                     # Otherwise the work that is about to land may be there already, and has not been noted.
                     self._set(tip=tip)
                 self._unusable.clear()
                 self._start_clock(at)
+            case e.WorkerStarted(role):
+                self._set(worker=role)
+            case e.WorkerEnded():
+                self._set(worker=None)
             case e.Paused(why):
                 self._set(phase=Phase.paused, why=why)
             case e.Finished(why):

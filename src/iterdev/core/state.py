@@ -161,6 +161,8 @@ class State(Struct, frozen=True, kw_only=True):
     """What the team does not agree on and nobody has answered, by the gate that asks about it."""
     accepted: str = ""
     """The commit of the user's branch that has all of the session's work."""
+    worker: Role | None = None
+    """The role that the engine works for, if it is one worker."""
     aborted: Mapping[TaskId, str] = {}
     """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
     locks: Locks = Locks()

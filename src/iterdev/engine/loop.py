@@ -55,7 +55,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     def _claimed(self, starts: Sequence[Start]) -> Iterator[Command]:
         """A worker looks first whether its work is there. In a wave the table alone says what is to be done."""
         state = self.book.state
-        looks = self.pace.is_worker or state.session.engine is Engine.beat
+        looks = self.pace.worker or state.session.engine is Engine.beat
         done = workers.reported(state, (start.task for start in starts)) if looks else ()
         if done:
             yield Record(done)

@@ -23,14 +23,20 @@ class Pace(Protocol):
         ...
 
     @property
-    def is_worker(self) -> bool:
-        """Whether the engine is one worker, and not the whole team."""
+    def worker(self) -> Role | None:
+        """The role of the one worker that the engine is, if it is not the whole team."""
+        ...
+
+    @property
+    def taken(self) -> Sequence[TaskId]:
+        """The tasks that the worker has taken."""
         ...
 
 
 class ToTheEnd:
     may_rest = False
-    is_worker = False
+    worker = None
+    taken = ()
 
     def admit(self, _: State, starts: Sequence[Start]) -> Sequence[Start]:
         return starts
@@ -39,7 +45,8 @@ class ToTheEnd:
 class OneStep:
     """One batch of tasks."""
 
-    is_worker = False
+    worker = None
+    taken = ()
 
     def __init__(self) -> None:
         self.may_rest = False
@@ -55,14 +62,13 @@ class OneRole:
     """A worker: one task at a time, and only the developer takes another one after it."""
 
     may_rest = True
-    is_worker = True
 
     def __init__(self, role: Role) -> None:
-        self._role = role
+        self.worker = role
         self._taken: list[TaskId] = []
 
     def admit(self, state: State, starts: Sequence[Start]) -> Sequence[Start]:
-        mine = [start for start in starts if state.tasks[start.task].role is self._role]
+        mine = [start for start in starts if state.tasks[start.task].role is self.worker]
         if state.running or not mine or not self._goes_on(state):
             return ()
         self._taken.append(mine[0].task)
@@ -70,7 +76,7 @@ class OneRole:
 
     def _goes_on(self, state: State) -> bool:
         failed = sum(state.progress[task].status is Status.failed for task in self._taken)
-        return not self._taken or (has_inner_loop(self._role) and failed < ERRORS)
+        return not self._taken or (has_inner_loop(self.worker) and failed < ERRORS)
 
     @property
     def taken(self) -> Sequence[TaskId]:

@@ -188,7 +188,8 @@ async def _run(
         mark("branch wanted")
         tip = landing.open_branch(repository.top, names.branch(book.session), book.state.session.base)
         mark("branch opened")
-        performer.append(book, *_new_rules(repository, book.state), e.EngineStarted(os.getpid(), tip))
+        worker = [e.WorkerStarted(pace.worker)] if pace.worker else []
+        performer.append(book, *_new_rules(repository, book.state), e.EngineStarted(os.getpid(), tip), *worker)
         try:
             async with kit.tools.opened():
                 ending = await _loop(book, kit, performer, audience, pace)
@@ -197,6 +198,8 @@ async def _run(
     mark("pool wanted")
     await anyio.to_thread.run_sync(pool.close)
     mark("pool closed")
+    if pace.worker:
+        performer.append(book, e.WorkerEnded(pace.worker, tuple(pace.taken)))
     if ending is not Ending.over:
         performer.append(book, e.Paused(_reason(book.state, ending)))
     await performer.project(book, urgent=True)
