@@ -188,14 +188,11 @@ def _last_word(state: State, role: Role, tasks: tuple[TaskId, ...], at: float) -
     done = [task for task in tasks if state.progress[task].status is Status.completed]
     left = [f"{task} ({state.progress[task].status})" for task in tasks if task not in done]
     parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
-    text = (
-        f"{'; '.join(parts)}; {state.count(Status.completed)} of {len(state.tasks)} tasks of the session are completed"
-    )
+    stands = f"{state.count(Status.completed)} of {len(state.tasks)} tasks of the session are completed"
     kind = "dev_complete" if done else "error"
     data: dict[str, object] = {"tasks": list(tasks), "completed": done}
-    return Message(
-        ts=at, sender=role, to=COORDINATOR, type=kind, summary=f"[{role}] {'; '.join([*parts, stands])}", data=data
-    )
+    summary = f"[{role}] {'; '.join([*parts, stands])}"
+    return Message(ts=at, sender=role, to=COORDINATOR, type=kind, summary=summary, data=data)
 
 
 def _kind(state: State, task: TaskId, done: e.Done) -> str:

@@ -77,9 +77,10 @@ class _Fold(Heard):
                 self._end(event, at)
             case e.Landed():
                 self._land(event, at)
-            case e.LandingRefused() | e.ConflictResolved() | e.TaskFailed() | e.TaskSkipped():
-                self._settle(event, at)
-            case e.TaskReported() | e.NothingLeft():
+            case (
+                e.LandingRefused() | e.ConflictResolved() | e.TaskFailed() | e.TaskSkipped() | e.TaskReported()
+                | e.NothingLeft()
+            ):  # fmt: skip
                 self._settle(event, at)
             case e.TasksAdded() | e.TasksReplanned() | e.TableEdited() | e.TasksReset() | e.DesignRestored():
                 self._change_table(event)
