@@ -122,6 +122,7 @@ class Story:
 
     def add_pipeline(self, pipeline: Pipeline = Pipeline.sprint) -> State:
         return self.tell(
+            e.PipelineChosen(pipeline),
             e.TasksAdded(pipelines.first_tasks(pipeline, self.state.scope, self.state.session.engine)),
         )
 

@@ -39,7 +39,7 @@ from iterdev.core.results import Dependency, Discovery, TechDebt, Usage, Wisdom
 from iterdev.core.troubles import TroubleKind
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.core.wisdom import WisdomInherited, WisdomRejected, note
-from iterdev.core.words import Pipeline, Severity, Status, Strategy, TaskId
+from iterdev.core.words import Pipeline, Role, Severity, Status, Strategy, TaskId
 from iterdev.store import codec
 
 DEV = TaskId("DEV-001")
@@ -102,6 +102,9 @@ EXAMPLES: tuple[e.Event, ...] = (
     e.TaskFailed(DEV, "late"),
     e.TaskSkipped(DEV, "not wanted"),
     e.NothingLeft(DEV),
+    e.TaskReported(task=DEV, findings="it is there"),
+    e.WorkerStarted(Role.developer),
+    e.WorkerEnded(Role.developer, (DEV,)),
     e.RoundStarted(sprint=1, number=2, raised_by=(DEV,), why="a score of 4"),
     e.Reverified(DEV),
     e.ReviewPassed(DEV, Severity.medium),
