@@ -1,4 +1,4 @@
-"""List scheduling: how long tasks take when a free place never waits while a task is ready, and nothing else costs time.
+"""List scheduling: how long tasks take when no free place waits while a task is ready, and nothing else costs time.
 
 The order of preference is that of the table, as in the beat engine.
 """

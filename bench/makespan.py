@@ -26,11 +26,11 @@ SETTINGS = '[run]\nagent = "bench"\n[project]\ntest = "true"\n[agents.bench]\nco
 MEASURED = """\
 One `iterdev run --tasks FILE.csv -y -c {places} --engine beat` on a table of {tasks:,} rows, two thirds DEV and one \
 third REVIEW, each of which waits for up to three DEV rows not far above it. Agents are shell scripts that sleep \
-{shortest:g} to {longest:g} s, on average {mean:.1f} s, and then write one file (DEV) and their result. The makespan is \
-taken from the journal: from the entry that the first attempt started to the one that the last work landed. The list \
-schedule starts, whenever one of {places} places is free, the first row of the table that is ready, and takes no time \
-but the sleep; the engine follows the same rule. No schedule can beat the longest chain of rows, or all sleep spread \
-evenly over the places."""
+{shortest:g} to {longest:g} s, on average {mean:.1f} s, and then write one file (DEV) and their result. The makespan \
+is taken from the journal: from the entry that the first attempt started to the one that the last work landed. The \
+list schedule starts, whenever one of {places} places is free, the first row of the table that is ready, and takes no \
+time but the sleep; the engine follows the same rule. No schedule can beat the longest chain of rows, or all sleep \
+spread evenly over the places."""
 WHY = """\
 a place stays taken from the entry that an attempt started to the one that it ended: its workspace is made ready, the \
 agent started, its work looked at and committed; a few processors do that for {places} agents, whose sleep is short \
@@ -80,7 +80,7 @@ def _section(table: Sequence[Work], places: int, measured: float, command: float
         ("the whole command", command),
     )
     return Section(
-        title="A great table",
+        title="Makespan",
         measured=MEASURED.format(
             places=places,
             tasks=len(table),

@@ -48,7 +48,7 @@ FULL = Effort(
     transitions=3_000,
     starts=25,
     scheduled=1_000,
-    places=50,
+    places=40,
     cache=CACHE,
 )
 QUICK = Effort(

@@ -1,8 +1,10 @@
-"""The benchmarks still run; what they measure is not judged here."""
+"""The benchmarks still run; what they measure is not judged here, but what they measure against is."""
 
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -12,6 +14,7 @@ SECTIONS = [
     "The whole life of a task",
     "One attempt",
     "Many agents at work",
+    "Makespan",
     "Durable transitions",
     "Planning",
     "Resuming",
@@ -49,3 +52,54 @@ def test_the_published_page_has_the_same_sections(page: str) -> None:
     published = (TOP / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 
     assert [line for line in published.splitlines() if line.startswith("## ")] == [f"## {name}" for name in SECTIONS]
+
+
+@pytest.fixture(scope="module")
+def listschedule() -> ModuleType:
+    """A module of the benchmarks, which are programs and no package."""
+    spec = spec_from_file_location("listschedule", TOP / "bench" / "listschedule.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# Each row is an id, the seconds it takes, and what it waits for; then, for each number of places, the makespan.
+CHAIN = (("a", 2, ""), ("b", 3, "a"), ("c", 4, "b"))
+BESIDE = (("a", 4, ""), ("b", 3, ""), ("c", 2, ""), ("d", 1, ""))
+DIAMOND = (("top", 1, ""), ("left", 2, "top"), ("right", 5, "top"), ("end", 1, "left right"))
+# The short row above is preferred, although the chain below it is what takes long.
+SHORT_ABOVE = (("a", 3, ""), ("b", 1, ""), ("c", 1, "b"), ("d", 4, "c"))
+# When both end at the same time, what waited for them starts at that time.
+TOGETHER = (("a", 2, ""), ("b", 2, ""), ("c", 1, "a b"), ("d", 1, "b"))
+EXAMPLES = [
+    (CHAIN, {1: 9, 2: 9, 3: 9}),
+    (BESIDE, {1: 10, 2: 5, 3: 4, 4: 4}),
+    (DIAMOND, {1: 9, 2: 7}),
+    (SHORT_ABOVE, {1: 9, 2: 6}),
+    (TOGETHER, {1: 6, 2: 3}),
+    ((), {1: 0}),
+]
+
+
+@pytest.mark.parametrize(("rows", "expected"), EXAMPLES)
+def test_the_list_schedule_is_the_one_made_by_hand(
+    listschedule: ModuleType, rows: tuple[tuple[str, float, str], ...], expected: dict[int, float]
+) -> None:
+    table = [listschedule.Work(id=name, seconds=seconds, deps=tuple(deps.split())) for name, seconds, deps in rows]
+
+    assert {places: listschedule.makespan(table, places) for places in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "places", "expected"),
+    [(CHAIN, 3, 9), (BESIDE, 2, 5), (BESIDE, 4, 4), (DIAMOND, 2, 7), (SHORT_ABOVE, 2, 6), (TOGETHER, 2, 3)],
+)
+def test_nothing_is_shorter_than_the_longest_chain_and_the_work_of_each_place(
+    listschedule: ModuleType, rows: tuple[tuple[str, float, str], ...], places: int, expected: float
+) -> None:
+    table = [listschedule.Work(id=name, seconds=seconds, deps=tuple(deps.split())) for name, seconds, deps in rows]
+
+    assert listschedule.least(table, places) == expected
+    assert listschedule.makespan(table, places) >= expected

@@ -17,7 +17,7 @@ def excerpt(state: State, room: int) -> list[TaskId]:
     failed = (task for task, progress in state.progress.items() if progress.status is Status.failed)
     urgent = list(islice(chain(state.running, state.landing, failed), room))
     left = room - len(urgent)
-    following = _following(state, left - left // 2)
+    following = _following(state, left - len(_done_last(state, left // 2)))
     done = _done_last(state, left - len(following))
     return sorted((*urgent, *following, *done), key=state.order.__getitem__)
 

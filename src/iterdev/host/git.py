@@ -193,7 +193,7 @@ def is_ancestor(top: Path, commit: str, of: str) -> bool:
 
 
 def merge_base(top: Path, one: str, other: str) -> str:
-    """Where two histories went apart, which is one of the two if the other was built on it; nothing if they never met."""
+    """Where two histories went apart: one of the two, if the other was built on it; nothing, if they never met."""
     return run("merge-base", one, other, cwd=top, accept=(0, 1)).stdout.strip()
 
 

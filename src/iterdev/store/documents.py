@@ -23,13 +23,13 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     After an earlier state, only for those that may say something else than they did then.
     """
     files: dict[str, str] = {}
-    for task, design in _new(state.designs, since and since.designs):
+    for task, design in _new(state.designs, since.designs if since else {}):
         files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
         files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
         files["design/task-breakdown.json"] = breakdown(task, design)
-    for task, review in _new(state.reviews, since and since.reviews):
+    for task, review in _new(state.reviews, since.reviews if since else {}):
         files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
-    for task, _ in _new(state.verifications, since and since.verifications):
+    for task, _ in _new(state.verifications, since.verifications if since else {}):
         files[f"verify/verify-{number_of(task)}.json"] = verification(state, task)
     if log := dev_log(state):
         files["code/dev-log.md"] = log
@@ -37,9 +37,9 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     return files
 
 
-def _new(now: Mapping[TaskId, Value], then: Mapping[TaskId, Value] | None) -> Iterator[tuple[TaskId, Value]]:
+def _new(now: Mapping[TaskId, Value], then: Mapping[TaskId, Value]) -> Iterator[tuple[TaskId, Value]]:
     """What was put there since. Nothing is changed in place, so what is the same thing says the same."""
-    return ((task, value) for task, value in now.items() if then is None or then.get(task) is not value)
+    return ((task, value) for task, value in now.items() if then.get(task) is not value)
 
 
 def design_document(task: TaskId, design: Design) -> str:
