@@ -26,11 +26,12 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     for task, design in _new(state.designs, since.designs if since else {}):
         files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
         files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
-        files["design/task-breakdown.json"] = breakdown(task, design)
     for task, review in _new(state.reviews, since.reviews if since else {}):
         files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
     for task, _ in _new(state.verifications, since.verifications if since else {}):
         files[f"verify/verify-{number_of(task)}.json"] = verification(state, task)
+    for task, design in list(state.designs.items())[-1:]:
+        files["design/task-breakdown.json"] = breakdown(task, design)
     if log := dev_log(state):
         files["code/dev-log.md"] = log
     files.update(interactive_results(state))
