@@ -22,8 +22,8 @@ def gate_of(sprint: int) -> str:
 
 def goals(state: State) -> Sequence[str]:
     """What each sprint is for. The first design decides it, so that nobody is given more sprints than were shown."""
-    first = next(iter(state.designs.values()), None)
-    milestones = first.milestones if first and state.pipeline is Pipeline.multi_sprint else ()
+    first = next((task for task in state.designs if state.tasks[task].pipeline is Pipeline.multi_sprint), None)
+    milestones = state.designs[first].milestones if first else ()
     return [milestone.title for milestone in milestones] or [state.session.requirement]
 
 
