@@ -33,6 +33,20 @@ def test_the_agent_that_is_asked_chooses_the_pipeline(repo: Repo) -> None:
     assert left_behind(repo) == []
 
 
+@pytest.mark.requirement("R29")
+@pytest.mark.parametrize("known", [True, False])
+def test_the_agent_that_is_asked_is_told_of_a_description_of_the_project(repo: Repo, *, known: bool) -> None:
+    path = repo.path / ".workflow" / "project-tech.json"
+    if known:
+        repo.write(".workflow/project-tech.json", '{"language": "python"}')
+    repo.behave(analyzer={"result": {"pipeline_mode": "patch"}})
+
+    repo.iterdev("run", "-y", "--analyze", "Fix a typo")
+
+    asked = next(str(call["prompt"]) for call in repo.calls() if call["role"] == "analyzer")
+    assert (f"Begin with {path}" in asked) is known
+
+
 @pytest.mark.parametrize(
     "step",
     [{"result": {"pipeline_mode": "waterfall"}}, {"silent": True}, {"exit": 3}],

@@ -28,10 +28,12 @@ def schema() -> Mapping[str, object]:
     return msgspec.json.schema(Assessment)
 
 
-def prompt(requirement: str) -> str:
+def prompt(requirement: str, tech: str = "") -> str:
+    """The question; `tech` is the file that describes the project, if there is one."""
+    known = f"Begin with {tech}, which describes the project. " if tech else ""
     return (
-        "# task-analysis\n\nYou analyse a requirement before a team works on it. Read the repository in the current "
-        "directory as far as you need to, and change nothing.\n\n"
+        "# task-analysis\n\nYou analyse a requirement before a team works on it. "
+        f"{known}Read the repository in the current directory as far as you need to, and change nothing.\n\n"
         f"## Requirement\n{requirement}\n\n"
         "## What to find out\n"
         "- patch: a small change that needs no design; sprint: one piece of work with a design and a review; "

@@ -29,12 +29,19 @@ async def assessed(repository: Repository, requirement: str, agent: str | None) 
         async with Supervisor() as supervisor:
             opened = asked.open(_assignment(repository, asked, workspace), spawn=supervisor.spawn, watch=lambda _: None)
             async with opened as conversation:
-                text = repository.redact(assessment.prompt(requirement)).replace(prompts.RESULT, str(workspace.result))
+                asking = repository.redact(assessment.prompt(requirement, _tech(repository)))
+                text = asking.replace(prompts.RESULT, str(workspace.result))
                 return await _patiently(conversation, text, repository.settings.limits, name)
     finally:
         with anyio.CancelScope(shield=True):
             await thread(partial(pool.give_back, workspace))
             await thread(pool.close)
+
+
+def _tech(repository: Repository) -> str:
+    """Where somebody wrote down what the project is made of; git does not know it, so no worktree has it."""
+    path = repository.top / ".workflow" / "project-tech.json"
+    return str(path) if path.is_file() else ""
 
 
 async def _patiently(conversation: Conversation, text: str, limits: Limits, name: str) -> Assessment | str:
