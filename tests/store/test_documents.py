@@ -144,6 +144,16 @@ def test_a_review_names_dimensions_and_places(story: Story) -> None:
 
 
 @pytest.mark.requirement("R91")
+def test_a_review_does_not_name_files_that_were_changed_after_it(story: Story) -> None:
+    story.add(task("DEV-001"), task("REVIEW-001", "DEV-001"), task("DEV-002", "REVIEW-001", sprint=2))
+    story.complete("DEV-001", commit=COMMIT, changed=("auth.py",))
+    story.complete("REVIEW-001", review=review(9))
+    story.complete("DEV-002", commit=COMMIT, changed=("later.py",))
+
+    assert "**Files reviewed**: auth.py\n" in documents(story.state)["review/review-001.md"]
+
+
+@pytest.mark.requirement("R91")
 def test_a_review_says_so_where_a_finding_has_no_place(story: Story) -> None:
     story.add(task("REVIEW-001"))
     story.complete("REVIEW-001", review=review(6.5, Finding(severity="high", description="nothing is tested")))

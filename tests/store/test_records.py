@@ -8,7 +8,7 @@ from iterdev.core import events as e
 from iterdev.core.messages import composed
 from iterdev.core.names import moment
 from iterdev.core.verification import Verification
-from iterdev.core.words import Pipeline, TaskId
+from iterdev.core.words import Pipeline, Strategy, TaskId
 from iterdev.store.records import analysis_record, ledger, message_line, meta, records, session_record
 
 ENTRY = {
@@ -235,8 +235,43 @@ def test_the_session_says_what_was_asked_and_where_it_stands(story: Story) -> No
     assert (run["session_id"], run["team_name"], run["engine"]) == (story.session, "iterdev", "wave")
     assert (run["requirement"], run["pipeline"]) == (story.state.session.requirement, "sprint")
     assert (run["status"], run["active_tasks"], run["open_gates"]) == ("active", ["DESIGN-001"], ["plan"])
+    assert run["last_event"] == {"type": "GateOpened", "task": None, "at": run["updated_at"]}
     assert (run["user_branch"], run["branch"]) == ("main", f"iterdev/{story.session}")
     assert (run["created_at"], run["updated_at"]) == ("2026-02-25T14:13:20+08:00", "2026-02-25T14:16:20+08:00")
+
+
+@pytest.mark.requirement("R106")
+def test_the_session_says_what_happened_last(story: Story) -> None:
+    story.add(task("DEV-001"))
+
+    story.complete("DEV-001", commit=COMMIT)
+
+    run = session_record(story.state)
+    assert run["last_event"] == {"type": "Landed", "task": "DEV-001", "at": run["updated_at"]}
+
+
+@pytest.mark.requirement("R130")
+def test_a_conflict_stands_in_the_entry_of_the_task_that_resolves_it_too(story: Story) -> None:
+    one, two, fix = TaskId("DEV-001"), TaskId("DEV-002"), TaskId("DEV-002-fix-conflict")
+    story.add(task(one), task(two))
+    story.start(two)
+    story.complete(one, commit=COMMIT, changed=("auth.py",))
+    story.tell(e.AttemptEnded(two, 1, 1, e.Done(findings="", commit=COMMIT, changed=("auth.py",))))
+    story.tell(e.LandingRefused(two, ("auth.py",)), e.TasksAdded((msgspec.structs.replace(task(two), id=fix),)))
+
+    story.tell(e.ConflictResolved(task=two, strategy=Strategy.manual, fix=fix))
+
+    detected = {
+        "status": "detected",
+        "conflicting_files": ["auth.py"],
+        "resolution_strategy": "manual",
+        "resolved_by_task_id": fix,
+    }
+    assert [entries(story)[name]["conflict_info"] for name in (two, fix)] == [detected, detected]
+    story.complete(fix, commit=COMMIT)
+    resolved = detected | {"status": "resolved"}
+    assert [entries(story)[name]["conflict_info"] for name in (two, fix)] == [resolved, resolved]
+    assert entries(story)[one]["conflict_info"]["status"] == "none"
 
 
 @pytest.mark.requirement("R171")

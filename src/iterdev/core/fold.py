@@ -49,6 +49,7 @@ def _beginning(entry: e.Entry) -> State:
         seq=entry.seq,
         created_at=entry.at,
         updated_at=entry.at,
+        last_event=entry.event,
         tip=session.base,
         pipeline=session.pipeline,
     )
@@ -58,7 +59,7 @@ class _Fold(Heard):
     """One fold under way."""
 
     def state(self, last: e.Entry) -> State:
-        self._set(seq=last.seq, updated_at=last.at)
+        self._set(seq=last.seq, updated_at=last.at, last_event=last.event)
         self._set(warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes))
         return self._state
 

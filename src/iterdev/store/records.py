@@ -54,6 +54,11 @@ def session_record(state: State) -> dict[str, object]:
         "gc_round": state.round,
         "max_gc_rounds": state.policy.rounds,
         "sprint": f"sprint-{state.sprint}",
+        "last_event": {
+            "type": type(state.last_event).__name__,
+            "task": getattr(state.last_event, "task", None),
+            "at": moment(state.updated_at),
+        },
         "active_tasks": list(state.running),
         "open_gates": list(state.gates),
         "warnings": list(state.warnings),
@@ -124,11 +129,14 @@ def _way_back(task: TaskId, progress: Progress) -> dict[str, object]:
 
 
 def _conflict(state: State, task: TaskId) -> dict[str, object]:
-    conflict = state.conflicts.get(task)
+    """A task's own conflict, or the one for whose sake it was made: that stands in both entries."""
+    resolving = (other for other, conflict in state.conflicts.items() if conflict.resolved_by == task)
+    collided = task if task in state.conflicts else next(resolving, task)
+    conflict = state.conflicts.get(collided)
     if conflict is None:
         return {"status": "none", "conflicting_files": [], "resolution_strategy": None, "resolved_by_task_id": None}
     return {
-        "status": "resolved" if resolvers.is_resolved(state, task) else "detected",
+        "status": "resolved" if resolvers.is_resolved(state, collided) else "detected",
         "conflicting_files": list(conflict.files),
         "resolution_strategy": conflict.strategy or Strategy.manual,
         "resolved_by_task_id": conflict.resolved_by,
