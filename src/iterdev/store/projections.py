@@ -139,10 +139,11 @@ class Projector:
         known = digest in self._refused and path.is_file()
         kept = path if known else files.put_aside(path, self._folder / REFUSED)
         self._refused.add(digest)
-        self._table = body
+        before, self._table = self._table, body
         text = tables.table(state)
-        self._written[TABLE] = _digest(text.encode())
-        self._write_table(state, text, self._written[TABLE])
+        if not self._write_table(state, text, _digest(text.encode())):
+            # Somebody was faster, and wrote it once more.
+            self._table = before
         return [] if known else Refused(why=why, kept=kept.name)
 
     def _foreign_table(self, state: State) -> bytes | None:
