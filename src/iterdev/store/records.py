@@ -104,7 +104,6 @@ def ledger(state: State) -> dict[str, object]:
 
 
 def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
-    measured = state.verifications.get(task.id)
     return {
         "id": task.id,
         "title": task.title,
@@ -113,13 +112,28 @@ def _entry(state: State, task: Task, progress: Progress) -> dict[str, object]:
         "started_at": moment(progress.started_at) if progress.started_at else None,
         "completed_at": moment(progress.ended_at) if progress.ended_at and progress.status.is_final else None,
         "gc_rounds": task.round,
-        "review_score": progress.score,
-        "test_pass_rate": measured.pass_rate if measured else None,
+        "review_score": _score(state, task.id),
+        "test_pass_rate": _pass_rate(state, task.id),
         "changed_files": list(progress.changed),
         "conflict_info": _conflict(state, task.id),
         "rollback_info": _way_back(task.id, progress),
         "external_dependencies": _external_dependencies(state.dependencies, task.id),
     }
+
+
+def _score(state: State, task: TaskId) -> float | None:
+    """The review's own score, or the one that the last review right behind the work gave it."""
+    seen = (state.progress[other].score for other in _judges(state, task))
+    return next((score for score in seen if score is not None), None)
+
+
+def _pass_rate(state: State, task: TaskId) -> float | None:
+    seen = (state.verifications.get(other) for other in _judges(state, task))
+    return next((measured.pass_rate for measured in seen if measured), None)
+
+
+def _judges(state: State, task: TaskId) -> tuple[TaskId, ...]:
+    return task, *reversed(state.dependants.get(task, ()))
 
 
 def _way_back(task: TaskId, progress: Progress) -> dict[str, object]:
