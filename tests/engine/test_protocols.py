@@ -177,6 +177,8 @@ def test_without_a_readable_checkpoint_restoring_fails_with_a_reason(place: Plac
 
     assert isinstance(nothing, NothingRestored)
     assert reason in nothing.why
+    told = [warning for warning in book.state.warnings if reason in warning]
+    assert len(told) == (0 if "no checkpoint" in reason else 1)
     assert "context_restored" not in [message.type for message in book.state.messages]
 
 

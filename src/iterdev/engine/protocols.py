@@ -14,7 +14,7 @@ from iterdev.core import checkpoints, debt, feedback, locks
 from iterdev.core.checkpoints import Checkpoint, CheckpointRestored, CheckpointSaved
 from iterdev.core.debt import Debt, DebtMoved, DebtStatus
 from iterdev.core.errors import UserError
-from iterdev.core.events import Event
+from iterdev.core.events import Event, Warned
 from iterdev.core.feedback import Feedback, FeedbackLinked, FeedbackMoved, FeedbackStatus
 from iterdev.core.locks import Ask, DeadlockBroken, Lock, LockReleased, Locks
 from iterdev.core.state import State
@@ -115,6 +115,9 @@ def restore(book: Book, folder: Path, task: TaskId) -> Restored | NothingRestore
     found = kept(book.state, folder, task)
     if isinstance(found, Restored):
         book.append(restoring(found, task))
+    elif task in book.state.checkpoints:
+        # Something was lost, and somebody should know.
+        book.append(Warned(found.why))
     return found
 
 
