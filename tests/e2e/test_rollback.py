@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, left_behind, rows, statuses
+from tests.e2e.conftest import Background, left_behind, messages, rows, statuses
 
 LEARNED = {"result": {"wisdom": {"learnings": ["tabs are better"]}}}
 
@@ -21,7 +21,7 @@ def test_code_table_ledger_and_memory_go_back_together(repo: Repo) -> None:
     folder, tip = repo.folder(), repo.git("rev-parse", f"iterdev/{session}")
     before = json.loads((folder / "task-ledger.json").read_text())["tasks"][1]["rollback_info"]
 
-    done = repo.iterdev("rollback", session, "DEV-001")
+    done = repo.iterdev("rollback", session, "DEV-001", "--reason", "it is too slow")
 
     ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
     kept = repo.git("for-each-ref", "--format=%(objectname)", f"refs/iterdev/{session}/rolled-back").split()
@@ -39,7 +39,9 @@ def test_code_table_ledger_and_memory_go_back_together(repo: Repo) -> None:
     assert list(ledger) == list(rows(folder))
     assert not (folder / "review" / "review-001.md").exists()
     assert "tabs are better" not in (folder / "wisdom" / "learnings.md").read_text()
-    assert "rollback_completed" in (folder / ".msg" / "messages.jsonl").read_text()
+    (begun,) = messages(folder, "rollback_initiated")
+    assert begun.startswith("[coordinator] going back to before DEV-001 because it is too slow; undone: ")
+    assert len(messages(folder, "rollback_completed")) == 1
 
 
 def test_a_session_that_went_back_is_done_again_by_resuming_it(repo: Repo) -> None:

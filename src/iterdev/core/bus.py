@@ -76,10 +76,11 @@ def _of_rounds(event: e.Event, state: State, at: float) -> Message | None:
 
 def _of_rollbacks(event: e.Event, _: State, at: float) -> Message | None:
     match event:
-        case e.RollbackStarted(target=target, snapshot=snapshot, removed=removed, rows=rows):
+        case e.RollbackStarted(target=target, snapshot=snapshot, removed=removed, rows=rows, reason=reason):
             undone = [*(row.id for row in rows), *removed]
-            data: dict[str, object] = {"snapshot_id": snapshot, "undone": undone}
-            text = f"going back to before {target}; undone: {', '.join(undone)}"
+            data: dict[str, object] = {"snapshot_id": snapshot, "undone": undone, "reason": reason}
+            because = f" because {reason}" if reason else ""
+            text = f"going back to before {target}{because}; undone: {', '.join(undone)}"
             return _coordinator(at, "rollback_initiated", text, data)
         case e.RollbackCompleted(snapshot):
             return _coordinator(at, "rollback_completed", f"went back to {snapshot}", {"snapshot_id": snapshot})

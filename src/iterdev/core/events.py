@@ -243,6 +243,7 @@ class RollbackStarted(Struct, frozen=True, kw_only=True, tag=True):
     """Sprints whose convergence had been forced by then."""
     unjudged: tuple[TaskId, ...] = ()
     """Reviews and verifications that stand, and whose consequences had not been drawn yet."""
+    reason: str = ""
 
 
 class RollbackCompleted(Struct, frozen=True, tag=True):

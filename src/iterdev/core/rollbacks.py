@@ -23,7 +23,7 @@ def snapshot(task: TaskId, progress: Progress) -> str | None:
     return f"snapshot-{task}-{int(progress.ended_at)}"
 
 
-def plan(entries: Sequence[e.Entry], target: str) -> e.RollbackStarted:
+def plan(entries: Sequence[e.Entry], target: str, reason: str = "") -> e.RollbackStarted:
     """What no longer holds when the session goes back to before the target, a task or `wave-N`."""
     now = replay(entries)
     place = _place(entries, _standing(entries), target)
@@ -46,6 +46,7 @@ def plan(entries: Sequence[e.Entry], target: str) -> e.RollbackStarted:
         answers=before.answers,
         forced=before.forced,
         unjudged=tuple(task for task in now.judged if task in before.tasks and task not in before.judged),
+        reason=reason,
     )
 
 

@@ -16,7 +16,9 @@ from iterdev.host.workspaces import Pool
 from iterdev.store.projections import Projector
 
 
-def roll_back(repository: Repository, book: Book, target: str, *, mark: Mark = lambda _: None) -> e.RollbackStarted:
+def roll_back(
+    repository: Repository, book: Book, target: str, reason: str = "", *, mark: Mark = lambda _: None
+) -> e.RollbackStarted:
     """Whoever was killed while going back has it finished first; to ask for the same again is to ask for just that."""
     with _alone(repository, book):
         if begun := _begun(repository, book):
@@ -24,7 +26,7 @@ def roll_back(repository: Repository, book: Book, target: str, *, mark: Mark = l
             if begun.target == target:
                 return begun
         _recover(repository, book, mark)
-        planned = rollbacks.plan(repository.journal.read(book.session), target)
+        planned = rollbacks.plan(repository.journal.read(book.session), target, repository.redact(reason))
         mark("before RollbackStarted")
         book.append(planned)
         mark("after RollbackStarted")

@@ -50,10 +50,10 @@ def accept(*, session: str | None) -> int:
     return 0
 
 
-def rollback(*, session: str, task: str) -> int:
+def rollback(*, session: str, task: str, reason: str) -> int:
     repository = Repository(Path.cwd())
     book = Book(repository.journal, repository.find(session), now=clock.now)
-    planned = roll_back(repository, book, task)
+    planned = roll_back(repository, book, task, reason)
     undone = ", ".join([*(row.id for row in planned.rows), *planned.removed])
     click.echo(f"{names.branch(book.session)} is at {planned.tip[:12]} again, as before {task}; undone: {undone}")
     if book.state.accepted:

@@ -168,7 +168,11 @@ _command(
     "rollback",
     "answering.rollback",
     "Go back to the state before a task landed, or before a wave (wave-N)",
-    [SESSION, click.Argument(["task"])],
+    [
+        SESSION,
+        click.Argument(["task"]),
+        click.Option(["--reason"], default="the user wants it", metavar="TEXT", help="Why, for everybody to read"),
+    ],
 )
 _command(
     "team",
