@@ -218,6 +218,4 @@ def test_a_rollback_is_told_with_what_it_undid() -> None:
         )
     )
 
-    assert section(report(story.state), "Rollbacks").endswith(
-        ": going back to before DEV-001; undone: DEV-001\n"
-    )
+    assert section(report(story.state), "Rollbacks").endswith(": going back to before DEV-001; undone: DEV-001\n")
