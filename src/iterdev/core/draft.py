@@ -74,6 +74,7 @@ class Draft:
     def __init__(self, state: State) -> None:
         self._state = state
         self._seq = state.seq
+        self._last = state.last
         self._warnings = list(state.warnings)
         self._messages = list(state.messages)
         self._notes = list(state.notes)

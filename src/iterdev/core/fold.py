@@ -49,7 +49,7 @@ def _beginning(entry: e.Entry) -> State:
         seq=entry.seq,
         created_at=entry.at,
         updated_at=entry.at,
-        last_event=entry.event,
+        last=entry,
         tip=session.base,
         pipeline=session.pipeline,
     )
@@ -59,12 +59,16 @@ class _Fold(Heard):
     """One fold under way."""
 
     def state(self, last: e.Entry) -> State:
-        self._set(seq=last.seq, updated_at=last.at, last_event=last.event)
-        self._set(warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes))
+        self._set(seq=last.seq, updated_at=last.at)
+        self._set(
+            last=self._last, warnings=tuple(self._warnings), messages=tuple(self._messages), notes=tuple(self._notes)
+        )
         return self._state
 
     def apply(self, entry: e.Entry) -> None:
         self._seq = entry.seq
+        if not isinstance(entry.event, e.EngineStarted | e.Paused):
+            self._last = entry
         self._change(entry.event, entry.at)
         if message := bus.announcement(entry.event, self._state, entry.at):
             self._say(message)

@@ -10,7 +10,7 @@ from iterdev.core.completion import Completion
 from iterdev.core.conflicts import Change, Conflict
 from iterdev.core.debt import Debt
 from iterdev.core.dependencies import Dependencies
-from iterdev.core.events import AttemptStarted, Event, Gate, Policy, Session, SprintRecord
+from iterdev.core.events import AttemptStarted, Entry, Gate, Policy, Session, SprintRecord
 from iterdev.core.feedback import Feedback
 from iterdev.core.locks import Locks
 from iterdev.core.plan import Task
@@ -93,7 +93,8 @@ class State(Struct, frozen=True, kw_only=True):
     seq: int
     updated_at: float
     created_at: float
-    last_event: Event
+    last: Entry
+    """What happened last to the work; that an engine came or rested did not."""
     phase: Phase = Phase.active
     why: str = ""
     """Why the session is paused or ended early."""

@@ -55,9 +55,9 @@ def session_record(state: State) -> dict[str, object]:
         "max_gc_rounds": state.policy.rounds,
         "sprint": f"sprint-{state.sprint}",
         "last_event": {
-            "type": type(state.last_event).__name__,
-            "task": getattr(state.last_event, "task", None),
-            "at": moment(state.updated_at),
+            "type": type(state.last.event).__name__,
+            "task": getattr(state.last.event, "task", None),
+            "at": moment(state.last.at),
         },
         "active_tasks": list(state.running),
         "open_gates": list(state.gates),
