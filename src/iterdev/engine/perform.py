@@ -83,6 +83,7 @@ class Performer:
         state = book.state
         job = await self._job(state, task, command, checkpoint)
         self.append(book, e.AttemptStarted(task.id, command.number, command.agent, state.tip))
+        self.is_behind = True
         await executor.submit(job)
 
     def _restored(self, book: Book, task: Task) -> str:
