@@ -151,6 +151,37 @@ def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprint
     assert "Recommended for this sprint" in prompts["DESIGN-001"]
 
 
+@pytest.mark.requirement("R80", "R143")
+def test_overdue_debt_is_not_passed_over_by_resuming(repo: Repo) -> None:
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings + '\n[debt]\nseverity = "high"\nsprints = 0\n')
+    names = ("Store", "Serve", "Watch")
+    work = {
+        "tasks": [{"id": name.lower(), "title": name} for name in names],
+        "milestones": [{"title": f"{name} them", "tasks": [name.lower()]} for name in names],
+    }
+    repo.behave(architect={"result": work})
+    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
+    session = repo.folder().name
+    repo.iterdev("debt", "add", "--session-id", session, "--severity", "high", "No error handling")
+    repo.iterdev("answer", session, "plan", "approve")
+    for _ in ("the first sprint", "the second"):
+        assert repo.iterdev("resume", session).returncode == 5
+    calls = len(repo.calls())
+
+    asked = repo.iterdev("resume", session)
+    unasked = len(repo.calls())
+    repo.iterdev("answer", session, "sprint-2", "go-on")
+    went_on = repo.iterdev("resume", session)
+
+    assert asked.returncode == 5
+    assert "Debt that is overdue: No error handling" in asked.stdout
+    assert f"iterdev answer {session} sprint-2 stop" in asked.stdout
+    assert unasked == calls
+    assert went_on.returncode == 0, went_on.stderr
+    assert repo.calls()[calls]["task"] == "DESIGN-003"
+
+
 @pytest.mark.requirement("R82")
 def test_a_plain_sprint_follows_when_it_is_allowed_and_chosen(repo: Repo) -> None:
     repo.behave(architect=TWO_MILESTONES)

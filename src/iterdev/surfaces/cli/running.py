@@ -81,11 +81,14 @@ def resume(*, session: str | None, yes: bool, step: bool, as_json: bool) -> int:
 
 
 def _begin_next_sprint(repository: Repository, session: SessionId) -> None:
-    """To resume a session that rests between two sprints is to say that the next one may start."""
+    """To resume a session that rests between two sprints is to say that the next one may start.
+
+    A question that advises to stop, as one about overdue debt does, has to be answered by itself.
+    """
     state = repository.state(session)
-    gate = sprints.gate_of(state.sprint)
-    if gate in state.gates:
-        answered = e.GateAnswered(gate, sprints.GO_ON)
+    gate = state.gates.get(sprints.gate_of(state.sprint))
+    if gate and gate.choices[0] == sprints.GO_ON:
+        answered = e.GateAnswered(gate.id, sprints.GO_ON)
         repository.journal.append(session, [answered], at=clock.now(), after=state.seq)
 
 
