@@ -168,15 +168,22 @@ def test_a_table_that_was_mended_runs(repo: Repo, planned: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_table_that_lost_a_row_is_refused_naming_the_task(repo: Repo, planned: Path) -> None:
+@pytest.mark.requirement("R121")
+def test_a_row_that_the_table_lost_is_made_again_with_its_blockers_and_told(repo: Repo, planned: Path) -> None:
     table = planned / "tasks.csv"
+    before = rows(planned)
     text = table.read_text(encoding="utf-8")
     table.write_text(text[: text.index('"VERIFY-001"')], encoding="utf-8")
 
     done = repo.iterdev("resume", "-y")
 
-    refused(done, REQUEST, '"VERIFY-001"', "tasks.csv")
-    assert repo.calls() == []
+    after = rows(planned)
+    assert done.returncode == 0, done.stderr
+    assert [(name, row["deps"], row["status"]) for name, row in after.items()] == [
+        (name, row["deps"], "completed") for name, row in before.items()
+    ]
+    assert "tasks.csv had lost VERIFY-001, put back; to leave a task out, set its status to skipped" in done.stdout
+    assert [call["task"] for call in repo.calls()] == ["DEV-001"]
 
 
 @pytest.mark.requirement("R66", "R162")

@@ -164,7 +164,7 @@ class Story:
         return self.folder
 
     def edits(self) -> list[e.RowEdit]:
-        return self._projector.edits(self.state)
+        return list(self._projector.edits(self.state).rows)
 
     def take_over_edits(self) -> State:
         """What an engine does before each decision."""

@@ -17,7 +17,7 @@ from iterdev.core.state import State
 from iterdev.core.words import Engine, Phase, Pipeline, Role, Status, TaskId
 from iterdev.store import rebuild
 from iterdev.store.journal import Journal
-from iterdev.store.projections import TABLE, Projector
+from iterdev.store.projections import TABLE, Edited, Projector
 
 HEAD = "a" * 40
 
@@ -296,7 +296,7 @@ def test_a_rebuilt_session_writes_the_same_table(story: Story) -> None:
     projector.write(state)
     journal.close()
 
-    assert edits == []
+    assert edits == Edited()
     assert (story.folder / TABLE).read_bytes() == before
 
 

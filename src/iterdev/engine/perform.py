@@ -20,7 +20,7 @@ from iterdev.engine.outside import Outside
 from iterdev.engine.worksite import thread
 from iterdev.host import git, landing
 from iterdev.store import board
-from iterdev.store.projections import Projector, Refused
+from iterdev.store.projections import Edited, Projector, Refused
 
 COALESCE = 0.3
 """Seconds within which further changes of the session folder wait for the next writing."""
@@ -61,12 +61,15 @@ class Performer:
     def _read_table(self, book: Book, *, strict: bool) -> bool:
         """Takes over what was changed in tasks.csv, unless it may be an agent's word; True if something happened."""
         look = self._projector.edits_beside_agents if book.state.running else self._projector.edits
-        edits = look(book.state, strict=strict)
-        if isinstance(edits, Refused):
-            self.append(book, e.Warned(_refusal(book.state, edits)))
-        elif edits:
-            self.append(book, e.TableEdited(tuple(edits)))
-        return bool(edits)
+        match look(book.state, strict=strict):
+            case Refused() as refused:
+                events: list[e.Event] = [e.Warned(_refusal(book.state, refused))]
+            case Edited(rows=rows, missing=missing):
+                events = [e.TableEdited(rows)] if rows else []
+                events += [e.Warned(_restored(missing))] if missing else []
+        if events:
+            self.append(book, *events)
+        return bool(events)
 
     async def record(self, book: Book, events: Sequence[e.Event]) -> None:
         self.append(book, *events)
@@ -218,6 +221,10 @@ class Performer:
         if discoveries:
             path = self._top / state.session.folder / board.NAME
             await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))
+
+
+def _restored(missing: Sequence[TaskId]) -> str:
+    return f"tasks.csv had lost {', '.join(missing)}, put back; to leave a task out, set its status to skipped"
 
 
 def _refusal(state: State, refused: Refused) -> str:

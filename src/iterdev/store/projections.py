@@ -34,12 +34,27 @@ WISDOM = {
 }
 
 
+class Edited(Struct, frozen=True, kw_only=True):
+    """What was changed in tasks.csv."""
+
+    rows: tuple[RowEdit, ...] = ()
+    missing: tuple[TaskId, ...] = ()
+    """Tasks whose rows were gone; the table gets them again."""
+
+
 class Refused(Struct, frozen=True, kw_only=True):
     """An edit of tasks.csv that was not taken over."""
 
     why: str
     kept: str
     """The name of the file that holds it now."""
+
+
+class _Changes(Struct, frozen=True):
+    """Rows that differ, each with what it was; and tasks without a row."""
+
+    rows: list[tuple[RowEdit, tuple[RowEdit, ...]]]
+    missing: tuple[TaskId, ...]
 
 
 class Projector:
@@ -97,24 +112,23 @@ class Projector:
                 lines = path.read_text(encoding="utf-8").splitlines()
                 files.write(path, "".join(f"{line}\n" for line in lines if _told(line) not in undone))
 
-    def edits(self, state: State, *, strict: bool = True) -> list[RowEdit]:
-        """The rows that a person changed in tasks.csv since iterdev last wrote it; each is told once.
+    def edits(self, state: State, *, strict: bool = True) -> Edited:
+        """What a person changed in tasks.csv since iterdev last wrote it; each change is told once.
 
         A table that cannot be read raises; unless `strict`, it is left for a later look.
         """
         body = self._foreign_table(state)
         if body is None:
-            return []
+            return Edited()
         try:
             changes = self._changes(state, body)
         except UserError:
             if strict:
                 raise
-            return []
-        self._table = body
-        return [row for row, _ in changes]
+            return Edited()
+        return self._take(state, body, changes)
 
-    def edits_beside_agents(self, state: State, *, strict: bool) -> list[RowEdit] | Refused:
+    def edits_beside_agents(self, state: State, *, strict: bool) -> Edited | Refused:
         """The same while agents are at work: where they can write, an edit that claims something is refused as a whole.
 
         So is a table that cannot be read; unless `strict`, it may be half written and is left for a later look.
@@ -123,28 +137,40 @@ class Projector:
             return self.edits(state, strict=False)
         body = self._foreign_table(state)
         if body is None:
-            return []
+            return Edited()
         try:
             changes = self._changes(state, body)
         except UserError as error:
-            return self._refuse(state, body, error.message) if strict else []
-        if claims := [words for row, known in changes if (words := claim(row, *known))]:
+            return self._refuse(state, body, error.message) if strict else Edited()
+        if claims := [words for row, known in changes.rows if (words := claim(row, *known))]:
             return self._refuse(state, body, ", ".join(claims))
-        self._table = body
-        return [row for row, _ in changes]
+        return self._take(state, body, changes)
 
-    def _refuse(self, state: State, body: bytes, why: str) -> list[RowEdit] | Refused:
+    def _take(self, state: State, body: bytes, changes: _Changes) -> Edited:
+        if changes.missing:
+            self._write_again(state, body)
+        else:
+            self._table = body
+        return Edited(rows=tuple(row for row, _ in changes.rows), missing=changes.missing)
+
+    def _refuse(self, state: State, body: bytes, why: str) -> Edited | Refused:
         """Puts the edit beside the table, and the table back in its place; the same edit is kept and told once."""
         path, digest = self._folder / TABLE, _digest(body)
         known = digest in self._refused and path.is_file()
         kept = path if known else files.put_aside(path, self._folder / REFUSED)
         self._refused.add(digest)
+        self._write_again(state, body)
+        return Edited() if known else Refused(why=why, kept=kept.name)
+
+    def _write_again(self, state: State, body: bytes) -> None:
+        """Writes the table over what it holds; not if somebody was faster, and wrote it once more."""
         before, self._table = self._table, body
         text = tables.table(state)
-        if not self._write_table(state, text, _digest(text.encode())):
-            # Somebody was faster, and wrote it once more.
+        digest = _digest(text.encode())
+        if self._write_table(state, text, digest):
+            self._written[TABLE] = digest
+        else:
             self._table = before
-        return [] if known else Refused(why=why, kept=kept.name)
 
     def _foreign_table(self, state: State) -> bytes | None:
         """What tasks.csv holds if a person wrote it and it was not read back yet."""
@@ -157,24 +183,22 @@ class Projector:
         self._table = body
         return None
 
-    def _changes(self, state: State, body: bytes) -> list[tuple[RowEdit, tuple[RowEdit, ...]]]:
-        """What differs from the table that the person had before them, and is not so already; with what it was."""
+    def _changes(self, state: State, body: bytes) -> _Changes:
+        """What differs from the table that the person had before them, and is not so already."""
         try:
             text = body.decode()
         except UnicodeDecodeError as error:
             raise UserError(f"{TABLE} is not UTF-8 text: {error}", hint=f"save {TABLE} as UTF-8") from error
-        theirs = tables.parse(text, f"{state.session.folder}/{TABLE}")
         before = _rows(self._table.decode() if self._table is not None else self._last_projection(state))
-        if lost := [task for task in before if task not in {row.task.id for row in theirs}]:
-            raise UserError(
-                f'{state.session.folder}/{TABLE}: the row of "{lost[0]}" is gone',
-                hint="put it back; to leave a task out, set its status to skipped",
-            )
+        expected = [state.tasks[task] for task in before if task in state.tasks]
+        theirs = tables.parse(text, f"{state.session.folder}/{TABLE}", expected)
         now = _rows(tables.table(state))
-        known = {
-            row.task.id: tuple(rows[row.task.id] for rows in (before, now) if row.task.id in rows) for row in theirs
-        }
-        return [(row, known[row.task.id]) for row in theirs if row not in known[row.task.id]]
+        known = ((row, tuple(rows[row.task.id] for rows in (before, now) if row.task.id in rows)) for row in theirs)
+        own = {row.task.id for row in theirs}
+        return _Changes(
+            [(row, same) for row, same in known if row not in same],
+            tuple(task.id for task in expected if task.id not in own),
+        )
 
     def _last_projection(self, state: State) -> str:
         """The table that the engine before this one left. Of two that are possible, the older one changes less."""

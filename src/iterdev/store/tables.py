@@ -3,7 +3,7 @@
 import csv
 import difflib
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
@@ -77,8 +77,11 @@ def wave_results(state: State, wave: int) -> str:
     return _csv(RESULT_COLUMNS, rows)
 
 
-def parse(text: str, file: str = "tasks.csv") -> list[RowEdit]:
-    """The rows of a table that a person may have written; the first mistake raises, with its line."""
+def parse(text: str, file: str = "tasks.csv", known: Collection[Task] = ()) -> list[RowEdit]:
+    """The rows of a table that a person may have written; the first mistake raises, with its line.
+
+    Rows may name tasks that are known, whether they have a row or not.
+    """
     records = _records(text, file)
     if not records:
         raise _wrong(file, 1, "the table is empty")
@@ -92,10 +95,12 @@ def parse(text: str, file: str = "tasks.csv") -> list[RowEdit]:
             rows.append(_row(dict(zip(header, cells, strict=True))))
         except ValueError as error:
             raise _wrong(file, line, str(error)) from error
-    tasks = plan.checked([row.task for row in rows])
+    own = {row.task.id for row in rows}
+    tasks = plan.checked([*(row.task for row in rows), *(task for task in known if task.id not in own)])
     if isinstance(tasks, plan.Fault):
-        raise _wrong(file, body[tasks.row][0], tasks.message)
-    return [msgspec.structs.replace(row, task=task) for row, task in zip(rows, tasks, strict=True)]
+        lines = [line for line, _ in body][: tasks.row + 1]
+        raise _wrong(file, lines[-1] if lines else first, tasks.message)
+    return [msgspec.structs.replace(row, task=task) for row, task in zip(rows, tasks, strict=False)]
 
 
 def _cells(task: Task, progress: Progress) -> list[str]:
