@@ -140,10 +140,11 @@ def test_a_chain_names_each_blocker_once_nearest_first() -> None:
 @pytest.mark.requirement("R122")
 def test_nothing_ready_nothing_running_and_something_pending_is_reported_with_the_chain() -> None:
     story = Story(task("REVIEW-001", "DEV-001"), task("DEV-001", "DESIGN-001"), task("DESIGN-001"))
-    forgotten = msgspec.structs.replace(story.starts("DESIGN-001"), running={})
+    state = story.starts("DESIGN-001")
+    chain = "REVIEW-001 is blocked by DEV-001 (pending) <- DESIGN-001 (in_progress)"
 
-    assert view.stall(forgotten) == "REVIEW-001 is blocked by DEV-001 (pending) <- DESIGN-001 (in_progress)"
-    assert view.picture(forgotten).stall == view.stall(forgotten)
+    assert view.stall(state, engine_alive=False) == chain
+    assert (view.picture(state, engine_alive=False).stall, view.picture(state).stall) == (chain, "")
 
 
 @pytest.mark.requirement("R122")

@@ -146,3 +146,18 @@ def test_a_reader_that_goes_away_is_no_failure_of_the_tasks(repo: Repo) -> None:
     assert resumed.returncode == 0
     assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed"}
     assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R122", "R123")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_a_session_in_which_nothing_moves_tells_the_chain_that_holds_it_up(repo: Repo, engine: str) -> None:
+    with agent_at_work(repo, "run", "-y", "--pipeline", "sprint", "--engine", engine, "Add a greeting") as running:
+        moving = repo.iterdev("status").stdout
+        running.kill()
+
+    shown = repo.iterdev("status")
+
+    session = repo.folder(engine).name
+    assert "Stalled" not in moving
+    assert "Stalled: VERIFY-001 is blocked by DEV-001 (in_progress)" in shown.stdout
+    assert f"interrupted; go on with `iterdev resume {session}`" in shown.stdout

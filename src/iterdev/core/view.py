@@ -102,7 +102,7 @@ def picture(state: State, *, engine_alive: bool = True) -> Picture:
         spending=spending(state),
         pauses=pauses(state),
         warnings=state.warnings,
-        stall=stall(state),
+        stall=stall(state, engine_alive=engine_alive),
         accepted=state.accepted,
         feedback=open_feedback(state),
         debt=open_debt(state),
@@ -284,10 +284,14 @@ def chain(state: State, task: TaskId) -> list[TaskId]:
     return list(seen)
 
 
-def stall(state: State) -> str:
-    """Nothing ready, nothing running, something pending: which chain of blockers holds it up."""
+def stall(state: State, *, engine_alive: bool = True) -> str:
+    """Nothing ready, nothing running, something pending: which chain of blockers holds it up.
+
+    While an engine lives it does not come to that. What a dead one left running does not run.
+    """
     pending = [task for task, progress in state.progress.items() if progress.status is Status.pending]
-    if state.is_over or not pending or state.ready or state.running or state.landing or state.doomed:
+    moves = state.ready or state.doomed or (engine_alive and (state.running or state.landing))
+    if state.is_over or not pending or moves:
         return ""
     first = pending[0]
     links = [f"{link} ({state.progress[link].status})" for link in chain(state, first)]
