@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, eventually, left_behind, messages, rows, statuses
+from tests.e2e.conftest import Background, eventually, left_behind, messages, repository_bytes, rows, statuses
 
 # It waits until the table shows what came before its task, so that nobody else writes it at the same time.
 REWRITE = """
@@ -157,3 +157,21 @@ def test_a_change_of_a_person_that_claims_nothing_is_taken_over_while_an_agent_w
     (asked,) = (call for call in repo.calls() if call["task"] == "REVIEW-001")
     assert done.returncode == 0, done.stderr
     assert "PURPOSE: Sternly; " in str(asked["prompt"])
+
+
+@pytest.mark.requirement("R96")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_where_the_agents_do_nothing_no_code_changes_and_no_review_appears(repo: Repo, engine: str) -> None:
+    idle = {"write": {}, "silent": True}
+    repo.behave(architect=idle, developer=idle, tester=idle, reviewer=idle)
+    repo.write("mine.csv", "id,description\nDEV-001,write it\nREVIEW-001,review it\nDESIGN-001,design it\n")
+    before = repository_bytes(repo)
+
+    done = repo.iterdev("run", "-y", "--engine", engine, "--tasks", "mine.csv", "Add a greeting")
+
+    folder = repo.folder(engine)
+    assert done.returncode == 1
+    assert set(statuses(folder).values()) == {"failed"}
+    assert repo.git("diff", "--stat", "main", f"iterdev/{folder.name}") == ""
+    assert repository_bytes(repo) == before
+    assert [path for name in ("design", "review", "verify") for path in (folder / name).iterdir()] == []

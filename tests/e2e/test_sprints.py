@@ -151,6 +151,22 @@ def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprint
     assert "Recommended for this sprint" in prompts["DESIGN-001"]
 
 
+@pytest.mark.requirement("R83")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_a_sprint_that_gets_little_done_is_reported_with_the_advice_to_do_less(repo: Repo, engine: str) -> None:
+    repo.behave(architect=TWO_MILESTONES, developer={"result": {"status": "failed", "error": "too much"}})
+
+    done = repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+
+    session = repo.folder(engine).name
+    planned = 5 if engine == "beat" else 6
+    alarm = f"sprint-1 completed 1 tasks, {planned} were planned; consider a smaller scope for the next one"
+    assert done.returncode == 1
+    assert alarm in done.stdout
+    assert alarm in repo.iterdev("status", session).stdout
+    assert alarm in (repo.folder(engine) / "context.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.requirement("R80", "R143")
 def test_overdue_debt_is_not_passed_over_by_resuming(repo: Repo) -> None:
     settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
