@@ -247,6 +247,23 @@ def test_the_files_of_older_versions_are_read_where_there_are_no_newer_ones(stor
     assert state.phase is Phase.completed
 
 
+@pytest.mark.parametrize(("team", "said"), [("night", ["half way"]), ("day", [])])
+def test_the_bus_of_an_older_version_is_found_by_the_name_of_the_team(story: Story, team: str, said: list[str]) -> None:
+    story.add(task("DEV-001"))
+    story.tell(composed("developer", kind="progress", summary="half way"))
+    folder = story.project()
+    older = folder.parents[1] / ".team-msg" / "night"
+    older.mkdir(parents=True)
+    (folder / ".msg" / "messages.jsonl").rename(older / "messages.jsonl")
+    (folder / "session.json").unlink()
+    (folder / "team-session.json").write_text(json.dumps({"task": "Add a greeting", "team_name": team}))
+
+    state = rebuilt(folder)
+
+    heard = [message.summary for message in state.messages if message.type == "progress"]
+    assert heard == [f"[developer] {text}" for text in said]
+
+
 def test_a_session_without_rows_can_be_planned_again(story: Story) -> None:
     story.project()
 

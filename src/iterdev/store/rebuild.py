@@ -54,7 +54,7 @@ def session_from(folder: Path, engine: Engine, *, base: str, branch: str) -> tup
         events += [e.TasksAdded(tuple(row.task for row in rows)), *remains.designs(folder, rows)]
         events += [e.TableEdited(tuple(rows)), *_sprints(meta, rows), *_rounds(rows)]
     events += shared.events_from(meta)
-    said = tuple(remains.messages(folder))
+    said = tuple(remains.messages(folder, session.team_name))
     events += _ending({"status": _status(meta, said), **kept})
     # What follows from the events so far was said before, in the words of the bus itself.
     events += (e.MessagesCleared(), *said) if said else ()

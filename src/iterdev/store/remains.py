@@ -88,10 +88,11 @@ def sprints(meta: Mapping[str, object], before: int) -> Iterator[e.SprintEnded]:
             yield e.SprintEnded(number, _record(sprint))
 
 
-def messages(folder: Path) -> Iterator[e.MessageSent]:
-    """What was on the bus; a line that is no message is skipped."""
+def messages(folder: Path, team: str) -> Iterator[e.MessageSent]:
+    """What was on the bus, which older versions kept for each team; a line that is no message is skipped."""
+    own, older = folder / MESSAGES, folder.parents[1] / ".team-msg" / Path(team).name / "messages.jsonl"
     try:
-        lines = (folder / MESSAGES).read_bytes().split(b"\n")
+        lines = (own if own.exists() else older).read_bytes().split(b"\n")
     except OSError:
         return
     for line in lines:
