@@ -327,3 +327,32 @@ def test_a_request_that_begins_with_an_unknown_id_or_has_a_tag_inside_begins_a_s
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     assert len(list((repo.path / ".workflow" / ".csv-wave").iterdir())) == 2
+
+
+def test_a_capability_gap_is_put_to_the_user_who_gives_it_a_row(repo: Repo) -> None:
+    session = begun(repo)
+
+    asked = repo.iterdev("run", "capability_gap: somebody who can audit the licences")
+    found = rows(repo.folder("beat"))
+    row = found["DEV-001"] | {"id": "REVIEW-007", "title": "Licences", "role": "reviewer", "deps": "DEV-002"}
+    with (repo.folder("beat") / "tasks.csv").open("a", newline="", encoding="utf-8") as file:
+        csv.DictWriter(file, list(row)).writerow(row)
+    repo.iterdev("answer", session, "capability-coordinator", "go-on")
+    done = repo.iterdev("resume", session)
+
+    assert asked.returncode == 5
+    assert "somebody who can audit the licences. To have it done, add a row for the reviewer" in asked.stdout
+    assert messages(repo.folder("beat"), "capability_gap") == ["[coordinator] somebody who can audit the licences"]
+    assert done.returncode == 0, done.stderr
+    assert statuses(repo.folder("beat"))["REVIEW-007"] == "completed"
+
+
+@pytest.mark.requirement("R12", "R120")
+@pytest.mark.parametrize("words", [("--resume",), ("--resume", "greeting")])
+def test_an_interrupted_session_goes_on_with_resume_as_an_option(repo: Repo, words: tuple[str, ...]) -> None:
+    session = begun(repo)
+
+    done = repo.iterdev("run", *words)
+
+    assert done.returncode == 0, done.stderr
+    assert f"{session}: 5 completed" in done.stdout

@@ -10,7 +10,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from iterdev.core import budget, consensus, critic, dependencies, locks, pipelines, providers, resolvers, sprints
+from iterdev.core import budget, consensus, critic, dependencies, gaps, locks, pipelines, providers, resolvers, sprints
 from iterdev.core import events as e
 from iterdev.core.plan import Task
 from iterdev.core.state import State
@@ -141,10 +141,11 @@ def _unasked_plan(state: State) -> Command | None:
 
 
 def _dispute(state: State) -> Command | None:
-    """The question what to do when the team does not agree, also where nobody wanted to be asked."""
+    """The question what to do when the team does not agree, even with nobody to ask, or lacks something."""
     if unanswered := next(iter(state.disputes.items()), None):
-        return Record((e.GateOpened(consensus.gate(*unanswered)),))
-    ending = None if state.running else consensus.stopped(state.answers)
+        asks = gaps.gate if gaps.is_gap(unanswered[0]) else consensus.gate
+        return Record((e.GateOpened(asks(*unanswered)),))
+    ending = None if state.running else consensus.stopped(state.answers) or gaps.stopped(state.answers)
     return Record(ending) if ending else None
 
 

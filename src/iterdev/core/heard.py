@@ -1,6 +1,6 @@
 """What becomes of the state when somebody puts a message on the bus, or takes one off."""
 
-from iterdev.core import consensus
+from iterdev.core import consensus, gaps
 from iterdev.core import events as e
 from iterdev.core.attempted import Attempted
 from iterdev.core.state import Shared
@@ -29,9 +29,18 @@ class Heard(Attempted):
             self._shared[message.sender] = Shared(at=at, data=data)
         if message.kind == consensus.BLOCKED and message.sent_at is None:
             self._hear_dispute(message)
+        if message.kind == gaps.GAP and message.sent_at is None:
+            self._hear_gap(message)
 
     def _hear_dispute(self, message: e.MessageSent) -> None:
         if consensus.pauses(message):
             self._disputes[consensus.gate_of(message)] = message.summary
         elif consensus.severity(message.data) is not Severity.low:
             self._warnings.append(f"the team does not agree: {message.summary}")
+
+    def _hear_gap(self, message: e.MessageSent) -> None:
+        """Where nobody wants to be asked, the work goes on with what there is."""
+        if self._state.policy.auto:
+            self._warnings.append(f"the team lacks something: {message.summary}")
+        else:
+            self._disputes[gaps.gate_of(message)] = message.summary

@@ -132,6 +132,7 @@ _command(
         _flag("--analyze", text="Ask an agent which pipeline fits, instead of judging by the text"),
         click.Option(["--tasks"], type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand"),
         _flag("--continue", "continue_", text="Go on with a session; TEXT may be its id"),
+        _flag("--resume", "resume_", text="The same; of several unfinished sessions you choose one"),
         AS_JSON,
     ],
 )

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from iterdev.core import events as e
-from iterdev.core import sprints, workers
+from iterdev.core import gaps, messages, sprints, workers
 from iterdev.core.bus import COORDINATOR
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked
@@ -43,6 +43,7 @@ def run(
     analyze: bool,
     tasks: Path | None,
     continue_: bool,
+    resume_: bool,
     as_json: bool,
 ) -> int:
     repository = Repository(Path.cwd())
@@ -51,6 +52,10 @@ def run(
         return work(repository, role, words, as_json=as_json)
     if (told := _told(repository, words)) is not None:
         return _call_back(repository, *told, as_json=as_json)
+    if (lacking := gaps.told(words)) is not None:
+        return _adapt(repository, lacking, as_json=as_json)
+    if resume_:
+        return resume(session=words or None, yes=yes, step=False, as_json=as_json)
     if continue_:
         session = _to_continue(repository, words)
         return go_on(repository, session, yes=yes, as_json=as_json)
@@ -110,6 +115,16 @@ def _assessed(repository: Repository, request: Request) -> Request:
         click.echo(f"The analyzer gave no usable answer, so the text decides: {found}", err=True)
         return request
     return msgspec.structs.replace(request, assessment=found)
+
+
+def _adapt(repository: Repository, lacking: str, *, as_json: bool) -> int:
+    """Somebody says what the team lacks; the engine asks what to do about it."""
+    session = _to_resume(repository)
+    if repository.engine_alive(repository.state(session)):
+        raise wire.held(repository, session)
+    book = Book(repository.journal, session, now=clock.now)
+    book.append(messages.composed(COORDINATOR, kind=gaps.GAP, summary=repository.redact(lacking)))
+    return go_on(repository, session, as_json=as_json)
 
 
 def _told(repository: Repository, words: str) -> tuple[SessionId, workers.Callback] | None:

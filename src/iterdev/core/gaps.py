@@ -1,0 +1,54 @@
+"""A capability gap: somebody says that the team lacks something.
+
+The roles of the team are fixed, so that no role is made for it: the question names the one that covers it, and the user
+gives it a row of the table, or goes on without.
+"""
+
+from collections.abc import Mapping
+
+from iterdev.core.analysis import analyse
+from iterdev.core.events import Finished, Gate, GateAnswered, MessageSent
+from iterdev.core.words import Role
+
+GAP = "capability_gap"
+"""The type of the message, and the word with which a person says it."""
+GO_ON, STOP = "go-on", "stop"
+
+_GATE = "capability-"
+
+
+def told(text: str) -> str | None:
+    """What is lacking, if the text is about a gap."""
+    words = text.strip()
+    return words.removeprefix(GAP).lstrip(": ") if words.startswith(GAP) else None
+
+
+def covered_by(text: str) -> Role:
+    """The first role whose words stand in the text; what is nobody's is the developer's."""
+    found = analyse(text.partition("]")[2] or text).capabilities
+    return found[0].role if found else Role.developer
+
+
+def gate_of(message: MessageSent) -> str:
+    """One question for each task, or for whoever else said it."""
+    return f"{_GATE}{message.task or message.sender}"
+
+
+def is_gap(gate: str) -> bool:
+    return gate.startswith(_GATE)
+
+
+def gate(name: str, summary: str) -> Gate:
+    question = (
+        f"The team lacks something: {summary}. To have it done, add a row for the {covered_by(summary)} to tasks.csv "
+        "before you answer. Go on, or stop here?"
+    )
+    return Gate(id=name, question=question, choices=(GO_ON, STOP))
+
+
+def stopped(answers: Mapping[str, str]) -> tuple[GateAnswered, Finished] | None:
+    """The end of the session, where somebody chose it; whoever resumes it takes it up again."""
+    for name, choice in answers.items():
+        if is_gap(name) and choice == STOP:
+            return GateAnswered(name, ""), Finished(f"the team lacked something ({name.removeprefix(_GATE)})")
+    return None
