@@ -68,6 +68,7 @@ def _assignment(repository: Repository, agent: Agent, workspace: Workspace) -> A
         result_path=str(workspace.result),
         schema=assessment.schema(),
         permissions=Permissions(write=False, shell=repository.settings.allows_shell(Role.architect)),
-        limit=limits.interactive + limits.urged,
+        # Never the first to end: whoever waits also urges, and says so.
+        limit=2 * (limits.interactive + limits.urged),
         environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
     )
