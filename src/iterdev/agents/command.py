@@ -90,7 +90,7 @@ class CommandAgent(msgspec.Struct, frozen=True):
 
 
 class CommandConversation:
-    """One start of the command per turn; the program itself remembers nothing."""
+    """One start of the command per turn; the program itself remembers nothing, so it is told again what it is about."""
 
     def __init__(self, agent: CommandAgent, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> None:
         self._agent = agent
@@ -98,6 +98,7 @@ class CommandConversation:
         self._spawn = spawn
         self._watch = watch
         self._turns = 0
+        self._first = ""
         self._floor = Floor(assignment.limit)
 
     async def send(self, prompt: str) -> Reply:
@@ -110,10 +111,12 @@ class CommandConversation:
     async def _turn(self, prompt: str) -> Reply:
         attempt = self._assignment.attempt + self._turns
         self._turns += 1
+        text = f"{self._first}\n\n---\n\n{prompt}" if self._first else prompt
+        self._first = self._first or prompt
         ears = {"stdout": Ear(self._watch, keep=STDOUT_KEPT), "stderr": Ear(self._watch, keep=STDERR_KEPT)}
         try:
             forget(self._assignment.result_path)
-            ended = await self._run(prompt, attempt, ears)
+            ended = await self._run(text, attempt, ears)
         except (OSError, HostError) as error:
             return self._trouble(TroubleKind.crashed, f"could not be started: {error}")
         return self._judge(ended, ears)

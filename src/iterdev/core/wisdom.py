@@ -74,7 +74,8 @@ def evolve(part: Heritage, event: WisdomEvent) -> Heritage:
         case WisdomInherited(notes, rejected):
             return Heritage(inherited=notes, rejected={**part.rejected, **rejected})
         case WisdomRejected(name, reason):
-            return msgspec.structs.replace(part, rejected={**part.rejected, name: reason})
+            known = part.rejected.get(name, "")
+            return msgspec.structs.replace(part, rejected={**part.rejected, name: reason or known})
         case _:
             assert_never(event)
 

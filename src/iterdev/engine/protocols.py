@@ -146,8 +146,7 @@ def give_feedback(book: Book, item: Feedback) -> Feedback:
 def link_feedback(book: Book, name: str, task: TaskId) -> Feedback:
     def rule(state: State, _: float) -> Sequence[Event]:
         _known_feedback(state, name)
-        if task not in state.tasks:
-            raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"tasks: {', '.join(state.tasks)}")
+        _require_task(state, task)
         return [FeedbackLinked(feedback_id=name, task=task)]
 
     return _known_feedback(book.decide(rule), name)
@@ -162,7 +161,17 @@ def move_feedback(book: Book, name: str, status: FeedbackStatus) -> Feedback:
 
 
 def note_debt(book: Book, item: Debt) -> Debt:
-    return book.decide(lambda state, _: [debt.identified(state.debt, item)]).debt[0]
+    def rule(state: State, _: float) -> Sequence[Event]:
+        if item.source_task_id:
+            _require_task(state, item.source_task_id)
+        return [debt.identified(state.debt, item)]
+
+    return book.decide(rule).debt[0]
+
+
+def _require_task(state: State, task: TaskId) -> None:
+    if task not in state.tasks:
+        raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
 
 
 def move_debt(book: Book, name: str, status: DebtStatus) -> Debt:

@@ -30,7 +30,9 @@ def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str,
     if as_json:
         click.echo(json.dumps(feedback_record(noted), ensure_ascii=False))
     else:
-        click.echo(f"{noted.feedback_id}: {noted.severity}, {noted.category}")
+        urgent = noted.severity in pure.URGENT
+        reach = "put before every later task" if urgent else "kept; only high and critical reach later tasks"
+        click.echo(f"{noted.feedback_id}: {noted.severity}, {noted.category}, {reach}")
     return 0
 
 
