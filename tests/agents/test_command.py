@@ -125,7 +125,9 @@ def test_the_program_finds_the_tools_and_asks_no_proxy_for_the_way(
     assert (variables["NO_PROXY"], variables["no_proxy"]) == (direct, "127.0.0.1,localhost")
 
 
-def test_every_turn_is_a_new_process_with_the_next_attempt_number_and_is_told_the_task_again(play: Play, assignment: Assignment) -> None:
+def test_every_turn_is_a_new_process_with_the_next_attempt_number_and_the_task(
+    play: Play, assignment: Assignment
+) -> None:
     agent = program("""print(json.dumps({"attempt": os.environ["ITERDEV_ATTEMPT"], "prompt": sys.stdin.read()}))""")
 
     replies, _ = play(agent, "one", "two", "three", given=replace(assignment, attempt=2))

@@ -138,7 +138,7 @@ def _of_two_sprints(engine: Engine) -> list[str]:
 TWO_SPRINTS = Story(
     request=Request(requirement="Keep greetings", pipeline=Pipeline.multi_sprint),
     agent=r"""
-prompt=$(cat)
+cat > /dev/null
 case $ITERDEV_ROLE in
 architect)
   more=',"design":"files","components":[{"name":"a","dependencies":[]}]'
@@ -146,14 +146,7 @@ architect)
   more=$more',"milestones":[{"title":"Store them","tasks":["t1"]},{"title":"Serve them","tasks":["t2"]}]' ;;
 developer)
   case $ITERDEV_TASK in
-  *-fix-conflict)
-    commit=$(printf '%s' "$prompt" | sed -n 's/.*`git merge \([0-9a-f]*\)`.*/\1/p')
-    export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@example.invalid
-    export GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@example.invalid
-    git merge -q --no-edit "$commit" > /dev/null 2>&1 || {
-      sed -i '/^[<=>]\{7\}/d' README.md
-      git commit -q -a --no-edit
-    } ;;
+  *-fix-conflict) sed -i '/^[<=>]\{7\}/d' README.md ;;
   DEV-00[12]) echo "$ITERDEV_TASK" >> README.md ;;
   esac
   echo "$ITERDEV_TASK" > "$ITERDEV_TASK.txt"
