@@ -6,23 +6,20 @@ is ready.
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
 
 from msgspec import Struct
 
 from iterdev.core import budget, consensus, critic, dependencies, gaps, locks, pipelines, providers, resolvers, sprints
 from iterdev.core import events as e
 from iterdev.core.plan import Task
+from iterdev.core.questions import APPROVE, PIPELINE_GATE, PLAN_GATE, pipeline_gate, plan_gate
 from iterdev.core.state import State
 from iterdev.core.uptake import uptake
 from iterdev.core.words import LOST, Engine, Mode, Phase, Pipeline, Role, Status, TaskId
 
-APPROVE, REJECT = "approve", "reject"
 RETRY, ABORT = "retry", "abort"
 STOP, GO_ON = "stop", "go-on"
-PIPELINE_GATE, PLAN_GATE, BUDGET_GATE = "pipeline", "plan", "budget"
-LISTED = 50
-"""Tasks that a question names before it points to the table."""
+BUDGET_GATE = "budget"
 
 
 class Record(Struct, frozen=True):
@@ -105,25 +102,9 @@ def _plan(state: State) -> tuple[Command, ...]:
             return (Record((e.PipelineChosen(recommended),)),)
         if answer:
             return (Record((e.PipelineChosen(Pipeline(answer)),)),)
-        return (Record((e.GateOpened(_pipeline_gate(state)),)),)
+        return (Record((e.GateOpened(pipeline_gate(state)),)),)
     tasks = pipelines.first_tasks(state.pipeline, state.scope, state.session.engine)
     return (Record((e.TasksAdded(tasks),)),)
-
-
-def _pipeline_gate(state: State) -> e.Gate:
-    analysis = state.session.analysis
-    roles = ", ".join(task.role for task in _preview(state, analysis.pipeline))
-    question = (
-        f'"{state.session.requirement}": the {analysis.pipeline} pipeline is recommended '
-        f"(score {analysis.score}, complexity {analysis.complexity.level}; roles: {roles})"
-    )
-    return e.Gate(id=PIPELINE_GATE, question=question, choices=(APPROVE, *Pipeline))
-
-
-def _preview(state: State, pipeline: Pipeline) -> list[Task]:
-    """One task per role, in order of appearance."""
-    tasks = pipelines.first_tasks(pipeline, state.scope, state.session.engine)
-    return list({task.role: task for task in tasks if task.role is not Role.gc_controller}.values())
 
 
 def _unasked_plan(state: State) -> Command | None:
@@ -132,8 +113,7 @@ def _unasked_plan(state: State) -> Command | None:
         return None
     match state.answers.get(PLAN_GATE):
         case None:
-            gate = e.Gate(id=PLAN_GATE, question=f"Run these tasks? {_listed(state)}", choices=(APPROVE, REJECT))
-            return Record((e.GateOpened(gate),))
+            return Record((e.GateOpened(plan_gate(state)),))
         case "reject":
             return Record((e.Finished(e.Finished.WHY_REJECTED),))
         case _:
@@ -147,13 +127,6 @@ def _dispute(state: State) -> Command | None:
         return Record((e.GateOpened(asks(*unanswered)),))
     ending = None if state.running else consensus.stopped(state.answers) or gaps.stopped(state.answers)
     return Record(ending) if ending else None
-
-
-def _listed(state: State) -> str:
-    """The table in one line; of a long one the beginning, and where the rest is."""
-    rows = [f"{task.id} (wave {task.wave}, {task.mode})" for task in islice(state.tasks.values(), LISTED)]
-    rest = len(state.tasks) - len(rows)
-    return ", ".join(rows) + (f", and {rest} more in {state.session.folder}/tasks.csv" if rest else "")
 
 
 def _of_dependencies(state: State) -> tuple[e.Event, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from iterdev.core import resolvers, sprints, view
-from iterdev.core.decide import PIPELINE_GATE
+from iterdev.core.questions import PIPELINE_GATE
 from iterdev.core.results import Usage
 from iterdev.core.spending import Spending, in_one_line
 from iterdev.core.state import State
