@@ -9,6 +9,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from iterdev.host import git
 
 NOTE = "attempt.json"
 TRIES = 5
+REMOVERS = 8
 
 
 class Workspace(Struct, frozen=True):
@@ -111,9 +113,12 @@ class Pool:
 
     def close(self) -> None:
         """Removes the worktrees; those still lent out stay, for the next engine to find."""
-        for slot in sorted(self._home.glob("*")):
-            if _note(slot / NOTE) is None:
-                self._discard(self._workspace(slot))
+        idle = [self._workspace(slot) for slot in sorted(self._home.glob("*")) if _note(slot / NOTE) is None]
+        # Some disks take a second for a tree, and hardly longer for several at once.
+        with ThreadPoolExecutor(REMOVERS) as helpers:
+            list(helpers.map(_remove, (workspace.tree for workspace in idle)))
+        for workspace in idle:
+            self._discard(workspace)
         git.prune_worktrees(self._top)
         for folder in (self._home, self._home.parent, self._temps):
             with suppress(OSError):
