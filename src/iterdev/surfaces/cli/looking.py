@@ -45,7 +45,7 @@ def why(*, session: str, task: str) -> int:
     repository = Repository(Path.cwd())
     state = repository.state(repository.find(session))
     if task not in state.tasks:
-        raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"tasks: {', '.join(state.tasks)}")
+        raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
     for line in view.why(state, TaskId(task), engine_alive=repository.engine_alive(state)):
         click.echo(line)
     return 0
