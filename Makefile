@@ -11,7 +11,7 @@ demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
 
 test: $(STAMP) $(AGENTS) $(OPTIONAL) system check  ## everything that CI runs
-	@$(BIN)/python -m pytest -n 4
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(STAMP)  ## lint, format, strict types, layers
 	@$(BIN)/ruff check --quiet .

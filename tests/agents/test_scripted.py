@@ -164,7 +164,7 @@ outside = {"../stray.txt" = "stray", "%s/other.txt" = "other"}
 def test_a_command_is_run_with_the_prompt_on_its_input(play: Play, scripted: Scripted, workspace: Path) -> None:
     play(scripted('[[step]]\nrun = "cat > prompt-{attempt}.txt"'), "Do this.", "Do that.")
 
-    assert [(workspace / f"prompt-{n}.txt").read_text() for n in (1, 2)] == ["Do this.", "Do that."]
+    assert [(workspace / f"prompt-{n}.txt").read_text() for n in (1, 2)] == ["Do this.", "Do this.\n\n---\n\nDo that."]
 
 
 def test_a_command_that_fails_is_a_crash(play: Play, scripted: Scripted) -> None:

@@ -141,6 +141,7 @@ def test_every_file_of_the_session_is_there(sprint: Sprint) -> None:
         ".msg/messages.jsonl",
         ".msg/meta.json",
         "interactive/task-analyzer-result.json",
+        "design/design-001.json",
         "design/design-001.md",
         "design/task-breakdown.json",
         "code/dev-log.md",
