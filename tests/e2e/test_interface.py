@@ -193,7 +193,7 @@ def test_why_tells_of_a_failure_and_of_an_unknown_task(repo: Repo) -> None:
     assert "DEV-001" in skipped.stdout
     assert unknown.returncode == 2
     assert '"DEV-007"' in unknown.stderr
-    assert "DEV-001, VERIFY-001" in unknown.stderr
+    assert "hint: iterdev status ids-fix-it-" in unknown.stderr
 
 
 @pytest.mark.requirement("R18")
