@@ -5,13 +5,13 @@ High severity pauses the pipeline until the user has answered; the rest is told,
 
 from collections.abc import Mapping
 
+from iterdev.core import disputes
 from iterdev.core.events import Finished, Gate, GateAnswered, MessageSent
 from iterdev.core.words import Severity
 
 BLOCKED = "consensus_blocked"
 """The type of the message."""
 GRADES = ("HIGH", "MEDIUM", "LOW")
-GO_ON, STOP = "go-on", "stop"
 
 _GATE = "consensus-"
 _PAUSING = frozenset({Severity.critical, Severity.high})
@@ -28,18 +28,12 @@ def pauses(message: MessageSent) -> bool:
 
 
 def gate_of(message: MessageSent) -> str:
-    """One question for each task, or for whoever else said it."""
-    return f"{_GATE}{message.task or message.sender}"
+    return disputes.gate_of(_GATE, message)
 
 
 def gate(name: str, summary: str) -> Gate:
-    question = f"The team does not agree: {summary}. Go on, or stop here?"
-    return Gate(id=name, question=question, choices=(GO_ON, STOP))
+    return disputes.gate(name, f"The team does not agree: {summary}.")
 
 
 def stopped(answers: Mapping[str, str]) -> tuple[GateAnswered, Finished] | None:
-    """The end of the session, where somebody chose it; whoever resumes it takes it up again."""
-    for name, choice in answers.items():
-        if name.startswith(_GATE) and choice == STOP:
-            return GateAnswered(name, ""), Finished(f"the team did not agree ({name.removeprefix(_GATE)})")
-    return None
+    return disputes.stopped(_GATE, "the team did not agree", answers)

@@ -6,13 +6,13 @@ gives it a row of the table, or goes on without.
 
 from collections.abc import Mapping
 
+from iterdev.core import disputes
 from iterdev.core.analysis import analyse
 from iterdev.core.events import Finished, Gate, GateAnswered, MessageSent
 from iterdev.core.words import Role
 
 GAP = "capability_gap"
 """The type of the message, and the word with which a person says it."""
-GO_ON, STOP = "go-on", "stop"
 
 _GATE = "capability-"
 
@@ -30,8 +30,7 @@ def covered_by(text: str) -> Role:
 
 
 def gate_of(message: MessageSent) -> str:
-    """One question for each task, or for whoever else said it."""
-    return f"{_GATE}{message.task or message.sender}"
+    return disputes.gate_of(_GATE, message)
 
 
 def is_gap(gate: str) -> bool:
@@ -39,16 +38,12 @@ def is_gap(gate: str) -> bool:
 
 
 def gate(name: str, summary: str) -> Gate:
-    question = (
+    statement = (
         f"The team lacks something: {summary}. To have it done, add a row for the {covered_by(summary)} to tasks.csv "
-        "before you answer. Go on, or stop here?"
+        "before you answer."
     )
-    return Gate(id=name, question=question, choices=(GO_ON, STOP))
+    return disputes.gate(name, statement)
 
 
 def stopped(answers: Mapping[str, str]) -> tuple[GateAnswered, Finished] | None:
-    """The end of the session, where somebody chose it; whoever resumes it takes it up again."""
-    for name, choice in answers.items():
-        if is_gap(name) and choice == STOP:
-            return GateAnswered(name, ""), Finished(f"the team lacked something ({name.removeprefix(_GATE)})")
-    return None
+    return disputes.stopped(_GATE, "the team lacked something", answers)
