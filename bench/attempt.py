@@ -7,11 +7,11 @@ from itertools import count
 from pathlib import Path
 
 import scratch
-from iterdev.agents.model.clients import pointed_at
-from iterdev.agents.model.script import load
-from iterdev.agents.model.server import serving
-from iterdev.core.events import AttemptEnded, AttemptStarted
-from iterdev.core.words import SessionId
+from iterdev.conformance.agent_setup import pointed_at
+from iterdev.conformance.model.script import load
+from iterdev.conformance.model.server import serving
+from iterdev.core.session.events import AttemptEnded, AttemptStarted
+from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 from measure import Aim, Effort, Section, ms
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 import sessions
-from iterdev.core.events import Event
-from iterdev.engine.book import Book
-from iterdev.store import codec
-from iterdev.store.journal import Journal
+from iterdev.core.session.events import Event
+from iterdev.store.journal import Journal, encode
+from iterdev.store.session_log import Book
 from measure import Aim, Effort, Section, timed
 
 BARE, JOURNAL, BOOK = "bare `sqlite3` loop", "`Journal.append`", "`Book.append`, {size:,} tasks"
@@ -39,7 +38,7 @@ class Bench(Struct, frozen=True, kw_only=True):
         Journal(path).close()
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("PRAGMA synchronous = FULL")
-        bodies = [codec.encode(event) for event in self.events]
+        bodies = [encode(event) for event in self.events]
 
         def write() -> None:
             for seq, body in enumerate(bodies, 1):

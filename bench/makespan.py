@@ -10,8 +10,8 @@ from random import Random
 
 import listschedule
 import scratch
-from iterdev.core.events import AttemptEnded, AttemptStarted, Landed
-from iterdev.core.words import SessionId
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Landed
+from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 from listschedule import Work
 from measure import Aim, Effort, Section

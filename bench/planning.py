@@ -4,10 +4,10 @@ from pathlib import Path
 
 import sessions
 from growth import grown
-from iterdev.core import plan
-from iterdev.core.events import Entry
-from iterdev.core.fold import replay
-from iterdev.store import tables
+from iterdev.core.session.events import Entry
+from iterdev.core.session.fold import replay
+from iterdev.core.session.tasks import Fault, checked
+from iterdev.store.session_folder import tasks_csv
 from measure import Effort, Section, timed
 
 MEASURED = """\
@@ -39,7 +39,7 @@ def _plan(size: int, shape: str) -> float:
     tasks = sessions.SHAPES[shape](size)
 
     def work() -> None:
-        if isinstance(fault := plan.checked(tasks), plan.Fault):
+        if isinstance(fault := checked(tasks), Fault):
             raise SystemExit(f"the table is wrong: {fault}")
 
     return timed(work)
@@ -50,5 +50,5 @@ def _read(size: int, shape: str) -> float:
     state = replay([Entry(number, 1.0, event) for number, event in enumerate(events, 1)])
     if state is None:
         raise SystemExit("the session is empty")
-    text = tables.table(state)
-    return timed(lambda: tables.parse(text))
+    text = tasks_csv.table(state)
+    return timed(lambda: tasks_csv.parse(text))

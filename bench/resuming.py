@@ -6,8 +6,8 @@ from pathlib import Path
 
 import sessions
 from growth import grown
-from iterdev.core.decide import decide
-from iterdev.core.fold import replay
+from iterdev.core.session.decide import decide
+from iterdev.core.session.fold import replay
 from iterdev.store.journal import Journal
 from measure import Effort, Section, timed
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, islice
 
-from iterdev.core import events as e
-from iterdev.core import names, plan
-from iterdev.core.analysis import analyse
-from iterdev.core.plan import Task
-from iterdev.core.words import Engine, Pipeline, Role, SessionId, TaskId, Team
+from iterdev.core import ids
+from iterdev.core.session import events
+from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.types import Engine, Pipeline, Role, SessionId, TaskId, Team
+from iterdev.teams.development.requirement_analysis import analyse
 
 NAME = SessionId("bench")
 BASE, WORK, TIP = ("0" * 40, "1" * 40, "2" * 40)
@@ -37,33 +37,33 @@ def _task(name: str, *deps: str) -> Task:
         id=TaskId(name),
         title=f"Do {name}",
         description=f"PURPOSE: do what {name} asks for",
-        role=names.role_of(name) or Role.developer,
+        role=ids.role_of(name) or Role.developer,
         pipeline=Pipeline.sprint,
         deps=above,
         context_from=above,
     )
 
 
-def begun(tasks: Sequence[Task]) -> list[e.Event]:
+def begun(tasks: Sequence[Task]) -> list[events.Event]:
     """The first events of a session that is to do these tasks."""
-    session = e.Session(
+    session = events.Session(
         id=NAME,
         team=Team.iterdev,
         engine=Engine.beat,
         requirement="Measure it",
-        folder=names.folder(Engine.beat, NAME),
+        folder=ids.folder(Engine.beat, NAME),
         base=BASE,
         branch="main",
         analysis=analyse("Measure it", None),
         by_hand=True,
     )
-    planned = e.TasksAdded(plan.with_waves(tasks))
-    return [e.SessionStarted(session, e.Policy(auto=True)), planned, e.EngineStarted(1, BASE)]
+    planned = events.TasksAdded(with_waves(tasks))
+    return [events.SessionStarted(session, events.Policy(auto=True)), planned, events.EngineStarted(1, BASE)]
 
 
-def done(tasks: Sequence[Task]) -> Iterator[e.Event]:
+def done(tasks: Sequence[Task]) -> Iterator[events.Event]:
     """What the journal says of tasks that were done one after another."""
     for task in tasks:
-        yield e.AttemptStarted(task.id, 1, "bench", BASE)
-        yield e.AttemptEnded(task.id, 1, 1, e.Done(findings="did it", commit=WORK, changed=("a.txt",)))
-        yield e.Landed(task.id, TIP)
+        yield events.AttemptStarted(task.id, 1, "bench", BASE)
+        yield events.AttemptEnded(task.id, 1, 1, events.Done(findings="did it", commit=WORK, changed=("a.txt",)))
+        yield events.Landed(task.id, TIP)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from tests.clis import install_all  # noqa: E402 - after its path is known
 
-from iterdev.conformance.deviations import DEVIATIONS  # noqa: E402
+from iterdev.conformance.known_deviations import DEVIATIONS  # noqa: E402
 from iterdev.conformance.scenarios import SCENARIOS  # noqa: E402
 
 PAGE = HERE / "conformance.md"

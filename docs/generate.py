@@ -13,8 +13,8 @@ import click
 from msgspec import Struct
 
 from iterdev.core import settings
-from iterdev.core.completion import Action
-from iterdev.core.words import Severity, Strategy
+from iterdev.core.session.archive import Action
+from iterdev.core.types import Severity, Strategy
 from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ TYPES = {
     "float": "number",
     "tuple[str, ...]": "list of texts",
     "Action": f"one of {', '.join(Action)}",
-    "iterdev.core.words.Severity": f"one of {', '.join(Severity)}",
+    "iterdev.core.types.Severity": f"one of {', '.join(Severity)}",
     "Strategy": ", ".join(f"`{word}`" for word in Strategy),
 }
 

@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import ByteReceiveStream, Process
 
 from iterdev.agents.contract import Agent, AgentEvent, Assignment, Permissions, Reply, Spawn
-from iterdev.core.exits import Exit
+from iterdev.core.processes import Exit
 
 Chunk = tuple[str, bytes]
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]

@@ -11,17 +11,17 @@ import pytest
 from msgspec.structs import replace
 from tests.conftest import Repo
 
-from iterdev.agents.acp import AcpAgent
-from iterdev.agents.acp_table import PROGRAMS
-from iterdev.agents.claude import ClaudeAgent
-from iterdev.agents.codex import CodexAgent
+from iterdev.agents.acp.agent import AcpAgent
+from iterdev.agents.acp.programs import PROGRAMS
+from iterdev.agents.claude.agent import ClaudeAgent
+from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import Agent, Answer, Assignment, Permissions, Reply
-from iterdev.agents.model.script import Rule, Script, Turn
-from iterdev.agents.model.server import ModelServer, serving
-from iterdev.host import git
-from iterdev.host.processes import Supervisor
-from iterdev.host.sandbox import Access, build
-from iterdev.host.workspaces import Pool, Workspace
+from iterdev.conformance.model.script import Rule, Script, Turn
+from iterdev.conformance.model.server import ModelServer, serving
+from iterdev.host.git import worktrees
+from iterdev.host.processes.spawn import Supervisor
+from iterdev.host.sandbox.bubblewrap import Access, build
+from iterdev.host.workspaces.pool import Pool, Workspace
 
 INSTALLED = Path(os.environ.get("ITERDEV_TEST_CLIS") or Path(__file__).parents[2] / ".agents" / "node_modules")
 SECRET = "the-key-of-the-user"
@@ -172,4 +172,4 @@ def test_a_reader_can_change_nothing_even_by_a_command(
     (reply,) = talk(agent, reader, repo, workspace, "Write hello.txt")
 
     assert status(reply) == "done"
-    assert git.is_untouched(workspace.tree, repo.git("rev-parse", "HEAD"))
+    assert worktrees.is_untouched(workspace.tree, repo.git("rev-parse", "HEAD"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tests.clis import CLIS, OPTIONAL_BINARIES, install
 
+from iterdev.conformance.leftover_processes import remains
 from iterdev.conformance.scenarios import SCENARIOS
-from iterdev.host.remains import remains
 
 SHUT_OFF = Path(__file__).with_name("shut_off.py")
 PATIENCE = 600.0

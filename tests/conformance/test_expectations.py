@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from iterdev.agents.contract import Answer, PermissionAsked, Reply, Trouble, TroubleKind
-from iterdev.agents.model.mcp import Note
 from iterdev.conformance.expectations import (
     Answered,
     DenialTold,
@@ -23,6 +22,7 @@ from iterdev.conformance.expectations import (
     Wrote,
     misses,
 )
+from iterdev.conformance.model.tool_server import Note
 
 NOW = 1_800_000_000.0
 NOTHING = Seen(replies=(None,), events=(), asked=(), first_asked=None, notes=(), token="t", files={})

@@ -2,16 +2,28 @@
 
 from collections.abc import Sequence
 
-from iterdev.core import events as e
-from iterdev.core import plan
-from iterdev.core.analysis import analyse
-from iterdev.core.decide import Command, Land, Record, Start, decide
-from iterdev.core.fold import evolve, replay
-from iterdev.core.plan import Task
 from iterdev.core.results import Component, Design, Finding, Review, Scores, WorkItem
-from iterdev.core.state import State
+from iterdev.core.session.decide import Command, Land, Record, Start, decide
+from iterdev.core.session.events import (
+    AttemptEnded,
+    AttemptStarted,
+    Done,
+    Entry,
+    Event,
+    Failed,
+    Landed,
+    Outcome,
+    Policy,
+    Session,
+    SessionStarted,
+    TasksAdded,
+)
+from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.types import WORKERS, Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
 from iterdev.core.verification import Verification
-from iterdev.core.words import WORKERS, Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
+from iterdev.teams.development.requirement_analysis import analyse
 
 ROLES = {
     "DESIGN": Role.architect,
@@ -76,7 +88,7 @@ def a_design() -> Design:
     )
 
 
-def session(engine: Engine = Engine.wave, requirement: str = "Add export endpoint", **facts: object) -> e.Session:
+def session(engine: Engine = Engine.wave, requirement: str = "Add export endpoint", **facts: object) -> Session:
     given: dict[str, object] = {
         "id": SessionId("ids-add-export-endpoint-20260308"),
         "team": Team.iterdev,
@@ -87,7 +99,7 @@ def session(engine: Engine = Engine.wave, requirement: str = "Add export endpoin
         "branch": "main",
         "analysis": analyse(requirement),
     }
-    return e.Session(**(given | facts))
+    return Session(**(given | facts))
 
 
 class Story:
@@ -103,19 +115,19 @@ class Story:
         **policy: object,
     ) -> None:
         self.now = 1000.0
-        started = e.SessionStarted(
+        started = SessionStarted(
             session(engine, requirement, pipeline=pipeline),
-            e.Policy(**({"auto": auto, "agents": dict.fromkeys(WORKERS, "mine")} | policy)),
+            Policy(**({"auto": auto, "agents": dict.fromkeys(WORKERS, "mine")} | policy)),
         )
-        self.entries = [e.Entry(1, self.now, started)]
+        self.entries = [Entry(1, self.now, started)]
         first = replay(self.entries)
         assert first
         self.state: State = first
         if tasks:
-            self.happens(e.TasksAdded(plan.with_waves(tasks)))
+            self.happens(TasksAdded(with_waves(tasks)))
 
-    def happens(self, *events: e.Event) -> State:
-        new = [e.Entry(self.state.seq + number, self.now, event) for number, event in enumerate(events, 1)]
+    def happens(self, *events: Event) -> State:
+        new = [Entry(self.state.seq + number, self.now, event) for number, event in enumerate(events, 1)]
         self.entries += new
         self.state = evolve(self.state, new)
         return self.state
@@ -126,26 +138,26 @@ class Story:
     def starts(self, *names: str, agent: str = "mine") -> State:
         for name in names:
             number = self.state.progress[TaskId(name)].number + 1
-            self.happens(e.AttemptStarted(TaskId(name), number, agent, self.state.tip))
+            self.happens(AttemptStarted(TaskId(name), number, agent, self.state.tip))
         return self.state
 
-    def ends(self, name: str, outcome: e.Outcome, requests: int = 1) -> State:
+    def ends(self, name: str, outcome: Outcome, requests: int = 1) -> State:
         number = self.state.running[TaskId(name)].number
-        return self.happens(e.AttemptEnded(TaskId(name), number, requests, outcome))
+        return self.happens(AttemptEnded(TaskId(name), number, requests, outcome))
 
-    def does(self, name: str, outcome: e.Outcome | None = None) -> State:
+    def does(self, name: str, outcome: Outcome | None = None) -> State:
         """One attempt from start to end; without an outcome the work is done and nothing changed."""
         self.starts(name)
-        return self.ends(name, outcome or e.Done(findings=f"findings of {name}"))
+        return self.ends(name, outcome or Done(findings=f"findings of {name}"))
 
     def fails(self, name: str, error: str = "it broke") -> State:
-        return self.does(name, e.Failed(error=error))
+        return self.does(name, Failed(error=error))
 
     def reviews(self, name: str, verdict: Review) -> State:
-        return self.does(name, e.Done(findings=f"findings of {name}", review=verdict))
+        return self.does(name, Done(findings=f"findings of {name}", review=verdict))
 
     def verifies(self, name: str, rate: float | None) -> State:
-        return self.does(name, e.Done(findings=f"findings of {name}", verification=measured(rate)))
+        return self.does(name, Done(findings=f"findings of {name}", verification=measured(rate)))
 
     def goes_on(self) -> list[str]:
         """Carries out everything that needs no agent; returns the tasks that are to be started."""
@@ -156,12 +168,12 @@ class Story:
                     case Record(events):
                         self.happens(*events)
                     case Land(name):
-                        self.happens(e.Landed(name, f"tip of {name}"))
+                        self.happens(Landed(name, f"tip of {name}"))
             if not any(isinstance(command, Record | Land) for command in commands):
                 return [command.task for command in commands if isinstance(command, Start)]
         raise AssertionError("it never stops deciding")
 
-    def seen(self, *kinds: type) -> list[e.Event]:
+    def seen(self, *kinds: type) -> list[Event]:
         """The events of these kinds, in the order in which they happened."""
         return [entry.event for entry in self.entries if isinstance(entry.event, kinds)]
 

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from tests.core.conftest import Story, a_design, measured, review, task
 
-from iterdev.core import events as e
 from iterdev.core import prompts
-from iterdev.core.briefs import missing_sections
-from iterdev.core.checkpoints import CheckpointSaved
+from iterdev.core.collaboration.checkpoints import CheckpointSaved
 from iterdev.core.prompts import Surroundings, render
 from iterdev.core.results import Finding, Wisdom, schema
-from iterdev.core.words import Pipeline, Role, TaskId
+from iterdev.core.session import events
+from iterdev.core.task_description import missing_sections
+from iterdev.core.types import Pipeline, Role, TaskId
 
 AROUND = Surroundings(session_dir="/s", board_path="/s/discoveries.ndjson", changed=("app.py", "lib.py"))
 
@@ -30,7 +30,9 @@ def in_sprint() -> Story:
     """A sprint in which the design is there and the work is done."""
     story = Story(pipeline=Pipeline.sprint)
     story.goes_on()
-    story.does("DESIGN-001", e.Done(findings="one module", design=a_design(), wisdom=Wisdom(decisions=("no ORM",))))
+    story.does(
+        "DESIGN-001", events.Done(findings="one module", design=a_design(), wisdom=Wisdom(decisions=("no ORM",)))
+    )
     story.goes_on()
     story.does("DEV-001")
     return story
@@ -165,7 +167,9 @@ def test_what_the_team_learned_and_discovered_is_passed_on() -> None:
 def test_only_the_newest_notes_and_discoveries_are_passed_on() -> None:
     story = in_sprint()
     story.goes_on()
-    story.does("VERIFY-001", e.Done(findings="", wisdom=Wisdom(learnings=tuple(f"n{number}" for number in range(99)))))
+    story.does(
+        "VERIFY-001", events.Done(findings="", wisdom=Wisdom(learnings=tuple(f"n{number}" for number in range(99))))
+    )
     around = Surroundings(session_dir="/s", board_path="/b", discoveries=tuple(f"d{number}" for number in range(99)))
 
     text = prompt(story, "REVIEW-001", around)
@@ -177,7 +181,7 @@ def test_only_the_newest_notes_and_discoveries_are_passed_on() -> None:
 
 def test_the_commits_of_earlier_attempts_are_offered_to_the_next_one() -> None:
     story = Story(task("DEV-001"))
-    story.does("DEV-001", e.Interrupted(commit="c0ffee"))
+    story.does("DEV-001", events.Interrupted(commit="c0ffee"))
 
     assert "c0ffee" in part(prompt(story, "DEV-001"), "Earlier attempts")
 

@@ -4,13 +4,13 @@ import click
 import pytest
 from tests.core.conftest import task
 
-from iterdev.core import plan
 from iterdev.core.errors import UserError
-from iterdev.core.events import Event, RowEdit, SessionStarted, TableEdited, TasksAdded
-from iterdev.core.providers import provider_of
+from iterdev.core.limits.providers import provider_of
 from iterdev.core.request import Request, checked, new_session, policy
+from iterdev.core.session import tasks
+from iterdev.core.session.events import Event, RowEdit, SessionStarted, TableEdited, TasksAdded
 from iterdev.core.settings import AgentSettings, Limits, Run, Settings
-from iterdev.core.words import Engine, Pipeline, Role, SessionId, Status
+from iterdev.core.types import Engine, Pipeline, Role, SessionId, Status
 from iterdev.surfaces.cli.app import app
 
 
@@ -173,7 +173,7 @@ def test_the_folder_follows_from_the_engine(engine: Engine, root: str) -> None:
 
 
 def test_a_table_made_by_hand_comes_with_the_session() -> None:
-    rows = tuple(RowEdit(task=row, status=Status.pending) for row in plan.with_waves([task("DEV-001")]))
+    rows = tuple(RowEdit(task=row, status=Status.pending) for row in tasks.with_waves([task("DEV-001")]))
 
     started, added, edited = begun(Request(requirement="x", pipeline=Pipeline.patch), rows=rows)
 

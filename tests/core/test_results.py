@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.conftest import Story, a_design, task
 
-from iterdev.core import events as e
 from iterdev.core import results
 from iterdev.core.results import (
     FINDINGS_LIMIT,
@@ -22,9 +21,10 @@ from iterdev.core.results import (
     decode,
     schema,
 )
-from iterdev.core.words import Role, Severity, TaskId
-from iterdev.store import codec
-from iterdev.store.documents import documents
+from iterdev.core.session import events
+from iterdev.core.types import Role, Severity, TaskId
+from iterdev.store import journal
+from iterdev.teams.development.documents import documents
 
 COMPONENT = {"name": "export", "dependencies": []}
 ITEM = {"id": "task-1", "title": "Write it"}
@@ -85,7 +85,7 @@ def test_a_design_has_components_and_tasks_with_their_fields() -> None:
 @pytest.mark.requirement("R85")
 def test_a_design_is_written_as_a_document_and_as_a_breakdown_with_an_order() -> None:
     story = Story(task("DESIGN-001"))
-    story.does("DESIGN-001", e.Done(findings="", design=a_design()))
+    story.does("DESIGN-001", events.Done(findings="", design=a_design()))
 
     files = documents(story.state)
     breakdown = json.loads(files["design/task-breakdown.json"])
@@ -256,8 +256,8 @@ def test_whatever_an_agent_hands_in_survives_the_journal(
         discoveries=[{"type": "convention", "data": data}],
         usage={"input_tokens": tokens, "cost_usd": cost},
     )
-    done = e.Done(findings=result.findings, discoveries=result.discoveries, usage=result.usage)
-    event = e.AttemptEnded(TaskId("T-1"), 1, 1, done)
+    done = events.Done(findings=result.findings, discoveries=result.discoveries, usage=result.usage)
+    event = events.AttemptEnded(TaskId("T-1"), 1, 1, done)
 
-    assert codec.decode(codec.encode(event)) == event
+    assert journal.decode(journal.encode(event)) == event
     assert result.discoveries == (Discovery("convention", data),)

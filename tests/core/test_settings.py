@@ -6,7 +6,7 @@ import pytest
 
 from iterdev.core.errors import UserError
 from iterdev.core.settings import Settings, read
-from iterdev.core.words import WORKERS, Role
+from iterdev.core.types import WORKERS, Role
 
 WHOLE = """
 [run]

@@ -6,16 +6,17 @@ from pathlib import Path
 
 from tests.crash.scratch import Scratch
 
-from iterdev.core import events as e
-from iterdev.core.names import CONFLICT_FIX, branch
-from iterdev.core.replay import compare
-from iterdev.core.state import State
-from iterdev.core.words import Status, TaskId
+from iterdev.core.ids import CONFLICT_FIX, branch
+from iterdev.core.session import events
+from iterdev.core.session.replay_check import compare
+from iterdev.core.session.state import State
+from iterdev.core.types import Status, TaskId
 from iterdev.engine.repository import Repository
-from iterdev.host import git, lease
-from iterdev.store import tables
-from iterdev.store.documents import documents
-from iterdev.store.records import records
+from iterdev.host import session_lease
+from iterdev.host.git import command
+from iterdev.store.session_folder import tasks_csv
+from iterdev.store.session_folder.json_records import records
+from iterdev.teams.development.documents import documents
 
 MADE = ("design", "code", "verify", "review", "interactive")
 """The folders of a session in which every file is made from its state."""
@@ -65,18 +66,18 @@ def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
         yield f"tasks are {[*state.tasks]}"
 
 
-def _of_journal(scratch: Scratch, entries: Sequence[e.Entry]) -> Iterator[str]:
+def _of_journal(scratch: Scratch, entries: Sequence[events.Entry]) -> Iterator[str]:
     finished: set[TaskId] = set()
     rollbacks = 0
     for entry in entries:
         match entry.event:
-            case e.AttemptStarted(task) if task in finished:
+            case events.AttemptStarted(task) if task in finished:
                 yield f"{task} ran again after it had ended"
-            case e.AttemptEnded(task, _, _, e.Done()):
+            case events.AttemptEnded(task, _, _, events.Done()):
                 finished.add(task)
-            case e.TasksReset(tasks):
+            case events.TasksReset(tasks):
                 finished -= {*tasks}
-            case e.RollbackStarted() as back:
+            case events.RollbackStarted() as back:
                 finished -= _undone(back)
                 rollbacks += 1
             case _:
@@ -87,24 +88,24 @@ def _of_journal(scratch: Scratch, entries: Sequence[e.Entry]) -> Iterator[str]:
         yield f"today entry {difference.seq}, {difference.recorded}, would be {difference.decided}"
 
 
-def _of_commits(scratch: Scratch, state: State, entries: Sequence[e.Entry]) -> Iterator[str]:
+def _of_commits(scratch: Scratch, state: State, entries: Sequence[events.Entry]) -> Iterator[str]:
     kept = set(_ask(scratch, "rev-list", "--all").split())
     for entry in entries:
         match entry.event:
-            case e.AttemptEnded(task, _, _, outcome) if outcome.commit and outcome.commit not in kept:
+            case events.AttemptEnded(task, _, _, outcome) if outcome.commit and outcome.commit not in kept:
                 yield f"the commit of {task} is lost"
     if _ask(scratch, "rev-parse", branch(state.session.id)) != state.tip:
         yield "the branch is not where the journal says"
 
 
-def _of_work(scratch: Scratch, state: State, entries: Sequence[e.Entry]) -> Iterator[str]:
+def _of_work(scratch: Scratch, state: State, entries: Sequence[events.Entry]) -> Iterator[str]:
     """Whether the branch holds the work of each task once, and nothing that was undone."""
     standing: list[TaskId] = []
     for entry in entries:
         match entry.event:
-            case e.Landed(task) | e.LandingRefused(task):
+            case events.Landed(task) | events.LandingRefused(task):
                 standing.append(task)
-            case e.RollbackStarted() as back:
+            case events.RollbackStarted() as back:
                 standing = [task for task in standing if task not in _undone(back)]
     mine = branch(state.session.id)
     landed = _ask(scratch, "log", "--format=%(trailers:key=Iterdev-Task,valueonly,separator=%x2C)", mine).split()
@@ -127,7 +128,7 @@ def _of_checkout(scratch: Scratch) -> Iterator[str]:
 
 def _of_folder(folder: Path, state: State) -> Iterator[str]:
     """Whether the session folder says what the journal says, and nothing of what was undone."""
-    wanted = {"tasks.csv": tables.table(state), **records(state), **documents(state)}
+    wanted = {"tasks.csv": tasks_csv.table(state), **records(state), **documents(state)}
     for name, text in wanted.items():
         if not (folder / name).exists() or (folder / name).read_text() != text:
             yield f"{name} is not what the journal makes of it"
@@ -139,7 +140,7 @@ def _of_folder(folder: Path, state: State) -> Iterator[str]:
         yield f"learned: {learned}, not {[note.text for note in state.notes]}"
     waves = [path for path in folder.glob("wave-*.csv") if not state.wave or str(state.wave) not in path.name]
     yield from (f"left: {path.name}" for path in (*folder.rglob("*iterdev-tmp*"), *waves))
-    if lease.is_held(folder):
+    if session_lease.is_held(folder):
         yield "the lease is held"
 
 
@@ -158,9 +159,9 @@ def processes_of(scratch: Scratch) -> list[str]:
     return found
 
 
-def _undone(back: e.RollbackStarted) -> set[TaskId]:
+def _undone(back: events.RollbackStarted) -> set[TaskId]:
     return {*(row.id for row in back.rows), *back.removed}
 
 
 def _ask(scratch: Scratch, *args: str) -> str:
-    return git.run(*args, cwd=scratch.project).stdout.strip()
+    return command.git(*args, cwd=scratch.project).stdout.strip()

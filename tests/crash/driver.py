@@ -23,15 +23,16 @@ from tests.crash.checks import conflicts, problems, processes_of, unrest
 from tests.crash.scratch import Scratch
 from tests.crash.stories import STORIES, Answer, GoOn, RollBack, Step
 
-from iterdev.core.words import Engine
-from iterdev.engine import wire
-from iterdev.engine.book import Book
-from iterdev.engine.kit import Mark
-from iterdev.engine.pace import OneStep, Pace, ToTheEnd
+from iterdev.app import start
+from iterdev.app.rollback import roll_back
+from iterdev.core.types import Engine
+from iterdev.engine import run
 from iterdev.engine.repository import Repository
-from iterdev.engine.rollback import roll_back
+from iterdev.engine.run_scope import OneStep, Pace, ToTheEnd
+from iterdev.execution.context import Mark
 from iterdev.host import clock
-from iterdev.surfaces.cli.answering import answer
+from iterdev.store.session_log import Book
+from iterdev.surfaces.cli.commands.answer import answer
 
 PATIENCE = 10.0
 STEPS = 20
@@ -106,8 +107,8 @@ def _carry_out(scratch: Scratch, step: Step, mark: Mark) -> NoReturn:
 def _go_on(scratch: Scratch, repository: Repository, pace: Pace, mark: Mark) -> None:
     sessions = repository.sessions()
     request = msgspec.structs.replace(scratch.story.request, engine=scratch.engine)
-    session = sessions[-1] if sessions else wire.begin(repository, request)
-    anyio.run(lambda: wire.drive(repository, session, wire.Audience(ask=wire.nobody), pace=pace, mark=mark))
+    session = sessions[-1] if sessions else start.begin(repository, request)
+    anyio.run(lambda: run.drive(repository, session, run.Audience(ask=run.nobody), pace=pace, mark=mark))
 
 
 def _answer(repository: Repository, step: Answer) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.crash.stories import SETTINGS, Story
 
-from iterdev.core.state import State
-from iterdev.core.words import Engine
+from iterdev.core.session.state import State
+from iterdev.core.types import Engine
 from iterdev.engine.repository import Repository
 
 

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.request import Request
-from iterdev.core.state import State
-from iterdev.core.words import Engine, Pipeline, Role, Status, TaskId
+from iterdev.core.session.state import State
+from iterdev.core.types import Engine, Pipeline, Role, Status, TaskId
 
 SETTINGS = '[run]\nagent = "mine"\n[project]\ntest = "true"\n[agents.mine]\ncommand = ["sh", "{agent}"]\n'
 

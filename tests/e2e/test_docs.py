@@ -12,8 +12,8 @@ import pytest
 
 from iterdev.core import settings
 from iterdev.core.results import SCHEMAS, Result
-from iterdev.core.words import WORKERS, Role
-from iterdev.store import tables
+from iterdev.core.types import WORKERS, Role
+from iterdev.store.session_folder import tasks_csv
 from iterdev.surfaces.cli import main
 from iterdev.surfaces.cli.app import ALIASES, app
 
@@ -159,7 +159,7 @@ def test_the_fields_of_every_result_are_documented() -> None:
 def test_the_columns_of_the_table_are_documented_in_their_order() -> None:
     text = " ".join(text_of(ROOT / "docs" / "session-folder.md").split())
 
-    assert ", ".join(f"`{column}`" for column in tables.COLUMNS) in text
+    assert ", ".join(f"`{column}`" for column in tasks_csv.COLUMNS) in text
 
 
 @every_page

@@ -10,9 +10,9 @@ import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, document, eventually, every_file, left_behind, messages, statuses
 
-from iterdev.core.messages import TYPES
-from iterdev.core.tools import TeamMsg
-from iterdev.engine import posting
+from iterdev.app import team_tools
+from iterdev.core.collaboration.messages import TYPES
+from iterdev.core.collaboration.tool_schemas import TeamMsg
 from iterdev.engine.repository import Repository
 
 MCP_AGENT = """
@@ -361,7 +361,7 @@ def test_every_type_is_logged_read_back_and_filtered(team_repo: Repo, sender: st
     session = repository.newest()
 
     def asked(**arguments: object) -> dict[str, object]:
-        return posting.use(repository, session, msgspec.convert(arguments, TeamMsg), sender)
+        return team_tools.use(repository, session, msgspec.convert(arguments, TeamMsg), sender)
 
     sent = asked(operation="log", type=kind, data={"n": 1})
     read = asked(operation="read", id=sent["id"])

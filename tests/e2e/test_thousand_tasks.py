@@ -12,7 +12,7 @@ from msgspec import Struct
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, Terminal, eventually, left_behind, rows, statuses
 
-from iterdev.core.events import AttemptEnded, AttemptStarted, Done, Entry, Landed
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Done, Entry, Landed
 from iterdev.store.journal import Journal
 
 SIZE = 1000

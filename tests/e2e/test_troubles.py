@@ -8,8 +8,8 @@ import pytest
 from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import Background, Terminal, eventually, left_behind, rows, script, statuses
 
-from iterdev.core import events as e
-from iterdev.core.words import TaskId
+from iterdev.core.session import events
+from iterdev.core.types import TaskId
 from iterdev.store.journal import NAME, Journal
 
 LIMITED = """
@@ -38,7 +38,7 @@ def a_table(repo: Repo, *tasks: str) -> str:
     return str(table)
 
 
-def entries(repo: Repo) -> list[e.Entry]:
+def entries(repo: Repo) -> list[events.Entry]:
     """The journal of the only session."""
     journal = Journal(repo.path / ".workflow" / NAME)
     try:
@@ -49,7 +49,7 @@ def entries(repo: Repo) -> list[e.Entry]:
 
 
 def starts(repo: Repo) -> list[tuple[float, TaskId]]:
-    return [(entry.at, entry.event.task) for entry in entries(repo) if isinstance(entry.event, e.AttemptStarted)]
+    return [(entry.at, entry.event.task) for entry in entries(repo) if isinstance(entry.event, events.AttemptStarted)]
 
 
 def the_limit(repo: Repo) -> tuple[float, float]:
@@ -57,7 +57,7 @@ def the_limit(repo: Repo) -> tuple[float, float]:
     (found,) = (
         (entry.at, entry.event.outcome.reset_at)
         for entry in entries(repo)
-        if isinstance(entry.event, e.AttemptEnded) and isinstance(entry.event.outcome, e.Limited)
+        if isinstance(entry.event, events.AttemptEnded) and isinstance(entry.event.outcome, events.Limited)
     )
     at, until = found
     assert until
@@ -114,7 +114,7 @@ def test_a_pause_holds_for_runs_in_other_repositories_too(repo: Repo, tmp_path: 
             runs = [late, limited.end(), early.end()]
 
     began, until = the_limit(repo)
-    heard = [entry.event for entry in entries(second) if isinstance(entry.event, e.ProviderPaused)]
+    heard = [entry.event for entry in entries(second) if isinstance(entry.event, events.ProviderPaused)]
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert [task for each in (repo, second, third) for at, task in starts(each) if began <= at < until] == []
     assert [pause.until for pause in heard] == [until]
@@ -163,7 +163,7 @@ def test_a_limited_agent_is_not_waited_for_when_another_one_takes_over(repo: Rep
     run = repo.iterdev("run", "-y", "-c", "1", "--tasks", a_table(repo, "DEV-one", "DEV-two"))
 
     assert run.returncode == 0, run.stdout
-    agents = [entry.event.agent for entry in entries(repo) if isinstance(entry.event, e.AttemptStarted)]
+    agents = [entry.event.agent for entry in entries(repo) if isinstance(entry.event, events.AttemptStarted)]
     assert agents == ["mine", "other", "other"]
 
 
@@ -210,7 +210,7 @@ def test_an_overloaded_provider_is_asked_again_in_the_same_attempt(repo: Repo) -
 
     run = repo.iterdev("run", "-y", "--tasks", a_table(repo, "DEV-one"))
 
-    ends = [entry.event for entry in entries(repo) if isinstance(entry.event, e.AttemptEnded)]
+    ends = [entry.event for entry in entries(repo) if isinstance(entry.event, events.AttemptEnded)]
     assert run.returncode == 0, run.stdout
     assert [(end.number, end.requests) for end in ends] == [(1, 2)]
 

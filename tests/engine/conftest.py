@@ -10,17 +10,17 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from iterdev.agents.contract import ToolServer
-from iterdev.core import pipelines
-from iterdev.core.events import AttemptStarted, TasksAdded
 from iterdev.core.request import Request, new_session
+from iterdev.core.session.events import AttemptStarted, TasksAdded
 from iterdev.core.settings import Settings
-from iterdev.core.words import Pipeline, SessionId, TaskId
-from iterdev.engine.book import Book
-from iterdev.engine.jobs import Job
-from iterdev.engine.tools import Tools
-from iterdev.engine.toolserver import ToolDesk
+from iterdev.core.types import Pipeline, SessionId, TaskId
+from iterdev.engine.team_tools import Tools
+from iterdev.engine.tool_server.server import ToolDesk
+from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store.journal import NAME, Journal
+from iterdev.store.session_log import Book
+from iterdev.teams.development import pipelines
 
 NOW = 1_772_000_000.0
 SECRET = "correct-horse-battery"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Repo
 
-from iterdev.host import git
-from iterdev.host.landing import Label
+from iterdev.host.git import worktrees
+from iterdev.host.git.landing import Label
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def base(project: Repo) -> str:
 def tree(project: Repo, tmp_path: Path, base: str) -> Path:
     """The worktree of an attempt."""
     path = tmp_path / "slot" / "tree"
-    git.add_worktree(project.path, path, base)
+    worktrees.add_worktree(project.path, path, base)
     return path
 
 

@@ -5,23 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.core import events as e
-from iterdev.core import names, pipelines, plan
-from iterdev.core.analysis import analyse
-from iterdev.core.fold import evolve, replay
-from iterdev.core.plan import Task
+from iterdev.core import ids
 from iterdev.core.results import Component, Design, Discovery, Finding, Review, Scores, WorkItem
-from iterdev.core.state import State
+from iterdev.core.session import events as session_events
+from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.types import Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
 from iterdev.core.verification import Verification
-from iterdev.core.words import Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
 from iterdev.store.journal import NAME, Journal
-from iterdev.store.projections import Projector
+from iterdev.store.session_folder.projector import Projector
+from iterdev.teams.development import pipelines
+from iterdev.teams.development.requirement_analysis import analyse
 
 BEGIN = 1_772_000_000.0
 COMMIT = "c0ffee" * 6 + "c0ff"
 
 
-def started(session: str = "ids-demo-20260225", engine: Engine = Engine.wave, **fields: object) -> e.SessionStarted:
+def started(
+    session: str = "ids-demo-20260225", engine: Engine = Engine.wave, **fields: object
+) -> session_events.SessionStarted:
     requirement = "Refactor the login across modules, test and review it"
     facts = {
         "team": Team.iterdev,
@@ -32,14 +35,15 @@ def started(session: str = "ids-demo-20260225", engine: Engine = Engine.wave, **
         "pipeline": Pipeline.sprint,
     }
     name = SessionId(session)
-    return e.SessionStarted(
-        e.Session(id=name, engine=engine, folder=names.folder(engine, name), **(facts | fields)), e.Policy()
+    return session_events.SessionStarted(
+        session_events.Session(id=name, engine=engine, folder=ids.folder(engine, name), **(facts | fields)),
+        session_events.Policy(),
     )
 
 
 def task(name: str, *deps: str, **fields: object) -> Task:
     """A row whose role follows from its id."""
-    role = names.role_of(name) or Role.developer
+    role = ids.role_of(name) or Role.developer
     facts = {
         "title": f"Title of {name}",
         "description": f"Work of {name}",
@@ -95,7 +99,7 @@ CRITICAL = Finding(
 class Story:
     """One session: its journal, its state, and what an engine would make of its folder."""
 
-    def __init__(self, top: Path, beginning: e.SessionStarted) -> None:
+    def __init__(self, top: Path, beginning: session_events.SessionStarted) -> None:
         self.top = top
         self.journal = Journal(top / ".workflow" / NAME)
         self.session = beginning.session.id
@@ -110,7 +114,7 @@ class Story:
         assert state
         return state
 
-    def tell(self, *events: e.Event) -> State:
+    def tell(self, *events: session_events.Event) -> State:
         self.now += 60
         entries = self.journal.append(self.session, events, at=self.now, after=self.state.seq)
         self.state = evolve(self.state, entries)
@@ -118,30 +122,30 @@ class Story:
 
     def add(self, *tasks: Task) -> State:
         """Adds rows to the table, as a coordinator does."""
-        return self.tell(e.TasksAdded(plan.with_waves(tasks, tuple(self.state.tasks.values()))))
+        return self.tell(session_events.TasksAdded(with_waves(tasks, tuple(self.state.tasks.values()))))
 
     def add_pipeline(self, pipeline: Pipeline = Pipeline.sprint) -> State:
         return self.tell(
-            e.PipelineChosen(pipeline),
-            e.TasksAdded(pipelines.first_tasks(pipeline, self.state.scope, self.state.session.engine)),
+            session_events.PipelineChosen(pipeline),
+            session_events.TasksAdded(pipelines.first_tasks(pipeline, self.state.scope, self.state.session.engine)),
         )
 
     def start(self, name: str) -> State:
         number = self.state.progress[TaskId(name)].number + 1
-        return self.tell(e.AttemptStarted(TaskId(name), number, "mine", self.state.tip))
+        return self.tell(session_events.AttemptStarted(TaskId(name), number, "mine", self.state.tip))
 
     def complete(self, name: str, **done: object) -> State:
         """An attempt that succeeds; its commit, if it has one, lands."""
         number = self.state.progress[TaskId(name)].number + 1
         self.start(name)
-        outcome = e.Done(**({"findings": f"{name} is done"} | done))
-        self.tell(e.AttemptEnded(TaskId(name), number, 1, outcome))
-        return self.tell(e.Landed(TaskId(name), outcome.commit)) if outcome.commit else self.state
+        outcome = session_events.Done(**({"findings": f"{name} is done"} | done))
+        self.tell(session_events.AttemptEnded(TaskId(name), number, 1, outcome))
+        return self.tell(session_events.Landed(TaskId(name), outcome.commit)) if outcome.commit else self.state
 
     def fail(self, name: str, error: str = "it did not work") -> State:
         number = self.state.progress[TaskId(name)].number + 1
         self.start(name)
-        return self.tell(e.AttemptEnded(TaskId(name), number, 1, e.Failed(error=error)))
+        return self.tell(session_events.AttemptEnded(TaskId(name), number, 1, session_events.Failed(error=error)))
 
     def sprint(self) -> State:
         """A whole sprint, up to its end."""
@@ -150,7 +154,7 @@ class Story:
         self.complete("DEV-001", commit=COMMIT, changed=("auth.py", "api.py"))
         self.complete("VERIFY-001", verification=Verification(command="pytest -q", pass_rate=0.975, total=40))
         self.complete("REVIEW-001", review=review(8.5))
-        return self.tell(e.Finished())
+        return self.tell(session_events.Finished())
 
     def engine(self) -> Projector:
         """What an engine that has just taken the session up writes with."""
@@ -163,12 +167,12 @@ class Story:
         self._projector.write(self.state)
         return self.folder
 
-    def edits(self) -> list[e.RowEdit]:
+    def edits(self) -> list[session_events.RowEdit]:
         return list(self._projector.edits(self.state).rows)
 
     def take_over_edits(self) -> State:
         """What an engine does before each decision."""
-        return self.tell(e.TableEdited(tuple(self.edits())))
+        return self.tell(session_events.TableEdited(tuple(self.edits())))
 
     def restart(self) -> None:
         """The engine is gone and another one takes its place."""

@@ -10,9 +10,9 @@ import pytest
 from tests.store.conftest import started
 
 from iterdev.core.errors import HostError
-from iterdev.core.events import AttemptEnded, AttemptStarted, Interrupted, Warned
-from iterdev.core.fold import replay
-from iterdev.core.words import SessionId, TaskId
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Interrupted, Warned
+from iterdev.core.session.fold import replay
+from iterdev.core.types import SessionId, TaskId
 from iterdev.store.journal import MIGRATIONS, NAME, Behind, Damaged, Holder, Journal
 
 DEMO = SessionId("ids-demo-20260225")
@@ -21,8 +21,8 @@ DEV = TaskId("DEV-001")
 
 WRITER = """
 import pathlib, sys, time
-from iterdev.core.events import Warned
-from iterdev.core.words import SessionId
+from iterdev.core.session.events import Warned
+from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
 
 path, gate, name, count = sys.argv[1:]
@@ -45,8 +45,8 @@ journal.close()
 UNTIL_FULL = """
 import pathlib, resource, sys
 from iterdev.core.errors import HostError
-from iterdev.core.events import Warned
-from iterdev.core.words import SessionId
+from iterdev.core.session.events import Warned
+from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 
 journal = Journal(pathlib.Path(sys.argv[1]))

@@ -16,6 +16,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from iterdev.agents.common.turns import Floor
 from iterdev.agents.contract import (
     AgentEvent,
     Answer,
@@ -30,9 +31,8 @@ from iterdev.agents.contract import (
     Trouble,
     TroubleKind,
 )
-from iterdev.agents.floor import Floor
 from iterdev.core.errors import HostError
-from iterdev.core.exits import Exit
+from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
 Watch = Callable[[AgentEvent], None]

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from iterdev.core import troubles
-from iterdev.core.exits import Exit
+from iterdev.core.limits import agent_failures
+from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
 
@@ -34,7 +34,7 @@ class PermissionAsked(Struct, frozen=True, tag=True):
 AgentEvent = Said | Spent | PermissionAsked
 
 
-TroubleKind = troubles.TroubleKind
+TroubleKind = agent_failures.TroubleKind
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ from typing import assert_never
 from msgspec import Struct
 
 from iterdev.agents.contract import AgentEvent, Answer, PermissionAsked, Reply, Trouble, TroubleKind
-from iterdev.agents.model.mcp import Note
+from iterdev.conformance.model.tool_server import Note
 from iterdev.core.results import Misfit, Result, decode
-from iterdev.core.words import Role, TaskId
+from iterdev.core.types import Role, TaskId
 
 TASK, ROLE = TaskId("DEV-001"), Role.developer
 

@@ -5,8 +5,6 @@ from typing import Literal
 from msgspec import Struct
 
 from iterdev.agents.contract import TOOLS, Permissions, TroubleKind
-from iterdev.agents.model.mcp import TOOL
-from iterdev.agents.model.script import Call, Fail, Turn
 from iterdev.conformance.expectations import (
     TASK,
     Answered,
@@ -21,6 +19,8 @@ from iterdev.conformance.expectations import (
     Untouched,
     Wrote,
 )
+from iterdev.conformance.model.script import Call, Fail, Turn
+from iterdev.conformance.model.tool_server import TOOL
 
 PATIENCE = 90.0
 """Seconds for a turn, on a machine that has other things to do."""

@@ -5,24 +5,15 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from iterdev.core import (
-    briefs,
-    checkpoints,
-    context,
-    critic,
-    debt,
-    feedback,
-    findings,
-    names,
-    resolvers,
-    sprints,
-    wisdom,
-)
-from iterdev.core.plan import Task
+from iterdev.core import ids, task_description
+from iterdev.core.collaboration import checkpoints, feedback, tech_debt, wisdom
 from iterdev.core.results import schema
-from iterdev.core.state import State
+from iterdev.core.session import conflict_tasks
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import WRITERS, Role, Status, TaskId
 from iterdev.core.verification import Verification
-from iterdev.core.words import WRITERS, Role, TaskId
+from iterdev.teams.development import critic, findings, sprints
 
 NOTES_SHOWN = 40
 DISCOVERIES_SHOWN = 30
@@ -58,9 +49,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 def render(state: State, task: Task, around: Surroundings) -> str:
     parts = [
         f"# {task.id}: {task.title}\n\nYou are the {task.role} of a development team.",
-        briefs.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
+        task_description.repaired(task.description, title=task.title, scope=state.scope, role=task.role),
         _part("What the user wants changed", _wishes(state, task)),
-        _part("Previous context", [context.previous(state, task.id)]),
+        _part("Previous context", [previous(state, task.id)]),
         _earlier(state, task, around),
         *_for_role(state, task, around),
         *_learned(state),
@@ -112,7 +103,7 @@ def mend(task: Task, verification: Verification, changed: Sequence[str]) -> str:
 
 def _for_role(state: State, task: Task, around: Surroundings) -> list[str]:
     match task.role:
-        case Role.developer if other := resolvers.brings(state, task.id):
+        case Role.developer if other := conflict_tasks.brings(state, task.id):
             return [_part("Colliding work", colliding_work(state, task, other))]
         case Role.developer if task.round:
             return [_part("Findings to fix", findings_to_fix(state, task))]
@@ -152,7 +143,7 @@ def _earlier(state: State, task: Task, around: Surroundings) -> str:
     saved = checkpoints.newest(state.checkpoints, task.id)
     if saved and (data := around.checkpoint):
         how = f"iterdev checkpoint restore --session-id {state.session.id} --task {task.id}"
-        lines.append(f"- checkpoint of {names.moment(saved.at)}: restore it, and go on from there. `{how}` prints")
+        lines.append(f"- checkpoint of {ids.moment(saved.at)}: restore it, and go on from there. `{how}` prints")
         lines.append(_fence(data if len(data) <= CHECKPOINT_SHOWN else f"{data[:CHECKPOINT_SHOWN]}…"))
     return _part("Earlier attempts", lines)
 
@@ -187,7 +178,7 @@ BEGUN = (
 def colliding_work(state: State, task: Task, other: TaskId) -> list[str]:
     """Which changes have to be brought together, and where they are."""
     conflict, work = state.conflicts[other], state.progress[other]
-    begun = resolvers.merging(state, task.id) is not None
+    begun = conflict_tasks.merging(state, task.id) is not None
     standing = "is being merged here" if begun else "is merged here already; look whether the merge is right"
     where = f"The work of {other}, commit {work.commit}, {standing}."
     others = [f"- {name}: {state.tasks[name].title} (commit {state.progress[name].commit})" for name in conflict.others]
@@ -213,18 +204,18 @@ def _debt(state: State) -> list[str]:
     lines = [
         f"- {item.debt_id} [{item.severity}, {item.category}, effort {item.estimated_effort or 'unknown'}] "
         f"{item.description}"
-        for item in debt.ranked(state.debt)[:DEBT_SHOWN]
+        for item in tech_debt.ranked(state.debt)[:DEBT_SHOWN]
     ]
     capacity = sprints.capacity(state)
-    chosen = [item.debt_id for item in debt.recommended(state.debt, capacity)]
-    points = ", ".join(f"{effort} {count}" for effort, count in debt.POINTS.items())
+    chosen = [item.debt_id for item in tech_debt.recommended(state.debt, capacity)]
+    points = ", ".join(f"{effort} {count}" for effort, count in tech_debt.POINTS.items())
     advice = f"Recommended for this sprint, which has a capacity of {capacity} ({points}): {', '.join(chosen)}"
     return [*lines, advice if chosen else "Nothing of it fits into this sprint."] if lines else []
 
 
 def _payable(state: State) -> list[str]:
     """What a developer may find out to have paid back."""
-    known = [f"- {item.debt_id}: {item.description}" for item in debt.ranked(state.debt)[:DEBT_SHOWN]]
+    known = [f"- {item.debt_id}: {item.description}" for item in tech_debt.ranked(state.debt)[:DEBT_SHOWN]]
     asked = 'If your work pays back something of this, name its id in "resolved_debt"; nothing else is to be done here.'
     return [asked, *known] if known else []
 
@@ -289,3 +280,16 @@ def _part(title: str, lines: Sequence[str]) -> str:
 
 def _fence(text: str) -> str:
     return f"```\n{text.strip()}\n```"
+
+
+NOTHING = "No previous context available"
+
+
+def previous(state: State, task: TaskId) -> str:
+    """One line per completed source with findings, or a fixed sentence."""
+    lines = []
+    for source in state.tasks[task].context_from:
+        progress = state.progress[source]
+        if progress.status is Status.completed and progress.findings:
+            lines.append(f"[Task {source}: {state.tasks[source].title}] {progress.findings}")
+    return "\n".join(lines) or NOTHING

@@ -4,14 +4,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from iterdev.core import names, providers
-from iterdev.core.analysis import Analysis, analyse
-from iterdev.core.assessment import Assessment, applied
-from iterdev.core.debt import DebtRule
+from iterdev.core import ids
+from iterdev.core.collaboration.tech_debt import DebtRule
 from iterdev.core.errors import UserError
-from iterdev.core.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
+from iterdev.core.limits import providers
+from iterdev.core.session.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
 from iterdev.core.settings import BUDGETS, AgentSettings, Settings
-from iterdev.core.words import WORKERS, Engine, Pipeline, Role, SessionId, Team
+from iterdev.core.types import WORKERS, Engine, Pipeline, Role, SessionId, Team
+from iterdev.teams.development.analyzer import Assessment, applied
+from iterdev.teams.development.requirement_analysis import Analysis, analyse
 
 EMPTY_HINT = 'iterdev run "Add a greeting"'
 
@@ -87,7 +88,7 @@ def new_session(
         team=Team.iterdev,
         engine=request.engine,
         requirement=request.requirement.strip(),
-        folder=names.folder(request.engine, session),
+        folder=ids.folder(request.engine, session),
         base=base,
         branch=branch,
         analysis=_analysis(request),

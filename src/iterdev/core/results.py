@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from iterdev.core.words import Role, Severity, TaskId
+from iterdev.core.types import Role, Severity, TaskId
 
 FINDINGS_LIMIT = 500
 """Longer findings are cut: the table is for people to read."""

@@ -8,9 +8,9 @@ from typing import get_type_hints
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.completion import Action
 from iterdev.core.errors import UserError
-from iterdev.core.words import WORKERS, Role, Severity, Strategy
+from iterdev.core.session.archive import Action
+from iterdev.core.types import WORKERS, Role, Severity, Strategy
 
 FILE = "iterdev.toml"
 

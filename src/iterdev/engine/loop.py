@@ -7,14 +7,14 @@ from functools import partial
 import anyio
 from msgspec import Struct
 
-from iterdev.core import events as e
-from iterdev.core import workers
-from iterdev.core.decide import Cancel, Command, Land, Record, Start, Wait, decide
-from iterdev.core.words import Engine
-from iterdev.engine.book import Book
-from iterdev.engine.jobs import Executor
-from iterdev.engine.pace import Pace
+from iterdev.core.session import worker_callbacks
+from iterdev.core.session.decide import Cancel, Command, Land, Record, Start, Wait, decide
+from iterdev.core.session.events import AttemptEnded, Gate, GateAnswered
+from iterdev.core.types import Engine
 from iterdev.engine.perform import Performer
+from iterdev.engine.run_scope import Pace
+from iterdev.execution.contract import Executor
+from iterdev.store.session_log import Book
 
 POLL = 0.25
 """Seconds between looks at what other processes wrote."""
@@ -33,7 +33,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     performer: Performer
     stop: anyio.Event
     now: Callable[[], float]
-    ask: Callable[[e.Gate], Awaitable[str | None]]
+    ask: Callable[[Gate], Awaitable[str | None]]
     """Asks the user, if there is one to ask."""
     pace: Pace
 
@@ -56,7 +56,7 @@ class Loop(Struct, frozen=True, kw_only=True):
         """A worker looks first whether its work is there. In a wave the table alone says what is to be done."""
         state = self.book.state
         looks = self.pace.worker or state.session.engine is Engine.beat
-        done = workers.reported(state, (start.task for start in starts)) if looks else ()
+        done = worker_callbacks.reported(state, (start.task for start in starts)) if looks else ()
         if done:
             yield Record(done)
         yield from (start for start in starts if start.task not in {event.task for event in done})
@@ -98,7 +98,7 @@ class Loop(Struct, frozen=True, kw_only=True):
             raise AssertionError(f"nothing to do, nothing running, and not over: {state.phase}")
         return None
 
-    async def _question(self, gate: e.Gate) -> Ending | None:
+    async def _question(self, gate: Gate) -> Ending | None:
         """Asks whoever can be asked; somebody else may answer first."""
         choice: str | None = None
 
@@ -111,14 +111,14 @@ class Loop(Struct, frozen=True, kw_only=True):
             return None
         if choice is None:
             return Ending.waiting
-        await self.performer.record(self.book, [e.GateAnswered(gate.id, choice)])
+        await self.performer.record(self.book, [GateAnswered(gate.id, choice)])
         return None
 
     async def _until(self, time: float) -> None:
         await anyio.sleep(max(0.0, time - self.now()))
 
     async def _next_outcome(self, *others: Callable[[], Awaitable[None]]) -> None:
-        ended: e.AttemptEnded | None = None
+        ended: AttemptEnded | None = None
 
         async def receive() -> None:
             nonlocal ended

@@ -5,22 +5,26 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from iterdev.core import critic, dependencies, names, prompts, providers, resolvers, sprints
-from iterdev.core import events as e
-from iterdev.core.decide import Start
-from iterdev.core.plan import Task
+from iterdev.core import ids, prompts
+from iterdev.core.collaboration import external_packages
+from iterdev.core.limits import providers
 from iterdev.core.results import Discovery
-from iterdev.core.state import State
-from iterdev.core.words import WRITERS, Role, TaskId
-from iterdev.engine import protocols
-from iterdev.engine.book import Book
-from iterdev.engine.jobs import Executor, Job
-from iterdev.engine.kit import Mark
-from iterdev.engine.outside import Outside
-from iterdev.engine.worksite import thread
-from iterdev.host import git, landing
-from iterdev.store import board
-from iterdev.store.projections import Edited, Projector, Refused
+from iterdev.core.session import conflict_tasks
+from iterdev.core.session import events as session_events
+from iterdev.core.session.decide import Start
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import WRITERS, Role, TaskId
+from iterdev.engine import collaboration
+from iterdev.engine.shared_limits import Outside
+from iterdev.execution.context import Mark
+from iterdev.execution.contract import Executor, Job
+from iterdev.execution.kept_work import thread
+from iterdev.host.git import commits, landing
+from iterdev.store.session_folder.discoveries import NAME, add, read
+from iterdev.store.session_folder.projector import Edited, Projector, Refused
+from iterdev.store.session_log import Book
+from iterdev.teams.development import critic, sprints
 
 COALESCE = 0.3
 """Seconds within which further changes of the session folder wait for the next writing."""
@@ -63,20 +67,33 @@ class Performer:
         look = self._projector.edits_beside_agents if book.state.running else self._projector.edits
         match look(book.state, strict=strict):
             case Refused() as refused:
-                events: list[e.Event] = [e.Warned(_refusal(book.state, refused))]
+                events: list[session_events.Event] = [session_events.Warned(_refusal(book.state, refused))]
             case Edited(rows=rows, missing=missing):
-                events = [e.TableEdited(rows)] if rows else []
-                events += [e.Warned(_restored(missing))] if missing else []
+                events = [session_events.TableEdited(rows)] if rows else []
+                events += [session_events.Warned(_restored(missing))] if missing else []
         if events:
             self.append(book, *events)
         return bool(events)
 
-    async def record(self, book: Book, events: Sequence[e.Event]) -> None:
+    async def record(self, book: Book, events: Sequence[session_events.Event]) -> None:
         self.append(book, *events)
-        urgent = (e.WaveStarted, e.WaveMerged, e.GateOpened, e.TasksAdded, e.Finished, e.ConvergenceForced)
-        judged = [event for event in events if isinstance(event, e.RoundStarted | e.ConvergenceForced | e.ReviewPassed)]
+        urgent = (
+            session_events.WaveStarted,
+            session_events.WaveMerged,
+            session_events.GateOpened,
+            session_events.TasksAdded,
+            session_events.Finished,
+            session_events.ConvergenceForced,
+        )
+        judged = [
+            event
+            for event in events
+            if isinstance(
+                event, session_events.RoundStarted | session_events.ConvergenceForced | session_events.ReviewPassed
+            )
+        ]
         # A round has one decision on the board, the first: one that another round follows has not converged.
-        for event in sorted(judged, key=lambda event: isinstance(event, e.ReviewPassed)):
+        for event in sorted(judged, key=lambda event: isinstance(event, session_events.ReviewPassed)):
             await self._note_round(book.state, event)
         await self.project(book, urgent=any(isinstance(event, urgent) for event in events))
 
@@ -85,7 +102,7 @@ class Performer:
         checkpoint = self._restored(book, task)
         state = book.state
         job = await self._job(state, task, command, checkpoint)
-        self.append(book, e.AttemptStarted(task.id, command.number, command.agent, state.tip))
+        self.append(book, session_events.AttemptStarted(task.id, command.number, command.agent, state.tip))
         self.is_behind = True
         await executor.submit(job)
 
@@ -93,21 +110,21 @@ class Performer:
         """What the task laid down when it was last at work; one that cannot be read is told of, and begins afresh."""
         if task.id not in book.state.checkpoints:
             return ""
-        found = protocols.kept(book.state, self._top / book.state.session.folder, task.id)
-        if isinstance(found, protocols.NothingRestored):
-            self.append(book, e.Warned(f"{task.id} begins afresh: {found.why}"))
+        found = collaboration.kept(book.state, self._top / book.state.session.folder, task.id)
+        if isinstance(found, collaboration.NothingRestored):
+            self.append(book, session_events.Warned(f"{task.id} begins afresh: {found.why}"))
             return ""
-        self.append(book, protocols.restoring(found, task.id))
+        self.append(book, collaboration.restoring(found, task.id))
         return json.dumps(found.data, ensure_ascii=False)
 
-    async def ended(self, book: Book, ended: e.AttemptEnded) -> None:
+    async def ended(self, book: Book, ended: session_events.AttemptEnded) -> None:
         # The last moment at which an edit may be the agent's.
         self._read_table(book, strict=True)
         self.append(book, ended)
-        if isinstance(ended.outcome, e.Done):
+        if isinstance(ended.outcome, session_events.Done):
             await self._add_discoveries(book.state, ended.task, ended.outcome.discoveries)
 
-    def tell(self, book: Book, message: e.MessageSent) -> None:
+    def tell(self, book: Book, message: session_events.MessageSent) -> None:
         """Puts a message on the bus; its file is extended when the engine next looks up."""
         self.append(book, message)
         self.is_behind = True
@@ -131,16 +148,16 @@ class Performer:
             title=row.title,
         )
         self._mark(f"landing wanted {task}")
-        branch = names.branch(state.session.id)
+        branch = ids.branch(state.session.id)
         move = partial(landing.land, self._top, branch, progress.commit, label, worked_on=progress.base, tip=state.tip)
         landed = await thread(move)
         self._mark(f"landed {task}")
         if landed.conflicts:
-            self.append(book, e.LandingRefused(task, landed.conflicts, landed.tip))
+            self.append(book, session_events.LandingRefused(task, landed.conflicts, landed.tip))
         else:
-            self.append(book, e.Landed(task, landed.tip))
+            self.append(book, session_events.Landed(task, landed.tip))
 
-    def append(self, book: Book, *events: e.Event) -> None:
+    def append(self, book: Book, *events: session_events.Event) -> None:
         kinds = " ".join(type(event).__name__ for event in events)
         self._mark(f"before {kinds}")
         book.append(*events)
@@ -167,17 +184,17 @@ class Performer:
         session = state.session
         folder = self._top / session.folder
         changed = await self._changed_files(session.base, state.tip)
-        discoveries = await thread(partial(board.read, folder / board.NAME))
+        discoveries = await thread(partial(read, folder / NAME))
         around = prompts.Surroundings(
             session_dir=str(folder),
-            board_path=str(folder / board.NAME),
+            board_path=str(folder / NAME),
             discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in discoveries),
             changed=changed,
             tools=True,
             instructions=self._instructions.get(task.role, ""),
             checkpoint=checkpoint,
         )
-        needs = dependencies.needed(state.dependencies, state.ancestors(task.id)) if task.role in WRITERS else ()
+        needs = external_packages.needed(state.dependencies, state.ancestors(task.id)) if task.role in WRITERS else ()
         return Job(
             session=session.id,
             session_dir=str(folder),
@@ -190,7 +207,7 @@ class Performer:
             limit=command.limit,
             session_base=session.base,
             changed=changed,
-            merging=resolvers.merging(state, task.id),
+            merging=conflict_tasks.merging(state, task.id),
             planned=sprints.planned_files(state, task),
             baseline=state.baseline,
             needs=needs,
@@ -201,17 +218,21 @@ class Performer:
     async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
         """What the session has changed so far; asked of git once for each landing."""
         if self._changed[0] != tip:
-            self._changed = (tip, await thread(partial(git.changed_files, self._top, base, tip)))
+            self._changed = (tip, await thread(partial(commits.changed_files, self._top, base, tip)))
         return self._changed[1]
 
-    async def _note_round(self, state: State, event: e.RoundStarted | e.ConvergenceForced | e.ReviewPassed) -> None:
+    async def _note_round(
+        self,
+        state: State,
+        event: session_events.RoundStarted | session_events.ConvergenceForced | session_events.ReviewPassed,
+    ) -> None:
         """What was decided after a round, for everybody to read; round 0 is the first work."""
-        task = event.task if isinstance(event, e.ReviewPassed) else event.raised_by[0]
+        task = event.task if isinstance(event, session_events.ReviewPassed) else event.raised_by[0]
         review = state.reviews.get(task)
         data: dict[str, object] = {
             "sprint": state.tasks[task].sprint,
             "round": state.tasks[task].round,
-            "signal": "REVISION" if isinstance(event, e.RoundStarted) else "CONVERGE",
+            "signal": "REVISION" if isinstance(event, session_events.RoundStarted) else "CONVERGE",
             "critical_count": critic.critical_count(review) if review else 0,
             "score": state.progress[task].score,
         }
@@ -219,8 +240,8 @@ class Performer:
 
     async def _add_discoveries(self, state: State, task: TaskId, discoveries: Sequence[Discovery]) -> None:
         if discoveries:
-            path = self._top / state.session.folder / board.NAME
-            await thread(partial(board.add, path, discoveries, worker=task, ts=names.moment(self._now())))
+            path = self._top / state.session.folder / NAME
+            await thread(partial(add, path, discoveries, worker=task, ts=ids.moment(self._now())))
 
 
 def _restored(missing: Sequence[TaskId]) -> str:

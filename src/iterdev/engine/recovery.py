@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from iterdev.core.events import AttemptEnded, Interrupted
-from iterdev.core.words import Role
-from iterdev.engine.book import Book
-from iterdev.engine.kit import Mark
-from iterdev.host import git, landing, objects
-from iterdev.host.workspaces import Leftover, Pool
+from iterdev.core.session.events import AttemptEnded, Interrupted
+from iterdev.core.types import Role
+from iterdev.execution.context import Mark
+from iterdev.host.git import landing, refs
+from iterdev.host.sandbox import git_objects
+from iterdev.host.workspaces.pool import Leftover, Pool
+from iterdev.store.session_log import Book
 
 
 def recover(book: Book, top: Path, pool: Pool, mark: Mark) -> None:
@@ -18,7 +19,7 @@ def recover(book: Book, top: Path, pool: Pool, mark: Mark) -> None:
         mark(f"rescued {leftover.task}")
     for task, started in list(book.state.running.items()):
         ref = f"refs/iterdev/{book.session}/{task}/{started.number}"
-        commit = git.resolve(top, ref)
+        commit = refs.resolve(top, ref)
         mark(f"interruption noted {task}")
         # Nobody is left who counted the requests. There was one, but for a tester, whom nobody may have had to ask.
         requests = 0 if book.state.tasks[task].role is Role.tester else 1
@@ -36,6 +37,6 @@ def _rescue(book: Book, top: Path, pool: Pool, leftover: Leftover) -> None:
         agent=progress.agent if progress else "unknown",
         title=f"{task.title if task else leftover.task} (interrupted)",
     )
-    objects.adopt(leftover.workspace, leftover.base)
+    git_objects.adopt(leftover.workspace, leftover.base)
     landing.rescue(top, leftover.workspace.tree, leftover.base, label)
     pool.give_back(leftover.workspace)

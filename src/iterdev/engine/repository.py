@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from iterdev.core import names, settings
+from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.fold import replay
+from iterdev.core.session.fold import replay
+from iterdev.core.session.state import State
 from iterdev.core.settings import Settings
-from iterdev.core.state import State
-from iterdev.core.words import Role, SessionId
-from iterdev.host import clock, git, lease, secrets
-from iterdev.host.identities import Identity, alive
-from iterdev.store import rebuild
+from iterdev.core.types import Role, SessionId
+from iterdev.host import clock, secrets, session_lease
+from iterdev.host.git import checkout, command, refs
+from iterdev.host.processes.identity import Identity, alive
 from iterdev.store.journal import NAME, Damaged, Journal
+from iterdev.store.session_folder import rebuild
 
 STATE = ".workflow"
 
@@ -24,8 +25,8 @@ T = TypeVar("T")
 
 class Repository:
     def __init__(self, folder: Path) -> None:
-        git.check_version(git.version())
-        self.top = git.top_level(folder)
+        command.check_version(command.version())
+        self.top = checkout.top_level(folder)
         self.settings = read_settings(self.top)
         self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
         self._journal: Journal | None = None
@@ -83,7 +84,7 @@ class Repository:
     def engine_alive(self, state: State) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""
         holder = self.journal.holder(state.session.id)
-        if holder is None or not lease.is_held(self.folder(state)):
+        if holder is None or not session_lease.is_held(self.folder(state)):
             return False
         return alive(Identity(pid=holder.pid, started=int(holder.started or 0), boot=holder.boot))
 
@@ -98,7 +99,7 @@ class Repository:
             ) from error
         if not os.access(self.top / STATE, os.W_OK):
             raise HostError(f'"{self.top / STATE}" is read-only', hint="make the repository writable, then try again")
-        git.exclude(self.top, f"/{STATE}/")
+        checkout.exclude(self.top, f"/{STATE}/")
 
     def instructions(self) -> dict[Role, str]:
         """What the user wrote for each role."""
@@ -136,7 +137,7 @@ class Repository:
             return question(self.journal)
 
     def _set_aside(self, path: Path) -> None:
-        stamp = names.moment(clock.now()).replace(":", "")
+        stamp = ids.moment(clock.now()).replace(":", "")
         for suffix in ("", "-wal", "-shm"):
             file = path.with_name(path.name + suffix)
             if file.exists():
@@ -147,7 +148,7 @@ class Repository:
         for engine, folder in rebuild.folders(self.top):
             if folder.name in known:
                 continue
-            base, branch = git.head(self.top), git.current_branch(self.top)
+            base, branch = refs.head(self.top), refs.current_branch(self.top)
             try:
                 session, created, events = rebuild.session_from(folder, engine, base=base, branch=branch)
             except UserError:

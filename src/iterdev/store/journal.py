@@ -15,9 +15,8 @@ from pathlib import Path
 import msgspec
 
 from iterdev.core.errors import HostError
-from iterdev.core.events import AttemptEnded, AttemptStarted, Entry, Event, Session, SessionStarted
-from iterdev.core.words import SessionId
-from iterdev.store import codec
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, Session, SessionStarted
+from iterdev.core.types import SessionId
 
 NAME = "iterdev.db"
 BUSY_SECONDS = 30
@@ -91,7 +90,7 @@ class Journal:
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
                 (session, after, since),
             )
-            return [Entry(seq, at, codec.decode(body)) for seq, at, body in rows]
+            return [Entry(seq, at, decode(body)) for seq, at, body in rows]
 
     def append(self, session: SessionId, events: Sequence[Event], *, at: float, after: int) -> list[Entry]:
         """Writes the events behind entry number `after`; all of them or none."""
@@ -104,7 +103,7 @@ class Journal:
                 self._note(session, entry)
             db.executemany(
                 "INSERT INTO events VALUES (?, ?, ?, ?)",
-                [(session, entry.seq, at, codec.encode(entry.event)) for entry in entries],
+                [(session, entry.seq, at, encode(entry.event)) for entry in entries],
             )
         return entries
 
@@ -253,3 +252,15 @@ def _explained(error: Exception, path: Path) -> HostError:
         hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
         return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
     return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")
+
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+def encode(event: Event) -> bytes:
+    return _encoder.encode(event)
+
+
+def decode(body: bytes) -> Event:
+    return _decoder.decode(body)

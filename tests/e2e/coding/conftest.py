@@ -8,12 +8,12 @@ import pytest
 from tests.clis import find_cli
 from tests.conftest import make_repo
 
-from iterdev.agents.model.clients import variables
-from iterdev.agents.model.script import Script, load
-from iterdev.agents.model.server import ModelServer, serving
-from iterdev.core.events import AttemptEnded
+from iterdev.conformance.agent_setup import variables
+from iterdev.conformance.model.script import Script, load
+from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import Usage
-from iterdev.core.words import SessionId
+from iterdev.core.session.events import AttemptEnded
+from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 
 CLIS = ("claude", "codex", "gemini", "qwen")

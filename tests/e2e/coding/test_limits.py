@@ -4,8 +4,8 @@ import pytest
 from tests.e2e.coding.conftest import PATIENCE, SETTINGS, Studio, script
 from tests.e2e.conftest import left_behind, statuses
 
-from iterdev.core import events as e
-from iterdev.core.words import SessionId
+from iterdev.core.session import events
+from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 
 TABLE = "id,description,role\nDEV-001,write first.txt,developer\nDEV-002,write second.txt,developer\n"
@@ -17,7 +17,7 @@ def run(studio: Studio) -> tuple[str, ...]:
     return "run", "-y", "-c", "1", "--tasks", str(table)
 
 
-def entries(studio: Studio) -> list[e.Entry]:
+def entries(studio: Studio) -> list[events.Entry]:
     journal = Journal(studio.repo.path / ".workflow" / "iterdev.db")
     try:
         return journal.read(SessionId(studio.session))
@@ -35,9 +35,9 @@ def test_a_run_waits_until_the_provider_answers_again_and_starts_nobody_meanwhil
     limits = [
         (entry.at, entry.event.outcome)
         for entry in entries(studio)
-        if isinstance(entry.event, e.AttemptEnded) and isinstance(entry.event.outcome, e.Limited)
+        if isinstance(entry.event, events.AttemptEnded) and isinstance(entry.event.outcome, events.Limited)
     ]
-    starts = [entry.at for entry in entries(studio) if isinstance(entry.event, e.AttemptStarted)]
+    starts = [entry.at for entry in entries(studio) if isinstance(entry.event, events.AttemptStarted)]
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(statuses(studio.repo.folder()).values()) == {"completed"}
     assert f"the provider of {agent} is paused until " in done.stdout
@@ -56,7 +56,7 @@ def test_while_one_provider_is_paused_the_agent_of_another_one_does_the_work(age
     with studio.asking(script("limited")) as model:
         done = studio.repo.iterdev(*run(studio), timeout=PATIENCE)
 
-    agents = [entry.event.agent for entry in entries(studio) if isinstance(entry.event, e.AttemptStarted)]
+    agents = [entry.event.agent for entry in entries(studio) if isinstance(entry.event, events.AttemptStarted)]
     assert done.returncode == 0, done.stdout + done.stderr
     assert agents[:2] == ["claude", "codex"]
     assert {request.status for request in model.requests} == {200, 429}

@@ -10,7 +10,7 @@ from tests.conftest import Repo
 from tests.e2e.coding.conftest import CLIS, PATIENCE, Studio
 from tests.e2e.conftest import left_behind, typed
 
-from iterdev.agents.model.script import Fail, Rule, Script, Turn
+from iterdev.conformance.model.script import Fail, Rule, Script, Turn
 
 REFUSED = Script(rules=(Rule(match=".", turns=(Turn(fail=Fail(status=401, message="invalid api key")),)),))
 

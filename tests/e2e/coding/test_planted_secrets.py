@@ -4,8 +4,8 @@ import pytest
 from tests.e2e.coding.conftest import KEY, PATIENCE, SETTINGS, Studio
 from tests.e2e.conftest import every_file
 
-from iterdev.agents.model.script import Rule, Script, Turn
-from iterdev.agents.model.server import ModelServer
+from iterdev.conformance.model.script import Rule, Script, Turn
+from iterdev.conformance.model.server import ModelServer
 
 SHOP_KEY = "k7Qw9zX2mN4vB8cL1pR5"
 PASSWORD = "correct-horse-battery"

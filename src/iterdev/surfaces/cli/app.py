@@ -66,7 +66,7 @@ def _does(target: str) -> Callable[..., object]:
     module, _, function = target.partition(".")
 
     def call(**options: object) -> object:
-        return getattr(import_module(f"iterdev.surfaces.cli.{module}"), function)(**options)
+        return getattr(import_module(f"iterdev.surfaces.cli.commands.{module}"), function)(**options)
 
     return call
 
@@ -111,7 +111,7 @@ SEVERITIES = click.Choice(["low", "medium", "high", "critical"])
 
 _command(
     "run",
-    "running.run",
+    "run.run",
     "Run one session of the development team on TEXT",
     [
         click.Argument(["text"], nargs=-1),
@@ -138,36 +138,36 @@ _command(
 )
 _command(
     "resume",
-    "running.resume",
+    "run.resume",
     "Go on with a paused or interrupted session (also: continue)",
     [ANY_SESSION, YES, _flag("--step", text="One step, then stop"), AS_JSON],
 )
-_command("retry", "running.retry", "Run the failed tasks of a session again", [ANY_SESSION, YES, AS_JSON])
+_command("retry", "run.retry", "Run the failed tasks of a session again", [ANY_SESSION, YES, AS_JSON])
 _command(
     "status",
-    "looking.status",
+    "status.status",
     "Show what is done, running and waiting, and on what (also: check)",
     [ANY_SESSION, AS_JSON],
 )
-_command("sessions", "looking.sessions", "List every session of this repository", [AS_JSON])
-_command("why", "looking.why", "Show exactly what a task waits for", [SESSION, click.Argument(["task"])])
-_command("report", "looking.report", "Print the report of a session", [ANY_SESSION])
+_command("sessions", "sessions.sessions", "List every session of this repository", [AS_JSON])
+_command("why", "why.why", "Show exactly what a task waits for", [SESSION, click.Argument(["task"])])
+_command("report", "report.report", "Print the report of a session", [ANY_SESSION])
 _command(
     "answer",
-    "answering.answer",
+    "answer.answer",
     "Answer an open question of a session",
     [SESSION, click.Argument(["gate"]), click.Argument(["choice"])],
 )
 _command(
     "replay",
-    "replaying.replay",
+    "replay.replay",
     "Decide a session's journal again, and report the first difference",
     [SESSION, AS_JSON],
 )
-_command("accept", "answering.accept", "Bring a session's branch into your branch", [ANY_SESSION])
+_command("accept", "accept.accept", "Bring a session's branch into your branch", [ANY_SESSION])
 _command(
     "rollback",
-    "answering.rollback",
+    "rollback.rollback",
     "Go back to the state before a task landed, or before a wave (wave-N)",
     [
         SESSION,
@@ -177,7 +177,7 @@ _command(
 )
 _command(
     "team",
-    "teaming.team",
+    "team.team",
     "Use the messages and discoveries of a session; in an attempt, in the name of its task",
     [
         click.Argument(
@@ -213,24 +213,24 @@ HOLDER = [
 ]
 _command(
     "acquire",
-    "locking.acquire",
+    "lock.acquire",
     "Lock a resource for a task, or renew its lock; exits with 1 and names the holder when it is refused",
     HOLDER,
     LOCK,
 )
 _command(
     "release",
-    "locking.release",
+    "lock.release",
     "Release the lock of a task; nothing happens if the task does not hold it",
     HOLDER,
     LOCK,
 )
-_command("list", "locking.locks", "Show who holds what, and who waits for it", [NOT_MINE, AS_JSON], LOCK)
+_command("list", "lock.locks", "Show who holds what, and who waits for it", [NOT_MINE, AS_JSON], LOCK)
 
 CHECKPOINT = _group("checkpoint", "Keep what a task would need to go on; in an attempt, in the name of its task")
 _command(
     "save",
-    "saving.save",
+    "checkpoint.save",
     "Save a checkpoint of a task; the 5 newest are kept",
     [
         NOT_MINE,
@@ -242,14 +242,14 @@ _command(
 )
 _command(
     "restore",
-    "saving.restore",
+    "checkpoint.restore",
     "Print the data of a task's newest checkpoint; exits with 1 and the reason when there is none",
     [NOT_MINE, OWNER, AS_JSON],
     CHECKPOINT,
 )
 _command(
     "list",
-    "saving.checkpoints",
+    "checkpoint.checkpoints",
     "List the checkpoints, the newest first",
     [NOT_MINE, click.Option(["--task"], metavar="TASK", help="Those of one task"), AS_JSON],
     CHECKPOINT,
@@ -258,7 +258,7 @@ _command(
 FEEDBACK = _group("feedback", "Tell the team what you think of its work")
 _command(
     "add",
-    "hearing.add",
+    "feedback.add",
     "Add feedback; high and critical severity reaches every later task",
     [
         click.Argument(["text"], nargs=-1),
@@ -274,22 +274,22 @@ _command(
     ],
     FEEDBACK,
 )
-_command("list", "hearing.items", "List the feedback, the newest first", [MAYBE_ID, AS_JSON], FEEDBACK)
+_command("list", "feedback.items", "List the feedback, the newest first", [MAYBE_ID, AS_JSON], FEEDBACK)
 ANY_ID = click.Option(["--session-id"], metavar="ID", shell_complete=_sessions, help="The session  [default: found]")
 FEEDBACK_ID = click.Argument(["feedback"], metavar="FB")
 _command(
     "link",
-    "hearing.link",
+    "feedback.link",
     "Link feedback to a task, and mark it as reviewed",
     [FEEDBACK_ID, click.Argument(["task"]), ANY_ID],
     FEEDBACK,
 )
-_command("close", "hearing.close", "Close feedback that needs nothing more", [FEEDBACK_ID, ANY_ID], FEEDBACK)
+_command("close", "feedback.close", "Close feedback that needs nothing more", [FEEDBACK_ID, ANY_ID], FEEDBACK)
 
 DEBT = _group("debt", "Keep account of shortcuts that will have to be paid for")
 _command(
     "add",
-    "owing.add",
+    "debt.add",
     "Note a technical debt",
     [
         click.Argument(["text"], nargs=-1),
@@ -316,11 +316,11 @@ _command(
     ],
     DEBT,
 )
-_command("list", "owing.items", "List the debt, the newest first", [SESSION_ID, AS_JSON], DEBT)
-_command("report", "owing.report", "Count the debt, and show what to pay back first", [SESSION_ID, AS_JSON], DEBT)
+_command("list", "debt.items", "List the debt, the newest first", [SESSION_ID, AS_JSON], DEBT)
+_command("report", "debt.report", "Count the debt, and show what to pay back first", [SESSION_ID, AS_JSON], DEBT)
 _command(
     "resolve",
-    "owing.resolve",
+    "debt.resolve",
     "Mark a debt as resolved",
     [
         click.Argument(["debt"], metavar="TD"),
@@ -334,36 +334,36 @@ _command(
     ],
     DEBT,
 )
-_command("archive", "closing.archive", "Put a finished session away; its branch and its files stay", [SESSION])
+_command("archive", "archive.archive", "Put a finished session away; its branch and its files stay", [SESSION])
 _command(
     "export",
-    "closing.export",
+    "archive.export",
     "Copy what a finished session made to the folder PATH, then archive it",
     [SESSION, click.Argument(["path"], type=click.Path(path_type=Path))],
 )
-_command("reopen", "closing.reopen", "Take up an archived session again", [SESSION])
+_command("reopen", "archive.reopen", "Take up an archived session again", [SESSION])
 WISDOM = _group("wisdom", "Show what the sessions of this repository learned, and reject what is wrong")
-_command("list", "learning.listing", "List what was learned, with its evidence", [AS_JSON], WISDOM)
+_command("list", "wisdom.listing", "List what was learned, with its evidence", [AS_JSON], WISDOM)
 _command(
     "reject",
-    "learning.reject",
+    "wisdom.reject",
     "Take an entry out of use, now and in later sessions",
     [click.Argument(["entry"], metavar="ID"), click.Argument(["reason"], nargs=-1)],
     WISDOM,
 )
-AGENTS = _group("agents", "List the coding agents, and whether they can be used", "machine.agents", [AS_JSON])
+AGENTS = _group("agents", "List the coding agents, and whether they can be used", "agents.agents", [AS_JSON])
 _command(
     "check",
-    "checking.check",
+    "agents_check.check",
     "Try the installed agents, or only NAME, without a key",
     [click.Argument(["name"], required=False, shell_complete=_known_agents), AS_JSON],
     AGENTS,
 )
-_command("doctor", "machine.doctor", "Check the machine, the repository and the state, and say how to mend them")
+_command("doctor", "doctor.doctor", "Check the machine, the repository and the state, and say how to mend them")
 _command("demo", "demo.demo", "Run a whole sprint on a bundled sample, with no model and no key")
 _command(
     "completion",
-    "completing.completion",
+    "completion.completion",
     'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     [click.Argument(["shell"], type=click.Choice(["bash", "zsh", "fish"]))],
 )

@@ -1,0 +1,32 @@
+"""What the words of an agent that failed mean; the protocol passes them on, but not the status behind them."""
+
+from iterdev.agents.common.failures import Meanings
+from iterdev.agents.contract import TroubleKind
+
+LOGIN_REQUIRED = -32000
+"""The protocol's own code for it, and the only failure that has one."""
+
+
+class Refusal(Exception):
+    """The agent answered a request with an error."""
+
+    def __init__(self, code: int, words: str) -> None:
+        super().__init__(words)
+        self.code = code
+
+
+# A quota is named in refusals of every status, and a long prompt in refusals with status 400.
+BY_WORDS = Meanings(
+    {
+        TroubleKind.limited: r"\b429\b|(rate|usage|session|weekly).?limit|quota|resource.?exhausted|too many requests",
+        TroubleKind.too_long: r"context.?(length|window)|(prompt|input).{0,20}too long"
+        r"|(maximum|exceeds?).{0,40}(tokens|context)",
+        TroubleKind.not_logged_in: r"\b40[13]\b|authenticat|unauthori[sz]ed|permission_denied|api.?key"
+        r"|not logged in|log ?in (first|again|required)",
+        TroubleKind.overloaded: r"\b(50[0234]|52\d)\b|overloaded|unavailable|bad gateway|internal server error"
+        r"|fetch failed|ECONN\w+|socket hang up|connection (error|refused|reset)"
+        r"|stream (ended|closed)|premature|\bterminated\b|error decoding|cannot connect|connection was closed"
+        # opencode's word for whatever else its provider said.
+        r'|"errorName": "APIError"',
+    }
+)

@@ -1,0 +1,44 @@
+"""What a failed turn of Claude Code means: by its status, then by its words."""
+
+from collections.abc import Mapping
+
+from iterdev.agents.claude.protocol import Ended
+from iterdev.agents.common.failures import Meanings
+from iterdev.agents.contract import TroubleKind
+
+BY_REASON: Mapping[str, TroubleKind] = {
+    "error_max_budget_usd": TroubleKind.over_budget,
+    "prompt_too_long": TroubleKind.too_long,
+}
+BY_STATUS: Mapping[int, TroubleKind] = {
+    401: TroubleKind.not_logged_in,
+    402: TroubleKind.over_budget,
+    403: TroubleKind.not_logged_in,
+    408: TroubleKind.overloaded,
+    413: TroubleKind.too_long,
+    429: TroubleKind.limited,
+}
+BY_WORDS = Meanings(
+    {
+        TroubleKind.over_budget: r"credit balance|out of usage credits|spend limit",
+        TroubleKind.limited: r"rate.?limit|usage limit|hit your .{0,40}limit|limit reached|too many requests",
+        TroubleKind.too_long: r"(prompt|input) is too long|context (window|length|limit)|exceeds? .{0,40}tokens",
+        TroubleKind.not_logged_in: r"not logged in|/login|invalid (x-)?api.?key|authenticat|oauth token"
+        r"|token (has )?(expired|been revoked)",
+        TroubleKind.overloaded: r"overloaded|server-side issue|connection|unable to connect|ECONN\w+|socket|stream"
+        r"|fetch failed|timed out",
+    }
+)
+
+
+def kind_of(ended: Ended) -> TroubleKind:
+    reason = BY_REASON.get(ended.subtype) or BY_REASON.get(ended.terminal_reason or "")
+    status = ended.api_error_status or 0
+    by_status = BY_STATUS.get(status) or (TroubleKind.overloaded if status >= 500 else None)
+    return reason or by_status or BY_WORDS.of(ended.text) or TroubleKind.crashed
+
+
+def provider_wait(status: int | None, milliseconds: float) -> float | None:
+    """The seconds that the provider asks to wait; Claude Code's own waits are random, not whole seconds."""
+    told = status == 429 and milliseconds >= 1000 and milliseconds % 1000 == 0
+    return milliseconds / 1000 if told else None

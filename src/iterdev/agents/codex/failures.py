@@ -1,0 +1,20 @@
+"""What the words of a failed turn of Codex mean: the status of the provider stands nowhere else."""
+
+from iterdev.agents.common.failures import Meanings
+from iterdev.agents.contract import TroubleKind
+
+# A limit can end a stream, and its words can name a model, a plan or a window.
+BY_WORDS = Meanings(
+    {
+        TroubleKind.limited: r"\b429\b|usage limit|rate.?limit|too many requests|quota exceeded|spend limit",
+        TroubleKind.too_long: r"context_length_exceeded|context window|input exceeds .{0,40}(tokens|length)",
+        TroubleKind.not_logged_in: r"\bstatus:? 40[13]\b|unauthorized|not logged in|refresh token"
+        r"|(sign|log) in again|environment variable: ",
+        TroubleKind.overloaded: r"\bstatus:? 5\d\d\b|high demand|at capacity|overloaded|stream disconnected"
+        r"|connection failed|timed? ?out",
+    }
+)
+
+
+def kind_of(words: str) -> TroubleKind:
+    return BY_WORDS.of(words) or TroubleKind.crashed

@@ -1,0 +1,1 @@
+"""An agent that plays a script, for demos and tests."""

@@ -1,0 +1,92 @@
+"""The wisdom of a repository: what its sessions learned, handed down to new ones, and rejected by people."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from iterdev.core.collaboration import wisdom
+from iterdev.core.collaboration.wisdom import Note
+from iterdev.core.errors import UserError
+from iterdev.core.session.state import State
+from iterdev.engine.collaboration import project
+from iterdev.engine.repository import Repository
+from iterdev.host import clock, session_lease
+from iterdev.store.session_log import Book
+
+
+class Learned(Struct, frozen=True, kw_only=True):
+    """One entry with all its evidence."""
+
+    id: str
+    file: str
+    text: str
+    evidence: tuple[Note, ...]
+    rejected: bool
+    reason: str
+
+
+def handed_down(repository: Repository, requirement: str) -> wisdom.WisdomInherited | None:
+    """What a session that begins now is given of those before it."""
+    states = map(repository.state, repository.sessions()[-wisdom.LOOKED_AT :])
+    earlier = [
+        wisdom.Earlier(
+            requirement=state.session.requirement,
+            finished=state.is_finished,
+            notes=state.notes,
+            rejected=state.heritage.rejected,
+        )
+        for state in states
+    ]
+    return wisdom.handed_down(earlier, requirement)
+
+
+def learned(repository: Repository) -> list[Learned]:
+    """Everything that the sessions of the repository learned, oldest first."""
+    return _learned(list(map(repository.state, repository.sessions())))
+
+
+def _learned(states: Iterable[State]) -> list[Learned]:
+    evidence: dict[str, list[Note]] = {}
+    rejected: dict[str, str] = {}
+    for state in states:
+        rejected.update(state.heritage.rejected)
+        for note in state.notes:
+            evidence.setdefault(note.id, []).append(note)
+    return [
+        Learned(
+            id=name,
+            file=notes[0].file,
+            text=notes[0].text,
+            evidence=tuple(notes),
+            rejected=name in rejected,
+            reason=rejected.get(name, ""),
+        )
+        for name, notes in evidence.items()
+    ]
+
+
+def reject(repository: Repository, name: str, reason: str) -> Learned:
+    """Takes an entry out of use, in every session that has it and in those that may still come upon it."""
+    states = list(map(repository.state, repository.sessions()))
+    found = [entry for entry in _learned(states) if entry.id == name]
+    if not found:
+        raise UserError(f'There is no entry "{name}"', hint="iterdev wisdom list")
+    for state in states:
+        has = any(note.id == name for note in (*state.notes, *state.heritage.inherited))
+        if has or not state.is_finished:
+            _reject(repository, state, wisdom.WisdomRejected(name, reason))
+    return found[0]
+
+
+def _reject(repository: Repository, state: State, event: wisdom.WisdomRejected) -> None:
+    book = Book(repository.journal, state.session.id, now=clock.now)
+    book.append(event)
+    folder = repository.folder(state)
+    if not folder.is_dir():
+        return
+    try:
+        with session_lease.lease(folder, wait=lambda: False):
+            project(repository, book)
+    except session_lease.Held:
+        # The engine that holds it writes the files itself.
+        return

@@ -1,0 +1,1 @@
+"""A scripted model server that real coding agents can talk to."""

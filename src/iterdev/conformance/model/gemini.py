@@ -1,0 +1,143 @@
+"""Gemini generateContent, as gemini speaks it."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.conformance.model.messages import (
+    Answered,
+    Asked,
+    Event,
+    Failure,
+    Json,
+    Parameters,
+    Speaker,
+    Spoken,
+    Tool,
+    pieces,
+    retry_headers,
+)
+from iterdev.conformance.model.script import Fail
+
+NAME = "gemini"
+PATH = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)$")
+
+_ERRORS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
+
+
+class _Call(Struct, frozen=True):
+    id: str | None = None
+
+
+class _Part(Struct, frozen=True, rename="camel"):
+    text: str = ""
+    thought: bool = False
+    function_call: _Call | None = None
+
+
+class _Content(Struct, frozen=True):
+    parts: tuple[_Part, ...] = ()
+    role: str = "user"
+
+
+class _Function(Struct, frozen=True, rename="camel"):
+    name: str
+    parameters: Parameters | None = None
+    parameters_json_schema: Parameters | None = None
+
+
+class _Tool(Struct, frozen=True, rename="camel"):
+    function_declarations: tuple[_Function, ...] = ()
+
+
+class _Config(Struct, frozen=True, rename="camel"):
+    response_schema: dict[str, object] | None = None
+    response_json_schema: dict[str, object] | None = None
+
+
+class _Request(Struct, frozen=True, rename="camel"):
+    contents: tuple[_Content, ...]
+    system_instruction: _Content = _Content()
+    tools: tuple[_Tool, ...] = ()
+    generation_config: _Config = _Config()
+
+
+def read(path: str, body: bytes) -> Asked:
+    request = msgspec.json.decode(body, type=_Request)
+    place = PATH.search(path)
+    config = request.generation_config
+    return Asked(
+        model=place["model"] if place else "",
+        streaming=place is not None and place["verb"] == "streamGenerateContent",
+        history=(Spoken(by=Speaker.other, text=_text(request.system_instruction)), *map(_spoken, request.contents)),
+        tools=tuple(_tool(function) for tool in request.tools for function in tool.function_declarations),
+        schema=config.response_json_schema or config.response_schema,
+    )
+
+
+def _tool(function: _Function) -> Tool:
+    return Tool(name=function.name, parameters=function.parameters_json_schema or function.parameters or Parameters())
+
+
+def _spoken(content: _Content) -> Spoken:
+    calls = [part.function_call for part in content.parts if part.function_call]
+    return Spoken(
+        by=Speaker.model if content.role == "model" else Speaker.user,
+        text=_text(content),
+        calls=tuple(call.id for call in calls if call.id),
+    )
+
+
+def _text(content: _Content) -> str:
+    return "\n".join(part.text for part in content.parts if part.text and not part.thought)
+
+
+def whole(answered: Answered) -> Json:
+    said: list[Json] = [{"text": answered.text}] if answered.text else []
+    return _chunk(answered, said + _calls(answered), "STOP")
+
+
+def stream(answered: Answered) -> Iterator[Event]:
+    parts: list[Json] = [*({"text": piece} for piece in pieces(answered.text)), *_calls(answered)]
+    for part in parts:
+        yield Event(_chunk(answered, [part], "STOP" if part is parts[-1] else None))
+
+
+def _calls(answered: Answered) -> list[Json]:
+    return [
+        # The newer models sign their calls, and the client sends the signature back.
+        {"functionCall": {"id": id_, "name": call.full_name, "args": call.arguments}, "thoughtSignature": "c2lnbmVk"}
+        for id_, call in answered.identified()
+    ]
+
+
+def _chunk(answered: Answered, parts: list[Json], reason: str | None) -> dict[str, object]:
+    candidate: dict[str, object] = {"index": 0, "content": {"role": "model", "parts": parts}}
+    return {
+        "responseId": f"response-{answered.step}",
+        "modelVersion": answered.model,
+        "candidates": [candidate | ({"finishReason": reason} if reason else {})],
+        "usageMetadata": {
+            "promptTokenCount": answered.usage.input,
+            "candidatesTokenCount": answered.usage.output,
+            "totalTokenCount": answered.usage.input + answered.usage.output,
+            "cachedContentTokenCount": answered.usage.cached,
+        },
+    }
+
+
+def failure(fail: Fail, _now: float) -> Failure:
+    status = fail.code or _ERRORS.get(fail.status, "INTERNAL")
+    error: dict[str, object] = {"code": fail.status, "message": fail.message, "status": status}
+    if fail.reset_in is not None:
+        retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{fail.reset_in:g}s"}
+        error["details"] = [retry]
+    return Failure(body={"error": error}, headers=retry_headers(fail))

@@ -1,0 +1,149 @@
+"""OpenAI chat completions, as qwen, opencode, copilot, goose and kimi speak it."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.conformance.model.messages import (
+    Answered,
+    Asked,
+    Event,
+    Failure,
+    Json,
+    Parameters,
+    Speaker,
+    Spoken,
+    Tool,
+    pieces,
+    retry_headers,
+)
+from iterdev.conformance.model.script import Fail
+
+NAME = "chat"
+PATH = re.compile(r"/chat/completions$")
+
+_SPEAKERS = {"user": Speaker.user, "assistant": Speaker.model}
+_ERRORS = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
+
+
+class _Part(Struct, frozen=True):
+    text: str = ""
+
+
+class _Call(Struct, frozen=True):
+    id: str = ""
+
+
+class _Message(Struct, frozen=True):
+    role: str
+    content: str | tuple[_Part, ...] | None = None
+    tool_calls: tuple[_Call, ...] | None = None
+
+
+class _Function(Struct, frozen=True):
+    name: str
+    parameters: Parameters = Parameters()
+
+
+class _Tool(Struct, frozen=True):
+    function: _Function
+
+
+class _JsonSchema(Struct, frozen=True):
+    schema: dict[str, object] | None = None
+
+
+class _Format(Struct, frozen=True):
+    json_schema: _JsonSchema = _JsonSchema()
+
+
+class _Request(Struct, frozen=True):
+    model: str
+    messages: tuple[_Message, ...]
+    tools: tuple[_Tool, ...] | None = None
+    stream: bool = False
+    response_format: _Format | None = None
+
+
+def read(_path: str, body: bytes) -> Asked:
+    request = msgspec.json.decode(body, type=_Request)
+    functions = [tool.function for tool in request.tools or ()]
+    return Asked(
+        model=request.model,
+        streaming=request.stream,
+        history=tuple(map(_spoken, request.messages)),
+        tools=tuple(Tool(name=function.name, parameters=function.parameters) for function in functions),
+        schema=request.response_format.json_schema.schema if request.response_format else None,
+    )
+
+
+def _spoken(message: _Message) -> Spoken:
+    content = message.content
+    return Spoken(
+        by=_SPEAKERS.get(message.role, Speaker.other),
+        text=content if isinstance(content, str) else "\n".join(part.text for part in content or ()),
+        calls=tuple(call.id for call in message.tool_calls or ()),
+    )
+
+
+def whole(answered: Answered) -> Json:
+    message: dict[str, object] = {"role": "assistant", "content": answered.text or None}
+    if answered.calls:
+        message["tool_calls"] = _calls(answered)
+    return _completion(answered, "chat.completion", [{"message": message, "finish_reason": _reason(answered)}])
+
+
+def _completion(answered: Answered, kind: str, choices: list[Json]) -> dict[str, object]:
+    return {
+        "id": f"chatcmpl-{answered.step}",
+        "object": kind,
+        "created": 0,
+        "model": answered.model,
+        "choices": [{"index": 0, **choice} for choice in choices],
+        "usage": {
+            "prompt_tokens": answered.usage.input,
+            "completion_tokens": answered.usage.output,
+            "total_tokens": answered.usage.input + answered.usage.output,
+            "prompt_tokens_details": {"cached_tokens": answered.usage.cached},
+        },
+    }
+
+
+def _calls(answered: Answered) -> list[Json]:
+    return [
+        {"id": id_, "type": "function", "function": {"name": call.full_name, "arguments": json.dumps(call.arguments)}}
+        for id_, call in answered.identified()
+    ]
+
+
+def _reason(answered: Answered) -> str:
+    return "tool_calls" if answered.calls else "stop"
+
+
+def stream(answered: Answered) -> Iterator[Event]:
+    for delta, reason in _deltas(answered):
+        chunk = _completion(answered, "chat.completion.chunk", [{"delta": delta, "finish_reason": reason}])
+        yield Event({**chunk, "usage": None})
+    yield Event(_completion(answered, "chat.completion.chunk", []))
+    yield Event("[DONE]")
+
+
+def _deltas(answered: Answered) -> Iterator[tuple[Json, str | None]]:
+    yield {"role": "assistant", "content": ""}, None
+    yield from (({"content": piece}, None) for piece in pieces(answered.text))
+    for index, call in enumerate(_calls(answered)):
+        yield {"tool_calls": [{"index": index, **call}]}, None
+    yield {}, _reason(answered)
+
+
+def failure(fail: Fail, _now: float) -> Failure:
+    code = fail.code or _ERRORS.get(fail.status, "server_error")
+    headers = retry_headers(fail)
+    if fail.reset_in is not None:
+        headers |= {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": f"{fail.reset_in:g}s"}
+    return Failure(
+        body={"error": {"message": fail.message, "type": code, "code": code, "param": None}}, headers=headers
+    )

@@ -1,0 +1,161 @@
+"""OpenAI Responses, as codex speaks it."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.conformance.model.messages import (
+    Answered,
+    Asked,
+    Event,
+    Failure,
+    Form,
+    Json,
+    Parameters,
+    Speaker,
+    Spoken,
+    Tool,
+    ToolCall,
+    pieces,
+    retry_headers,
+)
+from iterdev.conformance.model.script import Fail
+
+NAME = "responses"
+PATH = re.compile(r"/responses$")
+
+_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
+_MODEL_ITEMS = _CALLS | {"reasoning"}
+_ERRORS = {401: "invalid_request_error", 403: "permission_error", 429: "rate_limit_exceeded"}
+
+
+class _Tool(Struct, frozen=True):
+    type: str = ""
+    name: str = ""
+    parameters: Parameters | None = None
+    tools: tuple["_Tool", ...] = ()
+    """Of a namespace."""
+
+
+class _Part(Struct, frozen=True):
+    text: str = ""
+
+
+class _Item(Struct, frozen=True):
+    type: str = "message"
+    role: str = ""
+    content: str | tuple[_Part, ...] | None = None
+    call_id: str | None = None
+    tools: tuple[_Tool, ...] = ()
+    """Of `additional_tools`: models with "code mode" get theirs in the middle of the input."""
+
+
+class _Request(Struct, frozen=True):
+    model: str
+    input: str | tuple[_Item, ...]
+    instructions: str | None = None
+    tools: tuple[_Tool, ...] = ()
+    stream: bool = False
+    text: Form | None = None
+
+
+def read(_path: str, body: bytes) -> Asked:
+    request = msgspec.json.decode(body, type=_Request)
+    items = (_Item(role="user", content=request.input),) if isinstance(request.input, str) else request.input
+    offered = [*request.tools, *(tool for item in items for tool in item.tools)]
+    return Asked(
+        model=request.model,
+        streaming=request.stream,
+        history=(Spoken(by=Speaker.other, text=request.instructions or ""), *map(_spoken, items)),
+        tools=tuple(_tools(offered)),
+        schema=request.text.schema if request.text else None,
+    )
+
+
+def _spoken(item: _Item) -> Spoken:
+    match item:
+        case _Item(type="message", role="assistant"):
+            by = Speaker.model
+        case _Item(type="message", role="user"):
+            by = Speaker.user
+        case _:
+            by = Speaker.model if item.type in _MODEL_ITEMS else Speaker.other
+    text = item.content if isinstance(item.content, str) else "\n".join(part.text for part in item.content or ())
+    return Spoken(by=by, text=text, calls=(item.call_id,) if item.type in _CALLS and item.call_id else ())
+
+
+def _tools(offered: Iterable[_Tool], namespace: str = "") -> Iterator[Tool]:
+    for tool in offered:
+        if tool.type == "namespace":
+            yield from _tools(tool.tools, tool.name)
+        elif tool.type in {"function", "custom"}:
+            yield Tool(
+                name=tool.name,
+                parameters=tool.parameters or Parameters(),
+                freeform=tool.type == "custom",
+                namespace=namespace,
+            )
+
+
+def whole(answered: Answered) -> Json:
+    return _response(answered) | {
+        "status": "completed",
+        "output": _items(answered),
+        "usage": {
+            "input_tokens": answered.usage.input,
+            "input_tokens_details": {"cached_tokens": answered.usage.cached},
+            "output_tokens": answered.usage.output,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": answered.usage.input + answered.usage.output,
+        },
+    }
+
+
+def _response(answered: Answered) -> dict[str, object]:
+    return {"id": f"resp_{answered.step}", "object": "response", "created_at": 0, "model": answered.model}
+
+
+def _items(answered: Answered) -> list[Json]:
+    part = {"type": "output_text", "text": answered.text, "annotations": []}
+    message = {"type": "message", "id": f"msg_{answered.step}", "role": "assistant", "content": [part]}
+    said: list[Json] = [message | {"status": "completed"}] if answered.text else []
+    return said + [_call_item(id_, call) for id_, call in answered.identified()]
+
+
+def _call_item(id_: str, call: ToolCall) -> Json:
+    item: dict[str, object] = {"id": f"item_{id_}", "call_id": id_, "name": call.tool, "status": "completed"}
+    if isinstance(call.arguments, str):
+        return item | {"type": "custom_tool_call", "input": call.arguments}
+    if call.namespace:
+        item["namespace"] = call.namespace
+    return item | {"type": "function_call", "arguments": json.dumps(call.arguments)}
+
+
+def stream(answered: Answered) -> Iterator[Event]:
+    for number, data in enumerate(_stream(answered)):
+        yield Event({**data, "sequence_number": number}, name=str(data["type"]))
+
+
+def _stream(answered: Answered) -> Iterator[Json]:
+    begun = _response(answered) | {"status": "in_progress", "output": []}
+    yield {"type": "response.created", "response": begun}
+    for index, item in enumerate(_items(answered)):
+        place = {"output_index": index, "item_id": item["id"]}
+        if item["type"] == "message":
+            yield {"type": "response.output_item.added", **place, "item": {**item, "content": []}}
+            for piece in pieces(answered.text):
+                yield {"type": "response.output_text.delta", **place, "content_index": 0, "delta": piece}
+        yield {"type": "response.output_item.done", **place, "item": item}
+    yield {"type": "response.completed", "response": whole(answered)}
+
+
+def failure(fail: Fail, now: float) -> Failure:
+    code = fail.code or _ERRORS.get(fail.status, "server_error")
+    error: dict[str, object] = {"message": fail.message, "type": code, "code": code, "param": None}
+    if fail.reset_in is not None:
+        reset = {"resets_at": round(now + fail.reset_in), "resets_in_seconds": round(fail.reset_in)}
+        error |= {"type": fail.code or "usage_limit_reached", "plan_type": "plus", **reset}
+    return Failure(body={"error": error}, headers=retry_headers(fail))

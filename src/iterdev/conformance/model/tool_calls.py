@@ -1,0 +1,136 @@
+"""From what a turn wants to the tools that a coding agent offers for it, each under its own name.
+
+A wish for which no tool is offered becomes a call all the same: the agent says no to it, and the conversation goes on.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from iterdev.conformance.model.messages import Asked, Json, Tool, ToolCall
+from iterdev.conformance.model.script import Call, Turn
+
+_PATHS = ("file_path", "filePath", "path", "absolute_path")
+_CONTENTS = ("content", "file_text", "contents")
+_WRITERS = ("Write", "write_file", "write", "create")
+_READERS = ("Read", "read_file", "read", "view")
+_SHELLS = ("Bash", "bash", "exec_command", "run_shell_command", "shell", "Shell", "developer__shell")
+_COMMANDS = ("command", "cmd")
+_STRUCTURED = ("StructuredOutput", "structured_output", "recipe__final_output")
+
+_CWD = (
+    re.compile(r"<(?:cwd|working-directory)>(/.+?)</"),
+    re.compile(r"\*\*Workspace Directories:\*\*\n +- (/.+)"),
+    re.compile(r"[Ww]orking (?:in the )?directory(?:: | is `)(/[^\n`]+)"),
+)
+"""How codex and goose, gemini, and all the others say where they are."""
+
+
+class Wish(Struct, frozen=True):
+    """A call by any of several names, and each argument by any of several."""
+
+    tools: Sequence[str]
+    arguments: Sequence[tuple[Sequence[str], str]]
+
+
+def cwd_in(text: str) -> str:
+    """The workspace of the coding agent, as far as its own words tell."""
+    found = next((found for pattern in _CWD if (found := pattern.search(text))), None)
+    return found[1].rstrip() if found else ""
+
+
+def calls(turn: Turn, asked: Asked, cwd: str) -> tuple[ToolCall, ...]:
+    """The tool calls of a turn; none for one that only speaks."""
+    offered = {tool.name: tool for tool in asked.tools}
+    match turn:
+        case Turn(final=dict(result)):
+            return tuple(ToolCall(tool=name, arguments=result) for name in _STRUCTURED if name in offered)[:1]
+        case Turn(call=Call() as call):
+            return (_by_suffix(call, asked.tools),)
+        case Turn() if not turn.asks_for_tool:
+            return ()
+        case Turn() if "exec" in offered and offered["exec"].freeform:
+            return (ToolCall(tool="exec", arguments=_javascript(turn)),)
+        case Turn() if turn.write and "apply_patch" in offered and offered["apply_patch"].freeform:
+            return (ToolCall(tool="apply_patch", arguments=_patch(turn.write)),)
+        case _:
+            return tuple(_granted(wish, offered) for wish in _wishes(turn, cwd, offered))
+
+
+def _wishes(turn: Turn, cwd: str, offered: dict[str, Tool]) -> Iterator[Wish]:
+    for path, content in turn.write.items():
+        yield Wish(_WRITERS, [(_PATHS, _absolute(path, cwd)), (_CONTENTS, content)])
+    if turn.read and not offered.keys().isdisjoint(_READERS):
+        yield Wish(_READERS, [(_PATHS, _absolute(turn.read, cwd))])
+    elif turn.read:
+        yield Wish(_SHELLS, [(_COMMANDS, f"cat {shlex.quote(turn.read)}")])
+    if turn.run:
+        yield Wish(_SHELLS, [(_COMMANDS, turn.run)])
+
+
+def _absolute(path: str, cwd: str) -> str:
+    return str(PurePosixPath(cwd, path))
+
+
+def _granted(wish: Wish, offered: dict[str, Tool]) -> ToolCall:
+    for name in wish.tools:
+        if name in offered and (arguments := _fitting(wish, offered[name])):
+            return ToolCall(tool=name, arguments=arguments)
+    return ToolCall(tool=wish.tools[0], arguments={names[0]: value for names, value in wish.arguments})
+
+
+def _fitting(wish: Wish, tool: Tool) -> Json | None:
+    known = tool.parameters.properties
+    arguments: dict[str, object] = {}
+    for names, value in wish.arguments:
+        name = next((name for name in names if name in known), None)
+        if name is None:
+            return None
+        arguments[name] = value
+    return {name: _anything(known.get(name)) for name in tool.parameters.required} | arguments
+
+
+def _anything(schema: object) -> object:
+    match schema:
+        case {"type": "boolean"}:
+            return False
+        case {"type": "integer" | "number"}:
+            return 60_000
+        case _:
+            return "part of the script"
+
+
+def _by_suffix(call: Call, offered: Sequence[Tool]) -> ToolCall:
+    exact = (tool for tool in offered if tool.name == call.tool)
+    ending = (tool for tool in offered if re.search(rf"[^a-zA-Z0-9]{re.escape(call.tool)}$", tool.name))
+    tool = next(exact, None) or next(ending, None)
+    if tool is not None:
+        return ToolCall(tool=tool.name, arguments=call.arguments, namespace=tool.namespace)
+    if any(tool.name == "exec" and tool.freeform for tool in offered):
+        return ToolCall(tool="exec", arguments=_javascript(Turn(call=call)))
+    return ToolCall(tool=call.tool, arguments=call.arguments, namespace=f"mcp__{call.server}" if call.server else "")
+
+
+def _patch(files: dict[str, str]) -> str:
+    """The one text in which codex takes all changes of files."""
+    lines = ["*** Begin Patch"]
+    for path, content in files.items():
+        lines += [f"*** Add File: {path}", *(f"+{line}" for line in content.splitlines())]
+    return "\n".join([*lines, "*** End Patch", ""])
+
+
+def _javascript(turn: Turn) -> str:
+    """The same wishes for codex in "code mode", where a single tool takes a program that calls the others."""
+    match turn:
+        case Turn(call=Call() as call):
+            found = f"ALL_TOOLS.find((tool) => tool.name.endsWith({json.dumps(call.tool)}))"
+            return f"text(await tools[{found}.name]({json.dumps(call.arguments)}));"
+        case Turn(write=dict(files)) if files:
+            return f"text(await tools.apply_patch({json.dumps(_patch(files))}));"
+        case _:
+            command = json.dumps(turn.run or f"cat {shlex.quote(turn.read)}")
+            return f"const ran = await tools.exec_command({{cmd: {command}}}); text(ran.output ?? ran);"

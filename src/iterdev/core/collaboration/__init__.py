@@ -1,0 +1,1 @@
+"""What tasks share: messages, locks, checkpoints, feedback, debt, wisdom, packages."""

@@ -1,0 +1,162 @@
+"""External packages that the work needs: declared by developers, looked up before the tasks that build on their work.
+
+Those tasks are the ones that write or run code and depend, directly or not, on the task that declared the package. A
+problem blocks the task until a new look finds it solved or the user overrides it. How an ecosystem knows its packages
+and writes its ranges is no concern of this module.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.results import Dependency
+from iterdev.core.types import TaskId
+
+OVERRIDE, RECHECK = "override", "recheck"
+
+
+class Standing(StrEnum):
+    ok = "ok"
+    mismatch = "mismatch"
+    missing = "missing"
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """What a look at one package found."""
+
+    name: str
+    version_range: str
+    source: str
+    actual_version: str | None
+    status: Standing
+    reason: str = ""
+    newest: str = ""
+    """A newer release that the range does not allow, so that nobody gets it without planning for it."""
+
+    @property
+    def key(self) -> str:
+        return key(self.source, self.name, self.version_range)
+
+    @property
+    def words(self) -> str:
+        wanted = f"{self.name} {self.version_range}".strip()
+        return f"{wanted} is {'missing' if self.status is Standing.missing else 'not what is there'}" + (
+            f" ({self.reason})" if self.reason else ""
+        )
+
+
+class Update(Struct, frozen=True, kw_only=True):
+    """An entry of the backlog: a release that is worth planning for."""
+
+    name: str
+    source: str
+    version_range: str
+    actual_version: str | None
+    newest: str
+    found_by: TaskId
+
+
+class DependenciesOverridden(Struct, frozen=True, tag=True):
+    """The task goes on without the packages being as declared; so do later ones."""
+
+    task: TaskId
+    problems: tuple[Checked, ...]
+
+
+class DependenciesRechecked(Struct, frozen=True, tag=True):
+    """Somebody says that the problem may be solved: the task is to be tried again, and looks again."""
+
+    task: TaskId
+
+
+class UpdateNeeded(Struct, frozen=True, tag=True):
+    update: Update
+
+
+DependencyEvent = DependenciesOverridden | DependenciesRechecked | UpdateNeeded
+
+
+class Dependencies(Struct, frozen=True, kw_only=True):
+    declared: Mapping[TaskId, tuple[Dependency, ...]] = {}
+    checked: Mapping[TaskId, tuple[Checked, ...]] = {}
+    """The last look before each task that needs something."""
+    blocked: Mapping[TaskId, tuple[Checked, ...]] = {}
+    """Tasks that could not start, and why."""
+    overridden: Mapping[str, None] = {}
+    """The keys of packages that nobody is to be asked about again."""
+    backlog: tuple[Update, ...] = ()
+
+    def unsolved(self, task: TaskId) -> tuple[Checked, ...]:
+        return tuple(problem for problem in self.blocked.get(task, ()) if problem.key not in self.overridden)
+
+    def latest(self, dependency: Dependency) -> Checked | None:
+        """The newest look at a declared package, whoever took it."""
+        wanted = key(dependency.source, dependency.name, dependency.version_range)
+        looks = [look for looks in self.checked.values() for look in looks if look.key == wanted]
+        return looks[-1] if looks else None
+
+
+def key(source: str, name: str, version_range: str) -> str:
+    return f"{source}:{name} {version_range}".strip()
+
+
+def problems(looks: Iterable[Checked], overridden: Iterable[str] = ()) -> tuple[Checked, ...]:
+    known = set(overridden)
+    return tuple(look for look in looks if look.status is not Standing.ok and look.key not in known)
+
+
+def needed(part: Dependencies, ancestors: Iterable[TaskId]) -> tuple[Dependency, ...]:
+    """What a task with these tasks before it needs; of two declarations of a package the later one counts."""
+    found = {(one.source, one.name): one for task in ancestors for one in part.declared.get(task, ())}
+    return tuple(found.values())
+
+
+def declare(part: Dependencies, task: TaskId, declared: tuple[Dependency, ...]) -> Dependencies:
+    return msgspec.structs.replace(part, declared={**part.declared, task: declared}) if declared else part
+
+
+def look(part: Dependencies, task: TaskId, looks: tuple[Checked, ...], *, unmet: bool) -> Dependencies:
+    """The part after an attempt took a look; `unmet` if that kept it from starting."""
+    if not looks:
+        return part
+    others = {name: looks for name, looks in part.checked.items() if name != task}
+    blocked = {name: problems for name, problems in part.blocked.items() if name != task}
+    if unmet:
+        blocked[task] = problems(looks, part.overridden)
+    return msgspec.structs.replace(part, checked={**others, task: looks}, blocked=blocked)
+
+
+def updates(part: Dependencies) -> Iterator[Update]:
+    """Releases that were seen and are not in the backlog yet."""
+    known = {(update.source, update.name, update.newest) for update in part.backlog}
+    for task, looks in part.checked.items():
+        for one in looks:
+            if one.newest and (one.source, one.name, one.newest) not in known:
+                yield Update(
+                    name=one.name,
+                    source=one.source,
+                    version_range=one.version_range,
+                    actual_version=one.actual_version,
+                    newest=one.newest,
+                    found_by=task,
+                )
+
+
+def evolve(part: Dependencies, event: DependencyEvent) -> Dependencies:
+    match event:
+        case DependenciesOverridden(task, overridden):
+            keys = {**part.overridden, **dict.fromkeys(problem.key for problem in overridden)}
+            return msgspec.structs.replace(part, overridden=keys, blocked=_without(part.blocked, task))
+        case DependenciesRechecked(task):
+            return msgspec.structs.replace(part, blocked=_without(part.blocked, task))
+        case UpdateNeeded(update):
+            return msgspec.structs.replace(part, backlog=(*part.backlog, update))
+        case _:
+            assert_never(event)
+
+
+def _without(blocked: Mapping[TaskId, tuple[Checked, ...]], task: TaskId) -> Mapping[TaskId, tuple[Checked, ...]]:
+    return {name: found for name, found in blocked.items() if name != task}

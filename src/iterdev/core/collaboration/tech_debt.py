@@ -1,0 +1,249 @@
+"""Technical debt: shortcuts that somebody will have to pay for, ranked, reported, and settled one by one."""
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core import ids
+from iterdev.core.results import TechDebt
+from iterdev.core.types import Severity, TaskId
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class DebtCategory(StrEnum):
+    code = "code"
+    design = "design"
+    test = "test"
+    documentation = "documentation"
+
+
+class Priority(StrEnum):
+    high = "high"
+    medium = "medium"
+    low = "low"
+
+
+class Effort(StrEnum):
+    small = "small"
+    medium = "medium"
+    large = "large"
+
+
+POINTS = {Effort.small: 1, Effort.medium: 2, Effort.large: 4}
+"""How many tasks an effort amounts to; one that nobody estimated counts as medium."""
+
+
+class DebtStatus(StrEnum):
+    open = "open"
+    in_progress = "in_progress"
+    resolved = "resolved"
+    deferred = "deferred"
+
+
+class Debt(Struct, frozen=True, kw_only=True):
+    debt_id: str = ""
+    category: DebtCategory = DebtCategory.code
+    source_task_id: TaskId | None = None
+    description: str
+    severity: Severity = Severity.medium
+    detection_date: float
+    owner: str | None = None
+    resolution_plan: str | None = None
+    estimated_effort: Effort | None = None
+    priority: Priority = Priority.medium
+    status: DebtStatus = DebtStatus.open
+    related_files: tuple[str, ...] = ()
+    sprint: int = 1
+    """The sprint in which it was found."""
+    resolved_in: int | None = None
+    """The sprint in which it was resolved."""
+    resolved_by: TaskId | None = None
+    """The task whose work did it, if it was not a person."""
+
+
+Items = tuple[Debt, ...]
+"""The newest first."""
+
+
+class DebtRule(Struct, frozen=True, kw_only=True):
+    """Debt of at least this severity may not be older than so many sprints."""
+
+    severity: Severity
+    sprints: int
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    total: int
+    by_severity: Mapping[Severity, int]
+    by_category: Mapping[DebtCategory, int]
+    open_items: Items
+    in_progress_items: Items
+
+
+class DebtIdentified(Struct, frozen=True, tag=True):
+    item: Debt
+
+
+class DebtMoved(Struct, frozen=True, kw_only=True, tag=True):
+    debt_id: str
+    status: DebtStatus
+    sprint: int
+    """The sprint in which that happened."""
+    task: TaskId | None = None
+    """The task whose work did it."""
+
+
+DebtEvent = DebtIdentified | DebtMoved
+
+
+def identified(items: Items, item: Debt) -> DebtIdentified:
+    """The item with an id of its own, made from its date."""
+    taken = {other.debt_id for other in items}
+    return DebtIdentified(msgspec.structs.replace(item, debt_id=ids.timed_id("TD", item.detection_date, taken)))
+
+
+def reported(
+    items: Items, found: Iterable[TechDebt | str], *, task: TaskId, sprint: int, at: float
+) -> tuple[DebtIdentified, ...]:
+    """What an agent handed in with its result, in the fixed words; what is known already is not told again."""
+    events: list[DebtIdentified] = []
+    known = items
+    for one in found:
+        debt = one if isinstance(one, TechDebt) else TechDebt(description=one)
+        if not debt.description.strip() or any(_is_same(debt, item) for item in known):
+            continue
+        event = identified(known, _in_fixed_words(debt, task=task, sprint=sprint, at=at))
+        events.append(event)
+        known = (event.item, *known)
+    return tuple(events)
+
+
+def named(items: Items, debt_id: str) -> Debt | None:
+    return next((item for item in items if item.debt_id == debt_id), None)
+
+
+def unsettled(items: Items) -> Items:
+    """Open, or being worked on."""
+    return tuple(item for item in items if item.status in {DebtStatus.open, DebtStatus.in_progress})
+
+
+def ranked(items: Items) -> Items:
+    """What is unsettled, in the order in which it should be paid back: by severity, then priority, then age."""
+    severities, priorities = list(Severity), list(Priority)
+    return tuple(
+        sorted(
+            unsettled(items),
+            key=lambda item: (
+                severities.index(item.severity),
+                priorities.index(item.priority),
+                item.detection_date,
+            ),
+        )
+    )
+
+
+def recommended(items: Items, capacity: int) -> Items:
+    """What a sprint could pay back: by its rank, and as long as its effort still fits into what the team can do."""
+    chosen: list[Debt] = []
+    for item in ranked(items):
+        points = POINTS[item.estimated_effort or Effort.medium]
+        if points <= capacity:
+            chosen.append(item)
+            capacity -= points
+    return tuple(chosen)
+
+
+def paid_back(items: Items, names: Iterable[str], task: TaskId, sprint: int) -> tuple[DebtMoved, ...]:
+    """What follows for the debt that a completed task names; what is unknown or settled stays as it is."""
+    open_ = {item.debt_id for item in items if item.status is not DebtStatus.resolved}
+    return tuple(
+        DebtMoved(debt_id=name, status=DebtStatus.resolved, sprint=sprint, task=task)
+        for name in dict.fromkeys(names)
+        if name in open_
+    )
+
+
+def taken_back(items: Items, tasks: Collection[TaskId]) -> Items:
+    """Debt that undone tasks had paid back is owed again."""
+    return tuple(
+        msgspec.structs.replace(item, status=DebtStatus.open, resolved_in=None, resolved_by=None)
+        if item.resolved_by in tasks
+        else item
+        for item in items
+    )
+
+
+def overdue(items: Items, rule: DebtRule | None, sprint: int) -> Items:
+    """The debt that has to be talked about when this sprint ends and before another one begins; none without a rule."""
+    if rule is None:
+        return ()
+    severities = list(Severity)
+    grave = severities[: severities.index(rule.severity) + 1]
+    return tuple(item for item in ranked(items) if item.severity in grave and sprint - item.sprint > rule.sprints)
+
+
+def resolved_in(items: Items, sprint: int) -> Items:
+    """For the history of a sprint."""
+    return tuple(item for item in items if item.resolved_in == sprint)
+
+
+def report(items: Items) -> Report:
+    return Report(
+        total=len(items),
+        by_severity={severity: sum(item.severity is severity for item in items) for severity in Severity},
+        by_category={category: sum(item.category is category for item in items) for category in DebtCategory},
+        open_items=tuple(item for item in items if item.status is DebtStatus.open),
+        in_progress_items=tuple(item for item in items if item.status is DebtStatus.in_progress),
+    )
+
+
+def line(items: Items) -> str:
+    """The report in one line; nothing if nothing was ever owed."""
+    made = report(items)
+    by_word = (made.by_severity, made.by_category)
+    counts = "; ".join(", ".join(f"{count} {word}" for word, count in by.items() if count) for by in by_word)
+    states = f"{len(made.open_items)} open, {len(made.in_progress_items)} in progress"
+    return f"{made.total} in all ({counts}), {states}" if items else ""
+
+
+def evolve(items: Items, event: DebtEvent) -> Items:
+    match event:
+        case DebtIdentified(item):
+            return (item, *items)
+        case DebtMoved(debt_id=name, status=status, sprint=sprint, task=task):
+            in_, by = (sprint, task) if status is DebtStatus.resolved else (None, None)
+            return tuple(
+                msgspec.structs.replace(item, status=status, resolved_in=in_, resolved_by=by)
+                if item.debt_id == name
+                else item
+                for item in items
+            )
+
+
+def _in_fixed_words(found: TechDebt, *, task: TaskId, sprint: int, at: float) -> Debt:
+    return Debt(
+        description=found.description.strip(),
+        category=_word(found.category, DebtCategory) or DebtCategory.code,
+        source_task_id=task,
+        severity=_word(found.severity, Severity) or Severity.medium,
+        detection_date=at,
+        owner=found.owner or None,
+        resolution_plan=found.resolution_plan or None,
+        estimated_effort=_word(found.estimated_effort, Effort),
+        priority=_word(found.priority, Priority) or Priority.medium,
+        related_files=found.related_files,
+        sprint=sprint,
+    )
+
+
+def _word(text: str, words: type[Word]) -> Word | None:
+    """Agents are asked for one of the words; whatever else they say counts as nothing said."""
+    return next((word for word in words if word.value == text.strip().lower()), None)
+
+
+def _is_same(found: TechDebt, item: Debt) -> bool:
+    return item.description == found.description.strip() and item.status is not DebtStatus.resolved

@@ -1,0 +1,125 @@
+"""What the team has learned: entries with their evidence, those of earlier sessions, and those that were rejected.
+
+An entry is its text: the same words learned twice are one entry with two pieces of evidence, and rejecting them
+rejects them wherever they were learned.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.ids import CHINESE
+
+FILES = ("learnings", "decisions", "conventions", "issues")
+INHERITED = 20
+"""Entries of earlier sessions that a new one is given."""
+SHOWN = 300
+"""Characters of such an entry."""
+LOOKED_AT = 20
+"""Earlier sessions that are looked at, the newest ones."""
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """One entry of the wisdom files, and where it comes from."""
+
+    id: str
+    file: str
+    text: str
+    session: str
+    task: str
+    commit: str
+    """The work that it was learned from."""
+    at: float
+
+    @property
+    def evidence(self) -> str:
+        return ", ".join(part for part in (self.session, self.task, self.commit[:7]) if part)
+
+
+def note(file: str, text: str, *, session: str, task: str, commit: str, at: float) -> Note:
+    words = " ".join(text.split())
+    digest = hashlib.sha256(f"{file}\0{words}".encode()).hexdigest()
+    return Note(id=f"W-{digest[:8]}", file=file, text=words, session=session, task=task, commit=commit, at=at)
+
+
+class WisdomInherited(Struct, frozen=True, tag=True):
+    """What a new session was given of those before it."""
+
+    notes: tuple[Note, ...]
+    rejected: Mapping[str, str]
+
+
+class WisdomRejected(Struct, frozen=True, tag=True):
+    """A person said that an entry is not to be used."""
+
+    id: str
+    reason: str = ""
+
+
+WisdomEvent = WisdomInherited | WisdomRejected
+
+
+class Heritage(Struct, frozen=True, kw_only=True):
+    inherited: tuple[Note, ...] = ()
+    rejected: Mapping[str, str] = {}
+    """The ids that are not to be used, and why."""
+
+
+def evolve(part: Heritage, event: WisdomEvent) -> Heritage:
+    match event:
+        case WisdomInherited(notes, rejected):
+            return Heritage(inherited=notes, rejected={**part.rejected, **rejected})
+        case WisdomRejected(name, reason):
+            known = part.rejected.get(name, "")
+            return msgspec.structs.replace(part, rejected={**part.rejected, name: reason or known})
+        case _:
+            assert_never(event)
+
+
+def usable(notes: Iterable[Note], rejected: Mapping[str, str]) -> list[Note]:
+    """Each entry once, without those that a person rejected."""
+    return list({note.id: note for note in notes if note.id not in rejected}.values())
+
+
+class Earlier(Struct, frozen=True, kw_only=True):
+    """What a session can hand down."""
+
+    requirement: str
+    finished: bool
+    """Only finished sessions hand down what they learned; what was rejected is handed down by all of them."""
+    notes: tuple[Note, ...]
+    rejected: Mapping[str, str]
+
+
+def handed_down(earlier: Sequence[Earlier], requirement: str) -> WisdomInherited | None:
+    """What a new session gets from those before it, the newest of which is the last.
+
+    Entries that have a word in common with the requirement come first, newer ones before older ones.
+    """
+    rejected = {name: reason for one in earlier for name, reason in one.rejected.items()}
+    wanted = _words(requirement)
+    found: dict[str, tuple[bool, Note]] = {}
+    for one in reversed(earlier):
+        related = bool(wanted & _words(one.requirement))
+        for entry in reversed(one.notes if one.finished else ()):
+            if entry.id not in rejected:
+                found.setdefault(entry.id, (related or bool(wanted & _words(entry.text)), entry))
+    ranked = sorted(found.values(), key=lambda pair: not pair[0])
+    notes = tuple(_shortened(entry) for _, entry in ranked[:INHERITED])
+    return WisdomInherited(notes, rejected) if notes or rejected else None
+
+
+def _shortened(entry: Note) -> Note:
+    if len(entry.text) <= SHOWN:
+        return entry
+    return msgspec.structs.replace(entry, text=f"{entry.text[: SHOWN - 1]}…")
+
+
+def _words(text: str) -> frozenset[str]:
+    """Words long enough to mean something; of Chinese, which has no spaces, every two characters in a row."""
+    letters = re.findall(r"[^\W\d_]{4,}", re.sub(f"[{CHINESE}]", " ", text.lower()))
+    return frozenset((*letters, *re.findall(f"(?=([{CHINESE}]{{2}}))", text)))

@@ -1,0 +1,1 @@
+"""Budgets, providers, and what is done about agents that fail."""

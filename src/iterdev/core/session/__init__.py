@@ -1,0 +1,1 @@
+"""A session: its events, its state, and what follows from them."""

@@ -1,0 +1,131 @@
+"""The task table: what a task is, how its waves are computed, and what makes a table wrong."""
+
+import re
+from collections.abc import KeysView, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.errors import UserError
+from iterdev.core.session import graph
+from iterdev.core.types import Mode, Pipeline, Role, TaskId
+
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+"""An id becomes part of git refs and of file names."""
+
+
+class Task(Struct, frozen=True, kw_only=True, gc=False):
+    """One row of the plan: what is to be done, by whom, after what."""
+
+    id: TaskId
+    title: str
+    description: str
+    role: Role
+    pipeline: Pipeline
+    sprint: int = 1
+    round: int = 0
+    """0 for first work, n for the n-th fix round of its sprint."""
+    deps: tuple[TaskId, ...] = ()
+    context_from: tuple[TaskId, ...] = ()
+    mode: Mode = Mode.csv_wave
+    wave: int = 0
+
+
+class Fault(Struct, frozen=True):
+    """What is wrong with one row, counted from 0."""
+
+    row: int
+    message: str
+
+
+def redirected(task: Task, old: TaskId, new: TaskId) -> Task:
+    """The task, waiting for another one than before."""
+    return msgspec.structs.replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))
+
+
+def with_waves(tasks: Sequence[Task], above: Sequence[Task] = ()) -> tuple[Task, ...]:
+    """The tasks with their wave numbers: one plus the highest wave among their dependencies."""
+    try:
+        waves = graph.depths({task.id: task.deps for task in (*above, *tasks)})
+    except graph.CycleError as error:
+        raise UserError(
+            f"The tasks wait for each other in a circle: {error}",
+            hint="remove one of these dependencies from the `deps` column",
+        ) from error
+    return _numbered(tasks, waves)
+
+
+def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
+    """The tasks with their wave numbers, or the first row that breaks a rule of the table; cycles come last."""
+    dependencies = {task.id: task.deps for task in tasks}
+    if fault := _wrong_row(tasks, dependencies.keys()):
+        return fault
+    try:
+        waves = graph.depths(dependencies)
+    except graph.CycleError as error:
+        first = next(number for number, task in enumerate(tasks) if task.id in error.cycle)
+        return Fault(first, f"the tasks wait for each other: {error}")
+    return _context_fault(tasks, waves) or _numbered(tasks, waves)
+
+
+def _numbered(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> tuple[Task, ...]:
+    return tuple([msgspec.structs.replace(task, wave=waves[task.id]) for task in tasks])
+
+
+def _wrong_row(tasks: Sequence[Task], known: KeysView[TaskId]) -> Fault | None:
+    repeated = _repeated_row(tasks) if len(known) < len(tasks) else None
+    for number, task in enumerate(tasks):
+        if number == repeated:
+            return Fault(number, f'the id "{task.id}" is used twice')
+        if message := _wrong(task, known):
+            return Fault(number, message)
+    return None
+
+
+def _repeated_row(tasks: Sequence[Task]) -> int:
+    above: set[TaskId] = set()
+    for task in tasks:
+        if task.id in above:
+            break
+        above.add(task.id)
+    return len(above)
+
+
+def _wrong(task: Task, known: KeysView[TaskId]) -> str:
+    if not task.id:
+        return "the id is empty"
+    if not NAME.fullmatch(task.id) or ".." in task.id or task.id.endswith((".", ".lock")):
+        return f'the id "{task.id}" cannot name a branch and a file: use letters, digits and dashes'
+    if not task.description.strip():
+        return f'the description of "{task.id}" is empty'
+    if task.sprint < 1:
+        return f'the sprint_num of "{task.id}" is {task.sprint}, and sprints are counted from 1'
+    if task.round < 0:
+        return f'the gc_round of "{task.id}" is {task.round}, and rounds are counted from 0'
+    if task.id in task.deps:
+        return f'"{task.id}" depends on itself'
+    if len(known & task.deps) < len(task.deps):
+        return f'"{task.id}" depends on {_odd_one(task.deps, known)}'
+    if len(known & task.context_from) < len(task.context_from):
+        return f'"{task.id}" takes context from {_odd_one(task.context_from, known)}'
+    return ""
+
+
+def _odd_one(others: Sequence[TaskId], known: KeysView[TaskId]) -> str:
+    """What is wrong with ids that are not all different and in the table."""
+    if len(set(others)) < len(others):
+        return "the same task twice"
+    unknown = next(other for other in others if other not in known)
+    return f'"{unknown}", which is not in the table'
+
+
+def _context_fault(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> Fault | None:
+    for number, task in enumerate(tasks):
+        for other in task.context_from:
+            if waves[other] >= waves[task.id]:
+                return Fault(
+                    number,
+                    f'"{task.id}" takes context from "{other}", which is in wave {waves[other]} '
+                    f"and not before wave {waves[task.id]}",
+                )
+    return None

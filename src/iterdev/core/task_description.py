@@ -1,0 +1,71 @@
+"""The form of a task description: PURPOSE, TASK, CONTEXT, EXPECTED, CONSTRAINTS and the inner-loop line."""
+
+import re
+
+from msgspec import Struct
+
+from iterdev.core.types import Role
+
+SECTIONS = ("PURPOSE:", "TASK:", "CONTEXT:", "EXPECTED:", "CONSTRAINTS:", "InnerLoop:")
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """What every description of a session says about its surroundings."""
+
+    requirement: str
+    folder: str
+
+
+class Brief(Struct, frozen=True, kw_only=True):
+    """What one kind of task says about its work."""
+
+    purpose: str
+    success: str
+    steps: tuple[str, ...]
+    upstream: tuple[str, ...] = ()
+    expected: str
+    constraints: str
+
+
+def describe(brief: Brief, scope: Scope, role: Role) -> str:
+    upstream = [f"  - Upstream artifacts: {', '.join(brief.upstream)}"] if brief.upstream else []
+    return "\n".join(
+        [
+            f"PURPOSE: {brief.purpose} | Success: {brief.success}",
+            "TASK:",
+            *(f"  - {step}" for step in brief.steps),
+            "CONTEXT:",
+            f"  - Session: {scope.folder}",
+            f"  - Scope: {scope.requirement}",
+            *upstream,
+            f"  - Shared memory: {scope.folder}/.msg/meta.json",
+            f"EXPECTED: {brief.expected}",
+            f"CONSTRAINTS: {brief.constraints}",
+            "---",
+            f"InnerLoop: {'true' if has_inner_loop(role) else 'false'}",
+        ]
+    )
+
+
+def has_inner_loop(role: Role) -> bool:
+    """Only the developer goes on with further tasks of its own prefix in one process."""
+    return role is Role.developer
+
+
+def missing_sections(description: str) -> tuple[str, ...]:
+    return tuple(section for section in SECTIONS if not re.search(rf"(?m)^{section}", description))
+
+
+def repaired(description: str, *, title: str, scope: Scope, role: Role) -> str:
+    """A description that somebody wrote freely, put into the form; one that has the form stays as it is."""
+    if not missing_sections(description):
+        return description
+    steps = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in description.splitlines() if line.strip()]
+    brief = Brief(
+        purpose=title,
+        success="the task below is done and nothing else is changed",
+        steps=tuple(steps),
+        expected="what the task asks for",
+        constraints="Preserve existing behavior | Follow code conventions",
+    )
+    return describe(brief, scope, role)

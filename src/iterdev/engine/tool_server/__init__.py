@@ -1,0 +1,1 @@
+"""The server through which agents reach the team's tools."""

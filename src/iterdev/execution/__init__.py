@@ -1,0 +1,1 @@
+"""One attempt, on any host; knows no journal and no loop."""

@@ -1,0 +1,49 @@
+"""Runs attempts on this machine, each in a cancel scope of its own."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from iterdev.core.errors import IterdevError
+from iterdev.core.session.events import AttemptEnded
+from iterdev.core.types import TaskId
+from iterdev.execution.contract import Job
+
+Attempt = Callable[[Job, anyio.CancelScope], Awaitable[AttemptEnded]]
+
+
+class LocalExecutor:
+    def __init__(self, attempt: Attempt, group: TaskGroup) -> None:
+        self._attempt = attempt
+        self._group = group
+        self._scopes: dict[TaskId, anyio.CancelScope] = {}
+        self._send, self._receive = anyio.create_memory_object_stream[AttemptEnded | IterdevError](1_000_000)
+
+    async def submit(self, job: Job) -> None:
+        self._scopes[job.task.id] = anyio.CancelScope()
+        self._group.start_soon(self._run, job)
+
+    async def outcome(self) -> AttemptEnded:
+        """The next attempt that ended; trouble of the machine itself is raised here."""
+        ended = await self._receive.receive()
+        if isinstance(ended, IterdevError):
+            raise ended
+        self._scopes.pop(ended.task, None)
+        return ended
+
+    async def cancel(self, task: TaskId) -> None:
+        if scope := self._scopes.get(task):
+            scope.cancel()
+
+    def close(self) -> None:
+        self._send.close()
+        self._receive.close()
+
+    async def _run(self, job: Job) -> None:
+        try:
+            ended = await self._attempt(job, self._scopes[job.task.id])
+        except IterdevError as error:
+            self._send.send_nowait(error)
+        else:
+            self._send.send_nowait(ended)

@@ -1,0 +1,73 @@
+"""Refs and branches: reading them, and moving them by compare and swap."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from iterdev.core.errors import UserError
+from iterdev.host.git.checkout import _common_dir
+from iterdev.host.git.command import GitFailed, git
+
+ZERO = ""
+"""What a ref is that does not exist, whatever the length of the repository's hashes."""
+
+
+def head(top: Path) -> str:
+    found = git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=top, accept=(0, 1, 128))
+    if found.returncode:
+        raise UserError(
+            f'The repository "{top}" has no commits yet',
+            hint='git add -A && git commit -m "Start"',
+        )
+    return found.stdout.strip()
+
+
+def current_branch(top: Path) -> str:
+    """The branch that is checked out, or nothing when HEAD is detached."""
+    return git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=top, accept=(0, 1)).stdout.strip()
+
+
+def resolve(top: Path, ref: str) -> str | None:
+    found = git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", cwd=top, accept=(0, 1, 128))
+    return found.stdout.strip() or None
+
+
+def branches(top: Path) -> list[str]:
+    """The user's own branches and where they are; those of sessions are ours."""
+    lines = git("for-each-ref", "--format=%(refname:short) at %(objectname:short)", "refs/heads", cwd=top).stdout
+    return [line for line in lines.splitlines() if not line.startswith("iterdev/")]
+
+
+def branches_stamp(top: Path) -> tuple[object, ...]:
+    """Changes whenever one of the user's branches does; a few looks at files instead of a process.
+
+    A repository that keeps its refs in tables has one stamp for all of them, which also changes when we land.
+    """
+    common = _common_dir(top)
+    heads = common / "refs" / "heads"
+    loose: list[object] = []
+    for folder, inner, files in os.walk(heads):
+        if Path(folder) == heads and "iterdev" in inner:
+            inner.remove("iterdev")
+        loose += [_stamp(Path(folder, name)) for name in files]
+    return (*loose, _stamp(common / "packed-refs"), _stamp(common / "reftable" / "tables.list"))
+
+
+def _stamp(path: Path) -> object:
+    with suppress(OSError):
+        seen = path.stat()
+        return str(path), seen.st_ino, seen.st_mtime_ns, seen.st_size
+    return None
+
+
+def is_ancestor(top: Path, commit: str, of: str) -> bool:
+    return git("merge-base", "--is-ancestor", commit, of, cwd=top, accept=(0, 1)).returncode == 0
+
+
+def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
+    """Compare and swap: False when the ref no longer is what it was. `old` None means whatever it is."""
+    expected = [old] if old is not None else []
+    moved = git("update-ref", ref, new, *expected, cwd=top, accept=(0, 128))
+    if moved.returncode and "cannot lock ref" not in moved.stderr:
+        raise GitFailed(("update-ref", ref), moved.returncode, moved.stderr)
+    return moved.returncode == 0

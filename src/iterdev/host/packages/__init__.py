@@ -1,0 +1,1 @@
+"""External packages, one module per ecosystem."""

@@ -1,0 +1,55 @@
+"""Rust crates: their versions stand in Cargo.lock; whether one fits is asked of cargo, with a crate made for it."""
+
+import json
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from iterdev.host.packages.shell import Found, Shell
+
+LOCK = "Cargo.lock"
+
+
+async def look(name: str, version_range: str, shell: Shell) -> Found:
+    versions = _locked(shell.tree / LOCK, name)
+    if not versions:
+        return Found(reason=f"it is not in {LOCK}")
+    for version in versions:
+        if await _fits(name, version, version_range, shell):
+            return Found(version=version, fits=True)
+    return Found(version=versions[-1])
+
+
+async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
+    searched = await shell.run("cargo", "search", "--quiet", "--limit", "1", "--", name)
+    found, _, rest = searched.stdout.decode("utf-8", "replace").partition(' = "')
+    version = rest.partition('"')[0]
+    if searched.code or found != name or not version:
+        return None
+    return version, await _fits(name, version, version_range, shell)
+
+
+def _locked(lock: Path, name: str) -> list[str]:
+    try:
+        packages = tomllib.loads(lock.read_text(encoding="utf-8")).get("package", [])
+    except (OSError, ValueError):
+        return []
+    return [str(package.get("version", "")) for package in packages if package.get("name") == name]
+
+
+async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:
+    """Whether cargo takes a crate of this version for the requirement; it needs no network for two local ones."""
+    with TemporaryDirectory(dir=shell.temp) as folder:
+        crate, user = Path(folder) / "crate", Path(folder) / "user"
+        wanted = f"path = {json.dumps(str(crate))}, version = {json.dumps(version_range or '*')}"
+        _write(crate, name, version)
+        _write(user, "iterdev-asks", "0.0.0", f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n")
+        asked = await shell.run("cargo", "metadata", "--offline", "--quiet", "--format-version", "1", cwd=user)
+    return not asked.code
+
+
+def _write(folder: Path, name: str, version: str, more: str = "") -> None:
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "lib.rs").touch()
+    manifest = f'[package]\nname = {json.dumps(name)}\nversion = {json.dumps(version)}\nedition = "2021"\n{more}'
+    (folder / "Cargo.toml").write_text(manifest, encoding="utf-8")

@@ -1,0 +1,52 @@
+"""Git repositories as packages: named by their address; a range is a tag, branch or commit, or a pattern of tags."""
+
+from iterdev.host.packages.shell import Found, Shell, last_line
+
+
+async def look(name: str, version_range: str, shell: Shell) -> Found:
+    everything = await shell.run("git", "ls-remote", "--", name)
+    if everything.code:
+        return Found(reason=_complaint(everything.stderr))
+    refs = _refs(everything.stdout)
+    if not version_range:
+        return Found(version=refs.get("HEAD", ""), fits=True)
+    if fitting := await _tags_and_branches(name, version_range, shell):
+        return Found(version=fitting[0], fits=True)
+    if version_range in refs.values():
+        return Found(version=version_range, fits=True)
+    tags = await _tags(name, shell)
+    return Found(version=tags[0] if tags else refs.get("HEAD", ""), reason=f'nothing there fits "{version_range}"')
+
+
+async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
+    """The highest tag; only a range that names tags can leave it out."""
+    tags = await _tags(name, shell)
+    fitting = await _tags_and_branches(name, version_range, shell)
+    named = [tag for tag in fitting if tag in tags]
+    return (tags[0], tags[0] in fitting) if tags and named else None
+
+
+async def _tags(name: str, shell: Shell) -> list[str]:
+    listed = await shell.run("git", "ls-remote", "--tags", "--refs", "--sort=-version:refname", "--", name)
+    return _short(_refs(listed.stdout))
+
+
+async def _tags_and_branches(name: str, pattern: str, shell: Shell) -> list[str]:
+    options = ("--tags", "--heads", "--refs", "--sort=-version:refname")
+    listed = await shell.run("git", "ls-remote", *options, "--", name, pattern or "*")
+    return _short(_refs(listed.stdout))
+
+
+def _complaint(said: bytes) -> str:
+    """The line in which git says what is wrong; advice follows it."""
+    lines = said.decode("utf-8", "replace").splitlines()
+    return next((line for line in lines if line.startswith("fatal: ")), last_line(said))
+
+
+def _refs(listed: bytes) -> dict[str, str]:
+    lines = (line.split("\t", 1) for line in listed.decode("utf-8", "replace").splitlines() if "\t" in line)
+    return {ref: commit for commit, ref in lines}
+
+
+def _short(refs: dict[str, str]) -> list[str]:
+    return [ref.removeprefix("refs/tags/").removeprefix("refs/heads/") for ref in refs]

@@ -1,0 +1,51 @@
+"""Java artifacts, named group:artifact: looked up in the local repository; ranges are read by Maven's own classes."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from iterdev.host.packages.shell import Found, Shell, last_line
+
+JUDGE = """\
+import org.apache.maven.artifact.versioning.*;
+
+public class Judge {
+    public static void main(String[] words) throws Exception {
+        VersionRange range = VersionRange.createFromVersionSpec(words[0]);
+        ArtifactVersion wanted = range.getRecommendedVersion();
+        for (int place = 1; place < words.length; place++) {
+            ArtifactVersion version = new DefaultArtifactVersion(words[place]);
+            boolean fits = wanted == null ? range.containsVersion(version) : wanted.compareTo(version) == 0;
+            if (fits) System.out.println(words[place]);
+        }
+    }
+}
+"""
+
+
+async def look(name: str, version_range: str, shell: Shell) -> Found:
+    versions = _local(name, shell)
+    if not versions:
+        return Found(reason="it is not in the local repository")
+    if not version_range:
+        return Found(version=versions[-1], fits=True)
+    with TemporaryDirectory(dir=shell.temp) as folder:
+        source = Path(folder) / "Judge.java"
+        source.write_text(JUDGE, encoding="utf-8")
+        classes = shell.path_of("mvn").parents[1] / "lib" / "*"
+        judged = await shell.run("java", "-cp", str(classes), str(source), version_range, *versions)
+    if judged.code:
+        return Found(version=versions[-1], reason=_complaint(judged.stderr, version_range))
+    fitting = last_line(judged.stdout)
+    return Found(version=fitting or versions[-1], fits=bool(fitting))
+
+
+def _local(name: str, shell: Shell) -> list[str]:
+    group, _, artifact = name.partition(":")
+    folder = Path(shell.env.get("HOME", "")) / ".m2" / "repository" / Path(*group.split(".")) / artifact
+    return sorted(path.parent.name for path in folder.glob("*/*.pom"))
+
+
+def _complaint(said: bytes, version_range: str) -> str:
+    if b"InvalidVersionSpecification" in said:
+        return f'"{version_range}" is not a range of Maven, such as "[1.2,2.0)"'
+    return last_line(said)

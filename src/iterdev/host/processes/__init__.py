@@ -1,0 +1,1 @@
+"""Processes: started, owned, and ended with all their children."""

@@ -1,0 +1,331 @@
+"""Every program that iterdev starts: in a group of its own, limited in time, and ended with its whole tree.
+
+The ending is done by `supervisor.py`, a process of its own, so that it happens even when iterdev is killed. This module
+talks to it, moves the bytes, and refuses to know what a program is for.
+"""
+
+import asyncio
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Literal, Protocol, Self
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.errors import HostError
+from iterdev.core.processes import Exit
+
+CHUNK = 65536
+"""The capacity of a pipe; more than this is never held for a reader."""
+
+STARTS = 16
+"""Starts under way at once: descriptors in flight between processes count against the user's limit."""
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+Stream = Literal["stdout", "stderr"]
+
+
+class Started(Struct, frozen=True, tag=True):
+    pid: int
+
+
+class Failed(Struct, frozen=True, tag=True):
+    reason: str
+    errno: int = 0
+
+
+class Finished(Exit, frozen=True, kw_only=True):
+    stdout: bytes
+    """Its last bytes."""
+    stderr: bytes
+
+
+_REPORTS: msgspec.json.Decoder[Started | Failed | Exit] = msgspec.json.Decoder(Started | Failed | Exit)
+
+
+class Process:
+    """A running program whose whole tree ends with it."""
+
+    def __init__(self, control: socket.socket, stdin: int, stdout: int, stderr: int) -> None:
+        self.pid = 0
+        self._loop = asyncio.get_running_loop()
+        self._control = control
+        self._stdin = stdin
+        self._outputs: dict[int, Stream] = {stdout: "stdout", stderr: "stderr"}
+        self._open = {stdin, stdout, stderr}
+        self._start: asyncio.Future[Failed | None] = self._loop.create_future()
+        self._exit: asyncio.Future[Exit] = self._loop.create_future()
+        self._heard = b""
+        self._writing = anyio.Lock()
+        self._loop.add_reader(control, self._hear)
+
+    async def start(self) -> Failed | None:
+        """Waits until the program runs, or cannot."""
+        return await asyncio.shield(self._start)
+
+    async def write(self, data: bytes) -> None:
+        """Gives the program input; what it no longer reads is dropped."""
+        async with self._writing:
+            rest = memoryview(data)
+            while rest and self._stdin in self._open:
+                try:
+                    rest = rest[os.write(self._stdin, rest) :]
+                except BlockingIOError:
+                    if self._exit.done():
+                        return
+                    await self._ready([self._stdin], self._loop.add_writer, self._loop.remove_writer)
+                except BrokenPipeError:
+                    self._close(self._stdin)
+
+    async def close_input(self) -> None:
+        async with self._writing:
+            self._close(self._stdin)
+
+    async def output(self) -> AsyncIterator[tuple[Stream, bytes]]:
+        """Gives what the program writes, as it comes, until the whole tree has ended."""
+        while fds := [fd for fd in self._outputs if fd in self._open]:
+            await self._ready(fds, self._loop.add_reader, self._loop.remove_reader)
+            for fd in fds:
+                if chunk := self._read(fd):
+                    yield self._outputs[fd], chunk
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._exit)
+
+    async def end(self) -> None:
+        """Asks the tree to end, makes it when the grace is over, and waits until it is gone."""
+        if not self._exit.done():
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self._control.send(b"end\n")
+        await self.wait()
+
+    async def close(self) -> None:
+        """Ends the tree, whatever happens to the caller, and gives the descriptors back."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await self.end()
+        finally:
+            for fd in tuple(self._open):
+                self._close(fd)
+            self._loop.remove_reader(self._control)
+            self._control.close()
+
+    def _hear(self) -> None:
+        try:
+            data = self._control.recv(4096)
+        except ConnectionResetError:
+            data = b""
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            match _REPORTS.decode(line):
+                case Started(pid):
+                    self.pid = pid
+                    self._start.set_result(None)
+                case Failed() as failed:
+                    self._start.set_result(failed)
+                case Exit() as ended:
+                    self._exit.set_result(ended)
+        if not data:
+            self._stop_hearing()
+
+    def _stop_hearing(self) -> None:
+        """Fills in what was left unsaid: the keeper was killed, and the supervisor has ended its tree."""
+        self._loop.remove_reader(self._control)
+        if not self._start.done():
+            self._start.set_result(Failed("the supervisor did not answer"))
+        if not self._exit.done():
+            self._exit.set_result(Exit(code=-signal.SIGKILL))
+
+    def _read(self, fd: int) -> bytes:
+        """Takes what is there, and closes a pipe that nobody of the tree can write to any more."""
+        over = self._exit.done()
+        try:
+            chunk = os.read(fd, CHUNK) if fd in self._open else b""
+        except BlockingIOError:
+            chunk = b""
+        else:
+            over = not chunk
+        if over:
+            self._close(fd)
+        return chunk
+
+    async def _ready(
+        self, fds: Sequence[int], watch: Callable[[int, Callable[[], None]], None], unwatch: Callable[[int], bool]
+    ) -> None:
+        """Waits until one of them can move, or the tree has ended."""
+        ready = asyncio.Event()
+
+        def wake(*_: object) -> None:
+            ready.set()
+
+        for fd in fds:
+            watch(fd, wake)
+        self._exit.add_done_callback(wake)
+        try:
+            await ready.wait()
+        finally:
+            self._exit.remove_done_callback(wake)
+            for fd in self._open.intersection(fds):
+                unwatch(fd)
+
+    def _close(self, fd: int) -> None:
+        if fd in self._open:
+            self._open.remove(fd)
+            # Whoever still waits for it must not take the next owner of this number for it.
+            self._loop.remove_reader(fd)
+            self._loop.remove_writer(fd)
+            os.close(fd)
+
+
+class Supervisor:
+    """Starts programs; leaving it ends all of them and waits until they are gone."""
+
+    def __init__(self, *, lease_fds: Sequence[int] = (), grace: float = 2.0) -> None:
+        self._lease_fds = tuple(lease_fds)
+        """Stay open, and so keep their locks, until the last process is gone."""
+        self._grace = grace
+        self._starting = anyio.Semaphore(STARTS)
+        self._processes: set[Process] = set()
+
+    async def __aenter__(self) -> Self:
+        self._launch()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for process in self._processes:
+                    tasks.start_soon(process.end)
+            with suppress(OSError):
+                self._requests.shutdown(socket.SHUT_WR)
+                await asyncio.get_running_loop().sock_recv(self._requests, 1)
+        self._requests.close()
+        self._zygote.wait()
+
+    @asynccontextmanager
+    async def spawn(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AsyncIterator[Process]:
+        """Starts a program; leaving the context ends its whole tree, which also happens after `limit` seconds."""
+        words = {"argv": [_latin(word) for word in argv], "cwd": _latin(cwd), "limit": limit, "grace": self._grace}
+        spec = json.dumps(words | {"env": {_latin(name): _latin(value) for name, value in env.items()}}).encode()
+        async with AsyncExitStack() as stack:
+            async with self._starting:
+                try:
+                    process = self._request(spec)
+                except OSError as problem:
+                    raise _refusal(argv[0], cwd, Failed(str(problem))) from problem
+                self._processes.add(process)
+                stack.callback(self._processes.discard, process)
+                stack.push_async_callback(process.close)
+                if failed := await process.start():
+                    raise _refusal(argv[0], cwd, failed)
+            yield process
+
+    def _request(self, spec: bytes) -> Process:
+        """Sends the far ends of all channels to the supervisor, and keeps the near ones."""
+        with ExitStack() as near, ExitStack() as far:
+            control, far_control = socket.socketpair()
+            near.enter_context(control)
+            far.enter_context(far_control)
+            far_stdin, stdin = _pipe(read=far, write=near)
+            stdout, far_stdout = _pipe(read=near, write=far)
+            stderr, far_stderr = _pipe(read=near, write=far)
+            far_spec = far.enter_context(_memory(spec)).fileno()
+            self._send((far_control.fileno(), far_spec, far_stdin, far_stdout, far_stderr))
+            for fd in (control.fileno(), stdin, stdout, stderr):
+                os.set_blocking(fd, False)
+            near.pop_all()
+        return Process(control, stdin, stdout, stderr)
+
+    def _send(self, fds: Sequence[int]) -> None:
+        try:
+            socket.send_fds(self._requests, [b"+"], fds)
+        except (BrokenPipeError, ConnectionResetError):
+            # Somebody killed the supervisor; the programs that it had started still have their keepers.
+            self._requests.close()
+            self._zygote.wait()
+            self._launch()
+            socket.send_fds(self._requests, [b"+"], fds)
+
+    def _launch(self) -> None:
+        self._requests, far = socket.socketpair()
+        self._requests.setblocking(False)
+        with far:
+            numbers = (far.fileno(), *self._lease_fds)
+            self._zygote = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, numbers)],
+                pass_fds=numbers,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+
+def _pipe(*, read: ExitStack, write: ExitStack) -> tuple[int, int]:
+    reader, writer = os.pipe()
+    read.callback(os.close, reader)
+    write.callback(os.close, writer)
+    return reader, writer
+
+
+def _memory(data: bytes) -> FileIO:
+    linux = sys.platform == "linux"
+    file = FileIO(os.memfd_create("iterdev"), "w+") if linux else TemporaryFile(buffering=0)  # noqa: SIM115 - the caller's
+    file.write(data)
+    return file
+
+
+def _latin(text: str) -> str:
+    """Writes the bytes of a word for the operating system as characters, which JSON can carry whatever they are."""
+    return os.fsencode(text).decode("latin-1")
+
+
+def _refusal(program: str, cwd: str, failed: Failed) -> HostError:
+    hints = {errno.ENOENT: f'install "{program}", or add its directory to PATH', errno.EACCES: f'chmod +x "{program}"'}
+    hint = hints.get(failed.errno, "iterdev doctor") if Path(cwd).is_dir() else f'mkdir -p "{cwd}"'
+    return HostError(f'"{program}" could not be started in "{cwd}": {failed.reason}', hint=hint)
+
+
+class Spawn(Protocol):
+    def __call__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AbstractAsyncContextManager[Process]: ...
+
+
+async def run(
+    spawn: Spawn,
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    limit: float | None,
+    stdin: bytes = b"",
+    keep: int = CHUNK,
+) -> Finished:
+    """Runs a program to its end, and keeps the last bytes of its output."""
+    tails: dict[Stream, bytes] = {"stdout": b"", "stderr": b""}
+    async with spawn(argv, cwd=cwd, env=env, limit=limit) as process, anyio.create_task_group() as tasks:
+        tasks.start_soon(_feed, process, stdin)
+        async for stream, chunk in process.output():
+            tails[stream] = (tails[stream] + chunk)[-keep:]
+        ended = await process.wait()
+    return Finished(code=ended.code, timed_out=ended.timed_out, stdout=tails["stdout"], stderr=tails["stderr"])
+
+
+async def _feed(process: Process, data: bytes) -> None:
+    await process.write(data)
+    await process.close_input()

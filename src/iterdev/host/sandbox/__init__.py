@@ -1,0 +1,1 @@
+"""The sandbox for agents, setup and tests."""

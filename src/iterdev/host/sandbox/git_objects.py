@@ -1,0 +1,105 @@
+"""Git's objects in a sandbox: those of the repository can be read there, new ones go to a store of the workspace.
+
+So nothing that happens inside can damage the repository. What was added is brought over by `adopt`, after a look
+whether each object is what its name says.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.host.git import command, commits
+from iterdev.host.workspaces.pool import Workspace
+
+NAMED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+HASHES = {40: "sha1", 64: "sha256"}
+
+
+class Store(Struct, frozen=True, kw_only=True):
+    common: Path
+    """The repository's git folder."""
+    admin: Path
+    """The part of it that belongs to the worktree."""
+    new: Path
+    """Takes the place of the repository's objects."""
+    known: Path
+    """Where those are instead."""
+
+
+def prepare(workspace: Workspace) -> Store:
+    link = (workspace.tree / ".git").read_text(encoding="utf-8")
+    admin = Path(os.path.realpath(workspace.tree / link.removeprefix("gitdir:").strip()))
+    common = Path(os.path.realpath(admin / (admin / "commondir").read_text(encoding="utf-8").strip()))
+    private = Path(os.path.realpath(workspace.private))
+    store = Store(common=common, admin=admin, new=private / "objects", known=private / "known")
+    for folder in (store.new / "info", store.known):
+        folder.mkdir(parents=True, exist_ok=True)
+    (store.new / "info" / "alternates").write_text(f"{store.known}\n", encoding="utf-8")
+    return store
+
+
+def adopt(workspace: Workspace, base: str) -> None:
+    """Brings what a sandboxed git has made into the repository; without a sandbox there is nothing.
+
+    A worktree whose HEAD was removed is at its base again: the rest of git's files in there cannot be removed.
+    """
+    if not (workspace.private / "objects").is_dir() or not workspace.tree.is_dir():
+        return
+    store = prepare(workspace)
+    if not (store.admin / "HEAD").is_file():
+        (store.admin / "HEAD").write_text(f"{base}\n", encoding="ascii")
+    for file in store.new.glob("[0-9a-f][0-9a-f]/*"):
+        name = file.parent.name + file.name
+        if NAMED.fullmatch(name) and _is_genuine(file, name):
+            _install(file, store.common / "objects" / file.parent.name / file.name)
+            file.unlink()
+    for file in store.new.glob("pack/pack-*.pack"):
+        if _is_plain(file):
+            _install_pack(file, store.common / "objects" / "pack" / file.name)
+
+
+def _is_plain(file: Path) -> bool:
+    return stat.S_ISREG(file.lstat().st_mode)
+
+
+def _is_genuine(file: Path, name: str) -> bool:
+    if not _is_plain(file):
+        return False
+    try:
+        content = zlib.decompress(file.read_bytes())
+    except (OSError, zlib.error):
+        return False
+    return hashlib.new(HASHES[len(name)], content, usedforsecurity=False).hexdigest() == name
+
+
+def _install(file: Path, target: Path) -> None:
+    """By way of another name, so that nobody ever reads half of an object."""
+    if target.exists():
+        return
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(prefix="tmp_obj_", dir=target.parent, delete=False) as copy:
+        copy.write(file.read_bytes())
+        copy.flush()
+        os.fsync(copy.fileno())
+        os.fchmod(copy.fileno(), 0o444)
+        Path(copy.name).replace(target)
+
+
+def _install_pack(file: Path, target: Path) -> None:
+    """Git itself reads the pack and writes its index; without an index it does not count."""
+    if target.exists():
+        return
+    shutil.copyfile(file, target)
+    with suppress(command.GitFailed):
+        commits.index_pack(target)
+        file.unlink()
+        return
+    target.unlink()

@@ -1,0 +1,1 @@
+"""Workspaces: git worktrees that attempts borrow."""

@@ -1,0 +1,29 @@
+"""What all sessions of a repository have spent since a moment. Every entry of the journal is read once."""
+
+from iterdev.core.results import Usage
+from iterdev.core.session.events import AttemptEnded
+from iterdev.core.types import SessionId
+from iterdev.store.journal import Journal
+
+
+class Daybook:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._seen: dict[SessionId, int] = {}
+        self._spent: list[tuple[float, Usage]] = []
+
+    def spent_since(self, moment: float) -> Usage:
+        for session in self._journal.sessions():
+            self._read(session, moment)
+        self._spent = [(at, usage) for at, usage in self._spent if at >= moment]
+        return sum((usage for _, usage in self._spent), Usage())
+
+    def _read(self, session: SessionId, moment: float) -> None:
+        seen, newest = self._seen.get(session, 0), self._journal.newest(session)
+        if newest == seen:
+            return
+        entries = self._journal.read(session, seen, since=moment)
+        for entry in entries:
+            if isinstance(entry.event, AttemptEnded):
+                self._spent.append((entry.at, entry.event.outcome.usage))
+        self._seen[session] = max(newest, entries[-1].seq if entries else 0)

@@ -1,0 +1,31 @@
+"""iterdev answer."""
+
+from pathlib import Path
+
+import click
+
+from iterdev.core.errors import UserError
+from iterdev.core.session import archive
+from iterdev.core.session.events import GateAnswered
+from iterdev.engine.repository import Repository
+from iterdev.host import clock
+from iterdev.store.session_log import Book
+from iterdev.surfaces.cli.commands import archive as commands_archive
+
+
+def answer(*, session: str, gate: str, choice: str) -> int:
+    repository = Repository(Path.cwd())
+    book = Book(repository.journal, repository.find(session), now=clock.now)
+    if gate == archive.GATE and book.state.is_finished:
+        return commands_archive.answer(repository, book.session, choice)
+    question = book.state.gates.get(gate)
+    if question is None:
+        asked = ", ".join(book.state.gates) or "none"
+        raise UserError(f'"{gate}" is not an open question of {book.session}', hint=f"open questions: {asked}")
+    if choice not in question.choices:
+        raise UserError(f'"{choice}" is not an answer to "{gate}"', hint=f"one of: {', '.join(question.choices)}")
+    book.append(GateAnswered(gate, choice))
+    click.echo(f"{gate}: {choice}")
+    if not repository.engine_alive(book.state):
+        click.echo(f"Go on with: iterdev resume {book.session}")
+    return 0

@@ -1,0 +1,38 @@
+"""Questions to the user in a terminal."""
+
+import os
+import sys
+
+import anyio
+import click
+
+from iterdev.core.session.events import Gate
+
+
+def is_terminal() -> bool:
+    """A person is looking, and has not asked for plain output."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and not os.environ.get("CI")
+
+
+def can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def ask(gate: Gate) -> str | None:
+    """Asks on the terminal until an answer fits; the end of the input is no answer."""
+    click.echo(gate.question)
+    for number, choice in enumerate(gate.choices, 1):
+        click.echo(f"  {number}. {choice}")
+    while True:
+        click.echo(f"{gate.id} [{gate.choices[0]}]: ", nl=False)
+        await anyio.wait_readable(sys.stdin)
+        line = sys.stdin.readline()
+        if not line:
+            click.echo()
+            return None
+        word = line.strip() or gate.choices[0]
+        if word.isdigit() and 0 < int(word) <= len(gate.choices):
+            return gate.choices[int(word) - 1]
+        if word in gate.choices:
+            return word
+        click.echo(f'"{word}" is not one of {", ".join(gate.choices)}')

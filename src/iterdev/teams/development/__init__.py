@@ -1,0 +1,1 @@
+"""The development team: architect, developer, tester, reviewer."""

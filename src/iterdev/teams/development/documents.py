@@ -1,0 +1,249 @@
+"""The texts of the files that the roles leave in a session folder: designs, reviews, verifications, the dev log."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from iterdev.core.ids import moment, number_of
+from iterdev.core.results import Design, Finding, Review, WorkItem
+from iterdev.core.session import conflict_tasks
+from iterdev.core.session.state import Progress, State
+from iterdev.core.types import Mode, Role, Severity, Status, TaskId
+from iterdev.teams.development import critic, findings
+from iterdev.teams.development.breakdown import execution_order
+from iterdev.teams.development.findings import Comparison
+
+Value = TypeVar("Value")
+
+
+def documents(state: State, since: State | None = None) -> dict[str, str]:
+    """Path in the session folder to text, for every document that has something to say.
+
+    After an earlier state, only for those that may say something else than they did then.
+    """
+    files: dict[str, str] = {}
+    for task, design in _new(state.designs, since.designs if since else {}):
+        files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
+        files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
+    for task, review in _new(state.reviews, since.reviews if since else {}):
+        files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
+    for task, _ in _new(state.verifications, since.verifications if since else {}):
+        files[f"verify/verify-{number_of(task)}.json"] = verification(state, task)
+    for task, design in list(state.designs.items())[-1:]:
+        files["design/task-breakdown.json"] = breakdown(task, design)
+    if log := dev_log(state):
+        files["code/dev-log.md"] = log
+    files.update(interactive_results(state))
+    return files
+
+
+def _new(now: Mapping[TaskId, Value], then: Mapping[TaskId, Value]) -> Iterator[tuple[TaskId, Value]]:
+    """What was put there since. Nothing is changed in place, so what is the same thing says the same."""
+    return ((task, value) for task, value in now.items() if then.get(task) is not value)
+
+
+def design_document(task: TaskId, design: Design) -> str:
+    """What the architect wrote, and under their own headings the parts of a design that it does not have yet."""
+    chosen = decision(design)
+    links = [f"- {part.name} uses {other}" for part in design.components for other in part.dependencies]
+    parts = {
+        "Decision": [f"- {name.capitalize()}: {text or '-'}" for name, text in chosen.items()],
+        "Integration points": links or ["None."],
+        "Risks": ["None were named."],
+    }
+    missing = {title: lines for title, lines in parts.items() if not _has_heading(design.design, title)}
+    return "\n".join(
+        (
+            f"# {task}\n",
+            design.design.strip() + "\n",
+            *_components(design),
+            *_work_items(design.tasks),
+            *(line for title, lines in missing.items() for line in (f"## {title}\n", *lines, "")),
+        )
+    )
+
+
+def decision(design: Design) -> dict[str, str]:
+    """The decision as the architect put it on the board, or else in the first sentence of the design."""
+    chosen = [found.data for found in design.discoveries if found.type == "design_decision"]
+    first: Mapping[str, object] = chosen[0] if chosen else {}
+    lines = [line.strip() for line in design.design.splitlines() if line.strip() and not line.startswith("#")]
+    return {
+        "approach": str(first.get("approach") or (lines[0] if lines else "")),
+        "rationale": str(first.get("rationale") or design.findings),
+        "alternatives": str(first.get("alternatives") or ""),
+    }
+
+
+def _has_heading(text: str, title: str) -> bool:
+    return re.search(rf"(?im)^#+ .*{title.rstrip('s')}", text) is not None
+
+
+def _components(design: Design) -> Iterator[str]:
+    yield "## Components\n"
+    for component in design.components:
+        yield f"### {component.name}\n"
+        yield f"- Responsibility: {component.responsibility or '-'}"
+        yield f"- Dependencies: {', '.join(component.dependencies) or 'none'}"
+        yield f"- Files: {', '.join(component.files) or '-'}"
+        yield f"- Complexity: {component.complexity or '-'}\n"
+
+
+def _work_items(items: tuple[WorkItem, ...]) -> Iterator[str]:
+    yield "## Tasks\n"
+    for item in items:
+        yield f"### {item.id}: {item.title}\n"
+        yield f"- Files: {', '.join(item.files) or '-'}"
+        yield f"- Complexity: {item.complexity or '-'}"
+        yield f"- Dependencies: {', '.join(item.dependencies) or 'none'}"
+        yield f"- Acceptance criteria: {'; '.join(_criteria(item)) or '-'}\n"
+
+
+def breakdown(task: TaskId, design: Design) -> str:
+    tasks = [
+        {
+            "id": item.id,
+            "title": item.title,
+            "files": list(item.files),
+            "complexity": item.complexity,
+            "dependencies": list(item.dependencies),
+            "acceptance_criteria": _criteria(item),
+            **({"feedback": list(item.feedback)} if item.feedback else {}),
+        }
+        for item in design.tasks
+    ]
+    files = {file for item in design.tasks for file in item.files}
+    order = [item.id for item in execution_order(design.tasks)]
+    return as_json(
+        {
+            "design_id": task,
+            "tasks": tasks,
+            "total_files": len(files),
+            "execution_order": order,
+            "milestones": msgspec.to_builtins(design.milestones),
+        }
+    )
+
+
+def _criteria(item: WorkItem) -> list[str]:
+    criteria = item.acceptance_criteria
+    return [criteria] if isinstance(criteria, str) and criteria else list(criteria)
+
+
+def review_document(state: State, task: TaskId, review: Review) -> str:
+    counts = {grade: sum(issue.grade is grade for issue in review.issues) for grade in Severity}
+    files = sorted({name for progress in _before(state, task) for name in progress.changed})
+    seen = findings.of_round(state, task)
+    return "\n".join(
+        (
+            f"# {task}\n",
+            f"**Score**: {critic.score(review.scores):g}",
+            f"**Signal**: {critic.signal(review)}",
+            f"**Findings**: {', '.join(f'{grade} {count}' for grade, count in counts.items())}",
+            f"**Files reviewed**: {', '.join(files) or '-'}\n",
+            "## Dimensions\n",
+            *(
+                f"- {name}: {getattr(review.scores, name):g} (weight {weight} %)"
+                for name, weight in critic.WEIGHTS.items()
+            ),
+            "\n## Findings\n",
+            *([_finding(issue, _standing(seen, issue)) for issue in review.issues] or ["None."]),
+            *(["\n## Fixed since the review before\n", *map(_finding, seen.fixed)] if seen and seen.fixed else []),
+            "\n## Summary\n",
+            review.findings or "-",
+            "",
+        )
+    )
+
+
+def _before(state: State, review: TaskId) -> Iterator[Progress]:
+    """The work that was there when the review began."""
+    began = state.progress[review].started_at
+    for progress in state.progress.values():
+        if began is None or (progress.ended_at is not None and progress.ended_at <= began):
+            yield progress
+
+
+def _standing(seen: Comparison | None, issue: Finding) -> str:
+    if seen is None:
+        return ""
+    return ", still there" if issue in seen.still_there else ", new"
+
+
+def _finding(issue: Finding, standing: str = "") -> str:
+    suggestion = f" Suggestion: {issue.suggestion}" if issue.suggestion else ""
+    grade = f"{issue.grade.upper()}{standing}"
+    return f"- {findings.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
+
+
+def verification(state: State, task: TaskId) -> str:
+    measured = state.verifications[task]
+    return as_json(
+        {
+            "verify_id": f"verify-{number_of(task)}",
+            "command": measured.command,
+            "pass_rate": None if measured.pass_rate is None else round(measured.pass_rate * 100, 2),
+            "iterations": state.iterations.get(task, 0),
+            "passed": measured.passed,
+            "total": measured.total,
+            "failures": list(measured.failures),
+            "regressions": list(measured.regressions),
+            "known_failures": list(measured.known_failures),
+            "regression_passed": not measured.regressions,
+            "note": measured.note,
+            "output": measured.output,
+            "timestamp": moment(state.progress[task].ended_at or state.updated_at),
+        }
+    )
+
+
+def dev_log(state: State) -> str:
+    entries = [
+        _dev_entry(task.id, progress, conflict_tasks.commit(state, task.id), is_fix=task.round > 0)
+        for task, progress in state.rows()
+        if task.role is Role.developer and progress.status in {Status.landing, Status.completed}
+    ]
+    return "# Development log\n\n" + "\n".join(entries) if entries else ""
+
+
+def _dev_entry(task: TaskId, progress: Progress, commit: str, *, is_fix: bool) -> str:
+    files = "".join(f"  - {name}\n" for name in progress.changed)
+    return (
+        f"## {task}\n\n- Changed files: {len(progress.changed)}\n{files}"
+        f"- Fix: {'yes' if is_fix else 'no'}\n- Commit: {commit or '-'}\n- {progress.findings or '-'}\n"
+    )
+
+
+def interactive_results(state: State) -> dict[str, str]:
+    """One file per interactive task, and the analyzer's, which ran before the first wave."""
+    analysis = state.session.analysis
+    pipeline = state.pipeline or analysis.pipeline
+    analyzer = {
+        "task_id": "task-analysis",
+        "status": "completed",
+        "pipeline_mode": pipeline,
+        "capabilities": [capability.role for capability in analysis.capabilities],
+        "complexity_score": analysis.score,
+        "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.values())),
+        "timestamp": moment(state.created_at),
+    }
+    files = {"interactive/task-analyzer-result.json": as_json(analyzer)}
+    for task, progress in state.rows():
+        if task.mode is Mode.interactive and progress.status.is_final:
+            result: dict[str, object] = {
+                "task_id": task.id,
+                "status": progress.status,
+                "findings": progress.findings,
+                "error": progress.error,
+                "timestamp": moment(progress.ended_at or state.updated_at),
+            }
+            if decision := state.decisions.get(task.id):
+                result |= {"gc_decision": decision, "gc_round": task.round}
+            files[f"interactive/{task.id}-result.json"] = as_json(result)
+    return files
+
+
+def as_json(document: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

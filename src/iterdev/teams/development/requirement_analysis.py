@@ -1,0 +1,114 @@
+"""Reads a requirement's text, and only its text: signals, the pipeline they select, capabilities, complexity.
+
+The words are English and Chinese, since both are spoken to the team.
+"""
+
+import re
+
+from msgspec import Struct
+
+from iterdev.core import ids
+from iterdev.core.types import WORKERS, Pipeline, Role
+
+STRUCTURAL = ("refactor", "architect", "restructure", "重构", "架构", "重组")
+CROSS_CUTTING = ("multiple", "across", "cross", "多个", "跨")
+SIMPLE_FIX = ("fix", "bug", "typo", "patch", "修复", "错误", "缺陷", "错别字", "补丁")
+
+KEYWORDS = {
+    Role.architect: ("design", "architect", "restructure", "refactor plan", "设计", "架构", "重组", "重构方案"),
+    Role.developer: ("implement", "build", "code", "fix", "develop", "实现", "构建", "代码", "修复", "开发"),
+    Role.tester: ("test", "verify", "validate", "coverage", "测试", "验证", "校验", "覆盖率", "回归"),
+    Role.reviewer: ("review", "audit", "quality", "check", "审查", "评审", "审计", "质量", "检查"),
+}
+
+TEAM_OF = {
+    Pipeline.patch: (Role.developer, Role.tester),
+    Pipeline.sprint: WORKERS,
+    Pipeline.multi_sprint: WORKERS,
+}
+
+LOW_COMPLEXITY, MEDIUM_COMPLEXITY = 1, 3
+
+
+class Capability(Struct, frozen=True):
+    role: Role
+    keywords: tuple[str, ...]
+
+
+class Complexity(Struct, frozen=True):
+    score: int
+    level: str
+
+
+class Analysis(Struct, frozen=True, kw_only=True):
+    score: int
+    pipeline: Pipeline
+    """What the signals recommend."""
+    capabilities: tuple[Capability, ...]
+    complexity: Complexity
+
+
+def analyse(requirement: str, files: int | None = None) -> Analysis:
+    score = signal_score(requirement, files)
+    pipeline = recommend(score)
+    capabilities = tuple(
+        Capability(role, found) for role in WORKERS if (found := _present(requirement, KEYWORDS[role]))
+    )
+    return Analysis(
+        score=score, pipeline=pipeline, capabilities=capabilities, complexity=_complexity(requirement, pipeline)
+    )
+
+
+def signal_score(requirement: str, files: int | None) -> int:
+    """The sum of the signals' points; an unknown number of files adds none."""
+    score = 0
+    if files is not None and files >= 3:
+        score += 3 if files > 10 else 2
+    if _present(requirement, STRUCTURAL):
+        score += 3
+    if _present(requirement, CROSS_CUTTING):
+        score += 2
+    if _present(requirement, SIMPLE_FIX):
+        score -= 2
+    return score
+
+
+def recommend(score: int) -> Pipeline:
+    if score >= 5:
+        return Pipeline.multi_sprint
+    return Pipeline.sprint if score >= 2 else Pipeline.patch
+
+
+def _complexity(requirement: str, pipeline: Pipeline) -> Complexity:
+    """How hard the work looks; it is recorded and shown, and selects nothing."""
+    depth = {Pipeline.patch: 2, Pipeline.sprint: 3, Pipeline.multi_sprint: 5}[pipeline]
+    score = 0
+    if _present(requirement, CROSS_CUTTING):
+        score += 2
+    if depth > 3:
+        score += 1
+    if pipeline is Pipeline.multi_sprint:
+        score += 2
+    if pipeline is not Pipeline.patch:
+        score += 1
+    return Complexity(score, _level(score))
+
+
+def _level(score: int) -> str:
+    if score <= LOW_COMPLEXITY:
+        return "Low"
+    return "Medium" if score <= MEDIUM_COMPLEXITY else "High"
+
+
+def _present(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that begin a word of the text: "refactoring" has "refactor", "prefix" does not have "fix".
+
+    Chinese sets no spaces: its words count wherever they stand, and what follows one begins anew, as in "修复bug".
+    """
+    # Not with re.IGNORECASE, which looks at every Chinese character of a pattern and takes a tenth of a second.
+    lower = text.lower()
+    return tuple(word for word in words if re.search(_beginning(word) + re.escape(word), lower))
+
+
+def _beginning(word: str) -> str:
+    return "" if ids.is_chinese(word[0]) else rf"(?<![^\W_{ids.CHINESE}])"

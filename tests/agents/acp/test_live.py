@@ -1,0 +1,144 @@
+"""Real coding agents that speak the protocol, each in a private home, asking the scripted model and nobody else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+from tests.clis import alive, find_cli
+
+from iterdev.agents.acp.agent import AcpAgent
+from iterdev.agents.contract import (
+    AgentEvent,
+    Answer,
+    Assignment,
+    PermissionAsked,
+    Permissions,
+    Reply,
+    Said,
+    Spent,
+    Trouble,
+    TroubleKind,
+)
+from iterdev.conformance.agent_setup import client, pointed_at
+from iterdev.conformance.model.script import DEFAULT, load
+from iterdev.conformance.model.server import ModelServer, serving
+from iterdev.core.results import Usage
+from iterdev.host.processes.spawn import Supervisor
+
+LIMIT = 90.0
+
+pytestmark = pytest.mark.parametrize("name", ["gemini", "qwen"])
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with serving(load(DEFAULT)) as server:
+        yield server
+
+
+@pytest.fixture
+def agent(name: str, tmp_path: Path) -> AcpAgent:
+    home = tmp_path / "home"
+    home.mkdir()
+    made = client(name, home)
+    assert isinstance(made, AcpAgent)
+    return msgspec.structs.replace(made, command=(str(find_cli(name)), *made.command[1:]))
+
+
+@pytest.fixture
+def work(name: str, agent: AcpAgent, assignment: Assignment, model: ModelServer, tmp_path: Path) -> Assignment:
+    (tmp_path / "tmp").mkdir()
+    provider = pointed_at(model.url, name, Path(agent.home)) | {"TMPDIR": str(tmp_path / "tmp")}
+    return msgspec.structs.replace(assignment, limit=LIMIT, environment={**assignment.environment, **provider})
+
+
+def talk(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Reply], list[AgentEvent]]:
+    events: list[AgentEvent] = []
+
+    async def turns() -> list[Reply]:
+        async with (
+            Supervisor() as supervisor,
+            agent.open(work, spawn=supervisor.spawn, watch=events.append) as conversation,
+        ):
+            return [await conversation.send(prompt) for prompt in prompts]
+
+    return anyio.run(turns), events
+
+
+def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: AcpAgent, work: Assignment) -> None:
+    replies, events = talk(agent, work, "Write hello.txt [[scenario:hello]]", "And now?")
+
+    assert [type(reply) for reply in replies] == [Answer, Answer]
+    assert [msgspec.json.decode(reply.body)["status"] for reply in replies] == ["done", "went on"]
+    assert Path(work.workspace, "hello.txt").read_text() == "hello from the scripted model\n"
+    assert Said("I will write the file.") in events
+    spent = [Usage(input_tokens=2500, output_tokens=80), Usage(input_tokens=1400, output_tokens=10)]
+    assert [reply.usage for reply in replies] == spent
+    assert [event.usage for event in events if isinstance(event, Spent)] == spent
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "permissions", "file"),
+    [
+        ("hello", Permissions(write=False), "hello.txt"),
+        ("shell", Permissions(write=True, shell=False), "ran.txt"),
+    ],
+)
+def test_what_the_role_may_not_do_is_denied_and_told(
+    scenario: str, permissions: Permissions, file: str, agent: AcpAgent, work: Assignment
+) -> None:
+    replies, events = talk(
+        agent, msgspec.structs.replace(work, permissions=permissions), f"Go on [[scenario:{scenario}]]"
+    )
+
+    assert not Path(work.workspace, file).exists()
+    assert len([event for event in events if isinstance(event, PermissionAsked)]) == 1
+    # A denial ends nothing: the model hears of it, and the turn goes on.
+    assert isinstance(replies[0], Answer)
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
+
+
+def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assignment) -> None:
+    replies, _ = talk(agent, work, "Try [[scenario:unauthorized]]")
+
+    assert isinstance(replies[0], Trouble)
+    assert replies[0].kind is TroubleKind.not_logged_in
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
+
+
+def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_on(
+    agent: AcpAgent, work: Assignment
+) -> None:
+    replies: dict[str, Reply] = {}
+
+    async def turns() -> None:
+        busy = anyio.Event()
+        async with (
+            Supervisor() as supervisor,
+            agent.open(work, spawn=supervisor.spawn, watch=lambda _: busy.set()) as conversation,
+            anyio.create_task_group() as group,
+        ):
+
+            async def send(name: str, prompt: str) -> None:
+                replies[name] = await conversation.send(prompt)
+
+            group.start_soon(send, "first", "Wait [[scenario:busy]]")
+            await busy.wait()
+            await until_there(anyio.Path(work.workspace, "busy.pid"))
+            await send("second", "Go on [[scenario:prose]]")
+
+    anyio.run(turns)
+
+    assert replies["first"] == Trouble(kind=TroubleKind.timed_out, message=f'The agent "{agent.name}" was interrupted')
+    assert isinstance(replies["second"], Trouble)
+    assert "All is well." in replies["second"].message
+    assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
+
+
+async def until_there(path: anyio.Path) -> None:
+    with anyio.fail_after(LIMIT):
+        while not await path.exists():  # noqa: ASYNC110 - another process makes it
+            await anyio.sleep(0.02)

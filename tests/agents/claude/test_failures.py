@@ -1,0 +1,46 @@
+import pytest
+
+from iterdev.agents.claude.failures import kind_of, provider_wait
+from iterdev.agents.claude.protocol import Ended
+from iterdev.agents.contract import TroubleKind
+
+
+@pytest.mark.parametrize(
+    ("status", "milliseconds", "wait"),
+    [(429, 1000, 1), (429, 20000, 20), (429, 551, None), (429, 1103, None), (429, 0, None), (529, 1000, None)],
+)
+def test_only_a_wait_in_whole_seconds_comes_from_the_provider(
+    status: int, milliseconds: float, wait: float | None
+) -> None:
+    assert provider_wait(status, milliseconds) == wait
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (401, "Invalid API key · Fix external API key", TroubleKind.not_logged_in),
+        (403, "Your account does not have access", TroubleKind.not_logged_in),
+        (None, "Not logged in · Please run /login", TroubleKind.not_logged_in),
+        (None, "OAuth token has expired", TroubleKind.not_logged_in),
+        (429, "API Error: Request rejected (429)", TroubleKind.limited),
+        (None, "You've hit your session limit · resets 3pm", TroubleKind.limited),
+        (None, "Claude AI usage limit reached|1794000000", TroubleKind.limited),
+        (500, "API Error: 500 boom", TroubleKind.overloaded),
+        (529, "API Error: 529 overloaded", TroubleKind.overloaded),
+        (None, "API Error: Connection error.", TroubleKind.overloaded),
+        (400, "Prompt is too long · the request is ~250000 tokens", TroubleKind.too_long),
+        (413, "Request too large", TroubleKind.too_long),
+        (400, "Credit balance is too low", TroubleKind.over_budget),
+        (404, "There's an issue with the selected model (nonesuch)", TroubleKind.crashed),
+        (None, "No conversation found with session ID: 2222", TroubleKind.crashed),
+    ],
+)
+def test_a_failure_is_known_by_its_status_and_then_by_its_words(
+    status: int | None, words: str, kind: TroubleKind
+) -> None:
+    assert kind_of(Ended(is_error=True, subtype="success", api_error_status=status, result=words)) is kind
+
+
+def test_the_end_of_a_budget_and_of_the_context_are_known_by_the_reasons_given() -> None:
+    assert kind_of(Ended(is_error=True, subtype="error_max_budget_usd")) is TroubleKind.over_budget
+    assert kind_of(Ended(is_error=True, terminal_reason="prompt_too_long")) is TroubleKind.too_long

@@ -1,0 +1,72 @@
+"""The version of a program, from its npm package or from its own mouth."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from iterdev.agents.common.versions import Known, note_on, packaged_version, probed
+
+KNOWN = Known(agent="fake", install="npm install -g fake", version="1.2.3")
+
+
+def program(folder: Path, body: str = "exit 3") -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "fake"
+    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def package(folder: Path, version: object) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text(json.dumps({"name": "fake", "version": version}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["fake", "@scope/fake"])
+def test_the_version_of_a_package_is_read_without_starting_its_program(tmp_path: Path, name: str) -> None:
+    found = program(tmp_path / "node_modules" / name / "dist" / "bin")
+    package(tmp_path / "node_modules" / name / "dist", "7.7.7")
+    package(tmp_path / "node_modules" / name, "1.2.3-linux-x64")
+
+    assert packaged_version(found) == "1.2.3"
+
+
+def test_a_project_that_a_program_happens_to_lie_in_is_not_its_package(tmp_path: Path) -> None:
+    package(tmp_path, "9.9.9")
+
+    assert packaged_version(program(tmp_path / "bin")) == ""
+
+
+def test_a_package_that_cannot_be_read_tells_no_version(tmp_path: Path) -> None:
+    package(tmp_path / "node_modules" / "fake", 3)
+
+    assert packaged_version(program(tmp_path / "node_modules" / "fake")) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        ("echo '1.2.3 (Fake Code)'", "1.2.3"),
+        ("echo fake-cli 0.166.0-alpha.1", "0.166.0"),
+        ("echo no number", ""),
+    ],
+)
+def test_a_program_is_asked_for_its_version(tmp_path: Path, body: str, version: str) -> None:
+    probe = probed(program(tmp_path, body), KNOWN)
+
+    assert (probe.installed, probe.version, probe.note) == (True, version, "")
+
+
+@pytest.mark.parametrize("body", ["exit 3", "kill -9 $$"])
+def test_a_program_that_fails_to_tell_is_as_good_as_none(tmp_path: Path, body: str) -> None:
+    probe = probed(program(tmp_path, body), KNOWN)
+
+    assert not probe.installed
+    assert "does not tell its version" in probe.problem
+    assert probe.hint == "npm install -g fake"
+
+
+@pytest.mark.parametrize(("version", "newer"), [("1.2.3", False), ("1.2.10", True), ("1.3", True), ("1.1.99", False)])
+def test_versions_are_compared_by_their_numbers(version: str, newer: bool) -> None:  # noqa: FBT001 - a parameter
+    assert bool(note_on(version, "1.2.3")) == newer

@@ -1,0 +1,127 @@
+"""Real coding agents against the scripted model: the whole way from a prompt to files and answers, and what goes wrong.
+
+The four of them run by their own programs, with the settings that keep them from talking to anybody else.
+"""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from tests.conformance.model.conftest import CodingAgent, Ended
+
+from iterdev.conformance.model.server import ModelServer
+
+MakeAgent = Callable[[str], CodingAgent]
+
+every_cli = pytest.mark.parametrize("name", ["claude", "codex", "gemini", "qwen"])
+those_that_give_up = pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+
+
+def answer(name: str, ended: Ended) -> object:
+    """The structured answer of a run, from where each CLI puts it."""
+    events = ended.events
+    match name:
+        case "claude":
+            return events[-1]["structured_output"]
+        case "qwen":
+            return events[-1]["structured_result"]
+        case "codex":
+            items = [event["item"] for event in events if event["type"] == "item.completed"]
+            return json.loads([item["text"] for item in items if item["type"] == "agent_message"][-1])
+        case _:
+            texts = [event["content"] for event in events if event.get("role") == "assistant"]
+            return json.loads("".join(texts).removeprefix("I will write the file."))
+
+
+def tokens(name: str, ended: Ended) -> tuple[int, int]:
+    """Input, what came from the cache included, and output."""
+    usage = ended.last["stats" if name == "gemini" else "usage"]
+    cached = usage["cache_read_input_tokens"] if name == "claude" else 0
+    return usage["input_tokens"] + cached, usage["output_tokens"]
+
+
+def steps(model: ModelServer) -> list[int]:
+    return [request.step for request in model.requests if not request.is_side_call]
+
+
+@every_cli
+def test_a_file_is_written_and_a_structured_answer_given(name: str, agent: MakeAgent, model: ModelServer) -> None:
+    running = agent(name)
+
+    ended = running.ask("Write a file. [[scenario:hello]]")
+
+    assert ended.code == 0, ended
+    assert running.written("hello.txt") == "hello from the scripted model\n"
+    assert answer(name, ended) == {"status": "done", "files": ["hello.txt"]}
+    assert tokens(name, ended) == (2500, 80)
+    assert steps(model) == [0, 1]
+
+
+@every_cli
+def test_a_shell_command_runs_in_the_workspace(name: str, agent: MakeAgent) -> None:
+    running = agent(name)
+
+    ended = running.ask("Run it. [[scenario:shell]]")
+
+    assert ended.code == 0, ended
+    assert running.written("ran.txt") == f"{running.workspace}\n"
+    assert answer(name, ended) == {"status": "done", "files": ["ran.txt"]}
+
+
+@every_cli
+def test_a_file_that_was_read_is_written_over(name: str, agent: MakeAgent, model: ModelServer) -> None:
+    running = agent(name)
+    (running.workspace / "hello.txt").write_text("old\n", encoding="utf-8")
+
+    ended = running.ask("Write it again. [[scenario:rewrite]]")
+
+    assert ended.code == 0, ended
+    assert running.written("hello.txt") == "written again\n"
+    assert steps(model) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_task_of_iterdev_is_done_by_its_role(name: str, agent: MakeAgent, model: ModelServer) -> None:
+    running = agent(name)
+
+    ended = running.ask("# DEV-007: Add it\n\nYou are the developer of a development team.\n\nAdd the file.\n")
+
+    assert running.written("DEV-007.txt") == "DEV-007 is done\n", ended
+    assert {(request.scenario, request.task) for request in model.requests} == {("developer", "DEV-007")}
+
+
+@every_cli
+def test_a_wrong_key_ends_the_run(name: str, agent: MakeAgent, model: ModelServer) -> None:
+    ended = agent(name).ask("Do it. [[scenario:unauthorized]]")
+
+    assert ended.code not in {0, -9}, ended
+    assert "invalid api key" in ended.stdout
+    assert {request.status for request in model.requests} == {401}
+
+
+@those_that_give_up
+@pytest.mark.parametrize(("scenario", "status"), [("limited", 429), ("broken", 500)])
+def test_a_provider_that_refuses_ends_the_run(
+    name: str, scenario: str, status: int, agent: MakeAgent, model: ModelServer
+) -> None:
+    ended = agent(name).ask(f"Do it. [[scenario:{scenario}]]")
+
+    assert ended.code not in {0, -9}, ended
+    assert {request.status for request in model.requests} == {status}
+
+
+@pytest.mark.parametrize(("scenario", "status"), [("limited-once", 429), ("broken-once", 500)])
+def test_qwen_asks_again_until_it_is_answered(scenario: str, status: int, agent: MakeAgent, model: ModelServer) -> None:
+    ended = agent("qwen").ask(f"Do it. [[scenario:{scenario}]]")
+
+    assert ended.code == 0, ended
+    assert answer("qwen", ended) == {"status": "done", "files": []}
+    assert [request.status for request in model.requests] == [status, 200]
+
+
+@every_cli
+def test_a_stream_that_breaks_off_is_no_answer(name: str, agent: MakeAgent, model: ModelServer) -> None:
+    ended = agent(name).ask("Do it. [[scenario:cut]]")
+
+    assert ended.code not in {0, -9}, ended
+    assert {request.scenario for request in model.requests} == {"cut"}

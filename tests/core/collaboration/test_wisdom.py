@@ -1,0 +1,144 @@
+"""What was learned: its evidence, what is handed down, and what a person rejected."""
+
+import pytest
+from tests.core.conftest import Story, review, task
+
+from iterdev.core import prompts
+from iterdev.core.collaboration import wisdom
+from iterdev.core.collaboration.wisdom import Earlier, Note, WisdomInherited, WisdomRejected, handed_down
+from iterdev.core.results import Wisdom
+from iterdev.core.session import events
+from iterdev.core.types import TaskId
+
+AROUND = prompts.Surroundings(session_dir="/s", board_path="/s/board")
+
+
+def learned(text: str, *, session: str = "ids-old", at: float = 1.0, file: str = "learnings") -> Note:
+    return wisdom.note(file, text, session=session, task="DEV-001", commit="abcdef1234", at=at)
+
+
+def earlier(*texts: str, requirement: str = "Something else", finished: bool = True, **rejected: str) -> Earlier:
+    notes = tuple(learned(text, at=float(number)) for number, text in enumerate(texts))
+    return Earlier(requirement=requirement, finished=finished, notes=notes, rejected=rejected)
+
+
+def texts(inherited: WisdomInherited | None) -> list[str]:
+    assert inherited
+    return [note.text for note in inherited.notes]
+
+
+def test_an_entry_has_its_evidence() -> None:
+    story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001"))
+    story.does("DEV-001", events.Done(findings="f", commit="c1c1c1c1c1", wisdom=Wisdom(learnings=("slow\n tests",))))
+    story.happens(events.Landed(TaskId("DEV-001"), "tip1"))
+    story.reviews("REVIEW-001", review(4))
+    story.happens(events.ConvergenceForced(sprint=1, raised_by=(TaskId("REVIEW-001"),), problems=("too low",)))
+
+    first, second = story.state.notes
+
+    assert (first.text, first.session, first.task, first.commit) == (
+        "slow tests",
+        "ids-add-export-endpoint-20260308",
+        "DEV-001",
+        "c1c1c1c1c1",
+    )
+    assert first.evidence == "ids-add-export-endpoint-20260308, DEV-001, c1c1c1c"
+    assert (second.file, second.task, second.commit, second.at) == ("issues", "REVIEW-001", "tip1", 1000.0)
+
+
+def test_who_changed_nothing_learned_from_the_commit_that_it_looked_at() -> None:
+    story = Story(task("REVIEW-001"))
+    state = story.does("REVIEW-001", events.Done(findings="f", review=review(9), wisdom=Wisdom(conventions=("tabs",))))
+
+    assert state.notes[0].commit == "base0000"
+
+
+def test_the_same_words_are_the_same_entry_wherever_they_were_learned() -> None:
+    here, there = learned("use  tabs"), learned("use tabs", session="ids-other", at=7)
+
+    assert here.id == there.id
+    assert here.id != learned("use tabs", file="issues").id
+
+
+def test_finished_sessions_hand_down_their_newest_entries_first() -> None:
+    inherited = handed_down([earlier("a", "b"), earlier("c"), earlier("half", finished=False)], "Add export")
+
+    assert texts(inherited) == ["c", "b", "a"]
+
+
+def test_what_shares_a_word_with_the_requirement_comes_first() -> None:
+    sessions = [
+        earlier("tables are slow", "the export wants UTF-8"),
+        earlier("of the same matter", requirement="Mend the export"),
+        earlier("unrelated"),
+    ]
+
+    assert texts(handed_down(sessions, "Add an export endpoint")) == [
+        "of the same matter",
+        "the export wants UTF-8",
+        "unrelated",
+        "tables are slow",
+    ]
+
+
+def test_chinese_requirements_share_words_too() -> None:
+    assert texts(handed_down([earlier("导出接口要用缓存", "别的事")], "新增导出"))[0] == "导出接口要用缓存"
+
+
+def test_what_is_handed_down_is_bounded_and_told_once() -> None:
+    many = [earlier(*(f"{number} {'x' * 400}" for number in range(50)), "again"), earlier("again")]
+
+    inherited = handed_down(many, "Add export")
+
+    assert inherited
+    assert len(inherited.notes) == wisdom.INHERITED
+    assert max(len(text) for text in texts(inherited)) == wisdom.SHOWN
+    assert texts(inherited).count("again") == 1
+    assert {note.id for note in inherited.notes} <= {note.id for one in many for note in one.notes}
+
+
+def test_a_rejected_entry_is_not_handed_down_whoever_learned_it_and_the_rejection_is() -> None:
+    name = learned("wrong").id
+    sessions = [earlier("wrong"), earlier("right", finished=False, **{name: "it is wrong"}), earlier("wrong", "good")]
+
+    inherited = handed_down(sessions, "Add export")
+
+    assert texts(inherited) == ["good"]
+    assert inherited
+    assert inherited.rejected == {name: "it is wrong"}
+
+
+def test_there_may_be_nothing_to_hand_down() -> None:
+    assert handed_down([], "Add export") is None
+    assert handed_down([earlier()], "Add export") is None
+
+
+def test_a_prompt_has_what_earlier_sessions_learned_with_its_evidence() -> None:
+    story = Story(task("DEV-001"))
+    state = story.happens(WisdomInherited((learned("use tabs"),), {}))
+
+    prompt = prompts.render(state, story.row("DEV-001"), AROUND)
+
+    assert "## What earlier sessions learned\n- learnings: use tabs (from ids-old, DEV-001, abcdef1)\n" in prompt
+
+
+@pytest.mark.parametrize("text", ["use tabs", "tests are slow"])
+def test_a_rejected_entry_is_in_no_prompt_from_then_on(text: str) -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.happens(WisdomInherited((learned("use tabs"),), {}))
+    state = story.does("DEV-001", events.Done(findings="f", wisdom=Wisdom(learnings=("tests are slow",))))
+    before = prompts.render(state, story.row("DEV-002"), AROUND)
+
+    state = story.happens(WisdomRejected(learned(text).id, "no"))
+    after = prompts.render(state, story.row("DEV-002"), AROUND)
+
+    assert {"use tabs", "tests are slow"} == {shown for shown in ("use tabs", "tests are slow") if shown in before}
+    assert text not in after
+
+
+def test_an_entry_that_was_rejected_in_an_earlier_session_is_not_used_when_it_is_learned_again() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.happens(WisdomInherited((), {learned("use tabs").id: "no"}))
+    state = story.does("DEV-001", events.Done(findings="f", wisdom=Wisdom(learnings=("use tabs",))))
+
+    assert "use tabs" not in prompts.render(state, story.row("DEV-002"), AROUND)

@@ -1,0 +1,501 @@
+"""What to do next, for both engines."""
+
+import subprocess
+import sys
+
+import pytest
+from tests.core.conftest import Story, a_design, measured, review, task
+
+from iterdev.core.results import Usage
+from iterdev.core.session import events
+from iterdev.core.session.decide import Land, Record, Start, Wait, decide
+from iterdev.core.session.fold import replay
+from iterdev.core.types import Engine, Mode, Pipeline, Role, TaskId
+
+ENGINES = pytest.mark.parametrize("engine", Engine)
+
+
+def asked(story: Story) -> events.Gate:
+    """The question that is open now."""
+    (gate,) = story.state.gates.values()
+    return gate
+
+
+def answer(story: Story, choice: str) -> None:
+    story.happens(events.GateAnswered(asked(story).id, choice))
+
+
+def wide(count: int, **policy: object) -> Story:
+    """Tasks that could all run at once."""
+    return Story(*(task(f"DEV-{number:03d}") for number in range(1, count + 1)), **policy)
+
+
+@pytest.mark.requirement("R16")
+def test_the_user_is_shown_requirement_pipeline_complexity_and_roles_and_may_choose() -> None:
+    story = Story(requirement="Restructure auth", auto=False)
+    story.goes_on()
+
+    gate = asked(story)
+
+    for word in (
+        '"Restructure auth"',
+        "sprint pipeline is recommended",
+        "complexity Low",
+        "architect, developer, tester",
+    ):
+        assert word in gate.question
+    assert gate.choices == ("approve", "patch", "sprint", "multi-sprint")
+
+
+@pytest.mark.requirement("R16")
+@pytest.mark.parametrize(
+    ("choice", "pipeline"),
+    [
+        ("approve", Pipeline.sprint),
+        ("patch", Pipeline.patch),
+        ("sprint", Pipeline.sprint),
+        ("multi-sprint", Pipeline.multi_sprint),
+    ],
+)
+def test_the_chosen_pipeline_is_the_one_that_runs(choice: str, pipeline: Pipeline) -> None:
+    story = Story(requirement="Restructure auth", auto=False)
+    story.goes_on()
+    answer(story, choice)
+    story.goes_on()
+
+    assert story.state.pipeline is pipeline
+    assert {row.pipeline for row in story.state.tasks.values()} == {pipeline}
+
+
+@pytest.mark.requirement("R16")
+def test_a_pipeline_that_was_named_is_not_asked_about() -> None:
+    story = Story(auto=False, pipeline=Pipeline.patch)
+    story.goes_on()
+
+    assert asked(story).id == "plan"
+
+
+@pytest.mark.requirement("R17")
+@ENGINES
+def test_the_breakdown_is_shown_with_waves_and_modes_before_anything_starts(engine: Engine) -> None:
+    story = Story(task("REVIEW-001"), task("GC-CHECK-001", "REVIEW-001"), engine=engine, auto=False)
+
+    assert story.goes_on() == []
+    assert "REVIEW-001 (wave 1, csv-wave), GC-CHECK-001 (wave 2, interactive)" in asked(story).question
+    answer(story, "approve")
+    assert story.goes_on() == ["REVIEW-001"]
+
+
+@pytest.mark.requirement("R17")
+@ENGINES
+def test_a_rejected_breakdown_ends_the_session_with_nothing_started(engine: Engine) -> None:
+    story = Story(task("DEV-001"), engine=engine, auto=False)
+    story.goes_on()
+    answer(story, "reject")
+
+    assert story.goes_on() == []
+    assert (story.state.is_over, story.state.why) == (True, "the plan was rejected")
+
+
+@pytest.mark.requirement("R1")
+@ENGINES
+def test_in_auto_mode_the_recommended_pipeline_runs_without_a_question(engine: Engine) -> None:
+    story = Story(requirement="Restructure auth", engine=engine, auto=True)
+
+    assert story.goes_on() == ["DESIGN-001"]
+    assert story.state.pipeline is Pipeline.sprint
+    assert not story.seen(events.GateOpened)
+
+
+def test_while_a_question_is_open_nothing_is_decided() -> None:
+    story = wide(2, auto=True)
+    story.happens(events.GateOpened(events.Gate(id="q", question="?", choices=("a",))))
+
+    assert story.decides() == ()
+
+
+@pytest.mark.requirement("R2")
+@ENGINES
+@pytest.mark.parametrize(("policy", "limit"), [({}, 3), ({"concurrency": 1}, 1), ({"concurrency": 5}, 5)])
+def test_as_many_agents_run_at_once_as_allowed_and_3_without_a_word(
+    engine: Engine, policy: dict[str, int], limit: int
+) -> None:
+    story = wide(9, engine=engine, **policy)
+    started = story.goes_on()
+    story.starts(*started)
+
+    assert len(started) == limit
+    assert story.goes_on() == []
+    story.ends(started[0], events.Done(findings=""))
+    assert story.goes_on() == [f"DEV-{limit + 1:03d}"]
+
+
+@ENGINES
+def test_tasks_are_started_in_the_order_of_the_table(engine: Engine) -> None:
+    story = Story(task("DEV-009"), task("DEV-001"), task("DEV-005"), engine=engine, concurrency=2)
+
+    assert story.goes_on() == ["DEV-009", "DEV-001"]
+
+
+@ENGINES
+def test_a_commit_lands_before_anything_else_is_started(engine: Engine) -> None:
+    story = wide(3, engine=engine, concurrency=1)
+    story.goes_on()
+    story.does("DEV-001", events.Done(findings="", commit="c1"))
+
+    assert story.decides() == (Land(TaskId("DEV-001")),)
+
+
+@pytest.mark.requirement("R42")
+def test_the_beat_engine_starts_whatever_is_ready() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"), engine=Engine.beat)
+    story.goes_on()
+    story.starts("DEV-001", "DEV-002")
+    story.ends("DEV-001", events.Done(findings=""))
+
+    assert story.goes_on() == ["VERIFY-001"]
+
+
+@pytest.mark.requirement("R59", "R63")
+def test_the_wave_engine_finishes_a_wave_before_it_starts_the_next() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"))
+    story.goes_on()
+    story.starts("DEV-001", "DEV-002")
+    story.ends("DEV-001", events.Done(findings=""))
+    meanwhile = story.goes_on()
+    story.ends("DEV-002", events.Done(findings=""))
+
+    assert meanwhile == []
+    assert story.goes_on() == ["VERIFY-001"]
+    assert story.seen(events.WaveStarted, events.WaveMerged) == [
+        events.WaveStarted(1),
+        events.WaveMerged(1),
+        events.WaveStarted(2),
+    ]
+
+
+@pytest.mark.requirement("R59")
+def test_interactive_tasks_run_after_the_batch_of_their_wave_one_at_a_time() -> None:
+    story = Story(task("DESIGN-001", mode=Mode.interactive), task("DEV-001"), task("DESIGN-002", mode=Mode.interactive))
+    order = []
+    while started := story.goes_on():
+        order.append(started)
+        for name in started:
+            story.does(name)
+
+    assert order == [["DEV-001"], ["DESIGN-001"], ["DESIGN-002"]]
+
+
+@pytest.mark.requirement("R59")
+def test_while_an_interactive_task_runs_nothing_else_of_its_wave_is_started() -> None:
+    story = Story(*(task(f"DESIGN-00{number}", mode=Mode.interactive) for number in (1, 2)))
+    story.goes_on()
+    story.starts("DESIGN-001")
+
+    assert story.goes_on() == []
+
+
+@pytest.mark.requirement("R49", "R50", "R64")
+@ENGINES
+@pytest.mark.parametrize("mode", Mode)
+def test_what_depends_on_a_failed_task_is_skipped_and_names_it_whatever_its_mode(engine: Engine, mode: Mode) -> None:
+    rows = task("DEV-001"), task("VERIFY-001", "DEV-001", mode=mode), task("DEV-002", "VERIFY-001", mode=mode)
+    story = Story(*rows, engine=engine)
+    story.goes_on()
+    story.fails("DEV-001")
+    story.goes_on()
+
+    assert story.state.is_over
+    assert [story.status(name) for name in story.state.tasks] == ["failed", "skipped", "skipped"]
+    assert story.state.progress[TaskId("VERIFY-001")].error == "Dependency failed or skipped: DEV-001"
+    assert story.state.progress[TaskId("DEV-002")].error == "Dependency failed or skipped: VERIFY-001"
+
+
+@pytest.mark.requirement("R50")
+def test_every_failed_dependency_is_named() -> None:
+    story = Story(
+        task("DEV-001"), task("DEV-002"), task("DEV-003"), task("REVIEW-001", "DEV-003", "DEV-002", "DEV-001")
+    )
+    story.goes_on()
+    story.fails("DEV-001")
+    story.does("DEV-002")
+    story.fails("DEV-003")
+    story.goes_on()
+
+    assert story.state.progress[TaskId("REVIEW-001")].error == "Dependency failed or skipped: DEV-003, DEV-001"
+
+
+@pytest.mark.requirement("R64")
+@ENGINES
+def test_a_failure_does_not_stop_what_does_not_depend_on_it(engine: Engine) -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-002"), engine=engine)
+    story.goes_on()
+    story.fails("DEV-001")
+    story.does("DEV-002")
+
+    assert story.goes_on() == ["VERIFY-001"]
+
+
+@pytest.mark.requirement("R58")
+def test_when_every_agent_of_a_wave_failed_the_user_may_retry_or_give_up() -> None:
+    story = wide(2, auto=False)
+    story.goes_on()
+    answer(story, "approve")
+    story.goes_on()
+    story.fails("DEV-001")
+    story.fails("DEV-002")
+
+    assert story.goes_on() == []
+    assert set(asked(story).choices) == {"retry", "abort"}
+    assert "DEV-001, DEV-002" in asked(story).question
+
+
+@pytest.mark.requirement("R58")
+def test_a_retry_runs_the_failed_tasks_again_and_may_be_asked_for_every_time() -> None:
+    story = wide(1, auto=False)
+    story.goes_on()
+    answer(story, "approve")
+    for _ in range(3):
+        assert story.goes_on() == ["DEV-001"]
+        story.fails("DEV-001")
+        story.goes_on()
+        assert asked(story).id == "wave-1"
+        answer(story, "retry")
+
+    assert story.goes_on() == ["DEV-001"]
+
+
+@pytest.mark.requirement("R58")
+def test_giving_up_ends_the_run() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"), auto=False)
+    story.goes_on()
+    answer(story, "approve")
+    story.goes_on()
+    story.fails("DEV-001")
+    story.goes_on()
+    answer(story, "abort")
+
+    assert story.goes_on() == []
+    assert story.state.is_over
+    assert story.status("VERIFY-001") == "skipped"
+
+
+@pytest.mark.requirement("R58")
+def test_a_test_run_that_fails_before_anybody_is_asked_raises_the_question_too() -> None:
+    story = Story(task("VERIFY-001"), auto=False)
+    story.goes_on()
+    answer(story, "approve")
+    story.goes_on()
+    story.starts("VERIFY-001")
+    story.ends("VERIFY-001", events.Failed(error="the test run ran longer than 900 s and was ended"), requests=0)
+    story.goes_on()
+
+    assert asked(story).id == "wave-1"
+
+
+@pytest.mark.requirement("R58")
+def test_a_wave_in_which_one_agent_succeeded_raises_no_question() -> None:
+    story = wide(2, auto=False)
+    story.goes_on()
+    answer(story, "approve")
+    story.goes_on()
+    story.fails("DEV-001")
+    story.does("DEV-002")
+    story.goes_on()
+
+    assert story.state.is_over
+    assert [event.gate.id for event in story.seen(events.GateOpened)] == ["plan"]
+
+
+@pytest.mark.requirement("R63")
+def test_waves_that_a_fix_round_added_are_run() -> None:
+    story = Story(task("REVIEW-001"))
+    story.goes_on()
+    story.reviews("REVIEW-001", review(5))
+    order = []
+    while started := story.goes_on():
+        order += started
+        for name in started:
+            story.reviews(name, review(9)) if name.startswith("REVIEW") else story.does(name)
+
+    assert order == ["DEV-fix-1", "REVIEW-002"]
+    assert story.state.is_over
+
+
+@ENGINES
+def test_a_start_has_the_number_of_its_next_request_and_its_time_limit(engine: Engine) -> None:
+    story = Story(task("DEV-001"), engine=engine, attempt_limit=60)
+    story.goes_on()
+    story.starts("DEV-001")
+    story.happens(events.AttemptEnded(TaskId("DEV-001"), 1, 3, events.Interrupted()))
+
+    assert story.decides() == (Start(task=TaskId("DEV-001"), number=4, limit=60, agent="mine"),)
+
+
+def test_an_attempt_in_a_wave_has_no_more_time_than_the_wave_has_left() -> None:
+    story = wide(2, concurrency=1, wave_limit=100, attempt_limit=60)
+    story.goes_on()
+    story.now += 70
+    story.does("DEV-001")
+
+    assert story.decides() == (Start(task=TaskId("DEV-002"), number=1, limit=30, agent="mine"),)
+
+
+def test_what_a_wave_has_no_time_left_for_has_failed() -> None:
+    story = wide(2, concurrency=1, wave_limit=100)
+    story.goes_on()
+    story.does("DEV-001")
+    story.now += 100
+    story.goes_on()
+
+    assert story.status("DEV-002") == "failed"
+    assert "wave 1 had used up its 100 s" in story.state.progress[TaskId("DEV-002")].error
+
+
+@pytest.mark.requirement("R119")
+def test_the_time_in_which_no_engine_ran_is_not_taken_from_the_wave() -> None:
+    story = wide(2, concurrency=1, wave_limit=100)
+    story.goes_on()
+    story.does("DEV-001", events.Interrupted())
+    story.now += 5000
+    story.happens(events.EngineStarted(2, "base0000"))
+
+    assert story.goes_on() == ["DEV-001"]
+
+
+@ENGINES
+def test_a_limited_provider_is_waited_for_however_long_it_takes(engine: Engine) -> None:
+    story = Story(task("DEV-001"), engine=engine, wave_limit=100)
+    story.goes_on()
+    story.does("DEV-001", events.Limited(error="429", reset_at=story.now + 5000))
+    waits = story.decides()
+    story.now += 5000
+
+    assert waits == (Wait(story.now),)
+    assert story.goes_on() == ["DEV-001"]
+
+
+@ENGINES
+def test_a_task_that_waits_for_its_provider_does_not_hold_up_those_of_other_providers(engine: Engine) -> None:
+    agents = {Role.developer: "mine", Role.reviewer: "theirs"}
+    story = Story(task("DEV-001"), task("REVIEW-001"), engine=engine, concurrency=1, agents=agents)
+    story.goes_on()
+    story.does("DEV-001", events.Limited(error="429", reset_at=story.now + 50))
+
+    assert story.goes_on() == ["REVIEW-001"]
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("policy", "usage"),
+    [({"budget_usd": 1.0}, Usage(cost_usd=1.0)), ({"budget_tokens": 10}, Usage(input_tokens=4, output_tokens=6))],
+)
+def test_no_agent_is_started_once_the_budget_is_used_up(engine: Engine, policy: dict[str, float], usage: Usage) -> None:
+    story = wide(2, engine=engine, concurrency=1, **policy)
+    story.goes_on()
+    story.does("DEV-001", events.Done(findings="", usage=usage))
+
+    assert story.goes_on() == []
+    assert story.state.is_over
+    assert "is used up" in story.state.progress[TaskId("DEV-002")].error
+
+
+def test_agents_that_run_when_the_budget_is_used_up_may_finish() -> None:
+    story = wide(3, concurrency=2, budget_usd=1.0)
+    story.goes_on()
+    story.starts("DEV-001", "DEV-002")
+    story.ends("DEV-001", events.Done(findings="", usage=Usage(cost_usd=2)))
+
+    assert story.goes_on() == []
+    assert [story.status(name) for name in story.state.tasks] == ["completed", "in_progress", "pending"]
+
+
+@pytest.mark.parametrize(("choice", "started"), [("stop", []), ("go-on", ["DEV-002"])])
+def test_the_user_decides_whether_to_spend_more_than_the_budget(choice: str, started: list[str]) -> None:
+    story = wide(2, concurrency=1, auto=False, budget_usd=1.0)
+    story.goes_on()
+    answer(story, "approve")
+    story.goes_on()
+    story.does("DEV-001", events.Done(findings="", usage=Usage(cost_usd=2)))
+    story.goes_on()
+    answer(story, choice)
+
+    assert story.goes_on() == started
+
+
+@pytest.mark.requirement("R64")
+@ENGINES
+def test_when_every_task_is_final_the_session_is_finished(engine: Engine) -> None:
+    story = wide(1, engine=engine)
+    story.goes_on()
+    story.does("DEV-001")
+    story.goes_on()
+
+    assert story.state.is_over
+    assert story.decides() == ()
+
+
+@ENGINES
+def test_deciding_depends_on_nothing_but_the_journal_and_the_time(engine: Engine) -> None:
+    story = Story(engine=engine, pipeline=Pipeline.sprint)
+    story.goes_on()
+    again = replay(story.entries)
+
+    assert again
+    assert decide(again, story.now) == story.decides()
+    assert not any(isinstance(command, Record) for command in story.decides())
+
+
+@pytest.mark.requirement("R96")
+def test_whoever_decides_has_nothing_at_hand_with_which_to_write_or_run_anything() -> None:
+    look = "import sys, iterdev.core.session.decide; print(*sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
+
+    assert "iterdev.core.session.decide" in loaded
+    hands = ("iterdev.host", "iterdev.agents", "iterdev.engine", "iterdev.store", "subprocess", "sqlite3", "anyio")
+    assert [name for name in loaded if name.startswith(hands)] == []
+
+
+@pytest.mark.requirement("R121")
+@ENGINES
+def test_tasks_that_a_killed_engine_had_not_made_are_made_with_their_blockers_and_only_the_first_starts(
+    engine: Engine,
+) -> None:
+    story = Story(engine=engine, pipeline=Pipeline.sprint)
+    story.happens(events.PipelineChosen(Pipeline.sprint), events.EngineStarted(2, story.state.tip))
+
+    started = story.goes_on()
+
+    assert {row.id: row.deps for row in story.state.tasks.values()} == {
+        "DESIGN-001": (),
+        "DEV-001": ("DESIGN-001",),
+        "VERIFY-001": ("DEV-001",),
+        "REVIEW-001": ("DEV-001",),
+    }
+    assert started == ["DESIGN-001"]
+
+
+@ENGINES
+def test_a_test_run_is_repeated_once_when_work_landed_after_it(engine: Engine) -> None:
+    story = Story(engine=engine, pipeline=Pipeline.sprint)
+    work = events.Done(findings="built", commit="c1", changed=("a.py",))
+    outcomes: dict[str, events.Outcome] = {
+        "DESIGN-001": events.Done(findings="one module", design=a_design()),
+        "DEV-001": work,
+        "VERIFY-001": events.Done(findings="green", verification=measured()),
+        "REVIEW-001": events.Done(findings="poor", review=review(5)),
+        "DEV-fix-1": work,
+        "REVIEW-002": events.Done(findings="good", review=review(9)),
+    }
+    while (started := story.goes_on()) != ["VERIFY-001"]:
+        for name in started:
+            story.does(name, outcomes[name])
+
+    story.fails("VERIFY-001", "the machine went away")
+    rest = story.goes_on()
+
+    assert "REVIEW-002" in story.state.tasks
+    assert rest == []
+    assert story.state.is_over
+    assert "untested" in story.state.warnings[-1]

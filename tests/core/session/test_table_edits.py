@@ -1,0 +1,47 @@
+"""What an edit of the table may say while agents are at work."""
+
+import msgspec
+import pytest
+from tests.core.conftest import task
+
+from iterdev.core.session.events import RowEdit
+from iterdev.core.session.table_edits import claim
+from iterdev.core.types import Signal, Status
+
+OPEN = RowEdit(task=task("REVIEW-001"), status=Status.pending)
+DONE = RowEdit(task=task("REVIEW-001"), status=Status.completed, findings="good", score=8.0, signal=Signal.converged)
+
+
+def changed(row: RowEdit, **cells: object) -> RowEdit:
+    return msgspec.structs.replace(row, **cells)
+
+
+@pytest.mark.requirement("R95")
+@pytest.mark.parametrize(
+    ("row", "known", "words"),
+    [
+        (OPEN, (), "REVIEW-001 is new"),
+        (changed(OPEN, status=Status.completed), (OPEN,), "REVIEW-001 is said to be completed"),
+        (changed(OPEN, status=Status.failed), (OPEN,), "REVIEW-001 is said to be failed"),
+        (changed(OPEN, findings="fine"), (OPEN,), "REVIEW-001 has another findings"),
+        (changed(DONE, score=10.0), (DONE,), "REVIEW-001 has another review_score"),
+        (changed(DONE, signal=None), (DONE,), "REVIEW-001 has another gc_signal"),
+    ],
+)
+def test_results_and_new_rows_are_claims(row: RowEdit, known: tuple[RowEdit, ...], words: str) -> None:
+    assert claim(row, *known) == words
+
+
+@pytest.mark.parametrize(
+    ("row", "known"),
+    [
+        (changed(OPEN, task=task("REVIEW-001", "DEV-001")), (OPEN,)),
+        (changed(OPEN, status=Status.skipped, error="not today"), (OPEN,)),
+        (changed(DONE, status=Status.pending), (DONE,)),
+        (OPEN, (DONE,)),
+        (changed(DONE, task=task("REVIEW-001", "DEV-001")), (OPEN, DONE)),
+        (changed(OPEN, task=task("REVIEW-001", "DEV-001")), (OPEN, DONE)),
+    ],
+)
+def test_a_plan_that_changes_is_none(row: RowEdit, known: tuple[RowEdit, ...]) -> None:
+    assert claim(row, *known) == ""

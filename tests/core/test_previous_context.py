@@ -1,0 +1,71 @@
+"""What a task is told of the tasks before it."""
+
+import pytest
+from tests.core.conftest import Story, task
+
+from iterdev.core.prompts import NOTHING, previous
+from iterdev.core.session import events
+from iterdev.core.session.fold import replay
+from iterdev.core.types import TaskId
+from iterdev.store.session_folder import tasks_csv
+
+LAST = TaskId("REVIEW-001")
+
+
+def told() -> Story:
+    """A review that takes context from a completed task, from one whose work did not land, and from a silent one."""
+    sources = ["DESIGN-001", "DEV-001", "DEV-002"]
+    story = Story(*(task(name) for name in sources), task("REVIEW-001", "DESIGN-001", context=sources))
+    story.does("DESIGN-001")
+    story.does("DEV-001", events.Done(findings="findings that came to nothing", commit="c1"))
+    story.happens(events.LandingRefused(TaskId("DEV-001"), ("a.py",)))
+    story.does("DEV-002", events.Done(findings=""))
+    return story
+
+
+@pytest.mark.requirement("R51")
+def test_each_completed_source_with_findings_has_one_line_with_id_and_title() -> None:
+    story = Story(
+        task("DESIGN-001"),
+        task("DEV-001", "DESIGN-001"),
+        task("REVIEW-001", "DEV-001", context=["DESIGN-001", "DEV-001"]),
+    )
+    story.does("DESIGN-001")
+    story.does("DEV-001")
+
+    assert previous(story.state, LAST).splitlines() == [
+        "[Task DESIGN-001: title of DESIGN-001] findings of DESIGN-001",
+        "[Task DEV-001: title of DEV-001] findings of DEV-001",
+    ]
+
+
+@pytest.mark.requirement("R51")
+def test_sources_that_failed_or_found_nothing_are_left_out() -> None:
+    assert previous(told().state, LAST) == "[Task DESIGN-001: title of DESIGN-001] findings of DESIGN-001"
+
+
+@pytest.mark.requirement("R52")
+def test_a_task_without_usable_context_is_told_so() -> None:
+    story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001", context=["DEV-001"]))
+
+    assert previous(story.state, TaskId("DEV-001")) == NOTHING
+    assert previous(story.state, LAST) == NOTHING == "No previous context available"
+
+
+@pytest.mark.requirement("R53")
+def test_a_restarted_process_tells_the_same() -> None:
+    story = told()
+    again = replay(story.entries)
+
+    assert again
+    assert previous(again, LAST) == previous(story.state, LAST)
+
+
+@pytest.mark.requirement("R53")
+def test_a_session_made_again_from_its_table_tells_the_same() -> None:
+    story = told()
+    rows = tasks_csv.parse(tasks_csv.table(story.state))
+    again = Story(*(row.task for row in rows))
+    again.happens(events.TableEdited(tuple(rows)))
+
+    assert previous(again.state, LAST) == previous(story.state, LAST)

@@ -1,0 +1,257 @@
+"""What every surface shows of a session."""
+
+import msgspec
+import pytest
+from tests.core.conftest import Story, review, task
+
+from iterdev.core.collaboration.messages import composed
+from iterdev.core.results import Usage
+from iterdev.core.session import events
+from iterdev.core.types import Engine, Pipeline, TaskId
+from iterdev.core.views import session as session_view
+from iterdev.core.views.report import report
+
+
+def chained() -> Story:
+    """Three tasks in a row, all of them waiting."""
+    return Story(task("DESIGN-001"), task("DEV-001", "DESIGN-001"), task("REVIEW-001", "DEV-001"))
+
+
+def line(story: Story, name: str, *, engine_alive: bool = True) -> tuple[str, str]:
+    shown = session_view.picture(story.state, engine_alive=engine_alive)
+    (found,) = (line for line in shown.lines if line.id == name)
+    return found.mark, found.note
+
+
+def test_each_task_has_a_mark_and_a_note() -> None:
+    story = Story(task("DESIGN-001"), task("DEV-001"), task("DEV-002"), task("DEV-003", "DEV-001"), task("DEV-004"))
+    story.happens(events.WaveStarted(1))
+    story.does("DESIGN-001")
+    story.fails("DEV-001", "no luck")
+    story.starts("DEV-002")
+    story.happens(events.TaskSkipped(TaskId("DEV-003"), "lost"))
+
+    assert [line(story, name) for name in story.state.tasks] == [
+        ("[DONE]", "design/design-001.md"),
+        ("[FAIL]", "no luck"),
+        ("[RUN]", "working..."),
+        ("[SKIP]", "lost"),
+        ("[WAIT]", "ready"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "artifact"),
+    [
+        ("DESIGN-002", "design/design-002.md"),
+        ("DEV-fix-1", "code/dev-log.md"),
+        ("VERIFY-001", "verify/verify-001.json"),
+        ("REVIEW-003", "review/review-003.md (score 9)"),
+        ("GC-CHECK-001", "interactive/GC-CHECK-001-result.json"),
+    ],
+)
+def test_a_completed_task_shows_what_it_left(name: str, artifact: str) -> None:
+    story = Story(task(name))
+    story.does(name, events.Done(findings="", review=review(9) if name.startswith("REVIEW") else None))
+
+    assert session_view.artifact(story.state, story.row(name)) == artifact
+
+
+def test_work_that_is_being_merged_is_still_under_way() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", events.Done(findings="", commit="c1"))
+
+    assert line(story, "DEV-001") == ("[RUN]", "landing...")
+
+
+@pytest.mark.requirement("R123")
+def test_a_task_in_progress_without_an_engine_is_listed_with_the_advice_to_resume() -> None:
+    story = Story(task("DEV-001"))
+    story.starts("DEV-001")
+    advice = f"iterdev resume {story.state.session.id}"
+
+    mark, note = line(story, "DEV-001", engine_alive=False)
+
+    assert mark == "[WAIT]"
+    assert advice in note
+    assert any(advice in text for text in session_view.why(story.state, TaskId("DEV-001"), engine_alive=False))
+
+
+def test_the_agent_of_a_tester_is_named_when_it_was_asked_and_not_before() -> None:
+    story = Story(task("VERIFY-001"), task("REVIEW-001", "VERIFY-001"))
+    story.starts("VERIFY-001")
+    (unasked, _) = session_view.picture(story.state).lines
+
+    assert unasked.agent == ""
+    assert session_view.why(story.state, TaskId("VERIFY-001"), engine_alive=True) == [
+        "VERIFY-001 is in_progress, attempt 1"
+    ]
+    assert "VERIFY-001 is in_progress: iterdev runs the tests" in session_view.why(
+        story.state, TaskId("REVIEW-001"), engine_alive=True
+    )
+
+    story.ends("VERIFY-001", events.Interrupted(), requests=2)
+    (asked, _) = session_view.picture(story.state).lines
+
+    assert (asked.agent, asked.requests) == ("mine", 2)
+
+
+def test_a_blocked_task_names_its_blockers() -> None:
+    assert line(chained(), "DEV-001") == ("[WAIT]", "blocked by DESIGN-001")
+
+
+def test_a_ready_task_of_a_later_wave_waits_for_the_wave_before_it() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"))
+    story.goes_on()
+    story.does("DEV-001")
+
+    assert line(story, "VERIFY-001") == ("[WAIT]", "waiting for wave 1 to end")
+
+
+def test_a_task_behind_a_question_names_the_question() -> None:
+    story = Story(task("DEV-001"), auto=False)
+    story.goes_on()
+
+    assert line(story, "DEV-001") == ("[WAIT]", "waiting for an answer to plan")
+    assert "gate plan: Run these tasks?" in session_view.why(story.state, TaskId("DEV-001"), engine_alive=True)[1]
+
+
+@pytest.mark.requirement("R122")
+def test_why_a_task_waits_is_told_down_to_the_first_cause() -> None:
+    told = session_view.why(chained().state, TaskId("REVIEW-001"), engine_alive=True)
+
+    assert told == [
+        "REVIEW-001 is pending: blocked by DEV-001",
+        "DEV-001 is pending: blocked by DESIGN-001",
+        "DESIGN-001 is pending: ready",
+    ]
+
+
+@pytest.mark.requirement("R122")
+def test_a_chain_names_each_blocker_once_nearest_first() -> None:
+    rows = (
+        task("DEV-001"),
+        task("DEV-002", "DEV-001"),
+        task("DEV-003", "DEV-001"),
+        task("DEV-004", "DEV-002", "DEV-003"),
+    )
+
+    assert session_view.chain(Story(*rows).state, TaskId("DEV-004")) == ["DEV-002", "DEV-003", "DEV-001"]
+
+
+@pytest.mark.requirement("R122")
+def test_nothing_ready_nothing_running_and_something_pending_is_reported_with_the_chain() -> None:
+    story = Story(task("REVIEW-001", "DEV-001"), task("DEV-001", "DESIGN-001"), task("DESIGN-001"))
+    state = story.starts("DESIGN-001")
+    chain = "REVIEW-001 is blocked by DEV-001 (pending) <- DESIGN-001 (in_progress)"
+
+    assert session_view.stall(state, engine_alive=False) == chain
+    assert (session_view.picture(state, engine_alive=False).stall, session_view.picture(state).stall) == (chain, "")
+
+
+@pytest.mark.requirement("R122")
+def test_a_session_that_moves_or_is_over_is_not_stalled() -> None:
+    story = chained()
+    moving = session_view.stall(story.state)
+    story.happens(events.Finished())
+
+    assert (moving, session_view.stall(story.state)) == ("", "")
+
+
+def test_a_final_task_tells_how_it_ended() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.fails("DEV-001", "no luck")
+    story.does("DEV-002")
+
+    assert session_view.why(story.state, TaskId("DEV-001"), engine_alive=True) == ["DEV-001 is failed: no luck"]
+    assert session_view.why(story.state, TaskId("DEV-002"), engine_alive=True) == ["DEV-002 is completed"]
+
+
+def test_a_blocker_that_failed_is_named_with_its_error() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
+    story.fails("DEV-001", "no luck")
+
+    assert "DEV-001 is failed: no luck" in session_view.why(story.state, TaskId("VERIFY-001"), engine_alive=True)
+
+
+def test_what_an_agent_was_denied_is_told_once_whatever_became_of_the_attempts() -> None:
+    story = Story(task("DEV-001"))
+    for outcome in (events.Interrupted(), events.Done(findings="did it")):
+        story.starts("DEV-001")
+        number = story.state.running[TaskId("DEV-001")].number
+        story.happens(
+            events.AttemptEnded(TaskId("DEV-001"), number, 1, outcome, denied=("Bash: rm -rf build", "WebFetch"))
+        )
+
+    assert session_view.why(story.state, TaskId("DEV-001"), engine_alive=True) == [
+        "DEV-001 is completed",
+        "asked for, and denied: Bash: rm -rf build",
+        "asked for, and denied: WebFetch",
+    ]
+    assert "- Asked for, and denied: Bash: rm -rf build\n" in report(story.state)
+
+
+def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", events.Limited(error="429", reset_at=2000))
+    story.happens(events.Paused("interrupted"))
+
+    told = session_view.why(story.state, TaskId("DEV-001"), engine_alive=False)
+
+    assert "the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429" in told
+    assert "the session is paused: interrupted" in told
+    assert told[-1] == f"no engine is running: `iterdev resume {story.state.session.id}`"
+
+
+@pytest.mark.requirement("R3")
+def test_the_picture_shows_requirement_pipeline_rounds_sprint_and_session() -> None:
+    story = Story(pipeline=Pipeline.patch, engine=Engine.beat)
+    story.goes_on()
+    story.does("DEV-001", events.Done(findings="", usage=Usage(cost_usd=0.25)))
+
+    shown = session_view.picture(story.state)
+
+    assert (shown.requirement, shown.pipeline, shown.engine) == ("Add export endpoint", "patch", "beat")
+    assert (shown.round, shown.rounds, shown.sprint) == (0, 3, "sprint-1")
+    assert (shown.session, shown.branch) == (story.state.session.id, f"iterdev/{story.state.session.id}")
+    assert (shown.counts["completed"], shown.counts["pending"]) == (1, 1)
+    assert shown.usage.cost_usd == 0.25
+
+
+def test_looking_at_a_session_changes_nothing() -> None:
+    story = chained()
+    before = msgspec.json.encode(story.state)
+    session_view.picture(story.state)
+    session_view.why(story.state, TaskId("REVIEW-001"), engine_alive=False)
+
+    assert msgspec.json.encode(story.state) == before
+
+
+def test_a_running_task_shows_what_its_agent_said_last() -> None:
+    story = Story(task("DEV-001"))
+    story.starts("DEV-001")
+    story.happens(composed("developer", summary="half way", task=TaskId("DEV-001")))
+
+    assert line(story, "DEV-001") == ("[RUN]", "[developer] half way")
+    assert session_view.why(story.state, TaskId("DEV-001"), engine_alive=True) == [
+        "DEV-001 is in_progress, attempt 1 by mine",
+        "its agent last said: [developer] half way",
+    ]
+
+
+def test_a_pending_task_of_a_session_that_is_over_waits_for_nothing() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(events.Finished(events.Finished.WHY_REJECTED))
+
+    assert session_view.why(story.state, TaskId("DEV-001"), engine_alive=False) == [
+        f"DEV-001 is pending, and stays so: {events.Finished.WHY_REJECTED}"
+    ]
+
+
+def test_a_blocker_whose_engine_was_killed_is_not_called_at_work() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
+    story.starts("DEV-001")
+
+    assert "DEV-001 is in_progress: interrupted" in session_view.why(
+        story.state, TaskId("VERIFY-001"), engine_alive=False
+    )

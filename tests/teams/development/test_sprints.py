@@ -1,0 +1,465 @@
+"""Sessions of several sprints: how many, how one went, and how the next one starts."""
+
+import msgspec
+import pytest
+from tests.core.conftest import Story, a_design, measured, review
+
+from iterdev.core import prompts
+from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
+from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
+from iterdev.core.prompts import Surroundings
+from iterdev.core.results import Design, Milestone, WorkItem
+from iterdev.core.session import events
+from iterdev.core.session.archive import Archived, Reopened
+from iterdev.core.types import Engine, Phase, Pipeline, Role, Severity, Status, TaskId
+from iterdev.core.views import report
+from iterdev.teams.development import sprints
+
+ENGINES = pytest.mark.parametrize("engine", list(Engine))
+AROUND = Surroundings(session_dir="/s", board_path="/s/board")
+
+
+def designed(*titles: str, items: int = 2) -> Design:
+    """A design whose items belong to the first of its milestones."""
+    tasks = tuple(WorkItem(id=f"task-{number}", title="t") for number in range(1, items + 1))
+    milestones = tuple(Milestone(title=title) for title in titles)
+    return msgspec.structs.replace(a_design(), tasks=tasks, milestones=milestones)
+
+
+def begun(engine: Engine, *, auto: bool = True) -> Story:
+    story = Story(engine=engine, pipeline=Pipeline.multi_sprint, auto=True)
+    story.goes_on()
+    if not auto:
+        story.happens(events.PolicyChanged(events.Policy(auto=False)), events.GateAnswered("plan", "approve"))
+    return story
+
+
+def play(story: Story, design: Design, *, score: float = 9, until: int = 99) -> None:
+    """Lets every agent do its work, until nothing is left to start or a later sprint would begin."""
+    while names := story.goes_on():
+        if story.row(names[0]).sprint > until:
+            return
+        for name in names:
+            match story.row(name).role:
+                case Role.architect:
+                    story.does(name, events.Done(findings="designed", design=design))
+                case Role.reviewer:
+                    story.reviews(name, review(score))
+                case Role.tester:
+                    story.does(name, events.Done(findings="tested", verification=measured(1.0)))
+                case _:
+                    story.does(name)
+
+
+def ids(story: Story, sprint: int) -> list[str]:
+    return [task.id for task in story.state.tasks.values() if task.sprint == sprint]
+
+
+@pytest.mark.requirement("R32", "R33", "R34", "R35")
+def test_the_first_sprint_ends_with_the_window_behind_its_last_developer() -> None:
+    story = begun(Engine.wave)
+
+    assert ids(story, 1) == ["DESIGN-001", "DEV-001", "DEV-002", "VERIFY-001", "REVIEW-001", "GC-CHECK-001"]
+    assert story.row("DEV-002").deps == ("DEV-001",)
+    assert story.row("VERIFY-001").deps == story.row("REVIEW-001").deps == ("DEV-002",)
+    assert story.row("GC-CHECK-001").deps == ("REVIEW-001",)
+
+
+@pytest.mark.requirement("R36")
+@ENGINES
+def test_no_task_of_a_sprint_exists_before_the_one_before_is_finished(engine: Engine) -> None:
+    story = begun(engine)
+    seen: list[bool] = []
+    while (names := story.goes_on()) and story.row(names[0]).sprint == 1:
+        seen.append(bool(ids(story, 2)))
+        for name in names:
+            if story.row(name).role is Role.architect:
+                story.does(name, events.Done(findings="", design=designed("one", "two")))
+            elif story.row(name).role is Role.reviewer:
+                story.reviews(name, review(9))
+            else:
+                story.does(name)
+
+    assert seen
+    assert not any(seen)
+    assert ids(story, 2)
+
+
+@ENGINES
+def test_a_later_sprint_goes_from_a_refined_design_to_its_review(engine: Engine) -> None:
+    story = begun(engine)
+
+    play(story, designed("one", "two"), score=7.5)
+
+    check = ["GC-CHECK-002"] if engine is Engine.wave else []
+    assert ids(story, 2) == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002", *check]
+    assert story.row("DESIGN-002").wave > max(task.wave for task in story.state.tasks.values() if task.sprint == 1)
+    assert story.row("DEV-003").context_from == ("DESIGN-002",)
+    assert "design/design-002.md" in story.row("DEV-003").description
+    assert story.state.phase is Phase.completed
+
+
+@ENGINES
+def test_there_are_as_many_sprints_as_milestones(engine: Engine) -> None:
+    story = begun(engine)
+    play(story, designed("one", "two", "three"), until=1)
+    assert sprints.total(story.state) == 3
+
+    play(story, designed(), score=7)
+
+    assert sorted(story.state.sprints) == [1, 2, 3]
+    goals = [event.goal for event in story.seen(events.SprintStarted) if isinstance(event, events.SprintStarted)]
+    assert goals == ["two", "three"]
+
+
+def test_a_later_design_does_not_add_sprints() -> None:
+    story = begun(Engine.beat)
+    play(story, designed("one", "two"), until=1)
+
+    play(story, designed("two", "three", "four"))
+
+    assert sorted(story.state.sprints) == [1, 2]
+
+
+@pytest.mark.requirement("R81", "R84")
+@ENGINES
+def test_how_a_sprint_went_is_recorded_before_the_next_one_is_made(engine: Engine) -> None:
+    story = begun(engine)
+
+    play(story, designed("one", "two"), until=1)
+
+    kinds = [type(event) for event in story.seen(events.SprintEnded, events.SprintStarted)]
+    record = story.state.sprints[1]
+    planned = 6 if engine is Engine.wave else 5
+    assert kinds == [events.SprintEnded, events.SprintStarted]
+    assert (record.velocity, record.expected, record.mean_score) == (planned, planned, 9)
+
+
+@pytest.mark.requirement("R80")
+@ENGINES
+def test_the_next_sprint_waits_for_the_user(engine: Engine) -> None:
+    story = begun(engine, auto=False)
+    play(story, designed("one", "two"))
+    assert list(story.state.gates) == ["sprint-1"]
+    assert not ids(story, 2)
+
+    story.happens(events.GateAnswered("sprint-1", sprints.GO_ON))
+
+    assert story.goes_on() == ["DESIGN-002"]
+
+
+def test_a_session_that_is_stopped_between_two_sprints_is_over() -> None:
+    story = begun(Engine.beat, auto=False)
+    play(story, designed("one", "two"))
+
+    story.happens(events.GateAnswered("sprint-1", sprints.STOP))
+    story.goes_on()
+
+    assert story.state.phase is Phase.completed
+    assert not ids(story, 2)
+
+
+@pytest.mark.requirement("R82")
+@pytest.mark.parametrize(
+    ("velocity", "score", "allowed"),
+    [(6, 8.0, True), (7, 9.0, True), (5, 9.0, False), (6, 7.9, False), (6, None, False)],
+)
+def test_a_plain_sprint_may_follow_only_one_that_went_well(
+    velocity: int, score: float | None, *, allowed: bool
+) -> None:
+    record = events.SprintRecord(
+        pipeline=Pipeline.multi_sprint, expected=6, velocity=velocity, mean_score=score, rounds=0
+    )
+
+    assert sprints.may_downgrade(record) is allowed
+
+
+def test_a_sprint_after_one_that_went_well_has_no_controller() -> None:
+    story = begun(Engine.wave)
+
+    play(story, designed("one", "two"), score=9)
+
+    assert ids(story, 2) == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002"]
+    assert story.row("DEV-003").pipeline is Pipeline.sprint
+
+
+@pytest.mark.requirement("R82")
+def test_the_user_is_offered_the_plain_sprint_only_when_it_is_allowed() -> None:
+    offered = {}
+    for score in (7.0, 9.0):
+        story = begun(Engine.beat, auto=False)
+        play(story, designed("one", "two"), score=score)
+        offered[score] = sprints.DOWNGRADE in story.state.gates["sprint-1"].choices
+
+    assert offered == {7.0: False, 9.0: True}
+
+
+@pytest.mark.requirement("R83")
+def test_a_slow_sprint_is_reported_with_advice() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    story.fails(story.goes_on()[0])
+    story.goes_on()
+
+    assert "consider a smaller scope" in story.state.warnings[-1]
+    assert story.state.phase is Phase.completed
+    assert not ids(story, 2)
+
+
+def test_trying_again_what_failed_ends_the_sprint_again() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    story.fails(story.goes_on()[0])
+    story.goes_on()
+
+    lost = story.state.sprints[1].lost
+    story.happens(events.TasksReset(lost), events.EngineStarted(1, story.state.tip))
+    play(story, designed("one", "two"), until=1)
+
+    assert story.state.sprints[1].lost == ()
+    assert ids(story, 2)
+
+
+@ENGINES
+def test_a_long_breakdown_gets_more_developers_before_the_window(engine: Engine) -> None:
+    story = begun(engine)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed(items=14)))
+
+    story.goes_on()
+
+    assert [task for task in ids(story, 1) if task.startswith("DEV")] == ["DEV-001", "DEV-002", "DEV-003"]
+    assert story.row("DEV-003").deps == ("DEV-002",)
+    assert story.row("VERIFY-001").deps == story.row("REVIEW-001").deps == ("DEV-003",)
+    waves = [story.row(name).wave for name in ("DEV-002", "DEV-003", "VERIFY-001")]
+    assert waves == [3, 4, 5]
+
+
+def test_each_developer_is_told_the_items_of_its_own_row() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed(items=4)))
+
+    texts = [prompts.render(story.state, story.row(name), AROUND) for name in ("DEV-001", "DEV-002")]
+
+    assert [["task-1:" in text, "task-2:" in text, "task-3:" in text, "task-4:" in text] for text in texts] == [
+        [True, True, False, False],
+        [False, False, True, True],
+    ]
+
+
+def test_each_developer_has_to_leave_the_files_of_its_own_items() -> None:
+    story = begun(Engine.beat)
+    items = tuple(WorkItem(id=f"task-{number}", title="t", files=(f"{number}.py",)) for number in range(4))
+    story.does(story.goes_on()[0], events.Done(findings="", design=msgspec.structs.replace(a_design(), tasks=items)))
+
+    planned = [sprints.planned_files(story.state, story.row(name)) for name in ("DEV-001", "DEV-002", "VERIFY-001")]
+
+    assert planned == [("0.py", "1.py"), ("2.py", "3.py"), ()]
+
+
+def in_milestones() -> Design:
+    """One item in the first sprint, two in the second."""
+    tasks = tuple(WorkItem(id=name, title=f"item {name}") for name in "abc")
+    milestones = (Milestone(title="one", tasks=("a",)), Milestone(title="two", tasks=("b", "c")))
+    return msgspec.structs.replace(a_design(), tasks=tasks, milestones=milestones)
+
+
+def told(story: Story, name: str) -> list[str]:
+    """The items of the breakdown that a prompt names."""
+    text = prompts.render(story.state, story.row(name), AROUND)
+    return [item for item in "abc" if f"- {item}: item {item}" in text]
+
+
+@pytest.mark.requirement("R33")
+@ENGINES
+def test_a_developer_for_whom_nothing_is_left_is_not_asked(engine: Engine) -> None:
+    story = begun(engine)
+    story.does(story.goes_on()[0], events.Done(findings="", design=in_milestones()))
+    assert story.goes_on() == ["DEV-001"]
+    assert [told(story, name) for name in ("DEV-001", "REVIEW-001")] == [["a"], ["a"]]
+
+    story.does("DEV-001")
+
+    assert story.goes_on() == ["VERIFY-001", "REVIEW-001"]
+    assert story.status("DEV-002") == "completed"
+    assert story.state.progress[TaskId("DEV-002")].findings == "nothing of the breakdown was left to do"
+    assert "DEV-002" in story.state.messages[-1].summary
+
+
+@pytest.mark.requirement("R33")
+def test_a_row_that_a_person_put_beside_the_others_is_asked_and_told_that_nothing_of_the_breakdown_is_its_own() -> None:
+    story = begun(Engine.beat)
+    beside = msgspec.structs.replace(story.row("DEV-002"), deps=(TaskId("DESIGN-001"),))
+    story.happens(events.TableEdited((events.RowEdit(task=beside, status=Status.pending),)))
+    story.does(story.goes_on()[0], events.Done(findings="", design=in_milestones()))
+
+    assert story.goes_on() == ["DEV-001", "DEV-002"]
+    assert told(story, "DEV-002") == []
+    assert prompts.NOTHING_OF_IT in prompts.render(story.state, story.row("DEV-002"), AROUND)
+
+
+@pytest.mark.requirement("R33")
+def test_a_single_sprint_does_the_whole_breakdown_whatever_its_milestones() -> None:
+    story = Story(pipeline=Pipeline.sprint)
+    story.does(story.goes_on()[0], events.Done(findings="", design=in_milestones()))
+
+    assert told(story, "DEV-001") == ["a", "b", "c"]
+    assert sprints.total(story.state) == 1
+
+
+@pytest.mark.requirement("R43")
+def test_a_fix_and_a_verification_that_are_both_ready_are_started_together() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed()))
+    story.does(story.goes_on()[0])
+    story.does(story.goes_on()[0])
+    assert story.goes_on() == ["VERIFY-001", "REVIEW-001"]
+    story.reviews("REVIEW-001", review(3))
+
+    assert story.goes_on() == ["VERIFY-001", "DEV-fix-1"]
+
+
+@pytest.mark.requirement("R44")
+def test_a_sprint_is_not_over_while_a_fix_round_is_open() -> None:
+    story = begun(Engine.beat)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    story.does(story.goes_on()[0])
+    story.does(story.goes_on()[0])
+    story.verifies("VERIFY-001", 1.0)
+    story.reviews("REVIEW-001", review(3))
+    story.goes_on()
+    story.does("DEV-fix-1")
+    assert story.goes_on() == ["REVIEW-002"]
+    assert not story.state.sprints
+
+    story.reviews("REVIEW-002", review(9))
+    story.goes_on()
+
+    assert 1 in story.state.sprints
+
+
+def test_a_table_by_hand_has_no_further_sprints() -> None:
+    story = begun(Engine.beat)
+    by_hand = msgspec.structs.replace(story.state.session, by_hand=True)
+    state = msgspec.structs.replace(story.state, session=by_hand)
+
+    assert sprints.transition(state) == ()
+
+
+@pytest.mark.requirement("R37")
+def test_ids_are_unique_over_all_sprints() -> None:
+    story = begun(Engine.wave)
+
+    play(story, designed("one", "two", "three"), score=7)
+
+    names = [TaskId(task) for event in story.seen(events.TasksAdded) for task in (row.id for row in event.tasks)]
+    assert len(names) == len(set(names))
+
+
+def owing(story: Story, *, since: int = 1) -> None:
+    item = Debt(debt_id="TD-1", description="no index", severity=Severity.high, detection_date=1, sprint=since)
+    story.happens(DebtIdentified(item))
+
+
+@pytest.mark.requirement("R139", "R143")
+def test_the_architect_is_told_the_debt_by_its_rank_and_urgent_feedback() -> None:
+    story = begun(Engine.beat)
+    for name, severity in (("TD-1", Severity.low), ("TD-2", Severity.critical)):
+        story.happens(DebtIdentified(Debt(debt_id=name, description="d", severity=severity, detection_date=1)))
+    story.happens(
+        FeedbackGiven(Feedback(feedback_id="FB-1", description="It is slow", severity=Severity.high, timestamp=1))
+    )
+
+    text = prompts.render(story.state, story.row("DESIGN-001"), AROUND)
+
+    assert text.index("FB-1 [high] It is slow") < text.index("TD-2 [critical") < text.index("TD-1 [low")
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_overdue_debt_is_talked_about_before_another_sprint(*, auto: bool) -> None:
+    story = begun(Engine.beat)
+    rule = DebtRule(severity=Severity.high, sprints=0)
+    story.happens(events.PolicyChanged(events.Policy(auto=auto, debt=rule)), events.GateAnswered("plan", "approve"))
+    story.happens(
+        DebtIdentified(Debt(debt_id="TD-1", description="no index", severity=Severity.high, detection_date=1, sprint=0))
+    )
+
+    play(story, designed("one", "two"))
+
+    assert not ids(story, 2)
+    assert any("no index" in warning for warning in story.state.warnings)
+    if not auto:
+        assert story.state.gates["sprint-1"].choices[0] == sprints.STOP
+
+
+@pytest.mark.requirement("R143")
+def test_debt_that_was_paid_back_is_noted_in_the_history_of_the_sprint() -> None:
+    story = begun(Engine.beat)
+    owing(story)
+    story.happens(DebtMoved(debt_id="TD-1", status=DebtStatus.resolved, sprint=1))
+
+    play(story, designed("one", "two"), until=1)
+
+    assert "TD-1 paid back: no index" in story.state.sprints[1].worked
+
+
+def test_a_session_that_was_stopped_asks_again_when_it_is_reopened() -> None:
+    story = begun(Engine.wave, auto=False)
+    play(story, designed("one", "two"))
+    story.happens(events.GateAnswered("sprint-1", sprints.STOP))
+    story.goes_on()
+    stopped = story.state.phase
+    story.happens(Archived(), Reopened(), events.EngineStarted(2, story.state.tip))
+    story.goes_on()
+
+    assert stopped is Phase.completed
+    assert list(story.state.gates) == ["sprint-1"]
+
+
+def test_after_a_forced_convergence_no_plainer_sprint_is_offered() -> None:
+    record = events.SprintRecord(
+        pipeline=Pipeline.multi_sprint,
+        expected=4,
+        velocity=9,
+        mean_score=9,
+        rounds=3,
+        lost=(),
+        worked=(),
+        failed=("convergence was forced",),
+        learned=(),
+    )
+
+    assert not sprints.may_downgrade(record)
+
+
+@pytest.mark.requirement("R143")
+def test_the_architect_is_told_the_effort_of_debt_and_what_of_it_the_next_sprint_can_take_on() -> None:
+    story = begun(Engine.beat)
+    for age, effort in enumerate((Effort.large, Effort.large, Effort.small), 1):
+        item = Debt(debt_id=f"TD-{age}", description="d", estimated_effort=effort, detection_date=age)
+        story.happens(DebtIdentified(item))
+    play(story, designed("one", "two"), until=1)
+
+    text = prompts.render(story.state, story.row("DESIGN-002"), AROUND)
+
+    assert sprints.capacity(story.state) == story.state.sprints[1].velocity == 5
+    assert "- TD-1 [medium, code, effort large] d" in text
+    assert "capacity of 5 (small 1, medium 2, large 4): TD-1, TD-3\n" in text
+
+
+@pytest.mark.requirement("R143")
+def test_debt_that_a_developer_pays_back_is_in_the_history_of_its_sprint_and_in_the_retrospective() -> None:
+    story = begun(Engine.beat, auto=False)
+    owing(story)
+    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    asked = prompts.render(story.state, story.row("DEV-001"), AROUND)
+    story.does(story.goes_on()[0], events.Done(findings="", resolved_debt=("TD-1",), tech_debt=("no cache",)))
+
+    play(story, designed("one", "two"))
+
+    line = "2 in all (1 high, 1 medium; 2 code), 1 open, 0 in progress"
+    assert '"resolved_debt"' in asked
+    assert "- TD-1: no index" in asked
+    assert "TD-1 paid back: no index" in story.state.sprints[1].worked
+    assert story.state.sprints[1].debt == line
+    assert f"Technical debt: {line}." in story.state.gates["sprint-1"].question
+    assert f"Technical debt after sprint-1: {line}." in report.report(story.state)
