@@ -1,40 +1,26 @@
-"""Ids and how they are made: slugs, session ids, task ids, and the role that a task id implies."""
+"""Ids and how they are made: slugs, session ids, task ids, branches, refs."""
 
 import re
 import string
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta, timezone
 
-from iterdev.core.types import Engine, Role, SessionId, TaskId, Team
+from iterdev.core.types import Engine, SessionId, TaskId
 
 ZONE = timezone(timedelta(hours=8))
 """Dates and times are written in UTC+8, as in the documents this product comes from, and always with the offset."""
 
-PREFIXES = {
-    "DESIGN": Role.architect,
-    "DEV": Role.developer,
-    "VERIFY": Role.tester,
-    "REVIEW": Role.reviewer,
-    "GC-CHECK": Role.gc_controller,
-}
-
 CONFLICT_FIX = "-fix-conflict"
-"""Ends the id of a task that brings two changes together."""
+"""Ends the id of a task that resolves a conflict."""
 CHINESE = "\u4e00-\u9fa5"
 """The Chinese characters, as a range inside of a regular expression's brackets."""
 
 _SEPARATORS = re.compile(f"[^a-z0-9{CHINESE}]+")
-_SESSION_PREFIX = {
-    (Team.iterdev, Engine.wave): "ids",
-    (Team.iterdev, Engine.beat): "IDS",
-    (Team.issue, Engine.wave): "issue",
-    (Team.issue, Engine.beat): "TISL",
-}
 _ROOTS = {Engine.wave: ".workflow/.csv-wave", Engine.beat: ".workflow/.team"}
 
 
 def slug(text: str, limit: int = 40) -> str:
-    """Lower-case letters, digits and Chinese characters, everything between them one dash."""
+    """Lower-case letters, digits and Chinese characters; everything between them becomes one dash."""
     return _SEPARATORS.sub("-", text.lower())[:limit].strip("-")
 
 
@@ -42,11 +28,10 @@ def is_chinese(character: str) -> bool:
     return re.fullmatch(f"[{CHINESE}]", character) is not None
 
 
-def session_id(team: Team, engine: Engine, text: str, at: float, taken: Collection[str] = ()) -> SessionId:
+def session_id(prefix: str, words: str, engine: Engine, at: float, taken: Collection[str] = ()) -> SessionId:
     """The id of a new session; a second one of the same name and day gets `-2`, the next `-3`."""
     date = datetime.fromtimestamp(at, ZONE).strftime("%Y%m%d" if engine is Engine.wave else "%Y-%m-%d")
-    limit = 30 if team is Team.issue else 40
-    stem = "-".join(part for part in (_SESSION_PREFIX[team, engine], slug(text, limit), date) if part)
+    stem = "-".join(part for part in (prefix, words, date) if part)
     number, name = 1, stem
     while name in taken:
         number += 1
@@ -55,7 +40,7 @@ def session_id(team: Team, engine: Engine, text: str, at: float, taken: Collecti
 
 
 def folder(engine: Engine, session: SessionId) -> str:
-    """Where a session's files are, relative to the top of the repository."""
+    """The session folder, relative to the top of the repository."""
     return f"{_ROOTS[engine]}/{session}"
 
 
@@ -64,14 +49,14 @@ def branch(session: SessionId) -> str:
 
 
 def kept_ref(session: str, task: str, number: int) -> str:
-    """Where the work of an attempt is kept, whatever becomes of it."""
+    """The ref that keeps the work of an attempt, whatever becomes of it."""
     return f"refs/iterdev/{session}/{task}/{number}"
 
 
-def role_of(task: str) -> Role | None:
-    """The role that a task id's prefix names, or None."""
-    prefix = re.match(r"(.+?)-(?:\d|fix)", task)
-    return PREFIXES.get(prefix[1]) if prefix else None
+def prefix_of(task: str) -> str:
+    """The prefix of a task id, such as `DEV` of `DEV-001` and of `DEV-fix-1`; empty if there is none."""
+    found = re.match(r"(.+?)-(?:\d|fix)", task)
+    return found[1] if found else ""
 
 
 def number_of(task: str) -> str:
@@ -81,14 +66,14 @@ def number_of(task: str) -> str:
 
 
 def next_id(prefix: str, existing: Collection[str]) -> TaskId:
-    """The next free id of a prefix: one counter for the whole session, so that no id ever means two things."""
+    """The next free id of a prefix; one counter for the whole session, so that no id is ever used twice."""
     taken = [int(task.removeprefix(f"{prefix}-")) for task in existing if re.fullmatch(rf"{prefix}-\d+", task)]
     number = max(taken, default=0) + 1
     return TaskId(f"{prefix}-{number}" if "-fix" in prefix else f"{prefix}-{number:03d}")
 
 
 def timed_id(prefix: str, at: float, taken: Collection[str] = ()) -> str:
-    """An id made from a time: milliseconds in base 36; if it is taken, the next one that is free."""
+    """An id made from a time: milliseconds in base 36; if it is taken, the next free one."""
     number = round(at * 1000)
     while (name := f"{prefix}-{_base36(number)}") in taken:
         number += 1
@@ -104,5 +89,5 @@ def _base36(number: int) -> str:
 
 
 def moment(at: float) -> str:
-    """A point in time as text, to the second, with the offset that is true."""
+    """A point in time as text, to the second, with its offset."""
     return datetime.fromtimestamp(at, UTC).astimezone(ZONE).isoformat(timespec="seconds")

@@ -1,18 +1,16 @@
-"""What was asked for, checked before anything is created."""
+"""What was asked for, checked before anything is created, and the first events of the session that it becomes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from iterdev.core import ids
-from iterdev.core.collaboration.tech_debt import DebtRule
 from iterdev.core.errors import UserError
 from iterdev.core.limits import providers
-from iterdev.core.session.events import Event, Policy, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
+from iterdev.core.policy import DebtRule, Policy
+from iterdev.core.session.events import Event, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
 from iterdev.core.settings import BUDGETS, AgentSettings, Settings
-from iterdev.core.types import WORKERS, Engine, Pipeline, Role, SessionId, Team
-from iterdev.teams.development.analyzer import Assessment, applied
-from iterdev.teams.development.requirement_analysis import Analysis, analyse
+from iterdev.core.types import Engine, Role, SessionId
 
 EMPTY_HINT = 'iterdev run "Add a greeting"'
 
@@ -21,14 +19,16 @@ class Request(Struct, frozen=True, kw_only=True):
     requirement: str
     auto: bool = False
     concurrency: int | None = None
-    pipeline: Pipeline | None = None
+    pipeline: str | None = None
+    """One of the team's, if the user named it."""
     files: int | None = None
+    """About how many files the change will touch."""
     engine: Engine = Engine.wave
     agent: str | None = None
     role_agents: Mapping[Role, str] = {}
     team_name: str = "iterdev"
-    assessment: Assessment | None = None
-    """What a model made of the requirement, if one was asked."""
+    assessment: object = None
+    """What the team's analyzer made of the requirement, if it was asked."""
 
 
 def checked(request: Request) -> Request:
@@ -41,77 +41,57 @@ def checked(request: Request) -> Request:
     return request
 
 
-def policy(request: Request, settings: Settings) -> Policy:
-    return rules(settings, auto=request.auto, concurrency=request.concurrency or settings.run.concurrency)
-
-
-def rules(settings: Settings, *, auto: bool, concurrency: int) -> Policy:
-    """The rules of the configuration, with what the user said on the command line."""
+def policy(settings: Settings, workers: Collection[Role], *, auto: bool, concurrency: int | None) -> Policy:
+    """The limits of the configuration, with what the user said on the command line."""
+    named = {name: provider for name, table in settings.agents.items() if (provider := _provider(table))}
+    severity = settings.debt.severity
     return Policy(
         auto=auto,
-        concurrency=concurrency,
-        rounds=settings.limits.rounds,
+        concurrency=concurrency or settings.run.concurrency,
         wave_limit=settings.limits.wave,
         attempt_limit=settings.limits.attempt,
-        debt=_debt_rule(settings),
-        agents={role: settings.agent_for(role) for role in WORKERS},
+        debt=DebtRule(severity=severity, sprints=settings.debt.sprints) if severity else None,
+        agents={role: settings.agent_for(role) for role in workers},
         fallbacks=settings.fallbacks,
-        providers={name: provider for name, table in settings.agents.items() if (provider := _provider(table))},
+        providers=named,
         **{name: getattr(settings.run, name) for name in BUDGETS},
         conflicts=settings.run.conflicts,
     )
 
 
-def _debt_rule(settings: Settings) -> DebtRule | None:
-    severity = settings.debt.severity
-    return DebtRule(severity=severity, sprints=settings.debt.sprints) if severity else None
-
-
 def _provider(table: AgentSettings) -> str:
-    """Who answers an agent that the user made; the provider of any other is known by the agent's name."""
+    """The provider of an agent that the user defined; that of any other is known by the agent's name."""
     if table.uses:
-        return providers.NAMED.get(table.uses, table.uses)
+        return providers.KNOWN_PROVIDERS.get(table.uses, table.uses)
     command = table.command or table.acp or ((table.script,) if table.script else ())
-    return providers.key_of(command) if command else ""
+    return providers.provider_key(command) if command else ""
+
+
+def named_agents(request: Request, roles: Collection[Role]) -> dict[Role, str]:
+    """The agents that the user named on the command line, by role."""
+    return (dict.fromkeys(roles, request.agent) if request.agent else {}) | dict(request.role_agents)
 
 
 def new_session(
-    request: Request, settings: Settings, *, session: SessionId, base: str, branch: str, rows: tuple[RowEdit, ...] = ()
+    session: Session, policy: Policy, team_events: Sequence[Event], rows: tuple[RowEdit, ...] = ()
 ) -> list[Event]:
     """The first events of a session; the rows of a table made by hand come with it."""
-    agents = dict(request.role_agents)
-    if request.agent:
-        agents = dict.fromkeys(Role, request.agent) | agents
-    _check_reviewer(agents, settings)
-    started = Session(
-        id=session,
-        team=Team.iterdev,
+    table: list[Event] = [TasksAdded(tuple(row.task for row in rows)), TableEdited(rows)] if rows else []
+    return [SessionStarted(session, policy), *team_events, *table]
+
+
+def session_facts(
+    request: Request, *, team: str, name: SessionId, base: str, branch: str, agents: Mapping[Role, str], by_hand: bool
+) -> Session:
+    return Session(
+        id=name,
+        team=team,
         engine=request.engine,
         requirement=request.requirement.strip(),
-        folder=ids.folder(request.engine, session),
+        folder=ids.folder(request.engine, name),
         base=base,
         branch=branch,
-        analysis=_analysis(request),
-        pipeline=rows[0].task.pipeline if rows else request.pipeline,
         agents=agents,
         team_name=request.team_name,
-        by_hand=bool(rows),
+        by_hand=by_hand,
     )
-    events: list[Event] = [SessionStarted(started, policy(request, settings))]
-    if rows:
-        events += [TasksAdded(tuple(row.task for row in rows)), TableEdited(rows)]
-    return events
-
-
-def _analysis(request: Request) -> Analysis:
-    text = analyse(request.requirement, request.files)
-    return applied(text, request.assessment) if request.assessment else text
-
-
-def _check_reviewer(agents: Mapping[Role, str], settings: Settings) -> None:
-    developer, reviewer = (agents.get(role) or settings.agent_for(role) for role in (Role.developer, Role.reviewer))
-    if settings.run.reviewer_differs and developer == reviewer:
-        raise UserError(
-            f'"{reviewer}" would review its own work, and [run] reviewer_differs does not allow that',
-            hint="--role-agent reviewer=NAME, or [roles.reviewer] agent in iterdev.toml",
-        )

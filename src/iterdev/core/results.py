@@ -1,24 +1,19 @@
-"""What agents hand in: one schema per role, and the decoding that turns a misfit into a sentence.
+"""What agents hand in: the fields that every role's result has, and the decoding that turns a misfit into a sentence.
 
-An agent's numbers are taken only where nobody else can know them: scores of a review, never its verdict.
+The results of a team's roles are in the team. An agent's numbers are taken only where they cannot be measured.
 """
 
 import json
 from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from iterdev.core.types import Role, Severity, TaskId
+from iterdev.core.types import TaskId
 
 FINDINGS_LIMIT = 500
 """Longer findings are cut: the table is for people to read."""
-
-Score = Annotated[float, Meta(ge=1, le=10)]
-Dimension = Literal["correctness", "completeness", "maintainability", "security"]
-Word = TypeVar("Word", bound=str)
 
 
 class Misfit(ValueError):
@@ -47,7 +42,7 @@ class Discovery(Struct, frozen=True):
     data: dict[str, object]
 
 
-class Wisdom(Struct, frozen=True, kw_only=True, gc=False):
+class LearnedTexts(Struct, frozen=True, kw_only=True, gc=False):
     learnings: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     conventions: tuple[str, ...] = ()
@@ -55,7 +50,7 @@ class Wisdom(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TechDebt(Struct, frozen=True, kw_only=True):
-    """A shortcut that somebody will have to pay for; a bare sentence is one too."""
+    """A shortcut of the work; a bare sentence is one too."""
 
     description: str
     category: str = "code"
@@ -65,6 +60,14 @@ class TechDebt(Struct, frozen=True, kw_only=True):
     owner: str = ""
     resolution_plan: str = ""
     related_files: tuple[str, ...] = ()
+
+
+class Dependency(Struct, frozen=True, kw_only=True):
+    """An external package that the work needs."""
+
+    name: str
+    version_range: str = ""
+    source: str = "unknown"
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -80,135 +83,20 @@ class Result(Struct, frozen=True, kw_only=True):
     """What the agent says it changed; an empty list says that nothing had to be."""
     usage: Usage = Usage()
     tech_debt: tuple[TechDebt | str, ...] = ()
-    wisdom: Wisdom = Wisdom()
+    wisdom: LearnedTexts = LearnedTexts()
 
 
-class Component(Struct, frozen=True, kw_only=True):
-    name: str
-    dependencies: tuple[str, ...]
-    responsibility: str = ""
-    files: tuple[str, ...] = ()
-    complexity: str = ""
+def schema(kind: type[Result]) -> dict[str, object]:
+    """The JSON Schema of a result, for the agent to read."""
+    return msgspec.json.schema(kind, schema_hook=lambda _kind: {"title": "any JSON value"})
 
 
-class WorkItem(Struct, frozen=True, kw_only=True):
-    """One entry of the architect's breakdown."""
-
-    id: str
-    title: str
-    files: tuple[str, ...] = ()
-    complexity: str = ""
-    dependencies: tuple[str, ...] = ()
-    acceptance_criteria: tuple[str, ...] | str = ()
-    feedback: Annotated[tuple[str, ...], Meta(description="ids of the user's feedback that this task takes up")] = ()
-
-
-class Milestone(Struct, frozen=True, kw_only=True):
-    """What one sprint of a larger piece of work is for."""
-
-    title: str
-    tasks: tuple[str, ...] = ()
-    """The ids of the breakdown's items that belong to it."""
-
-
-class Design(Result, frozen=True, kw_only=True):
-    design: str
-    components: Annotated[tuple[Component, ...], Meta(min_length=1)]
-    tasks: Annotated[tuple[WorkItem, ...], Meta(min_length=1)]
-    milestones: tuple[Milestone, ...] = ()
-    """One for each sprint, where the work takes several."""
-
-
-class Dependency(Struct, frozen=True, kw_only=True):
-    name: str
-    version_range: str = ""
-    source: str = "unknown"
-
-
-class Development(Result, frozen=True, kw_only=True):
-    external_dependencies: tuple[Dependency, ...] = ()
-    resolved_debt: Annotated[tuple[str, ...], Meta(description="ids of technical debt that this work pays back")] = ()
-
-
-class Testing(Result, frozen=True, kw_only=True):
-    test_command: str | None = None
-
-
-class Scores(Struct, frozen=True, kw_only=True):
-    correctness: Score
-    completeness: Score
-    maintainability: Score
-    security: Score
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """One problem that a reviewer names."""
-
-    severity: str
-    description: str
-    file: str = ""
-    line: int | str | None = None
-    dimension: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(Dimension))})] = ""
-    suggestion: str = ""
-
-    def __post_init__(self) -> None:
-        if self.severity.lower() not in set(Severity):
-            raise ValueError(f'severity is "{self.severity}", expected one of {", ".join(Severity)}')
-
-    @property
-    def grade(self) -> Severity:
-        return Severity(self.severity.lower())
-
-    @property
-    def place(self) -> str:
-        return f"{self.file}:{self.line}" if self.line not in {None, ""} else self.file
-
-    @property
-    def reference(self) -> str:
-        """Where the problem is and of which kind, also where the reviewer did not say it."""
-        return f"{self.place or 'no file given'} ({self.dimension or 'no dimension given'})"
-
-
-REFERENCE = ("file", "line", "dimension")
-"""What every finding is asked for. One without is taken all the same: better a problem without a place than none."""
-
-
-class Review(Result, frozen=True, kw_only=True):
-    scores: Scores
-    issues: tuple[Finding, ...] = ()
-
-
-class Decision(Result, frozen=True, kw_only=True):
-    """The controller's word at the end of a round; computed, never asked for."""
-
-
-AnyResult = Design | Development | Testing | Review | Decision
-
-SCHEMAS: Mapping[Role, type[Result]] = {
-    Role.architect: Design,
-    Role.developer: Development,
-    Role.tester: Testing,
-    Role.reviewer: Review,
-    Role.gc_controller: Decision,
-}
-
-
-@cache
-def schema(role: Role) -> Mapping[str, object]:
-    """The JSON Schema of a role's result, for the agent to read."""
-    whole = msgspec.json.schema(SCHEMAS[role], schema_hook=lambda _kind: {"title": "any JSON value"})
-    if finding := whole["$defs"].get(Finding.__name__):
-        finding["required"] += REFERENCE
-    return whole
-
-
-def decode(body: bytes | str, *, role: Role, task: TaskId) -> Result:
+def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     """The result as a value; a misfit says where it does not fit."""
     if not body.strip():
         raise Misfit("the result is empty")
     try:
-        status = _failed_status(body)
-        result = msgspec.json.decode(body, type=Result if status else SCHEMAS[role])
+        result = msgspec.json.decode(body, type=Result if _says_failed(body) else kind)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Misfit(str(error)) from error
     except RecursionError as error:
@@ -224,10 +112,10 @@ def cut(findings: str) -> str:
     return findings if len(findings) <= FINDINGS_LIMIT else findings[: FINDINGS_LIMIT - 1] + "…"
 
 
-def _failed_status(body: bytes | str) -> bool:
+def _says_failed(body: bytes | str) -> bool:
     """Whether the agent says it failed: then only the common fields are asked of it."""
     try:
         document = json.loads(body)
     except ValueError:
         return False
-    return isinstance(document, dict) and document.get("status") == "failed"
+    return isinstance(document, Mapping) and document.get("status") == "failed"

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import UserError
-from iterdev.core.session.archive import Action
-from iterdev.core.types import WORKERS, Role, Severity, Strategy
+from iterdev.core.types import CompletionAction, ConflictStrategy, Role, Severity
 
 FILE = "iterdev.toml"
 
@@ -52,7 +51,7 @@ class Run(Struct, frozen=True, kw_only=True):
     """Whether agents, `setup` and tests run in a sandbox of iterdev's own, which needs bubblewrap."""
     reviewer_differs: bool = False
     """The reviewer must be another agent than the developer."""
-    conflicts: Strategy = Strategy.auto_merge
+    conflicts: ConflictStrategy = ConflictStrategy.auto_merge
     """When two developers changed the same file, one is asked to bring it together: where git cannot (`auto_merge`),
     always (`manual`), or never, and what git cannot merge fails (`abort`)."""
 
@@ -110,7 +109,7 @@ class DebtSettings(Struct, frozen=True, kw_only=True):
 
 
 class SessionSettings(Struct, frozen=True, kw_only=True):
-    completion_action: Action = Action.interactive
+    completion_action: CompletionAction = CompletionAction.interactive
     """What becomes of a finished session; `interactive` asks where somebody can answer, and else leaves it as it is."""
 
 
@@ -162,9 +161,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.run.network if named is None else named
 
 
-def read(document: Mapping[str, object]) -> Settings:
+def read(document: Mapping[str, object], roles: tuple[str, ...]) -> Settings:
     """The settings of a parsed document; every problem is named, not only the first."""
-    problems = [*_unknown_keys(document), *_unfit_values(document)]
+    problems = [*_unknown_keys(document, roles), *_unfit_values(document)]
     settings = Settings() if problems else msgspec.convert(document, Settings)
     if problems := problems or _circles(settings):
         raise UserError(f"{FILE}: {'; '.join(problems)}", hint=f"edit {FILE} at the top of the repository")
@@ -174,13 +173,13 @@ def read(document: Mapping[str, object]) -> Settings:
 def _circles(settings: Settings) -> list[str]:
     """Agents that would take over from each other for ever."""
     for name in settings.fallbacks:
-        way = in_turn(name, settings.fallbacks)
+        way = fallback_chain(name, settings.fallbacks)
         if settings.fallbacks.get(way[-1]) == name:
             return [f"[agents.{name}] fallback goes round in a circle: {' -> '.join([*way, name])}"]
     return []
 
 
-def in_turn(agent: str, fallbacks: Mapping[str, str]) -> list[str]:
+def fallback_chain(agent: str, fallbacks: Mapping[str, str]) -> list[str]:
     """The agent, and those that take over from it, in their order."""
     agents = [agent]
     while (following := fallbacks.get(agents[-1])) and following not in agents:
@@ -252,12 +251,12 @@ def _unfit(key: str, value: object, hint: object) -> Iterator[str]:
         yield f" is {value}, and at most {MOST[key]} is possible"
 
 
-def _unknown_keys(document: Mapping[str, object]) -> Iterator[str]:
+def _unknown_keys(document: Mapping[str, object], roles: tuple[str, ...]) -> Iterator[str]:
     yield from _strange("", document, Settings)
     for where, table, kind in _tables(document):
         section, _, key = where.partition(".")
-        if section == "roles" and key and key not in WORKERS:
-            yield f'unknown role "{key}"{_nearest(key, WORKERS)}'
+        if section == "roles" and key and key not in roles:
+            yield f'unknown role "{key}"{_nearest(key, roles)}'
         yield from _strange(where, table, kind)
 
 

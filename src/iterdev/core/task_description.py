@@ -4,8 +4,6 @@ import re
 
 from msgspec import Struct
 
-from iterdev.core.types import Role
-
 SECTIONS = ("PURPOSE:", "TASK:", "CONTEXT:", "EXPECTED:", "CONSTRAINTS:", "InnerLoop:")
 
 
@@ -27,7 +25,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     constraints: str
 
 
-def describe(brief: Brief, scope: Scope, role: Role) -> str:
+def describe(brief: Brief, scope: Scope, *, inner_loop: bool) -> str:
     upstream = [f"  - Upstream artifacts: {', '.join(brief.upstream)}"] if brief.upstream else []
     return "\n".join(
         [
@@ -42,22 +40,17 @@ def describe(brief: Brief, scope: Scope, role: Role) -> str:
             f"EXPECTED: {brief.expected}",
             f"CONSTRAINTS: {brief.constraints}",
             "---",
-            f"InnerLoop: {'true' if has_inner_loop(role) else 'false'}",
+            f"InnerLoop: {'true' if inner_loop else 'false'}",
         ]
     )
-
-
-def has_inner_loop(role: Role) -> bool:
-    """Only the developer goes on with further tasks of its own prefix in one process."""
-    return role is Role.developer
 
 
 def missing_sections(description: str) -> tuple[str, ...]:
     return tuple(section for section in SECTIONS if not re.search(rf"(?m)^{section}", description))
 
 
-def repaired(description: str, *, title: str, scope: Scope, role: Role) -> str:
-    """A description that somebody wrote freely, put into the form; one that has the form stays as it is."""
+def completed(description: str, *, title: str, scope: Scope, inner_loop: bool) -> str:
+    """A free description put into the form; one that has the form stays as it is."""
     if not missing_sections(description):
         return description
     steps = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in description.splitlines() if line.strip()]
@@ -68,4 +61,4 @@ def repaired(description: str, *, title: str, scope: Scope, role: Role) -> str:
         expected="what the task asks for",
         constraints="Preserve existing behavior | Follow code conventions",
     )
-    return describe(brief, scope, role)
+    return describe(brief, scope, inner_loop=inner_loop)

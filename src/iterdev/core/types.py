@@ -1,4 +1,4 @@
-"""The fixed words of the product: roles, pipelines, engines, states. Each stands here once."""
+"""Types that every layer shares: ids, engines, task kinds, statuses, phases, severities."""
 
 from enum import StrEnum
 from typing import NewType
@@ -6,36 +6,15 @@ from typing import NewType
 SessionId = NewType("SessionId", str)
 TaskId = NewType("TaskId", str)
 
-
-class Team(StrEnum):
-    iterdev = "iterdev"
-    issue = "issue"
+Role = str
+"""The name of a role; which roles there are, the session's team says."""
 
 
 class Engine(StrEnum):
     wave = "wave"
+    """Every task of one depth ends before a task of the next one starts."""
     beat = "beat"
-
-
-class Pipeline(StrEnum):
-    patch = "patch"
-    sprint = "sprint"
-    multi_sprint = "multi-sprint"
-
-
-class Role(StrEnum):
-    architect = "architect"
-    developer = "developer"
-    tester = "tester"
-    reviewer = "reviewer"
-    gc_controller = "gc-controller"
-
-
-WORKERS = (Role.architect, Role.developer, Role.tester, Role.reviewer)
-"""In the order in which they come into a sprint."""
-
-WRITERS = frozenset({Role.developer, Role.tester})
-"""The roles whose changes land; whatever another role writes is set aside."""
+    """A task starts as soon as its dependencies are completed."""
 
 
 class Mode(StrEnum):
@@ -43,6 +22,15 @@ class Mode(StrEnum):
 
     csv_wave = "csv-wave"
     interactive = "interactive"
+
+
+class TaskKind(StrEnum):
+    work = "work"
+    """An agent does it, or iterdev itself with an agent at hand."""
+    decision = "decision"
+    """The team's rules decide it; no agent is asked."""
+    conflict_fix = "conflict-fix"
+    """It merges the work of a task with conflicting work that landed before."""
 
 
 class Status(StrEnum):
@@ -59,20 +47,11 @@ class Status(StrEnum):
         return self in FINAL
 
 
-LOST = frozenset({Status.failed, Status.skipped})
-FINAL = LOST | {Status.completed}
-
-
-class Signal(StrEnum):
-    """What a review says about the work."""
-
-    revision_needed = "REVISION_NEEDED"
-    converged = "CONVERGED"
+UNSUCCESSFUL = frozenset({Status.failed, Status.skipped})
+FINAL = UNSUCCESSFUL | {Status.completed}
 
 
 class Phase(StrEnum):
-    """Where a session stands."""
-
     active = "active"
     paused = "paused"
     completed = "completed"
@@ -86,12 +65,32 @@ class Severity(StrEnum):
     low = "low"
 
 
-class Strategy(StrEnum):
-    """What is done when two developers changed the same file side by side."""
+class CompletionAction(StrEnum):
+    """What is done with a session when its work is done."""
+
+    interactive = "interactive"
+    auto_archive = "auto_archive"
+    auto_keep = "auto_keep"
+
+
+class ConflictStrategy(StrEnum):
+    """What is done when two tasks changed the same file side by side."""
 
     auto_merge = "auto_merge"
-    """What git can merge is taken as it is; for the rest a developer is asked."""
+    """What git can merge is taken as it is; the rest becomes a conflict task."""
     manual = "manual"
-    """A developer looks at every such file, also where git could merge it."""
+    """Every such file becomes a conflict task, also where git could merge it."""
     abort = "abort"
     """What git cannot merge fails; the work is kept."""
+
+
+class TaskFields:
+    """Base class of the fields that a team adds to a task."""
+
+    __slots__ = ()
+
+
+class TeamState:
+    """Base class of a team's own part of the state."""
+
+    __slots__ = ()

@@ -7,7 +7,6 @@ import re
 
 from msgspec import Struct
 
-PASS_RATE = 0.95
 OUTPUT_LIMIT = 4000
 
 _NO_TESTS = 5
@@ -51,9 +50,15 @@ class Verification(Struct, frozen=True, kw_only=True):
     note: str = ""
     output: str = ""
 
-    @property
-    def passed(self) -> bool:
-        return self.pass_rate is not None and self.pass_rate >= PASS_RATE
+
+class Measurement(Struct, frozen=True, kw_only=True):
+    """The test runs of one attempt."""
+
+    verification: Verification
+    baseline: SuiteReport | None = None
+    """The test run on the session's base commit, when this attempt made it."""
+    iterations: int = 0
+    """How often the agent was asked to fix failing tests."""
 
 
 def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:

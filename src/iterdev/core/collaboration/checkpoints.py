@@ -1,13 +1,11 @@
-"""Checkpoints: where a task laid down what it would need to go on. What is in them is nobody's business here."""
+"""Checkpoints: opaque data that a task saves so that a later attempt can continue."""
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from msgspec import Struct
 
 from iterdev.core.types import TaskId
-
-KEPT = 5
-"""Checkpoints of a task; older ones are dropped."""
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
@@ -23,6 +21,8 @@ Checkpoints = Mapping[TaskId, tuple[Checkpoint, ...]]
 class CheckpointSaved(Struct, frozen=True, kw_only=True, tag=True):
     task: TaskId
     pointer: str
+    dropped: tuple[str, ...] = ()
+    """Older checkpoints of the task that are not kept any longer."""
 
 
 class CheckpointRestored(Struct, frozen=True, kw_only=True, tag=True):
@@ -34,13 +34,14 @@ class CheckpointRestored(Struct, frozen=True, kw_only=True, tag=True):
 CheckpointEvent = CheckpointSaved | CheckpointRestored
 
 
-def pointer(checkpoints: Checkpoints, task: TaskId, at: float) -> str:
-    """A file that no checkpoint of the task has yet."""
-    taken = {checkpoint.pointer for checkpoint in checkpoints.get(task, ())}
+def save(checkpoints: Checkpoints, task: TaskId, at: float, *, kept: int) -> CheckpointSaved:
+    """A checkpoint under a new name; only the newest ones of the task are kept."""
+    known = checkpoints.get(task, ())
+    taken = {checkpoint.pointer for checkpoint in known}
     moment = round(at * 1000)
-    while (name := f"checkpoints/{task}-{moment}.json") in taken:
+    while (pointer := f"checkpoints/{task}-{moment}.json") in taken:
         moment += 1
-    return name
+    return CheckpointSaved(task=task, pointer=pointer, dropped=tuple(one.pointer for one in known[kept - 1 :]))
 
 
 def newest(checkpoints: Checkpoints, task: TaskId) -> Checkpoint | None:
@@ -49,8 +50,10 @@ def newest(checkpoints: Checkpoints, task: TaskId) -> Checkpoint | None:
 
 def evolve(checkpoints: Checkpoints, event: CheckpointEvent, at: float) -> Checkpoints:
     match event:
-        case CheckpointSaved(task=task, pointer=pointer):
-            saved = (Checkpoint(at=at, pointer=pointer), *checkpoints.get(task, ()))
-            return {**checkpoints, task: saved[:KEPT]}
+        case CheckpointSaved(task=task, pointer=pointer, dropped=dropped):
+            kept = (one for one in checkpoints.get(task, ()) if one.pointer not in dropped)
+            return {**checkpoints, task: (Checkpoint(at=at, pointer=pointer), *kept)}
         case CheckpointRestored():
             return checkpoints
+        case _:
+            assert_never(event)

@@ -18,20 +18,20 @@ from iterdev.core.types import TaskId
 OVERRIDE, RECHECK = "override", "recheck"
 
 
-class Standing(StrEnum):
+class PackageStatus(StrEnum):
     ok = "ok"
     mismatch = "mismatch"
     missing = "missing"
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class PackageCheck(Struct, frozen=True, kw_only=True):
     """What a look at one package found."""
 
     name: str
     version_range: str
     source: str
     actual_version: str | None
-    status: Standing
+    status: PackageStatus
     reason: str = ""
     newest: str = ""
     """A newer release that the range does not allow, so that nobody gets it without planning for it."""
@@ -43,12 +43,12 @@ class Checked(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         wanted = f"{self.name} {self.version_range}".strip()
-        return f"{wanted} is {'missing' if self.status is Standing.missing else 'not what is there'}" + (
+        return f"{wanted} is {'missing' if self.status is PackageStatus.missing else 'not what is there'}" + (
             f" ({self.reason})" if self.reason else ""
         )
 
 
-class Update(Struct, frozen=True, kw_only=True):
+class PackageUpdate(Struct, frozen=True, kw_only=True):
     """An entry of the backlog: a release that is worth planning for."""
 
     name: str
@@ -59,40 +59,40 @@ class Update(Struct, frozen=True, kw_only=True):
     found_by: TaskId
 
 
-class DependenciesOverridden(Struct, frozen=True, tag=True):
+class PackagesOverridden(Struct, frozen=True, tag=True):
     """The task goes on without the packages being as declared; so do later ones."""
 
     task: TaskId
-    problems: tuple[Checked, ...]
+    problems: tuple[PackageCheck, ...]
 
 
-class DependenciesRechecked(Struct, frozen=True, tag=True):
+class PackagesRechecked(Struct, frozen=True, tag=True):
     """Somebody says that the problem may be solved: the task is to be tried again, and looks again."""
 
     task: TaskId
 
 
-class UpdateNeeded(Struct, frozen=True, tag=True):
-    update: Update
+class PackageUpdateFound(Struct, frozen=True, tag=True):
+    update: PackageUpdate
 
 
-DependencyEvent = DependenciesOverridden | DependenciesRechecked | UpdateNeeded
+PackageEvent = PackagesOverridden | PackagesRechecked | PackageUpdateFound
 
 
-class Dependencies(Struct, frozen=True, kw_only=True):
+class Packages(Struct, frozen=True, kw_only=True):
     declared: Mapping[TaskId, tuple[Dependency, ...]] = {}
-    checked: Mapping[TaskId, tuple[Checked, ...]] = {}
+    checked: Mapping[TaskId, tuple[PackageCheck, ...]] = {}
     """The last look before each task that needs something."""
-    blocked: Mapping[TaskId, tuple[Checked, ...]] = {}
+    blocked: Mapping[TaskId, tuple[PackageCheck, ...]] = {}
     """Tasks that could not start, and why."""
     overridden: Mapping[str, None] = {}
     """The keys of packages that nobody is to be asked about again."""
-    backlog: tuple[Update, ...] = ()
+    backlog: tuple[PackageUpdate, ...] = ()
 
-    def unsolved(self, task: TaskId) -> tuple[Checked, ...]:
+    def unsolved(self, task: TaskId) -> tuple[PackageCheck, ...]:
         return tuple(problem for problem in self.blocked.get(task, ()) if problem.key not in self.overridden)
 
-    def latest(self, dependency: Dependency) -> Checked | None:
+    def latest(self, dependency: Dependency) -> PackageCheck | None:
         """The newest look at a declared package, whoever took it."""
         wanted = key(dependency.source, dependency.name, dependency.version_range)
         looks = [look for looks in self.checked.values() for look in looks if look.key == wanted]
@@ -103,39 +103,41 @@ def key(source: str, name: str, version_range: str) -> str:
     return f"{source}:{name} {version_range}".strip()
 
 
-def problems(looks: Iterable[Checked], overridden: Iterable[str] = ()) -> tuple[Checked, ...]:
+def problems(looks: Iterable[PackageCheck], overridden: Iterable[str] = ()) -> tuple[PackageCheck, ...]:
     known = set(overridden)
-    return tuple(look for look in looks if look.status is not Standing.ok and look.key not in known)
+    return tuple(look for look in looks if look.status is not PackageStatus.ok and look.key not in known)
 
 
-def needed(part: Dependencies, ancestors: Iterable[TaskId]) -> tuple[Dependency, ...]:
+def needed(part: Packages, ancestors: Iterable[TaskId]) -> tuple[Dependency, ...]:
     """What a task with these tasks before it needs; of two declarations of a package the later one counts."""
     found = {(one.source, one.name): one for task in ancestors for one in part.declared.get(task, ())}
     return tuple(found.values())
 
 
-def declare(part: Dependencies, task: TaskId, declared: tuple[Dependency, ...]) -> Dependencies:
+def declare(part: Packages, task: TaskId, declared: tuple[Dependency, ...]) -> Packages:
     return msgspec.structs.replace(part, declared={**part.declared, task: declared}) if declared else part
 
 
-def look(part: Dependencies, task: TaskId, looks: tuple[Checked, ...], *, unmet: bool) -> Dependencies:
-    """The part after an attempt took a look; `unmet` if that kept it from starting."""
-    if not looks:
+def note_checks(
+    part: Packages, task: TaskId, checks: tuple[PackageCheck, ...], blocked_by: tuple[PackageCheck, ...]
+) -> Packages:
+    """The part after the packages of a task were checked; `blocked_by` kept the attempt from starting."""
+    if not checks:
         return part
-    others = {name: looks for name, looks in part.checked.items() if name != task}
-    blocked = {name: problems for name, problems in part.blocked.items() if name != task}
-    if unmet:
-        blocked[task] = problems(looks, part.overridden)
-    return msgspec.structs.replace(part, checked={**others, task: looks}, blocked=blocked)
+    others = {name: known for name, known in part.checked.items() if name != task}
+    blocked = _without(part.blocked, task)
+    if blocked_by:
+        blocked = {**blocked, task: blocked_by}
+    return msgspec.structs.replace(part, checked={**others, task: checks}, blocked=blocked)
 
 
-def updates(part: Dependencies) -> Iterator[Update]:
+def updates(part: Packages) -> Iterator[PackageUpdate]:
     """Releases that were seen and are not in the backlog yet."""
     known = {(update.source, update.name, update.newest) for update in part.backlog}
     for task, looks in part.checked.items():
         for one in looks:
             if one.newest and (one.source, one.name, one.newest) not in known:
-                yield Update(
+                yield PackageUpdate(
                     name=one.name,
                     source=one.source,
                     version_range=one.version_range,
@@ -145,18 +147,20 @@ def updates(part: Dependencies) -> Iterator[Update]:
                 )
 
 
-def evolve(part: Dependencies, event: DependencyEvent) -> Dependencies:
+def evolve(part: Packages, event: PackageEvent) -> Packages:
     match event:
-        case DependenciesOverridden(task, overridden):
+        case PackagesOverridden(task, overridden):
             keys = {**part.overridden, **dict.fromkeys(problem.key for problem in overridden)}
             return msgspec.structs.replace(part, overridden=keys, blocked=_without(part.blocked, task))
-        case DependenciesRechecked(task):
+        case PackagesRechecked(task):
             return msgspec.structs.replace(part, blocked=_without(part.blocked, task))
-        case UpdateNeeded(update):
+        case PackageUpdateFound(update):
             return msgspec.structs.replace(part, backlog=(*part.backlog, update))
         case _:
             assert_never(event)
 
 
-def _without(blocked: Mapping[TaskId, tuple[Checked, ...]], task: TaskId) -> Mapping[TaskId, tuple[Checked, ...]]:
+def _without(
+    blocked: Mapping[TaskId, tuple[PackageCheck, ...]], task: TaskId
+) -> Mapping[TaskId, tuple[PackageCheck, ...]]:
     return {name: found for name, found in blocked.items() if name != task}

@@ -1,4 +1,4 @@
-"""What the user says about the work: kept, linked to tasks, and put before whoever plans and works next."""
+"""Feedback of the user on the work: kept, linked to tasks, and part of what later tasks are told."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -8,9 +8,6 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.types import Severity, TaskId
-
-KEPT = 50
-"""Items of a session; older ones are dropped."""
 
 URGENT = (Severity.critical, Severity.high)
 
@@ -38,7 +35,7 @@ class Feedback(Struct, frozen=True, kw_only=True):
     status: FeedbackStatus = FeedbackStatus.new
     source_task_id: TaskId | None = None
     timestamp: float
-    taken_up_by: tuple[TaskId, ...] = ()
+    planned_in: tuple[TaskId, ...] = ()
     """The tasks that were planned because of it; when they are completed, it is addressed."""
 
     @property
@@ -52,6 +49,8 @@ Items = tuple[Feedback, ...]
 
 class FeedbackGiven(Struct, frozen=True, tag=True):
     item: Feedback
+    dropped: tuple[str, ...] = ()
+    """Ids of older items that are not kept any longer."""
 
 
 class FeedbackLinked(Struct, frozen=True, kw_only=True, tag=True):
@@ -59,7 +58,7 @@ class FeedbackLinked(Struct, frozen=True, kw_only=True, tag=True):
     task: TaskId
 
 
-class FeedbackTakenUp(Struct, frozen=True, kw_only=True, tag=True):
+class FeedbackPlanned(Struct, frozen=True, kw_only=True, tag=True):
     """Planning made it a part of these tasks."""
 
     feedback_id: str
@@ -71,49 +70,50 @@ class FeedbackMoved(Struct, frozen=True, kw_only=True, tag=True):
     status: FeedbackStatus
 
 
-FeedbackEvent = FeedbackGiven | FeedbackLinked | FeedbackTakenUp | FeedbackMoved
+FeedbackEvent = FeedbackGiven | FeedbackLinked | FeedbackPlanned | FeedbackMoved
 
 
-def given(items: Items, item: Feedback) -> FeedbackGiven:
-    """The item with an id of its own, made from its time."""
+def give(items: Items, item: Feedback, *, kept: int) -> FeedbackGiven:
+    """The item with an id of its own, made from its time; only the newest items are kept."""
     taken = {other.feedback_id for other in items}
-    return FeedbackGiven(msgspec.structs.replace(item, feedback_id=ids.timed_id("FB", item.timestamp, taken)))
+    named = msgspec.structs.replace(item, feedback_id=ids.timed_id("FB", item.timestamp, taken))
+    return FeedbackGiven(named, tuple(other.feedback_id for other in items[kept - 1 :]))
 
 
-def named(items: Items, feedback_id: str) -> Feedback | None:
+def by_id(items: Items, feedback_id: str) -> Feedback | None:
     return next((item for item in items if item.feedback_id == feedback_id), None)
 
 
 def urgent(items: Items) -> Items:
-    """Open feedback of high and critical severity, in the order in which it should be taken up."""
+    """Open feedback of high and critical severity, the most urgent first."""
     wanted = [item for item in items if item.is_open and item.severity in URGENT]
     return tuple(sorted(wanted, key=lambda item: (URGENT.index(item.severity), item.timestamp)))
 
 
 def evolve(items: Items, event: FeedbackEvent) -> Items:
     match event:
-        case FeedbackGiven(item):
-            return (item, *items)[:KEPT]
+        case FeedbackGiven(item, dropped):
+            return (item, *(other for other in items if other.feedback_id not in dropped))
         case FeedbackLinked(feedback_id=name, task=task):
             return _changed(items, name, source_task_id=task, status=FeedbackStatus.reviewed)
-        case FeedbackTakenUp(feedback_id=name, tasks=tasks):
-            known = named(items, name)
+        case FeedbackPlanned(feedback_id=name, tasks=tasks):
+            known = by_id(items, name)
             about = known.source_task_id if known and known.source_task_id else tasks[0]
-            return _changed(items, name, source_task_id=about, taken_up_by=tasks, status=FeedbackStatus.reviewed)
+            return _changed(items, name, source_task_id=about, planned_in=tasks, status=FeedbackStatus.reviewed)
         case FeedbackMoved(feedback_id=name, status=FeedbackStatus.addressed):
             return _changed(items, name, status=FeedbackStatus.addressed)
         case FeedbackMoved(feedback_id=name, status=status):
-            return _changed(items, name, status=status, taken_up_by=())
+            return _changed(items, name, status=status, planned_in=())
 
 
-def let_go(items: Items, tasks: Collection[TaskId]) -> Items:
-    """Feedback that undone tasks had taken up is as new."""
-    return tuple(_as_new(item, tasks) if not set(tasks).isdisjoint(item.taken_up_by) else item for item in items)
+def without_tasks(items: Items, tasks: Collection[TaskId]) -> Items:
+    """Feedback that was planned in tasks which a rollback undid is new again."""
+    return tuple(_as_new(item, tasks) if not set(tasks).isdisjoint(item.planned_in) else item for item in items)
 
 
 def _as_new(item: Feedback, tasks: Collection[TaskId]) -> Feedback:
     about = None if item.source_task_id in tasks else item.source_task_id
-    return msgspec.structs.replace(item, source_task_id=about, taken_up_by=(), status=FeedbackStatus.new)
+    return msgspec.structs.replace(item, source_task_id=about, planned_in=(), status=FeedbackStatus.new)
 
 
 def _changed(items: Items, name: str, **fields: object) -> Items:

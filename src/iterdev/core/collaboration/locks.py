@@ -1,4 +1,4 @@
-"""Resource locks: who holds what, who waits for whom, and what follows from a request. It answers; it never waits."""
+"""Resource locks: which task holds what, which task waits for it, and what follows from a request. Nothing here waits."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
@@ -6,18 +6,11 @@ from typing import TypeVar, assert_never
 
 from msgspec import Struct
 
+from iterdev.core.policy import Policy
 from iterdev.core.types import TaskId
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-
-AGE = 300.0
-"""Seconds after which a lock that was not renewed is taken away, and a task that was refused waits no more.
-
-It is one number on purpose: who lets more time pass between two requests cannot keep its own locks meanwhile, so
-tasks that wait for each other are always found."""
-REPEAT = 60.0
-"""Seconds within which a refusal is not told again."""
 
 
 class Lock(Struct, frozen=True, kw_only=True):
@@ -25,10 +18,8 @@ class Lock(Struct, frozen=True, kw_only=True):
     role: str
     at: float
     """When it was granted or last renewed."""
-
-    @property
-    def ends_at(self) -> float:
-        return self.at + AGE
+    until: float
+    """When it expires unless it is renewed."""
 
 
 class Want(Struct, frozen=True):
@@ -36,6 +27,8 @@ class Want(Struct, frozen=True):
 
     resource: str
     at: float
+    until: float
+    """Until when the task counts as waiting."""
 
 
 class Locks(Struct, frozen=True, kw_only=True):
@@ -44,7 +37,7 @@ class Locks(Struct, frozen=True, kw_only=True):
     """What each task was refused last, as long as somebody holds it."""
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class LockRequest(Struct, frozen=True, kw_only=True):
     resource: str
     task: TaskId
     role: str
@@ -54,6 +47,7 @@ class LockGranted(Struct, frozen=True, kw_only=True, tag=True):
     resource: str
     task: TaskId
     role: str
+    until: float
 
 
 class LockRenewed(Struct, frozen=True, kw_only=True, tag=True):
@@ -61,6 +55,7 @@ class LockRenewed(Struct, frozen=True, kw_only=True, tag=True):
 
     resource: str
     task: TaskId
+    until: float
 
 
 class LockRefused(Struct, frozen=True, kw_only=True, tag=True):
@@ -68,9 +63,10 @@ class LockRefused(Struct, frozen=True, kw_only=True, tag=True):
     task: TaskId
     role: str
     holder: TaskId
+    until: float
 
 
-class LockForgone(Struct, frozen=True, kw_only=True, tag=True):
+class LockWaitEnded(Struct, frozen=True, kw_only=True, tag=True):
     """A task that was refused does not wait any more."""
 
     resource: str
@@ -83,7 +79,7 @@ class LockReleased(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class LockExpired(Struct, frozen=True, kw_only=True, tag=True):
-    """It was taken away because it had not been renewed for too long."""
+    """It had not been renewed for too long."""
 
     resource: str
     task: TaskId
@@ -99,52 +95,58 @@ class DeadlockBroken(Struct, frozen=True, kw_only=True, tag=True):
     """What the aborted task waited for."""
 
 
-LockEvent = LockGranted | LockRenewed | LockRefused | LockForgone | LockReleased | LockExpired | DeadlockBroken
+LockEvent = LockGranted | LockRenewed | LockRefused | LockWaitEnded | LockReleased | LockExpired | DeadlockBroken
 
 
 def request(
-    locks: Locks, ask: Ask, at: float, *, started: Mapping[TaskId, float], dead: Collection[TaskId] = ()
+    locks: Locks,
+    ask: LockRequest,
+    at: float,
+    policy: Policy,
+    *,
+    started: Mapping[TaskId, float],
+    dead: Collection[TaskId] = (),
 ) -> tuple[LockEvent, ...]:
-    """What happens when a task asks for a resource; afterwards the task holds it, or somebody else does.
+    """What happens when a task asks for a resource; afterwards the task holds it, or another task does.
 
     `started` says since when the running tasks run; a task that does not run is as old as its oldest lock.
     """
-    return (*tidied(locks, at, dead), *_answered(current(locks, at, dead), ask, at, started))
+    return (*cleaned_up(locks, at, dead), *_answer(current(locks, at, dead), ask, at, policy, started))
 
 
 def release(
     locks: Locks, resource: str, task: TaskId, at: float, *, dead: Collection[TaskId] = ()
 ) -> tuple[LockEvent, ...]:
-    """Only the holder can release a lock; somebody who waits for it thereby stops waiting."""
+    """Only the holder can release a lock; a task that waits for it stops waiting."""
     now = current(locks, at, dead)
     lock, want = now.held.get(resource), now.wanted.get(task)
     released = (LockReleased(resource=resource, task=task),) if lock and lock.task == task else ()
-    forgone = (LockForgone(resource=resource, task=task),) if want and want.resource == resource else ()
-    return (*tidied(locks, at, dead), *released, *forgone)
+    ended = (LockWaitEnded(resource=resource, task=task),) if want and want.resource == resource else ()
+    return (*cleaned_up(locks, at, dead), *released, *ended)
 
 
-def tidied(locks: Locks, at: float, dead: Collection[TaskId] = ()) -> tuple[LockEvent, ...]:
-    """What ends by itself: the locks of tasks whose attempts died, and those that are too old."""
+def cleaned_up(locks: Locks, at: float, dead: Collection[TaskId] = ()) -> tuple[LockEvent, ...]:
+    """What ends by itself: the locks of tasks whose attempts died, and those that expired."""
     freed = tuple(release for task in dead for release in released_by(locks, task))
     return (*freed, *expired(_after(locks, freed, at), at))
 
 
 def current(locks: Locks, at: float, dead: Collection[TaskId] = ()) -> Locks:
     """The locks that count now."""
-    return _after(locks, tidied(locks, at, dead), at)
+    return _after(locks, cleaned_up(locks, at, dead), at)
 
 
 def expired(locks: Locks, at: float) -> tuple[LockExpired, ...]:
     return tuple(
         LockExpired(resource=resource, task=lock.task, role=lock.role)
         for resource, lock in locks.held.items()
-        if lock.ends_at <= at
+        if lock.until <= at
     )
 
 
 def next_end(locks: Locks) -> float | None:
-    """When the next lock becomes too old."""
-    return min((lock.ends_at for lock in locks.held.values()), default=None)
+    """When the next lock expires."""
+    return min((lock.until for lock in locks.held.values()), default=None)
 
 
 def released_by(locks: Locks, task: TaskId) -> tuple[LockReleased, ...]:
@@ -154,15 +156,16 @@ def released_by(locks: Locks, task: TaskId) -> tuple[LockReleased, ...]:
 
 def evolve(locks: Locks, event: LockEvent, at: float) -> Locks:
     match event:
-        case LockGranted(resource=resource, task=task, role=role):
-            held = {**locks.held, resource: Lock(task=task, role=role, at=at)}
+        case LockGranted(resource=resource, task=task, role=role, until=until):
+            held = {**locks.held, resource: Lock(task=task, role=role, at=at, until=until)}
             return Locks(held=held, wanted=_without(locks.wanted, task))
-        case LockRenewed(resource=resource, task=task):
+        case LockRenewed(resource=resource, task=task, until=until):
             lock = locks.held[resource]
-            return Locks(held={**locks.held, resource: Lock(task=task, role=lock.role, at=at)}, wanted=locks.wanted)
-        case LockRefused(resource=resource, task=task):
-            return Locks(held=locks.held, wanted={**locks.wanted, task: Want(resource, at)})
-        case LockForgone(task=task):
+            renewed = Lock(task=task, role=lock.role, at=at, until=until)
+            return Locks(held={**locks.held, resource: renewed}, wanted=locks.wanted)
+        case LockRefused(resource=resource, task=task, until=until):
+            return Locks(held=locks.held, wanted={**locks.wanted, task: Want(resource, at, until)})
+        case LockWaitEnded(task=task):
             return Locks(held=locks.held, wanted=_without(locks.wanted, task))
         case LockReleased(resource=resource) | LockExpired(resource=resource):
             wanted = {task: want for task, want in locks.wanted.items() if want.resource != resource}
@@ -178,35 +181,38 @@ def ended(locks: Locks, task: TaskId) -> Locks:
     return _after(Locks(held=locks.held, wanted=_without(locks.wanted, task)), released_by(locks, task), 0)
 
 
-def _answered(locks: Locks, ask: Ask, at: float, started: Mapping[TaskId, float]) -> tuple[LockEvent, ...]:
+def _answer(
+    locks: Locks, ask: LockRequest, at: float, policy: Policy, started: Mapping[TaskId, float]
+) -> tuple[LockEvent, ...]:
+    until = at + policy.lock_seconds
+    granted = LockGranted(resource=ask.resource, task=ask.task, role=ask.role, until=until)
     lock = locks.held.get(ask.resource)
     if lock is None:
-        return (LockGranted(resource=ask.resource, task=ask.task, role=ask.role),)
+        return (granted,)
     if lock.task == ask.task:
-        return (LockRenewed(resource=ask.resource, task=ask.task),)
-    refused = LockRefused(resource=ask.resource, task=ask.task, role=ask.role, holder=lock.task)
-    told = () if _is_known(locks, ask, at) else (refused,)
-    circle = _circle(evolve(locks, refused, at), ask.task, at)
-    if not circle:
-        return told
-    broken = _broken(_after(locks, told, at), circle, started)
-    again = (LockGranted(resource=ask.resource, task=ask.task, role=ask.role),)
-    return (*told, *broken, *(again if broken[-1].task == lock.task else ()))
+        return (LockRenewed(resource=ask.resource, task=ask.task, until=until),)
+    refused = LockRefused(resource=ask.resource, task=ask.task, role=ask.role, holder=lock.task, until=until)
+    announced = () if _was_refused_lately(locks, ask, at, policy) else (refused,)
+    cycle = _cycle(evolve(locks, refused, at), ask.task, at)
+    if not cycle:
+        return announced
+    broken = _broken(_after(locks, announced, at), cycle, started)
+    return (*announced, *broken, *((granted,) if broken[-1].task == lock.task else ()))
 
 
-def _is_known(locks: Locks, ask: Ask, at: float) -> bool:
-    """Who waits asks often; once in a while is enough for everybody to hear."""
+def _was_refused_lately(locks: Locks, ask: LockRequest, at: float, policy: Policy) -> bool:
+    """A waiting task asks often; the same refusal is recorded once in a while."""
     want = locks.wanted.get(ask.task)
-    return want is not None and want.resource == ask.resource and at - want.at < REPEAT
+    return want is not None and want.resource == ask.resource and at - want.at < policy.contention_seconds
 
 
-def _circle(locks: Locks, first: TaskId, at: float) -> list[TaskId]:
+def _cycle(locks: Locks, first: TaskId, at: float) -> list[TaskId]:
     """The tasks that wait for each other's locks, beginning with this one; none if its chain of holders ends.
 
-    A task waits for one resource at a time, so only a refusal closes a circle, and there is never more than one.
+    A task waits for one resource at a time, so only a refusal closes a cycle, and there is never more than one.
     """
     path = [first]
-    while (want := locks.wanted.get(path[-1])) and at < want.at + AGE:
+    while (want := locks.wanted.get(path[-1])) and at < want.until:
         holder = locks.held[want.resource].task
         if holder == first:
             return path
@@ -217,14 +223,14 @@ def _circle(locks: Locks, first: TaskId, at: float) -> list[TaskId]:
 
 
 def _broken(
-    locks: Locks, circle: Sequence[TaskId], started: Mapping[TaskId, float]
+    locks: Locks, cycle: Sequence[TaskId], started: Mapping[TaskId, float]
 ) -> tuple[LockReleased | DeadlockBroken, ...]:
-    def born(task: TaskId) -> tuple[float, TaskId]:
+    def age(task: TaskId) -> tuple[float, TaskId]:
         oldest = min(lock.at for lock in locks.held.values() if lock.task == task)
         return started.get(task, oldest), task
 
-    victim = max(circle, key=born)
-    others = tuple(task for task in circle if task != victim)
+    victim = max(cycle, key=age)
+    others = tuple(task for task in cycle if task != victim)
     broken = DeadlockBroken(task=victim, others=others, resource=locks.wanted[victim].resource)
     return (*released_by(locks, victim), broken)
 

@@ -1,53 +1,178 @@
-"""Messages that agents and people put on the bus: how they are completed, who may send what, how they are found again.
+"""The message bus: what agents, people and iterdev itself tell the team, who may send what, and how it is read.
 
-What iterdev itself announces is in `bus`.
+The words of iterdev's own announcements are chosen in `core/session/announcements.py` and by the team.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
-from iterdev.core.session import consensus
-from iterdev.core.session.announcements import COORDINATOR, EVERYBODY
-from iterdev.core.session.events import MessageSent
-from iterdev.core.session.state import Message, State
-from iterdev.core.types import Role, TaskId
+from iterdev.core.types import Role, Severity, TaskId
 
-SHOWN = 20
+COORDINATOR = "coordinator"
+EVERYONE = "all"
+STATE_UPDATE = "state_update"
+"""The type of a message whose data is shared with the team."""
+
+DEFAULT_LAST = 20
 Last = Annotated[int, Meta(ge=1, le=100)]
 
-TYPES: Mapping[str, tuple[str, ...]] = {
-    COORDINATOR: (
-        *("sprint_started", "gc_loop_trigger", "sprint_complete", "task_unblocked", "error", "shutdown"),
-        *("conflict_detected", "conflict_resolved", "resource_locked", "resource_unlocked", "resource_contention"),
-        *("rollback_initiated", "rollback_completed", "rollback_failed", "dependency_mismatch"),
-        *("dependency_update_needed", "context_checkpoint_saved", "context_restored", "user_feedback_received"),
-        "tech_debt_identified",
-    ),
-    Role.architect: ("design_ready", "design_revision", "error"),
-    Role.developer: ("dev_complete", "dev_progress", "error"),
-    Role.tester: ("verify_passed", "verify_failed", "fix_required", "error"),
-    Role.reviewer: ("review_passed", "review_revision", "review_critical", "error"),
-}
-"""Types that belong to somebody; any other type, such as `progress` or `blocker`, is everybody's."""
+COORDINATOR_TYPES = (
+    *("task_unblocked", "error", "shutdown"),
+    *("conflict_detected", "conflict_resolved", "resource_locked", "resource_unlocked", "resource_contention"),
+    *("rollback_initiated", "rollback_completed", "rollback_failed", "dependency_mismatch"),
+    *("dependency_update_needed", "context_checkpoint_saved", "context_restored", "user_feedback_received"),
+    "tech_debt_identified",
+)
+"""Types that only the coordinator may send, in every team; a team adds its own."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
-    """Which messages are asked for; what is empty fits all."""
+class Escalation(StrEnum):
+    """Messages that may stop the session until the user has decided."""
+
+    consensus_blocked = "consensus_blocked"
+    """The team does not agree."""
+    capability_gap = "capability_gap"
+    """The team lacks something."""
+
+
+class Message(Struct, frozen=True, kw_only=True, gc=False):
+    ts: float
+    sender: str
+    to: str
+    type: str
+    summary: str
+    data: Mapping[str, object] = {}
+    number: int = 0
+
+    @property
+    def id(self) -> str:
+        return f"MSG-{self.number:03d}"
+
+
+class SharedData(Struct, frozen=True, kw_only=True):
+    """What a sender shares with the team: the data of all its messages of type `state_update`, merged."""
+
+    at: float
+    data: Mapping[str, object]
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    sent: tuple[Message, ...] = ()
+    shared: Mapping[str, SharedData] = {}
+    """By sender."""
+    last_of_task: Mapping[TaskId, str] = {}
+    """The last message of each task's agent."""
+
+
+class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
+    """An agent or a person sent a message."""
+
+    sender: str
+    to: str
+    kind: str
+    summary: str
+    data: Mapping[str, object] = {}
+    task: TaskId | None = None
+    """The task whose agent it was."""
+    sent_at: float | None = None
+    """When it was sent, if that was before this journal."""
+    number: int = 0
+
+
+class Announced(Struct, frozen=True, kw_only=True, tag=True, gc=False):
+    """iterdev itself put a message on the bus."""
+
+    sender: str
+    to: str
+    kind: str
+    summary: str
+    data: Mapping[str, object] = {}
+    number: int = 0
+
+
+class MessageDeleted(Struct, frozen=True, tag=True):
+    number: int
+
+
+class MessagesCleared(Struct, frozen=True, tag=True):
+    """The bus is empty again, and so is what was shared on it."""
+
+
+MessageEvent = MessageSent | Announced | MessageDeleted | MessagesCleared
+
+
+class MessagesDraft:
+    """Messages while events are folded in; a list, because a tuple would be copied for every message."""
+
+    def __init__(self, part: Messages) -> None:
+        self._part, self._sent = part, list(part.sent)
+
+    @property
+    def part(self) -> Messages:
+        return msgspec.structs.replace(self._part, sent=tuple(self._sent))
+
+    def apply(self, event: object, at: float, _: int) -> None:
+        match event:
+            case Announced():
+                self._sent.append(_message(event, at))
+            case MessageSent():
+                self._sent.append(_message(event, event.sent_at or at))
+                self._part = _with_shared(self._part, event, event.sent_at or at)
+            case MessageDeleted(number):
+                self._sent = [message for message in self._sent if message.number != number]
+            case MessagesCleared():
+                self._sent.clear()
+                self._part = msgspec.structs.replace(self._part, shared={})
+            case _:
+                raise TypeError(event)
+
+
+def _message(event: MessageSent | Announced, at: float) -> Message:
+    return Message(
+        ts=at,
+        sender=event.sender,
+        to=event.to,
+        type=event.kind,
+        summary=event.summary,
+        data=event.data,
+        number=event.number,
+    )
+
+
+def _with_shared(part: Messages, message: MessageSent, at: float) -> Messages:
+    if message.task:
+        last = {**part.last_of_task, message.task: message.summary}
+        part = msgspec.structs.replace(part, last_of_task=last)
+    if message.kind == STATE_UPDATE and message.data:
+        before = part.shared.get(message.sender)
+        data = {**(before.data if before else {}), **message.data}
+        part = msgspec.structs.replace(part, shared={**part.shared, message.sender: SharedData(at=at, data=data)})
+    return part
+
+
+def next_number(part: Messages) -> int:
+    return part.sent[-1].number + 1 if part.sent else 1
+
+
+class MessageQuery(Struct, frozen=True, kw_only=True):
+    """Which messages are asked for; an empty field matches all."""
 
     sender: str = ""
     to: str = ""
     kind: str = ""
-    last: Last = SHOWN
+    last: Last = DEFAULT_LAST
 
-    def fits(self, message: Message) -> bool:
+    def matches(self, message: Message) -> bool:
         pairs = ((self.sender, message.sender), (self.to, message.to), (self.kind, message.type))
         return all(wanted in {"", found} for wanted, found in pairs)
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """Somebody who has sent messages."""
+    """A sender of messages."""
 
     name: str
     last_seen: float
@@ -55,7 +180,7 @@ class Member(Struct, frozen=True, kw_only=True):
     count: int
 
 
-def composed(
+def compose(
     sender: str,
     *,
     to: str = "",
@@ -64,7 +189,7 @@ def composed(
     data: Mapping[str, object] | None = None,
     task: TaskId | None = None,
 ) -> MessageSent:
-    """A whole message: what was left out is filled in, and the summary starts with the sender."""
+    """A complete message: what was left out gets its default, and the summary starts with the sender."""
     to, kind, tag = to or COORDINATOR, kind or "message", f"[{sender}]"
     text = summary.strip() or f"{kind} to {to}"
     return MessageSent(
@@ -77,38 +202,43 @@ def composed(
     )
 
 
-def objection(role: Role, message: MessageSent) -> str:
-    """Why the agent of a role may not send the message; empty when it may."""
-    if message.to not in {COORDINATOR, EVERYBODY}:
-        return f'the {role} writes to "{COORDINATOR}" or to "{EVERYBODY}", not to "{message.to}"'
-    if message.kind == consensus.BLOCKED and consensus.severity(message.data) is None:
-        return f'the "data" of a {message.kind} needs "severity", one of {", ".join(consensus.GRADES)}'
-    owners = [owner for owner, types in TYPES.items() if message.kind in types]
+def severity(data: Mapping[str, object]) -> Severity | None:
+    """The severity that the data of a message names, in letters of any case."""
+    word = str(data.get("severity", "")).lower()
+    return next((known for known in Severity if known == word), None)
+
+
+def objection(role: Role, message: MessageSent, types: Mapping[str, Collection[str]]) -> str:
+    """Why the agent of a role may not send the message; empty when it may. `types` belong to one sender each."""
+    if message.to not in {COORDINATOR, EVERYONE}:
+        return f'the {role} writes to "{COORDINATOR}" or to "{EVERYONE}", not to "{message.to}"'
+    if message.kind == Escalation.consensus_blocked and severity(message.data) is None:
+        return f'the "data" of a {message.kind} needs "severity", one of HIGH, MEDIUM, LOW'
+    owners = [owner for owner, own in types.items() if message.kind in own]
     if owners and role not in owners:
-        own = ", ".join(TYPES.get(role, ()))
-        return f'"{message.kind}" is for the {owners[0]} to say; yours are {own}, and any that is nobody\'s'
+        own = ", ".join(types.get(role, ()))
+        return f'"{message.kind}" is a message of the {owners[0]}; yours are {own}, and any that belongs to no role'
     return ""
 
 
-def listed(state: State, wanted: Wanted) -> list[Message]:
-    """The last messages that fit, in their order."""
-    return [message for message in state.messages if wanted.fits(message)][-wanted.last :]
+def find(part: Messages, query: MessageQuery) -> list[Message]:
+    """The last messages that match, in their order."""
+    return [message for message in part.sent if query.matches(message)][-query.last :]
 
 
-def found(state: State, name: str) -> Message | None:
-    """The message of an id such as MSG-007."""
-    return next((message for message in state.messages if message.id == name), None)
+def by_id(part: Messages, name: str) -> Message | None:
+    return next((message for message in part.sent if message.id == name), None)
 
 
-def is_of(message: Message, role: str, task: TaskId) -> bool:
+def is_of_task(message: Message, role: Role, task: TaskId) -> bool:
     """Whether the agent of a task sent the message."""
     return message.sender == role and message.data.get("task") == task
 
 
-def members(state: State) -> list[Member]:
-    """Everybody who has sent something, who was heard last first."""
+def members(part: Messages) -> list[Member]:
+    """Every sender, the one of the newest message first."""
     heard: dict[str, Member] = {}
-    for message in state.messages:
+    for message in part.sent:
         before = heard.pop(message.sender, None)
         heard[message.sender] = Member(
             name=message.sender,

@@ -1,4 +1,4 @@
-"""Technical debt: shortcuts that somebody will have to pay for, ranked, reported, and settled one by one."""
+"""Technical debt: shortcuts of the work, ranked, reported, and resolved one by one."""
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core import ids
+from iterdev.core.policy import DebtRule
 from iterdev.core.results import TechDebt
 from iterdev.core.types import Severity, TaskId
 
@@ -34,7 +35,7 @@ class Effort(StrEnum):
 
 
 POINTS = {Effort.small: 1, Effort.medium: 2, Effort.large: 4}
-"""How many tasks an effort amounts to; one that nobody estimated counts as medium."""
+"""How many tasks an effort amounts to; without an estimate it counts as medium."""
 
 
 class DebtStatus(StrEnum):
@@ -62,18 +63,11 @@ class Debt(Struct, frozen=True, kw_only=True):
     resolved_in: int | None = None
     """The sprint in which it was resolved."""
     resolved_by: TaskId | None = None
-    """The task whose work did it, if it was not a person."""
+    """The task whose work resolved it; None if a person did."""
 
 
 Items = tuple[Debt, ...]
 """The newest first."""
-
-
-class DebtRule(Struct, frozen=True, kw_only=True):
-    """Debt of at least this severity may not be older than so many sprints."""
-
-    severity: Severity
-    sprints: int
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -109,7 +103,7 @@ def identified(items: Items, item: Debt) -> DebtIdentified:
 def reported(
     items: Items, found: Iterable[TechDebt | str], *, task: TaskId, sprint: int, at: float
 ) -> tuple[DebtIdentified, ...]:
-    """What an agent handed in with its result, in the fixed words; what is known already is not told again."""
+    """What an agent handed in with its result, in the fixed words; known items are left out."""
     events: list[DebtIdentified] = []
     known = items
     for one in found:
@@ -122,21 +116,21 @@ def reported(
     return tuple(events)
 
 
-def named(items: Items, debt_id: str) -> Debt | None:
+def by_id(items: Items, debt_id: str) -> Debt | None:
     return next((item for item in items if item.debt_id == debt_id), None)
 
 
-def unsettled(items: Items) -> Items:
+def unresolved(items: Items) -> Items:
     """Open, or being worked on."""
     return tuple(item for item in items if item.status in {DebtStatus.open, DebtStatus.in_progress})
 
 
 def ranked(items: Items) -> Items:
-    """What is unsettled, in the order in which it should be paid back: by severity, then priority, then age."""
+    """What is unresolved, in the order in which it should be resolved: by severity, then priority, then age."""
     severities, priorities = list(Severity), list(Priority)
     return tuple(
         sorted(
-            unsettled(items),
+            unresolved(items),
             key=lambda item: (
                 severities.index(item.severity),
                 priorities.index(item.priority),
@@ -147,7 +141,7 @@ def ranked(items: Items) -> Items:
 
 
 def recommended(items: Items, capacity: int) -> Items:
-    """What a sprint could pay back: by its rank, and as long as its effort still fits into what the team can do."""
+    """What a sprint could resolve: by rank, as long as its effort fits into the capacity of the team."""
     chosen: list[Debt] = []
     for item in ranked(items):
         points = POINTS[item.estimated_effort or Effort.medium]
@@ -157,8 +151,8 @@ def recommended(items: Items, capacity: int) -> Items:
     return tuple(chosen)
 
 
-def paid_back(items: Items, names: Iterable[str], task: TaskId, sprint: int) -> tuple[DebtMoved, ...]:
-    """What follows for the debt that a completed task names; what is unknown or settled stays as it is."""
+def resolved_by(items: Items, names: Iterable[str], task: TaskId, sprint: int) -> tuple[DebtMoved, ...]:
+    """The debt that a completed task resolves; unknown and resolved items stay as they are."""
     open_ = {item.debt_id for item in items if item.status is not DebtStatus.resolved}
     return tuple(
         DebtMoved(debt_id=name, status=DebtStatus.resolved, sprint=sprint, task=task)
@@ -167,8 +161,8 @@ def paid_back(items: Items, names: Iterable[str], task: TaskId, sprint: int) -> 
     )
 
 
-def taken_back(items: Items, tasks: Collection[TaskId]) -> Items:
-    """Debt that undone tasks had paid back is owed again."""
+def without_tasks(items: Items, tasks: Collection[TaskId]) -> Items:
+    """Debt that was resolved by tasks which a rollback undid is open again."""
     return tuple(
         msgspec.structs.replace(item, status=DebtStatus.open, resolved_in=None, resolved_by=None)
         if item.resolved_by in tasks
@@ -178,7 +172,7 @@ def taken_back(items: Items, tasks: Collection[TaskId]) -> Items:
 
 
 def overdue(items: Items, rule: DebtRule | None, sprint: int) -> Items:
-    """The debt that has to be talked about when this sprint ends and before another one begins; none without a rule."""
+    """The debt that the user is asked about before another sprint begins; none without a rule."""
     if rule is None:
         return ()
     severities = list(Severity)
@@ -202,7 +196,7 @@ def report(items: Items) -> Report:
 
 
 def line(items: Items) -> str:
-    """The report in one line; nothing if nothing was ever owed."""
+    """The report in one line; empty if there never was any debt."""
     made = report(items)
     by_word = (made.by_severity, made.by_category)
     counts = "; ".join(", ".join(f"{count} {word}" for word, count in by.items() if count) for by in by_word)
@@ -241,7 +235,7 @@ def _in_fixed_words(found: TechDebt, *, task: TaskId, sprint: int, at: float) ->
 
 
 def _word(text: str, words: type[Word]) -> Word | None:
-    """Agents are asked for one of the words; whatever else they say counts as nothing said."""
+    """One of the fixed words, or None for anything else that an agent says."""
     return next((word for word in words if word.value == text.strip().lower()), None)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from iterdev.core.collaboration.messages import SHOWN, Last
+from iterdev.core.collaboration.messages import DEFAULT_LAST, Last
 
 
 def _one_of(text: str) -> Meta:
@@ -33,7 +33,7 @@ class TeamMsg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Annotated[
         dict[str, object], Meta(description="log: more for programs to read; of a state_update, what you share")
     ] = {}
-    last: Annotated[Last, Meta(description="list: how many")] = SHOWN
+    last: Annotated[Last, Meta(description="list: how many")] = DEFAULT_LAST
     id: Annotated[str, Meta(description="read, delete: the id of the message, such as MSG-007")] = ""
     role: Annotated[str, Meta(description="get_state: only of this role")] = ""
     session_id: Annotated[str, Meta(description="your own session, or nothing")] = ""

@@ -1,12 +1,12 @@
-"""What the team has learned: entries with their evidence, those of earlier sessions, and those that were rejected.
+"""What the team has learned: notes with their evidence, those of earlier sessions, and those that were rejected.
 
-An entry is its text: the same words learned twice are one entry with two pieces of evidence, and rejecting them
+A note is its text: the same words learned twice are one note with two pieces of evidence, and rejecting them
 rejects them wherever they were learned.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
@@ -46,6 +46,10 @@ def note(file: str, text: str, *, session: str, task: str, commit: str, at: floa
     return Note(id=f"W-{digest[:8]}", file=file, text=words, session=session, task=task, commit=commit, at=at)
 
 
+class WisdomNoted(Struct, frozen=True, tag=True):
+    notes: tuple[Note, ...]
+
+
 class WisdomInherited(Struct, frozen=True, tag=True):
     """What a new session was given of those before it."""
 
@@ -60,24 +64,32 @@ class WisdomRejected(Struct, frozen=True, tag=True):
     reason: str = ""
 
 
-WisdomEvent = WisdomInherited | WisdomRejected
+WisdomEvent = WisdomNoted | WisdomInherited | WisdomRejected
 
 
-class Heritage(Struct, frozen=True, kw_only=True):
+class Wisdom(Struct, frozen=True, kw_only=True):
+    notes: tuple[Note, ...] = ()
     inherited: tuple[Note, ...] = ()
     rejected: Mapping[str, str] = {}
     """The ids that are not to be used, and why."""
 
 
-def evolve(part: Heritage, event: WisdomEvent) -> Heritage:
+def evolve(part: Wisdom, event: WisdomEvent) -> Wisdom:
     match event:
+        case WisdomNoted(notes):
+            return msgspec.structs.replace(part, notes=(*part.notes, *notes))
         case WisdomInherited(notes, rejected):
-            return Heritage(inherited=notes, rejected={**part.rejected, **rejected})
+            return msgspec.structs.replace(part, inherited=notes, rejected={**part.rejected, **rejected})
         case WisdomRejected(name, reason):
             known = part.rejected.get(name, "")
             return msgspec.structs.replace(part, rejected={**part.rejected, name: reason or known})
         case _:
             assert_never(event)
+
+
+def without_tasks(part: Wisdom, tasks: Collection[str]) -> Wisdom:
+    """Without the notes of tasks that a rollback undid."""
+    return msgspec.structs.replace(part, notes=tuple(note for note in part.notes if note.task not in tasks))
 
 
 def usable(notes: Iterable[Note], rejected: Mapping[str, str]) -> list[Note]:

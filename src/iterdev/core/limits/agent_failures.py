@@ -1,9 +1,9 @@
-"""What can go wrong with an agent, and what is done about it: one table of kinds and reactions."""
+"""How an agent can fail, and what is done about it: one table of kinds and reactions."""
 
 from enum import StrEnum
 
 
-class TroubleKind(StrEnum):
+class FailureKind(StrEnum):
     """What went wrong, as far as it makes a difference to what is done about it."""
 
     not_installed = "not installed"
@@ -23,30 +23,28 @@ class TroubleKind(StrEnum):
 
 
 class Reaction(StrEnum):
-    """What is done about a trouble."""
-
-    wait = "the provider is paused for everybody, and the task is tried again"
-    insist = "the same is asked again after a while, then another agent is tried"
-    correct = "the agent is asked again, and told what was wrong"
-    change_agent = "another agent is tried, for every task"
-    change_here = "another agent is tried, for this task"
+    pause_provider = "the provider is paused for all tasks, and the task is tried again"
+    retry_later = "the same is asked again after a while, then another agent is tried"
+    ask_again = "the agent is asked again, and told what was wrong"
+    replace_agent = "another agent is tried, for every task"
+    replace_for_task = "another agent is tried, for this task"
     stop = "the user is asked whether to spend more"
     fail = "the attempt has failed"
 
 
-def reaction(kind: TroubleKind) -> Reaction:
+def reaction(kind: FailureKind) -> Reaction:
     match kind:
-        case TroubleKind.limited:
-            return Reaction.wait
-        case TroubleKind.overloaded:
-            return Reaction.insist
-        case TroubleKind.silent:
-            return Reaction.correct
-        case TroubleKind.not_installed | TroubleKind.not_logged_in | TroubleKind.over_budget:
-            return Reaction.change_agent
-        case TroubleKind.too_long:
-            return Reaction.change_here
-        case TroubleKind.stopped:
+        case FailureKind.limited:
+            return Reaction.pause_provider
+        case FailureKind.overloaded:
+            return Reaction.retry_later
+        case FailureKind.silent:
+            return Reaction.ask_again
+        case FailureKind.not_installed | FailureKind.not_logged_in | FailureKind.over_budget:
+            return Reaction.replace_agent
+        case FailureKind.too_long:
+            return Reaction.replace_for_task
+        case FailureKind.stopped:
             return Reaction.stop
-        case TroubleKind.crashed | TroubleKind.timed_out | TroubleKind.permission:
+        case FailureKind.crashed | FailureKind.timed_out | FailureKind.permission:
             return Reaction.fail

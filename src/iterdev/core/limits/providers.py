@@ -1,28 +1,106 @@
-"""Who answers an agent, which agent takes a task, and how long a provider that has had enough is left alone.
+"""Providers of agents: which agent takes a task, and how long a provider that refuses is paused.
 
-A limit is a property of the provider, not of the attempt that ran into it: everybody who needs that provider waits.
+A limit is a property of the provider, not of the attempt that ran into it: every task that needs the provider waits.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
-from iterdev.core.limits.agent_failures import Reaction, reaction
-from iterdev.core.session.events import Failed, Limited, Policy, ProviderPaused
-from iterdev.core.session.state import Pause, State
-from iterdev.core.settings import in_turn
+from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
+from iterdev.core.policy import Policy
+from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Role, TaskId
 
-NAMED: Mapping[str, str] = {"claude": "anthropic", "codex": "openai", "gemini": "google", "qwen": "qwen"}
+KNOWN_PROVIDERS: Mapping[str, str] = {"claude": "anthropic", "codex": "openai", "gemini": "google", "qwen": "qwen"}
 """Agents whose provider is known; any other agent is its own."""
 
-FIRST_GUESS = 60.0
-LAST_GUESS = 900.0
-"""Seconds that a provider is left alone when it does not say how long: doubled from the first to the last."""
-LONGEST = 31 * 86400.0
-"""No provider asks for more patience than that; a clock may be wrong."""
+
+class Pause(Struct, frozen=True, kw_only=True):
+    until: float
+    why: str
+    guesses: int = 0
+    """How often in a row the provider named no time."""
+
+
+class Providers(Struct, frozen=True, kw_only=True):
+    pauses: Mapping[str, Pause] = {}
+    """By provider; one that is over stays until the provider has answered."""
+    unusable: Mapping[str, str] = {}
+    """Agents that cannot be used until something changes on this machine, and why."""
+
+
+class ProviderPaused(Struct, frozen=True, tag=True):
+    provider: str
+    until: float
+    why: str
+    guesses: int = 0
+
+
+class ProviderAnswered(Struct, frozen=True, tag=True):
+    """A provider that was paused has answered since."""
+
+    provider: str
+
+
+class AgentReplaced(Struct, frozen=True, kw_only=True, tag=True):
+    """An agent cannot do a task, and another one is tried next."""
+
+    task: TaskId
+    agent: str
+    successor: str
+    error: str
+    for_every_task: bool
+    """The agent is not used for any task until an engine starts again."""
+
+
+ProviderEvent = ProviderPaused | ProviderAnswered | AgentReplaced
+
+
+def evolve(part: Providers, event: ProviderEvent) -> Providers:
+    match event:
+        case ProviderPaused(provider, until, why, guesses):
+            pause = Pause(until=until, why=why, guesses=guesses)
+            return msgspec.structs.replace(part, pauses={**part.pauses, provider: pause})
+        case ProviderAnswered(provider):
+            return msgspec.structs.replace(
+                part, pauses={name: pause for name, pause in part.pauses.items() if name != provider}
+            )
+        case AgentReplaced(agent=agent, error=error, for_every_task=for_every_task):
+            return msgspec.structs.replace(part, unusable={**part.unusable, agent: error}) if for_every_task else part
+
+
+class Agents(Struct, frozen=True, kw_only=True):
+    """The agents that a session may use: by role, with those that take over, and their providers."""
+
+    by_role: Mapping[Role, str]
+    fallbacks: Mapping[str, str] = {}
+    providers: Mapping[str, str] = {}
+
+    def provider_of(self, agent: str) -> str:
+        return self.providers.get(agent) or KNOWN_PROVIDERS.get(agent, agent)
+
+    def chain(self, role: Role) -> list[str]:
+        """The agent of a role, and those that take over, in their order."""
+        return fallback_chain(self.by_role.get(role, ""), self.fallbacks)
+
+    def clients(self, provider: str) -> list[str]:
+        """The agents of the session that have this provider."""
+        agents = dict.fromkeys(agent for role in self.by_role for agent in self.chain(role))
+        return [agent for agent in agents if self.provider_of(agent) == provider]
+
+
+def agents(policy: Policy, named: Mapping[Role, str]) -> Agents:
+    """The agents of the policy; those named on the command line go first."""
+    return Agents(by_role={**policy.agents, **named}, fallbacks=policy.fallbacks, providers=policy.providers)
+
+
+def provider_key(command: Sequence[str]) -> str:
+    """The provider of a command: the same in every repository, and without anything secret of the command."""
+    return f"command-{hashlib.sha256(json.dumps(list(command)).encode()).hexdigest()[:12]}"
 
 
 class Choice(Struct, frozen=True):
@@ -32,124 +110,80 @@ class Choice(Struct, frozen=True):
     not_before: float = 0
 
 
-class Change(Struct, frozen=True, kw_only=True):
-    """An agent that is given up, and the one to try next."""
-
-    agent: str
-    successor: str
-    for_every_task: bool
-
-
-def provider_of(policy: Policy, agent: str) -> str:
-    return policy.providers.get(agent) or NAMED.get(agent, agent)
-
-
-def key_of(command: Sequence[str]) -> str:
-    """The provider of a command: the same in every repository, and nothing in it that the command keeps secret."""
-    return f"command-{hashlib.sha256(json.dumps(list(command)).encode()).hexdigest()[:12]}"
-
-
-def chain(state: State, role: Role) -> list[str]:
-    """The agent of a role, and those that take over, in their order."""
-    agent = state.session.agents.get(role) or state.policy.agents.get(role, "")
-    return in_turn(agent, state.policy.fallbacks)
-
-
-def choices(state: State, tasks: Iterable[TaskId], now: float) -> dict[TaskId, Choice]:
-    """The agent for each task; tasks that differ in nothing that matters here are looked at once."""
-    known: dict[tuple[Role, tuple[str, ...]], Choice] = {}
-    chosen: dict[TaskId, Choice] = {}
-    for task in tasks:
-        case = state.tasks[task].role, state.progress[task].given_up
-        if case not in known:
-            known[case] = _choice(state, *case, now)
-        chosen[task] = known[case]
-    return chosen
-
-
-def _choice(state: State, role: Role, given_up: tuple[str, ...], now: float) -> Choice:
-    """The first agent whose provider answers, or the one that is waited for the shortest time."""
-    agents = chain(state, role)
-    left = _left(state, agents, given_up) or agents[-1:]
-    waits = {agent: paused_until(state, agent) for agent in left}
+def choose(part: Providers, agents: Agents, role: Role, replaced: Sequence[str], now: float) -> Choice:
+    """The first agent whose provider answers, or the one with the shortest wait."""
+    chain = agents.chain(role)
+    left = remaining(part, chain, replaced) or chain[-1:]
+    waits = {agent: paused_until(part, agents, agent) for agent in left}
     ready = next((agent for agent, until in waits.items() if until <= now), None)
     soonest = ready or min(waits, key=waits.__getitem__)
     return Choice(soonest, waits[soonest])
 
 
-def _left(state: State, agents: Iterable[str], given_up: Sequence[str]) -> list[str]:
-    return [agent for agent in agents if agent not in given_up and agent not in state.unusable]
+def remaining(part: Providers, chain: Iterable[str], replaced: Sequence[str]) -> list[str]:
+    """The agents of a chain that can still be tried."""
+    return [agent for agent in chain if agent not in replaced and agent not in part.unusable]
 
 
-def paused_until(state: State, agent: str) -> float:
-    pause = state.pauses.get(provider_of(state.policy, agent))
+def paused_until(part: Providers, agents: Agents, agent: str) -> float:
+    pause = part.pauses.get(agents.provider_of(agent))
     return pause.until if pause else 0
 
 
-def change_of_agent(state: State, task: TaskId, failed: Failed) -> Change | None:
-    """Who is tried next after a trouble that another agent need not have."""
-    if failed.kind is None:
+def is_replaceable(kind: FailureKind | None) -> bool | None:
+    """Whether another agent may succeed where one failed: for this task (False) or for all (True); None if not."""
+    if kind is None:
         return None
-    match reaction(failed.kind):
-        case Reaction.change_agent:
-            for_every_task = True
-        case Reaction.change_here | Reaction.insist:
-            for_every_task = False
+    match reaction(kind):
+        case Reaction.replace_agent:
+            return True
+        case Reaction.replace_for_task | Reaction.retry_later:
+            return False
         case _:
             return None
-    agent = state.progress[task].agent
-    left = others(state, task, agent)
-    return Change(agent=agent, successor=left[0], for_every_task=for_every_task) if left else None
 
 
-def others(state: State, task: TaskId, agent: str) -> list[str]:
-    """The agents that can still be tried for a task when this one cannot do it."""
-    return _left(state, chain(state, state.tasks[task].role), (*state.progress[task].given_up, agent))
-
-
-def pause(before: Pause | None, limited: Limited, at: float) -> Pause:
-    """How long a provider is left alone: until the time that it named, or longer from one guess to the next."""
+def pause(policy: Policy, before: Pause | None, *, error: str, reset_at: float | None, at: float) -> Pause:
+    """How long a provider is paused: until the time that it named, or longer from one guess to the next."""
     in_force = before if before and before.until > at else None
-    if limited.reset_at is not None and limited.reset_at > at:
-        told = Pause(until=min(limited.reset_at, at + LONGEST), why=limited.error)
+    if reset_at is not None and reset_at > at:
+        told = Pause(until=min(reset_at, at + policy.longest_pause), why=error)
         return in_force if in_force and not in_force.guesses and in_force.until > told.until else told
     if in_force:
         # Another attempt that was under way ran into the same limit.
         return in_force
     guesses = (before.guesses if before else 0) + 1
-    seconds = min(FIRST_GUESS * 2.0 ** (guesses - 1), LAST_GUESS)
-    return Pause(until=at + seconds, why=limited.error, guesses=guesses)
+    seconds = min(policy.first_pause * 2.0 ** (guesses - 1), policy.longest_guess)
+    return Pause(until=at + seconds, why=error, guesses=guesses)
 
 
-def in_force(state: State, now: float) -> dict[str, Pause]:
-    return {provider: pause for provider, pause in state.pauses.items() if pause.until > now}
+def in_force(part: Providers, now: float) -> dict[str, Pause]:
+    return {provider: pause for provider, pause in part.pauses.items() if pause.until > now}
 
 
-def news(state: State, told: Iterable[ProviderPaused], now: float) -> list[ProviderPaused]:
-    """What others on this machine learned about providers of this session, and this session does not know."""
-    mine = {provider_of(state.policy, agent) for role in state.policy.agents for agent in chain(state, role)}
+def learned(
+    part: Providers, agents: Agents, policy: Policy, told: Iterable[ProviderPaused], now: float
+) -> list[ProviderPaused]:
+    """The pauses that other sessions on this machine know of, that concern this session, and are news to it."""
+    mine = {agents.provider_of(agent) for role in agents.by_role for agent in agents.chain(role)}
     return [
         pause
         for pause in told
-        if pause.provider in mine and _is_longer(pause.until, state.pauses.get(pause.provider), now)
+        if pause.provider in mine
+        and now < pause.until <= now + policy.longest_pause
+        and _is_longer(pause.until, part.pauses.get(pause.provider))
     ]
 
 
-def _is_longer(until: float, known: Pause | None, now: float) -> bool:
-    return now < until <= now + LONGEST and (known is None or until > known.until)
+def _is_longer(until: float, known: Pause | None) -> bool:
+    return known is None or until > known.until
 
 
-def unknown_to(told: Iterable[ProviderPaused], state: State, now: float) -> list[ProviderPaused]:
-    """What this session knows about providers, and others on this machine were not told."""
+def to_share(part: Providers, told: Iterable[ProviderPaused], now: float) -> list[ProviderPaused]:
+    """The pauses of this session that the other sessions on this machine do not know of."""
     known = {pause.provider: pause.until for pause in told}
     return [
         ProviderPaused(provider, pause.until, pause.why)
-        for provider, pause in in_force(state, now).items()
+        for provider, pause in in_force(part, now).items()
         if pause.until > known.get(provider, 0)
     ]
-
-
-def clients(state: State, provider: str) -> list[str]:
-    """The agents of a session that a provider answers."""
-    agents = dict.fromkeys(agent for role in state.policy.agents for agent in chain(state, role))
-    return [agent for agent in agents if provider_of(state.policy, agent) == provider]

@@ -1,39 +1,36 @@
-"""What a session has spent: by role, by task and by agent. Whoever spent nothing is not named."""
+"""What a session has spent: in all, by agent, and today together with the other sessions of the repository."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.core.results import Usage
-from iterdev.core.session.state import State
+
+
+class DaySpent(Struct, frozen=True, tag=True):
+    """What all sessions of the repository have spent on the day that began then."""
+
+    began: float
+    usage: Usage
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    roles: Mapping[str, Usage]
-    tasks: Mapping[str, Usage]
-    agents: Mapping[str, Usage]
-
-    @property
-    def by_role_and_agent(self) -> str:
-        return " · ".join(in_one_line(usages) for usages in (self.roles, self.agents) if usages)
+    total: Usage = Usage()
+    by_agent: Mapping[str, Usage] = {}
+    today: Usage = Usage()
+    """Of all sessions of the repository, as far as the journal was told."""
 
 
-def spending(state: State) -> Spending:
-    rows = [(task, progress.usage) for task, progress in state.rows()]
-    undone = ("rolled back", state.undone)
-    return Spending(
-        roles=_added_up([*((task.role, usage) for task, usage in rows), undone]),
-        tasks=_added_up([*((task.id, usage) for task, usage in rows), undone]),
-        agents=_added_up(state.spent_by.items()),
-    )
+def spend(part: Spending, agent: str, usage: Usage) -> Spending:
+    if usage == Usage():
+        return part
+    by_agent = {**part.by_agent, agent: part.by_agent.get(agent, Usage()) + usage}
+    return msgspec.structs.replace(part, total=part.total + usage, by_agent=by_agent)
 
 
-def _added_up(parts: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
-    total: dict[str, Usage] = {}
-    for name, usage in parts:
-        if usage != Usage():
-            total[str(name)] = total.get(str(name), Usage()) + usage
-    return total
+def evolve(part: Spending, event: DaySpent) -> Spending:
+    return msgspec.structs.replace(part, today=event.usage)
 
 
 def figures(usage: Usage) -> str:

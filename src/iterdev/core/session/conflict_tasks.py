@@ -1,44 +1,44 @@
-"""Resolvers: tasks that bring work together with what landed before it, where the two collide.
+"""Conflict tasks: they merge work with what landed before it, where the two are in conflict.
 
-Two of them that touch the same files would collide again side by side, so each waits for those before it.
+Two of them that touch the same files would be in conflict again side by side, so each waits for those before it.
 """
 
 from collections.abc import Iterator
 
 import msgspec
 
-from iterdev.core import ids
-from iterdev.core.session import events, tasks
-from iterdev.core.session.conflicts import Merging
+from iterdev.core import ids, task_description
+from iterdev.core.session import tasks
+from iterdev.core.session.conflicts import MergeInProgress
+from iterdev.core.session.events import ConflictResolved, Event, TasksAdded, TasksReplanned
+from iterdev.core.session.outcomes import completion, not_merged
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import LOST, Status, Strategy, TaskId
-from iterdev.teams.development import pipelines
-
-LONGEST_CHAIN = 2
-"""How often the resolving of a conflict may itself collide with what landed meanwhile."""
+from iterdev.core.session.team_rules import TeamRules
+from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Status, TaskId, TaskKind
 
 
-def brings(state: State, task: TaskId) -> TaskId | None:
-    """The task whose work a resolver brings in; None if it is no resolver."""
-    return next((other for other, conflict in state.conflicts.items() if conflict.resolved_by == task), None)
+def merged_by(state: State, task: TaskId) -> TaskId | None:
+    """The task whose work a conflict task merges; None if it is no conflict task."""
+    found = (other for other, conflict in state.conflicts.by_task.items() if conflict.resolved_by == task)
+    return next(found, None)
 
 
-def merging(state: State, task: TaskId) -> Merging | None:
-    """The work that has to be merged for a resolver; none if git could merge it, or its commit is not known."""
-    other = brings(state, task)
-    commit = state.progress[other].commit if other else None
-    if other is None or commit is None or state.conflicts[other].merged:
+def merge_of(state: State, task: TaskId) -> MergeInProgress | None:
+    """The merge that a conflict task finishes; None if git could merge the work, or its commit is not known."""
+    other = merged_by(state, task)
+    commit = state.tasks.progress[other].commit if other else None
+    if other is None or commit is None or state.conflicts.by_task[other].found.merged:
         return None
-    return Merging(task=other, commit=commit)
+    return MergeInProgress(task=other, commit=commit)
 
 
 def resolver(state: State, task: TaskId) -> TaskId | None:
-    """Who brings in a task's work that could not land: the last resolver, if resolvers collided too."""
-    conflict = state.conflicts.get(task)
-    if conflict is None or conflict.merged or conflict.resolved_by is None:
+    """The conflict task that merges work which could not land: the last one, if conflict tasks were in conflict too."""
+    conflict = state.conflicts.by_task.get(task)
+    if conflict is None or conflict.found.merged or conflict.resolved_by is None:
         return None
-    if state.progress[task].status is not Status.completed:
+    if state.tasks.status(task) is not Status.completed:
         return None  # It is to be done again.
     return _last(state, conflict.resolved_by)
 
@@ -48,94 +48,126 @@ def _last(state: State, fix: TaskId) -> TaskId:
 
 
 def is_resolved(state: State, task: TaskId) -> bool:
-    """Whether nothing is left to do about a conflict; making a resolver is not enough, it has to succeed."""
-    conflict = state.conflicts[task]
+    """Whether nothing is left to do about a conflict; its conflict task has to be completed."""
+    conflict = state.conflicts.by_task[task]
     if conflict.resolved_by is None:
         return conflict.strategy is not None
-    return state.progress[_last(state, conflict.resolved_by)].status is Status.completed
+    return state.tasks.status(_last(state, conflict.resolved_by)) is Status.completed
 
 
-def collision(state: State, task: TaskId) -> str:
-    """What became of work that could not land, in a few words; nothing for all other work."""
+def conflict_note(state: State, task: TaskId) -> str:
+    """What became of work that could not land, in a few words; empty for all other work."""
     fix = resolver(state, task)
     if fix is None:
         return ""
-    where, status = f"conflict in {', '.join(state.conflicts[task].files)}", state.progress[fix].status
-    if status in LOST:
-        kept = ids.kept_ref(state.session.id, task, state.progress[task].attempt)
+    status = state.tasks.status(fix)
+    where = f"conflict in {', '.join(state.conflicts.by_task[task].found.files)}"
+    if status in UNSUCCESSFUL:
+        kept = ids.kept_ref(state.session.id, task, state.tasks.progress[task].attempt)
         return f"{where}; {fix} {status}: this work is not on the branch, it is kept as {kept}"
     return f"{where}; {'resolved' if status is Status.completed else 'being resolved'} by {fix}"
 
 
-def commit(state: State, task: TaskId) -> str:
-    """The commit of a task's work, and who landed it if the task itself did not."""
-    fix, made = resolver(state, task), state.progress[task].commit or ""
+def commit_note(state: State, task: TaskId) -> str:
+    """The commit of a task's work, and the conflict task that landed it if the task itself did not."""
+    fix, made = resolver(state, task), state.tasks.progress[task].commit or ""
     if fix is None:
         return made
-    landed = state.progress[fix].status is Status.completed
+    landed = state.tasks.status(fix) is Status.completed
     return f"{made} ({f'landed with {fix}' if landed else f'not landed, see {fix}'})"
 
 
-def lost(state: State) -> list[TaskId]:
-    """The tasks whose work is not on the branch, because whoever was to bring it in did not succeed."""
-    return [task for task in state.conflicts if (fix := resolver(state, task)) and state.progress[fix].status in LOST]
+def not_landed(state: State) -> list[TaskId]:
+    """The tasks whose work is not on the branch, because the conflict task that was to merge it did not succeed."""
+    fixes = ((task, resolver(state, task)) for task in state.conflicts.by_task)
+    return [task for task, fix in fixes if fix and state.tasks.status(fix) in UNSUCCESSFUL]
 
 
-def resolution(state: State, task: TaskId) -> tuple[events.Event, ...]:
-    """What follows from a conflict: nothing more, a resolver before those that wait, or the end of the task."""
-    conflict, wanted = state.conflicts[task], state.policy.conflicts
-    if wanted is Strategy.abort and not conflict.merged:
-        return (events.ConflictResolved(task=task, strategy=Strategy.abort),)
-    if conflict.merged and wanted is not Strategy.manual:
-        return (events.ConflictResolved(task=task, strategy=Strategy.auto_merge),)
-    if task.count(ids.CONFLICT_FIX) >= LONGEST_CHAIN:
-        return (events.ConflictResolved(task=task, strategy=Strategy.abort),)
-    row = pipelines.conflict_fix(state.tasks[task], conflict.others, _before(state, task), state.scope, state.tasks)
-    (fix,) = pipelines.with_waves([row], state.tasks)
+def resolution(state: State, team: TeamRules, task: TaskId) -> tuple[Event, ...]:
+    """What follows from a conflict: nothing more, a conflict task before the dependants, or the end of the task."""
+    conflict, wanted = state.conflicts.by_task[task].found, state.policy.conflicts
+    automatic = conflict.merged and wanted is not ConflictStrategy.manual
+    if automatic or wanted is ConflictStrategy.abort or _chain(state, task) >= state.policy.conflict_fixes:
+        return _without_task(state, team, task, automatic=automatic)
+    row = _conflict_task(state, team, task)
+    (fix,) = tasks.joining([row], state.tasks.plan)
     waiting = tuple(tasks.redirected(other, task, fix.id) for other in _waiting(state, task))
-    replanned = (events.TasksReplanned(waiting),) if waiting else ()
-    return (
-        events.TasksAdded((fix,)),
-        *replanned,
-        events.ConflictResolved(task=task, strategy=Strategy.manual, fix=fix.id),
+    replanned = (TasksReplanned(waiting),) if waiting else ()
+    status, error, follow = completion(state, team, task)
+    resolved = ConflictResolved(task=task, strategy=ConflictStrategy.manual, fix=fix.id, status=status, error=error)
+    return TasksAdded((fix,)), *replanned, resolved, *follow
+
+
+def _without_task(state: State, team: TeamRules, task: TaskId, *, automatic: bool) -> tuple[Event, ...]:
+    conflict = state.conflicts.by_task[task].found
+    strategy = ConflictStrategy.auto_merge if automatic else ConflictStrategy.abort
+    if not conflict.merged:
+        error = not_merged(state, task, conflict.files)
+        return (ConflictResolved(task=task, strategy=strategy, status=Status.failed, error=error),)
+    status, error, follow = completion(state, team, task)
+    return ConflictResolved(task=task, strategy=strategy, status=status, error=error), *follow
+
+
+def _chain(state: State, task: TaskId) -> int:
+    """How many conflict tasks led to this one, itself included."""
+    length, row = 0, state.tasks.plan[task]
+    while row.kind is TaskKind.conflict_fix and (other := merged_by(state, row.id)):
+        length, row = length + 1, state.tasks.plan[other]
+    return length
+
+
+def _conflict_task(state: State, team: TeamRules, task: TaskId) -> Task:
+    work, others = state.tasks.plan[task], state.conflicts.by_task[task].found.others
+    name = TaskId(f"{task}{ids.CONFLICT_FIX}")
+    loops = team.roles[work.role].loops
+    return Task(
+        id=name if name not in state.tasks.plan else ids.next_id(name, state.tasks.plan),
+        title=f"Resolve the conflict of {task}",
+        description=task_description.describe(team.conflict_brief, state.scope, inner_loop=loops),
+        role=work.role,
+        fields=work.fields,
+        kind=TaskKind.conflict_fix,
+        deps=(task, *_before(state, task)),
+        context_from=(task, *others),
     )
 
 
-def freed(state: State) -> tuple[events.Event, ...]:
-    """Resolvers that need not wait any more: they wait for others to come after them, whatever becomes of those."""
-    rows = tuple(row for task in state.doomed if (row := _without_lost(state, task)) != state.tasks[task])
-    return (events.TasksReplanned(rows),) if rows else ()
+def freed(state: State) -> tuple[Event, ...]:
+    """Conflict tasks come after others, whatever becomes of those: they do not wait for tasks that failed."""
+    blocked = state.tasks.blocked_by_failure
+    rows = tuple(row for task in blocked if (row := _without_failed(state, task)) != state.tasks.plan[task])
+    return (TasksReplanned(rows),) if rows else ()
 
 
-def _without_lost(state: State, task: TaskId) -> Task:
-    row, own = state.tasks[task], brings(state, task)
+def _without_failed(state: State, task: TaskId) -> Task:
+    row, own = state.tasks.plan[task], merged_by(state, task)
     if own is None:
         return row
-    deps = (dep for dep in row.deps if dep == own or state.progress[dep].status not in LOST)
+    deps = (dep for dep in row.deps if dep == own or state.tasks.status(dep) not in UNSUCCESSFUL)
     return msgspec.structs.replace(row, deps=tuple(deps))
 
 
 def _before(state: State, task: TaskId) -> list[TaskId]:
-    """The resolvers that a new one comes after; of those that wait for each other, the last."""
+    """The conflict tasks that a new one comes after; of those that wait for each other, the last."""
     mine = _files(state, task)
     found = [fix for other, fix in _unfinished(state) if not mine.isdisjoint(_files(state, other))]
-    first = [fix for fix in found if task not in state.ancestors(fix)]
-    awaited = {dep for fix in first for dep in state.tasks[fix].deps}
+    first = [fix for fix in found if task not in state.tasks.ancestors(fix)]
+    awaited = {dep for fix in first for dep in state.tasks.plan[fix].deps}
     return [fix for fix in first if fix not in awaited]
 
 
 def _unfinished(state: State) -> Iterator[tuple[TaskId, TaskId]]:
-    for task, conflict in state.conflicts.items():
-        if conflict.resolved_by and not state.progress[conflict.resolved_by].status.is_final:
+    for task, conflict in state.conflicts.by_task.items():
+        if conflict.resolved_by and not state.tasks.status(conflict.resolved_by).is_final:
             yield task, conflict.resolved_by
 
 
 def _files(state: State, task: TaskId) -> set[str]:
-    """What a task changed, and so what its resolver will."""
-    return {*state.progress[task].changed, *state.conflicts[task].files}
+    """What a task changed, and so what its conflict task will."""
+    return {*state.tasks.progress[task].changed, *state.conflicts.by_task[task].found.files}
 
 
 def _waiting(state: State, task: TaskId) -> list[Task]:
-    """The tasks that wait for this one, but for its own resolvers of before."""
-    followers = state.dependants.get(task, ())
-    return [state.tasks[other] for other in followers if brings(state, other) != task]
+    """The tasks that wait for this one, but for its own conflict tasks of before."""
+    followers = state.tasks.dependants.get(task, ())
+    return [state.tasks.plan[other] for other in followers if merged_by(state, other) != task]

@@ -1,78 +1,72 @@
-"""What can have happened in a session. The journal holds nothing else, and the state is made of nothing else."""
+"""What can have happened in a session, whatever its team. Teams add events of their own (`teams/*/events.py`).
+
+An event is complete in itself: what it means for the task, such as whether work is in conflict or what a failed attempt
+leads to, was decided when it was recorded. Folding only adds up.
+"""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Union
 
 from msgspec import Struct
 
 from iterdev.core.collaboration.checkpoints import CheckpointEvent
-from iterdev.core.collaboration.external_packages import Checked, DependencyEvent
+from iterdev.core.collaboration.external_packages import PackageCheck, PackageEvent
 from iterdev.core.collaboration.feedback import FeedbackEvent
 from iterdev.core.collaboration.locks import LockEvent
-from iterdev.core.collaboration.tech_debt import DebtEvent, DebtRule
+from iterdev.core.collaboration.messages import MessageEvent
+from iterdev.core.collaboration.tech_debt import DebtEvent
 from iterdev.core.collaboration.wisdom import WisdomEvent
-from iterdev.core.limits.agent_failures import TroubleKind
-from iterdev.core.results import Dependency, Design, Discovery, Review, TechDebt, Usage, Wisdom
-from iterdev.core.session.archive import CompletionEvent
+from iterdev.core.limits.agent_failures import FailureKind
+from iterdev.core.limits.providers import ProviderEvent
+from iterdev.core.limits.spending import DaySpent
+from iterdev.core.policy import Policy
+from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Engine, Pipeline, Role, SessionId, Severity, Signal, Status, Strategy, TaskId, Team
-from iterdev.core.verification import SuiteReport, Verification
-from iterdev.teams.development.requirement_analysis import Analysis
-
-
-class Policy(Struct, frozen=True, kw_only=True):
-    """The rules that deciding follows; journalled, so that every decision can be made again."""
-
-    auto: bool = False
-    concurrency: int = 3
-    rounds: int = 3
-    wave_limit: float = 900
-    attempt_limit: float = 900
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
-    debt: DebtRule | None = None
-    task_budget_usd: float | None = None
-    task_budget_tokens: int | None = None
-    day_budget_usd: float | None = None
-    day_budget_tokens: int | None = None
-    agents: Mapping[Role, str] = {}
-    """Agents of the configuration, by role."""
-    fallbacks: Mapping[str, str] = {}
-    """Which agent takes over from which."""
-    providers: Mapping[str, str] = {}
-    """Who answers an agent, where its name does not tell."""
-    conflicts: Strategy = Strategy.auto_merge
+from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
 
 
 class Session(Struct, frozen=True, kw_only=True):
     """The facts of a session that never change."""
 
     id: SessionId
-    team: Team
+    team: str
     engine: Engine
     requirement: str
     folder: str
     base: str
     """The commit that the work starts from."""
     branch: str
-    """The user's branch at the start, to which `accept` brings the work."""
-    analysis: Analysis
-    pipeline: Pipeline | None = None
-    """The pipeline that the user named; without it the analysis recommends one."""
+    """The user's branch at the start, which `accept` merges the work into."""
     agents: Mapping[Role, str] = {}
     """Agents named on the command line, by role."""
     team_name: str = "iterdev"
     by_hand: bool = False
-    """The table was made by a person, not by a pipeline."""
+    """The table was made by a person, not by the team."""
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """A question to the user, open until somebody answers it."""
+    """A question to the user, open until it is answered."""
 
-    id: str
+    kind: str
+    """A `GateKind` of the kernel, or one of the team's own."""
+    subject: str = ""
+    """What the question is about, such as a task."""
     question: str
     choices: tuple[str, ...]
-    """The first one is taken when nobody may be asked."""
+    """The first one is the default in auto mode."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}-{self.subject}" if self.subject else self.kind
+
+
+class Conflict(Struct, frozen=True, kw_only=True):
+    """Two tasks changed the same file, and neither had seen the work of the other."""
+
+    files: tuple[str, ...]
+    others: tuple[TaskId, ...]
+    merged: bool
+    """Git could merge it; otherwise nothing of the task has landed."""
 
 
 class Done(Struct, frozen=True, kw_only=True, tag=True, gc=False):
@@ -83,32 +77,23 @@ class Done(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """The attempt's changes, kept under a ref of its own; None when nothing changed."""
     changed: tuple[str, ...] = ()
     usage: Usage = Usage()
-    wisdom: Wisdom = Wisdom()
     discoveries: tuple[Discovery, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What the user should know about the attempt, such as changes that were set aside."""
-    design: Design | None = None
-    review: Review | None = None
-    verification: Verification | None = None
-    baseline: SuiteReport | None = None
-    """The test run on the base commit, when this attempt made it."""
-    iterations: int = 0
     dependencies: tuple[Dependency, ...] = ()
-    tech_debt: tuple[TechDebt | str, ...] = ()
+    """External packages that the work needs."""
     resolved_debt: tuple[str, ...] = ()
-    """Ids of debt that the work pays back, as the agent says; it counts when the task is completed."""
+    """Ids of debt that the work resolves; it counts when the task is completed."""
 
 
 class Failed(Struct, frozen=True, kw_only=True, tag=True):
     error: str
-    kind: TroubleKind | None = None
+    kind: FailureKind | None = None
     """None when the agent worked, but its work did not pass."""
     commit: str | None = None
     usage: Usage = Usage()
 
 
 class Limited(Struct, frozen=True, kw_only=True, tag=True):
-    """The provider asked for patience; the attempt does not count."""
+    """The provider refused for now; the attempt does not count."""
 
     error: str
     reset_at: float | None = None
@@ -118,14 +103,14 @@ class Limited(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Interrupted(Struct, frozen=True, kw_only=True, tag=True):
-    """iterdev itself stopped; the work so far is kept, and the task is pending again."""
+    """iterdev itself stopped; the work so far is kept."""
 
     commit: str | None = None
     usage: Usage = Usage()
 
 
 class Unmet(Struct, frozen=True, kw_only=True, tag=True):
-    """A package that the task needs is not there as declared; no agent was asked, and the task is pending again."""
+    """A package that the task needs is not there as declared; no agent was asked."""
 
     commit: str | None = None
     usage: Usage = Usage()
@@ -135,13 +120,11 @@ Outcome = Done | Failed | Limited | Interrupted | Unmet
 
 
 class RowEdit(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of the table as a person left it."""
+    """A row of tasks.csv as a person left it."""
 
     task: Task
     status: Status
     findings: str = ""
-    score: float | None = None
-    signal: Signal | None = None
     error: str = ""
 
 
@@ -154,10 +137,6 @@ class PolicyChanged(Struct, frozen=True, tag=True):
     policy: Policy
 
 
-class PipelineChosen(Struct, frozen=True, tag=True):
-    pipeline: Pipeline
-
-
 class GateOpened(Struct, frozen=True, tag=True):
     gate: Gate
 
@@ -167,12 +146,54 @@ class GateAnswered(Struct, frozen=True, tag=True):
     choice: str
 
 
+class AnswerApplied(Struct, frozen=True, tag=True):
+    """What was answered has been done; the same question may come up again."""
+
+    gate: str
+
+
 class TasksAdded(Struct, frozen=True, tag=True):
+    tasks: tuple[Task, ...]
+
+
+class TasksReplanned(Struct, frozen=True, tag=True):
+    """Rows that have not begun get other dependencies, and with them other waves."""
+
     tasks: tuple[Task, ...]
 
 
 class TableEdited(Struct, frozen=True, tag=True):
     rows: tuple[RowEdit, ...]
+
+
+class TasksReset(Struct, frozen=True, tag=True):
+    """Tasks that ended are to be run again."""
+
+    tasks: tuple[TaskId, ...]
+
+
+class TaskCompleted(Struct, frozen=True, tag=True):
+    """A task is completed without an attempt, because of a rule of the team."""
+
+    task: TaskId
+    findings: str
+
+
+class TaskReported(Struct, frozen=True, kw_only=True, tag=True):
+    """A worker reports a task as completed without an attempt: its output is there already."""
+
+    task: TaskId
+    findings: str
+
+
+class TaskFailed(Struct, frozen=True, tag=True):
+    task: TaskId
+    error: str
+
+
+class TaskSkipped(Struct, frozen=True, tag=True):
+    task: TaskId
+    error: str
 
 
 class WaveStarted(Struct, frozen=True, tag=True):
@@ -190,43 +211,66 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     base: str
 
 
-class AttemptEnded(Struct, frozen=True, tag=True, gc=False):
+class AttemptEnded(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     task: TaskId
     number: int
+    agent: str
     requests: int
     """How often the agent was asked; each request has its own number, the first one that of the attempt."""
     outcome: Outcome
-    checked: tuple[Checked, ...] = ()
+    status: Status
+    """The status of the task from now on."""
+    error: str = ""
+    """Why the task failed."""
+    checked: tuple[PackageCheck, ...] = ()
     """What was found of the packages that the task needs, before it began."""
+    blocked_by: tuple[PackageCheck, ...] = ()
+    """Those of them that kept it from starting."""
     denied: tuple[str, ...] = ()
-    """What the agent wanted to do, and was not allowed to."""
+    """What the agent asked permission for and did not get."""
 
 
-class Landed(Struct, frozen=True, tag=True, gc=False):
+class Landed(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     task: TaskId
     tip: str
+    changed: tuple[str, ...] = ()
+    """The files whose change other work may be in conflict with."""
+    status: Status | None = None
+    """The status of the task from now on; None while a conflict has to be resolved first."""
+    error: str = ""
+    conflict: Conflict | None = None
 
 
-class LandingRefused(Struct, frozen=True, tag=True):
+class LandingRefused(Struct, frozen=True, kw_only=True, tag=True):
     """The work does not merge with what landed before it; it is kept."""
 
     task: TaskId
     files: tuple[str, ...]
-    tip: str = ""
+    tip: str
     """Where the branch was."""
+    status: Status | None = None
+    error: str = ""
+    conflict: Conflict | None = None
 
 
 class ConflictResolved(Struct, frozen=True, kw_only=True, tag=True):
-    """What is done about work that collides with what landed before it."""
+    """What is done about work that is in conflict with what landed before it."""
 
     task: TaskId
-    strategy: Strategy
+    strategy: ConflictStrategy
     fix: TaskId | None = None
-    """The task that brings both changes together."""
+    """The conflict task that merges both changes."""
+    status: Status
+    error: str = ""
+
+
+class Answer(Struct, frozen=True):
+    gate: Gate
+    choice: str
 
 
 class RollbackStarted(Struct, frozen=True, kw_only=True, tag=True):
-    """The session goes back; what is said here no longer holds from now on, and the branch has to follow."""
+    """The session goes back: what is said here no longer holds, and the branch has to follow."""
 
     target: str
     snapshot: str
@@ -236,14 +280,12 @@ class RollbackStarted(Struct, frozen=True, kw_only=True, tag=True):
     """Tasks that are to be done again, as they were planned then."""
     removed: tuple[TaskId, ...]
     """Tasks that did not exist then."""
-    sprint: int
-    rounds: Mapping[int, int]
-    answers: Mapping[str, str]
-    forced: tuple[int, ...] = ()
-    """Sprints whose convergence had been forced by then."""
-    unjudged: tuple[TaskId, ...] = ()
-    """Reviews and verifications that stand, and whose consequences had not been drawn yet."""
+    answers: Mapping[str, Answer]
     reason: str = ""
+
+    @property
+    def undone(self) -> tuple[TaskId, ...]:
+        return (*(row.id for row in self.rows), *self.removed)
 
 
 class RollbackCompleted(Struct, frozen=True, tag=True):
@@ -255,144 +297,16 @@ class RollbackFailed(Struct, frozen=True, tag=True):
     error: str
 
 
-class DesignRestored(Struct, frozen=True, tag=True):
-    """A design that the journal had lost was read back from the session folder."""
-
-    task: TaskId
-    design: Design
-
-
-class TaskFailed(Struct, frozen=True, tag=True):
-    task: TaskId
-    error: str
-
-
-class NothingLeft(Struct, frozen=True, tag=True):
-    """The rows before it took the whole breakdown: a row for the rest of it is completed, and nobody is asked."""
-
-    task: TaskId
-
-
-class TaskSkipped(Struct, frozen=True, tag=True):
-    task: TaskId
-    error: str
-
-
-class TaskReported(Struct, frozen=True, kw_only=True, tag=True):
-    """A worker says that its task is done, without an attempt: what the task should leave is there already."""
-
-    task: TaskId
-    findings: str
-
-
-class TasksReset(Struct, frozen=True, tag=True):
-    """Failed and skipped tasks are to be run again."""
-
-    tasks: tuple[TaskId, ...]
-
-
-class TasksReplanned(Struct, frozen=True, tag=True):
-    """Rows that have not begun get other dependencies, and with them other waves."""
-
-    tasks: tuple[Task, ...]
-
-
-class SprintRecord(Struct, frozen=True, kw_only=True):
-    """How a sprint went."""
-
-    pipeline: Pipeline
-    expected: int
-    """The tasks that were planned for it, without those of fix rounds."""
-    velocity: int
-    """The tasks that were completed in it."""
-    mean_score: float | None
-    rounds: int
-    lost: tuple[TaskId, ...] = ()
-    """Tasks that failed or were skipped."""
-    worked: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
-    learned: tuple[str, ...] = ()
-    debt: str = ""
-    """What the team owed at its end, in one line."""
-
-
-class SprintEnded(Struct, frozen=True, tag=True):
-    sprint: int
-    record: SprintRecord
-
-
-class SprintStarted(Struct, frozen=True, tag=True):
-    sprint: int
-    goal: str
-
-
-class RoundStarted(Struct, frozen=True, kw_only=True, tag=True):
-    sprint: int
-    number: int
-    raised_by: tuple[TaskId, ...]
-    why: str
-
-
-class Reverified(Struct, frozen=True, tag=True):
-    """A failed verification of work that has changed since; another one looks at the newer work."""
-
-    task: TaskId
-
-
-class ReviewPassed(Struct, frozen=True, tag=True):
-    task: TaskId
-    grade: Severity
-
-
-class ConvergenceForced(Struct, frozen=True, kw_only=True, tag=True):
-    sprint: int
-    raised_by: tuple[TaskId, ...]
-    problems: tuple[str, ...]
-    why: str = ""
-
-
-class RoundDecided(Struct, frozen=True, kw_only=True, tag=True):
-    """The controller row's decision."""
-
-    task: TaskId
-    decision: str
-    number: int
-
-
-class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
-    """An agent or a person put a message on the bus."""
-
-    sender: str
-    to: str
-    kind: str
-    summary: str
-    data: Mapping[str, object] = {}
-    task: TaskId | None = None
-    """The task whose agent it was."""
-    sent_at: float | None = None
-    """When it was sent, if that was before this journal."""
-    number: int = 0
-    """The number that it had then."""
-
-
-class MessageDeleted(Struct, frozen=True, tag=True):
-    number: int
-
-
-class MessagesCleared(Struct, frozen=True, tag=True):
-    """The bus is empty again, and so is what was shared on it."""
-
-
 class Warned(Struct, frozen=True, tag=True):
     text: str
 
 
 class EngineStarted(Struct, frozen=True, tag=True):
-    """An engine took the session up; whatever the one before left running is not running any more."""
+    """An engine took the session up; what the one before left running is not running any more."""
 
     pid: int
     tip: str
-    """Where the session's branch really is."""
+    """Where the session's branch is."""
 
 
 class WorkerStarted(Struct, frozen=True, tag=True):
@@ -406,21 +320,6 @@ class WorkerEnded(Struct, frozen=True, tag=True):
 
     role: Role
     tasks: tuple[TaskId, ...]
-
-
-class ProviderPaused(Struct, frozen=True, tag=True):
-    """Another run on this machine learned that a provider answers nobody for a while."""
-
-    provider: str
-    until: float
-    why: str
-
-
-class DaySpent(Struct, frozen=True, tag=True):
-    """What all sessions of the repository have spent on the day that began then."""
-
-    began: float
-    usage: Usage
 
 
 class Paused(Struct, frozen=True, tag=True):
@@ -437,23 +336,70 @@ class Accepted(Struct, frozen=True, tag=True):
     commit: str
 
 
-TableEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset | DesignRestored
-SprintEvent = SprintEnded | SprintStarted
-RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
-SettlingEvent = LandingRefused | ConflictResolved | TaskFailed | TaskSkipped | TaskReported | NothingLeft
-AttemptEvent = AttemptStarted | AttemptEnded | Landed | SettlingEvent
-RoundEvent = RoundStarted | Reverified | ReviewPassed | ConvergenceForced | RoundDecided
-GateEvent = PipelineChosen | GateOpened | GateAnswered
-WaveEvent = WaveStarted | WaveMerged
-BusEvent = MessageSent | MessageDeleted | MessagesCleared
-WorkerEvent = WorkerStarted | WorkerEnded
-SessionEvent = SessionStarted | PolicyChanged | Warned | EngineStarted | Paused | Finished | Accepted | WorkerEvent
-ProtocolEvent = (
-    LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | CompletionEvent | WisdomEvent | DependencyEvent
+class Archived(Struct, frozen=True, tag=True):
+    """Branch, refs and folder of the session stay."""
+
+    exported: str = ""
+    """The folder that its deliverables were copied to, if they were."""
+
+
+class Kept(Struct, frozen=True, tag=True):
+    """The session stays active after its work is done."""
+
+
+class Reopened(Struct, frozen=True, tag=True):
+    """An archived session is active again."""
+
+
+TaskEvent = (
+    TasksAdded
+    | TasksReplanned
+    | TableEdited
+    | TasksReset
+    | TaskCompleted
+    | TaskReported
+    | TaskFailed
+    | TaskSkipped
+    | WaveStarted
+    | WaveMerged
 )
-OutsideEvent = ProviderPaused | DaySpent
-WorkEvent = TableEvent | AttemptEvent | SprintEvent | RollbackEvent | RoundEvent | WaveEvent
-Event = WorkEvent | GateEvent | SessionEvent | BusEvent | ProtocolEvent | OutsideEvent
+AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved
+GateEvent = GateOpened | GateAnswered | AnswerApplied
+RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
+LifecycleEvent = (
+    SessionStarted
+    | PolicyChanged
+    | EngineStarted
+    | WorkerStarted
+    | WorkerEnded
+    | Paused
+    | Finished
+    | Accepted
+    | Archived
+    | Kept
+    | Reopened
+)
+LimitEvent = ProviderEvent | DaySpent
+CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
+KernelEvent = Union[  # noqa: UP007 - a union of unions reads better in one column
+    TaskEvent,
+    AttemptEvent,
+    GateEvent,
+    RollbackEvent,
+    LifecycleEvent,
+    LimitEvent,
+    CollaborationEvent,
+    Warned,
+]
+
+
+class TeamEvent:
+    """Base class of the events of a team."""
+
+    __slots__ = ()
+
+
+Event = KernelEvent | TeamEvent
 
 
 class Entry(Struct, frozen=True, gc=False):

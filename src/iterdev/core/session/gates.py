@@ -1,24 +1,109 @@
-"""Questions that somebody of the team raises while it works: go on, or stop here."""
+"""Gates: questions to the user, and their answers."""
 
 from collections.abc import Mapping
+from enum import StrEnum
+from itertools import islice
+from typing import TypeVar
 
-from iterdev.core.session.events import Finished, Gate, GateAnswered, MessageSent
+import msgspec
+from msgspec import Struct
 
-GO_ON, STOP = "go-on", "stop"
+from iterdev.core.session.events import (
+    Answer,
+    AnswerApplied,
+    Gate,
+    GateAnswered,
+    GateOpened,
+    RollbackStarted,
+    Session,
+)
+from iterdev.core.session.task_table import TaskTable
+
+EVENTS = (GateOpened, GateAnswered, AnswerApplied, RollbackStarted)
+Value = TypeVar("Value")
+
+LISTED = 50
+"""Tasks that the question about the plan names before it points to the table."""
 
 
-def gate_of(kind: str, message: MessageSent) -> str:
-    """One question for each task, or for whoever else said it."""
-    return f"{kind}{message.task or message.sender}"
+class GateKind(StrEnum):
+    plan = "plan"
+    wave = "wave"
+    budget = "budget"
+    packages = "dependencies"
+    consensus = "consensus"
+    capability = "capability"
+    completion = "completion"
 
 
-def gate(name: str, statement: str) -> Gate:
-    return Gate(id=name, question=f"{statement} Go on, or stop here?", choices=(GO_ON, STOP))
+class PlanChoice(StrEnum):
+    approve = "approve"
+    reject = "reject"
 
 
-def stopped(kind: str, why: str, answers: Mapping[str, str]) -> tuple[GateAnswered, Finished] | None:
-    """The end of the session, where somebody chose it; whoever resumes it takes it up again."""
-    for name, choice in answers.items():
-        if name.startswith(kind) and choice == STOP:
-            return GateAnswered(name, ""), Finished(f"{why} ({name.removeprefix(kind)})")
-    return None
+class WaveChoice(StrEnum):
+    abort = "abort"
+    retry = "retry"
+
+
+class PackageChoice(StrEnum):
+    override = "override"
+    recheck = "recheck"
+
+
+class GoOnChoice(StrEnum):
+    go_on = "go-on"
+    stop = "stop"
+
+
+class CompletionChoice(StrEnum):
+    archive = "archive"
+    keep = "keep"
+    export = "export"
+    retry = "retry"
+
+
+class Gates(Struct, frozen=True, kw_only=True):
+    open: Mapping[str, Gate] = {}
+    answers: Mapping[str, Answer] = {}
+
+    def answer(self, gate: str) -> str | None:
+        answer = self.answers.get(gate)
+        return answer.choice if answer else None
+
+    def chosen(self, kind: str, choice: str) -> Gate | None:
+        """The first gate of a kind that was answered with this choice."""
+        found = (one.gate for one in self.answers.values() if one.gate.kind == kind and one.choice == choice)
+        return next(found, None)
+
+
+def evolve(part: Gates, event: GateOpened | GateAnswered | AnswerApplied | RollbackStarted) -> Gates:
+    match event:
+        case GateOpened(gate):
+            return Gates(open={**part.open, gate.id: gate}, answers=_without(part.answers, gate.id))
+        case GateAnswered(gate, choice):
+            if gate not in part.open:
+                return part
+            answered = Answer(part.open[gate], choice)
+            return Gates(open=_without(part.open, gate), answers={**part.answers, gate: answered})
+        case AnswerApplied(gate):
+            return msgspec.structs.replace(part, answers=_without(part.answers, gate))
+        case RollbackStarted(answers=answers):
+            return Gates(answers=answers)
+
+
+def _without(gates: Mapping[str, Value], gate: str) -> Mapping[str, Value]:
+    return {name: value for name, value in gates.items() if name != gate}
+
+
+def plan_gate(session: Session, tasks: TaskTable, note: str = "") -> Gate:
+    """Whether the table is right, before the first task starts; of a long one it names the beginning."""
+    rows = [f"{task.id} (wave {task.wave}, {task.mode})" for task in islice(tasks.plan.values(), LISTED)]
+    rest = len(tasks.plan) - len(rows)
+    listed = ", ".join(rows) + (f", and {rest} more in {session.folder}/tasks.csv" if rest else "")
+    return Gate(kind=GateKind.plan, question=f"Run these tasks? {listed}{note}", choices=tuple(PlanChoice))
+
+
+def completion_choices(*, failures: bool) -> tuple[str, ...]:
+    """What is offered for a finished session, the recommended choice first; retry only after failures."""
+    return tuple(choice for choice in CompletionChoice if failures or choice is not CompletionChoice.retry)

@@ -1,48 +1,45 @@
 """Decides a whole journal again: whatever an engine decided then must be what is decided now.
 
-It knows which events come from deciding. What was seen or said by somebody, such as the end of an attempt or an
-answer, is taken as it stands.
+It knows which events come from deciding. What was seen, or said by an agent or a person, is taken as it stands.
 """
 
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from iterdev.core.collaboration.external_packages import DependenciesOverridden, DependenciesRechecked, UpdateNeeded
-from iterdev.core.collaboration.feedback import FeedbackTakenUp
-from iterdev.core.session import events as session_events
-from iterdev.core.session.decide import Command, Land, Record, Start, decide
+from iterdev.core.collaboration.external_packages import PackagesOverridden, PackagesRechecked, PackageUpdateFound
+from iterdev.core.collaboration.feedback import FeedbackPlanned
+from iterdev.core.collaboration.messages import Announced
+from iterdev.core.session import events
+from iterdev.core.session.decide import decide
+from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.gates import GateKind
+from iterdev.core.session.record import record
+from iterdev.core.session.schedule import Command, Land, Record, Start
 from iterdev.core.session.state import State
+from iterdev.core.session.team_rules import TeamRules
 
 DECIDED = (
-    session_events.PipelineChosen,
-    session_events.GateOpened,
-    session_events.WaveStarted,
-    session_events.WaveMerged,
-    session_events.TaskFailed,
-    session_events.TaskSkipped,
-    session_events.NothingLeft,
-    session_events.TasksAdded,
-    session_events.TasksReplanned,
-    session_events.SprintEnded,
-    session_events.SprintStarted,
-    session_events.ConflictResolved,
-    session_events.RoundStarted,
-    session_events.Reverified,
-    session_events.ReviewPassed,
-    session_events.ConvergenceForced,
-    session_events.RoundDecided,
-    session_events.Finished,
-    DependenciesOverridden,
-    DependenciesRechecked,
-    UpdateNeeded,
-    FeedbackTakenUp,
+    events.GateOpened,
+    events.WaveStarted,
+    events.WaveMerged,
+    events.TaskCompleted,
+    events.TaskFailed,
+    events.TaskSkipped,
+    events.TasksAdded,
+    events.TasksReplanned,
+    events.ConflictResolved,
+    events.Finished,
+    PackagesOverridden,
+    PackagesRechecked,
+    PackageUpdateFound,
+    FeedbackPlanned,
 )
-"""Nobody but `decide` makes these while an engine is at work."""
-PERFORMED = (session_events.AttemptStarted, session_events.Landed, session_events.LandingRefused)
+"""Only `decide` makes these while an engine is at work, besides the events of the team."""
+PERFORMED = (events.AttemptStarted, events.Landed, events.LandingRefused)
 """What carrying out a command leaves in the journal."""
-SEEN = (session_events.AttemptEnded, session_events.EngineStarted, session_events.TableEdited)
+SEEN = (events.AttemptEnded, events.EngineStarted, events.TableEdited)
 """What the engine itself sees, and decides anew upon."""
 
 
@@ -51,7 +48,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     seq: int
     at: float
-    recorded: session_events.Event
+    recorded: Event
     decided: tuple[Command, ...]
 
 
@@ -69,26 +66,26 @@ class _Before(Struct, frozen=True):
     since: float
 
 
-def compare(entries: Sequence[session_events.Entry]) -> Replay:
+def compare(entries: Sequence[Entry], team: TeamRules) -> Replay:
     """Folds the journal entry by entry, and stops at the first one that was not decided."""
-    walk = _Walk(entries)
+    walk = _Walk(entries, team)
     for difference in walk.differences():
         return Replay(entries=len(entries), decisions=walk.decisions, difference=difference)
     return Replay(entries=len(entries), decisions=walk.decisions)
 
 
 class _Walk:
-    def __init__(self, entries: Sequence[session_events.Entry]) -> None:
-        self._entries = entries
+    def __init__(self, entries: Sequence[Entry], team: TeamRules) -> None:
+        self._entries, self._team = entries, team
         self._before: list[_Before] = []
         """The present state, and those from which other processes' entries have led to it since the last decision.
 
-        An engine that is told that somebody wrote before it writes behind that, without deciding again.
+        An engine whose transaction lost a race writes behind the other one, without deciding again.
         """
         self.decisions = 0
 
     def differences(self) -> Iterator[Difference]:
-        state = replay(self._entries[:1])
+        state = replay(self._entries[:1], self._team)
         engine, place = False, 1
         while state and place < len(self._entries):
             entry = self._entries[place]
@@ -98,20 +95,20 @@ class _Walk:
                 decided = next(self._alternatives(entry))
                 yield Difference(seq=entry.seq, at=entry.at, recorded=entry.event, decided=decided)
             taken = self._entries[place : place + (count or 1)]
-            state, place = evolve(state, taken), place + len(taken)
-            engine = self._goes_on(taken[-1].event, engine=engine)
+            state, place = evolve(state, taken, self._team), place + len(taken)
+            engine = self._goes_on(taken[0].event, engine=engine)
 
-    def _goes_on(self, event: session_events.Event, *, engine: bool) -> bool:
-        """Whether an engine is at work after this; what came before its last decision is forgotten with it."""
-        if isinstance(event, (*DECIDED, *SEEN, session_events.Landed, session_events.LandingRefused)):
+    def _goes_on(self, event: Event, *, engine: bool) -> bool:
+        """Whether an engine is at work after this; the states before its last decision are dropped."""
+        if self._only_decided(event) or isinstance(event, (*SEEN, events.Landed, events.LandingRefused)):
             self._before.clear()
         # A journal that was made again from its folder has an engine without a process.
-        return event.pid > 0 if isinstance(event, session_events.EngineStarted) else engine
+        return event.pid > 0 if isinstance(event, events.EngineStarted) else engine
 
     def _decided(self, place: int) -> int | None:
         """How many entries from here on one decision accounts for; None if there is no such decision."""
         entry = self._entries[place]
-        if isinstance(entry.event, SEEN):
+        if isinstance(entry.event, (*SEEN, Announced)):
             return 1
         for commands in self._alternatives(entry):
             if count := self._accounted(commands, place):
@@ -119,33 +116,39 @@ class _Walk:
                 return count
         return None if self._had_to_be(entry) else 1
 
-    def _alternatives(self, entry: session_events.Entry) -> Iterator[tuple[Command, ...]]:
+    def _alternatives(self, entry: Entry) -> Iterator[tuple[Command, ...]]:
         """What is decided in the present state, then in those before it; time passes until a decision is written."""
         for before in reversed(self._before):
             for now in (entry.at, before.since):
-                yield decide(before.state, now)
+                yield decide(before.state, self._team, now)
 
     def _accounted(self, commands: tuple[Command, ...], place: int) -> int:
-        entry = self._entries[place]
+        entry, present = self._entries[place], self._before[-1].state
         for command in commands:
             match command, entry.event:
-                case Record(events), _:
-                    written = tuple(other.event for other in self._entries[place : place + len(events)])
-                    if written == events:
-                        return len(events)
-                case Start(task=task, number=number), session_events.AttemptStarted(started, count, _, base):
-                    if (task, number, self._before[-1].state.tip) == (started, count, base):
+                case Record(decided), _ if decided and decided[0] == entry.event:
+                    written, _ = record(present, self._team, decided, entry.at)
+                    if written == list(self._entries[place : place + len(written)]):
+                        return len(written)
+                case Start(task=task, number=number), events.AttemptStarted(started, count, _, base):
+                    if (task, number, present.branch.tip) == (started, count, base):
                         return 1
-                case Land(task), session_events.Landed(landed) | session_events.LandingRefused(landed):
+                case Land(task), events.Landed(task=landed) | events.LandingRefused(task=landed):
                     if task == landed:
                         return 1
                 case _:
                     pass
         return 0
 
-    def _had_to_be(self, entry: session_events.Entry) -> bool:
+    def _had_to_be(self, entry: Entry) -> bool:
         """Whether only a decision can have led to the event: by its kind, or because one of its kind was due."""
-        if isinstance(entry.event, (*DECIDED, *PERFORMED)):
+        if self._only_decided(entry.event) or isinstance(entry.event, PERFORMED):
             return True
         due = [command.events[0] for command in next(self._alternatives(entry)) if isinstance(command, Record)]
         return type(entry.event) in map(type, due)
+
+    def _only_decided(self, event: Event) -> bool:
+        if isinstance(event, events.GateOpened):
+            # A message that escalates opens a question by itself.
+            return event.gate.kind not in {GateKind.consensus, GateKind.capability}
+        return isinstance(event, (*DECIDED, *self._team.decided))

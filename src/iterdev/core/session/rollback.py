@@ -1,15 +1,29 @@
-"""Rolling back: code, table and memory go back together to where they were before a task succeeded, or a wave began.
+"""Rollback: code, table and memory go back together to where they were before a task succeeded, or a wave began.
 
-The journal only grows: going back is one more entry, which says what no longer holds.
+The journal only grows: a rollback is one more entry, which says what no longer holds.
 """
 
 import re
 from collections.abc import Sequence
 
 from iterdev.core.errors import UserError
-from iterdev.core.session import events
+from iterdev.core.session.events import (
+    AttemptEnded,
+    AttemptStarted,
+    Done,
+    Entry,
+    Event,
+    Landed,
+    LandingRefused,
+    RollbackStarted,
+    TaskCompleted,
+    TaskReported,
+    WaveStarted,
+)
 from iterdev.core.session.fold import replay
-from iterdev.core.session.state import Progress, State
+from iterdev.core.session.state import State
+from iterdev.core.session.task_table import Progress
+from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import Status, TaskId
 
 PROCEDURE = "git revert HEAD"
@@ -23,37 +37,35 @@ def snapshot(task: TaskId, progress: Progress) -> str | None:
     return f"snapshot-{task}-{int(progress.ended_at)}"
 
 
-def plan(entries: Sequence[events.Entry], target: str, reason: str = "") -> events.RollbackStarted:
+def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "") -> tuple[Event, ...]:
     """What no longer holds when the session goes back to before the target, a task or `wave-N`."""
-    now = replay(entries)
-    place = _place(entries, _standing(entries), target)
-    before = replay(entries[:place]) if place else None
+    now = replay(entries, team)
+    place = _place(entries, team, _standing(entries, team), target)
+    before = replay(entries[:place], team) if place else None
     if now is None or before is None:
         known = ", ".join(_targets(now)) if now else ""
         raise UserError(
-            f'There is no way back to before "{target}": nothing of that name has succeeded',
+            f'Cannot roll back to before "{target}": no completed task or wave has that name',
             hint=f"one of: {known}" if known else "iterdev status",
         )
-    undone = [task for task in before.tasks if _differs(before, now, task)]
-    return events.RollbackStarted(
+    undone = [task for task in before.tasks.plan if _differs(before, now, task)]
+    progress = now.tasks.progress.get(TaskId(target), Progress())
+    started = RollbackStarted(
         target=target,
-        snapshot=snapshot(TaskId(target), now.progress.get(TaskId(target), Progress())) or f"snapshot-{target}-{place}",
-        tip=before.tip,
-        rows=tuple(before.tasks[task] for task in undone),
-        removed=tuple(task for task in now.tasks if task not in before.tasks),
-        sprint=before.sprint,
-        rounds=before.rounds,
-        answers=before.answers,
-        forced=before.forced,
-        unjudged=tuple(task for task in now.judged if task in before.tasks and task not in before.judged),
+        snapshot=snapshot(TaskId(target), progress) or f"snapshot-{target}-{place}",
+        tip=before.branch.tip,
+        rows=tuple(before.tasks.plan[task] for task in undone),
+        removed=tuple(task for task in now.tasks.plan if task not in before.tasks.plan),
+        answers=before.gates.answers,
         reason=reason,
     )
+    return started, *team.rolled_back(before, now)
 
 
 def _differs(before: State, now: State, task: TaskId) -> bool:
     """Whether something became of the task since; one that was over may have been tried again."""
-    was, is_ = before.progress[task], now.progress[task]
-    if before.tasks[task] != now.tasks[task]:
+    was, is_ = before.tasks.progress[task], now.tasks.progress[task]
+    if before.tasks.plan[task] != now.tasks.plan[task]:
         return True
     if was.status.is_final:
         return (was.status, was.number) != (is_.status, is_.number)
@@ -61,51 +73,49 @@ def _differs(before: State, now: State, task: TaskId) -> bool:
 
 
 def _targets(state: State) -> list[str]:
-    done = [task.id for task, progress in state.rows() if snapshot(task.id, progress)]
-    waves = sorted({state.tasks[TaskId(task)].wave for task in done})
+    done = [task.id for task, progress in state.tasks.rows() if snapshot(task.id, progress)]
+    waves = sorted({state.tasks.plan[TaskId(task)].wave for task in done})
     return [*done, *(f"wave-{wave}" for wave in waves)]
 
 
-def _standing(entries: Sequence[events.Entry]) -> list[int]:
-    """The places of the entries that no rollback has undone: there is no way back into what was."""
+def _standing(entries: Sequence[Entry], team: TeamRules) -> list[int]:
+    """The places of the entries that no rollback has undone: what was undone cannot be gone back to."""
     standing: list[int] = []
     for place, entry in enumerate(entries):
-        if isinstance(entry.event, events.RollbackStarted):
-            end = _place(entries[:place], standing, entry.event.target)
+        if isinstance(entry.event, RollbackStarted):
+            end = _place(entries[:place], team, standing, entry.event.target)
             standing = [kept for kept in standing if end is None or kept < end]
         standing.append(place)
     return standing
 
 
-def _place(entries: Sequence[events.Entry], standing: Sequence[int], target: str) -> int | None:
+def _place(entries: Sequence[Entry], team: TeamRules, standing: Sequence[int], target: str) -> int | None:
     """How many entries were there before the target succeeded or began."""
     if wave := re.fullmatch(r"wave-(\d+)", target):
-        return _start_of(entries, standing, int(wave[1]))
+        return _start_of(entries, team, standing, int(wave[1]))
     places = [place for place in standing if _succeeds(entries[place].event, target)]
     return places[-1] if places else None
 
 
-def _start_of(entries: Sequence[events.Entry], standing: Sequence[int], wave: int) -> int | None:
-    state = replay(entries)
-    members = {task.id for task in state.tasks.values() if task.wave == wave} if state else set()
+def _start_of(entries: Sequence[Entry], team: TeamRules, standing: Sequence[int], wave: int) -> int | None:
+    state = replay(entries, team)
+    members = {task.id for task in state.tasks.plan.values() if task.wave == wave} if state else set()
     for place in standing:
         match entries[place].event:
-            case events.WaveStarted(number) if number == wave:
+            case WaveStarted(number) if number == wave:
                 return place
-            case events.AttemptStarted(task) if task in members:
+            case AttemptStarted(task) if task in members:
                 return place
             case _:
                 pass
     return None
 
 
-def _succeeds(event: events.Event, target: str) -> bool:
+def _succeeds(event: Event, target: str) -> bool:
     match event:
-        case events.Landed(task) | events.LandingRefused(task) | events.NothingLeft(task):
+        case Landed(task=task) | LandingRefused(task=task) | TaskCompleted(task) | TaskReported(task=task):
             return task == target
-        case events.TaskReported(task=task):
-            return task == target
-        case events.AttemptEnded(task, _, _, events.Done(commit=None)):
+        case AttemptEnded(task=task, outcome=Done(commit=None)):
             return task == target
         case _:
             return False

@@ -1,7 +1,11 @@
-"""What an edit of the table may say while agents are at work, who can write it as well as a person can.
+"""What an edit of tasks.csv may say while agents are at work, who can write it as well as a person can.
 
-It may change the plan. Results come from attempts alone, and tasks from a person or from the team's own rules.
+It may change the plan. Results come from attempts alone, and tasks from a person or from the team's rules.
 """
+
+from collections.abc import Mapping
+
+from msgspec import Struct
 
 from iterdev.core.session.events import RowEdit
 from iterdev.core.types import Status
@@ -9,22 +13,28 @@ from iterdev.core.types import Status
 RESULTS = (Status.completed, Status.failed)
 
 
-def claim(row: RowEdit, *known: RowEdit) -> str:
+class TableRow(Struct, frozen=True, kw_only=True):
+    """A row of the file: what the kernel knows of it, and the team's own result columns."""
+
+    edit: RowEdit
+    results: Mapping[str, str] = {}
+    """The cells of the result columns that the team adds, such as a score."""
+
+
+def claim(row: TableRow, *known: TableRow) -> str:
     """What a changed row claims, in a few words; empty if it only changes the plan.
 
-    Known is the row as it is, and as it was when it was last written; there is none of a task that nobody planned.
+    `known` is the row as it is, and as it was when it was last written; there is none of an unplanned task.
     """
-    name = row.task.id
+    edit = row.edit
     if not known:
-        return f"{name} is new"
-    if row.status in RESULTS and row.status not in {other.status for other in known}:
-        return f"{name} is said to be {row.status}"
-    for column, told, before in (
-        ("findings", row.findings, {other.findings for other in known}),
-        ("review_score", row.score, {other.score for other in known}),
-        ("gc_signal", row.signal, {other.signal for other in known}),
-    ):
-        # Whoever has a task done again empties what came of it.
-        if told not in before and (told or row.status in RESULTS):
-            return f"{name} has another {column}"
+        return f"{edit.task.id} is new"
+    if edit.status in RESULTS and edit.status not in {other.edit.status for other in known}:
+        return f"{edit.task.id} is said to be {edit.status}"
+    columns = {"findings": (edit.findings, {other.edit.findings for other in known})}
+    columns |= {name: (cell, {other.results.get(name, "") for other in known}) for name, cell in row.results.items()}
+    for column, (told, before) in columns.items():
+        # To have a task done again, its results are emptied.
+        if told not in before and (told or edit.status in RESULTS):
+            return f"{edit.task.id} has another {column}"
     return ""

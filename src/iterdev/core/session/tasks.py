@@ -1,4 +1,4 @@
-"""The task table: what a task is, how its waves are computed, and what makes a table wrong."""
+"""The task table as a plan: what a task is, how waves are computed, and what makes a table invalid."""
 
 import re
 from collections.abc import KeysView, Mapping, Sequence
@@ -8,23 +8,22 @@ from msgspec import Struct
 
 from iterdev.core.errors import UserError
 from iterdev.core.session import graph
-from iterdev.core.types import Mode, Pipeline, Role, TaskId
+from iterdev.core.types import Mode, Role, TaskFields, TaskId, TaskKind
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """An id becomes part of git refs and of file names."""
 
 
 class Task(Struct, frozen=True, kw_only=True, gc=False):
-    """One row of the plan: what is to be done, by whom, after what."""
+    """One row of the plan: what is to be done, by which role, after what."""
 
     id: TaskId
     title: str
     description: str
     role: Role
-    pipeline: Pipeline
-    sprint: int = 1
-    round: int = 0
-    """0 for first work, n for the n-th fix round of its sprint."""
+    fields: TaskFields
+    """What the session's team adds."""
+    kind: TaskKind = TaskKind.work
     deps: tuple[TaskId, ...] = ()
     context_from: tuple[TaskId, ...] = ()
     mode: Mode = Mode.csv_wave
@@ -39,7 +38,7 @@ class Fault(Struct, frozen=True):
 
 
 def redirected(task: Task, old: TaskId, new: TaskId) -> Task:
-    """The task, waiting for another one than before."""
+    """The task, depending on another task than before."""
     return msgspec.structs.replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))
 
 
@@ -49,10 +48,20 @@ def with_waves(tasks: Sequence[Task], above: Sequence[Task] = ()) -> tuple[Task,
         waves = graph.depths({task.id: task.deps for task in (*above, *tasks)})
     except graph.CycleError as error:
         raise UserError(
-            f"The tasks wait for each other in a circle: {error}",
+            f"The tasks depend on each other in a cycle: {error}",
             hint="remove one of these dependencies from the `deps` column",
         ) from error
     return _numbered(tasks, waves)
+
+
+def joining(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, ...]:
+    """Rows with their waves, each after those it depends on, that join a table whose own waves are known."""
+    waves = {task: known[task].wave for task in known}
+    placed: list[Task] = []
+    for row in rows:
+        waves[row.id] = 1 + max((waves[dep] for dep in row.deps), default=0)
+        placed.append(msgspec.structs.replace(row, wave=waves[row.id]))
+    return tuple(placed)
 
 
 def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
@@ -64,7 +73,7 @@ def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
         waves = graph.depths(dependencies)
     except graph.CycleError as error:
         first = next(number for number, task in enumerate(tasks) if task.id in error.cycle)
-        return Fault(first, f"the tasks wait for each other: {error}")
+        return Fault(first, f"the tasks depend on each other in a cycle: {error}")
     return _context_fault(tasks, waves) or _numbered(tasks, waves)
 
 
@@ -98,10 +107,6 @@ def _wrong(task: Task, known: KeysView[TaskId]) -> str:
         return f'the id "{task.id}" cannot name a branch and a file: use letters, digits and dashes'
     if not task.description.strip():
         return f'the description of "{task.id}" is empty'
-    if task.sprint < 1:
-        return f'the sprint_num of "{task.id}" is {task.sprint}, and sprints are counted from 1'
-    if task.round < 0:
-        return f'the gc_round of "{task.id}" is {task.round}, and rounds are counted from 0'
     if task.id in task.deps:
         return f'"{task.id}" depends on itself'
     if len(known & task.deps) < len(task.deps):

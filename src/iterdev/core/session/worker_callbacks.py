@@ -1,7 +1,7 @@
-"""Workers that are started one by one: which roles there are, and what a worker says when it is done."""
+"""Workers that are started one by one: what a worker says when it is done, and which task it means."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
@@ -11,92 +11,68 @@ from iterdev.core.results import cut
 from iterdev.core.session.events import TaskReported
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import WORKERS, Role, TaskId
-from iterdev.teams.development import critic
-
-_TAG = re.compile(rf"\[({'|'.join(WORKERS)})\]\s*", re.DOTALL)
-VERDICTS = {Role.tester: "test run", Role.reviewer: "review", Role.gc_controller: "decision"}
-"""What has to be there before a task of these roles is done."""
+from iterdev.core.session.team_rules import Procedure, TeamRules
+from iterdev.core.types import Role, TaskId
 
 
 class Callback(Struct, frozen=True):
-    """What a worker says: its role, if it gives it, and the rest."""
+    """What a worker says: its role, if it names it, and the rest."""
 
     role: Role | None
     text: str
 
 
-def known_role(name: str) -> Role:
-    if name not in WORKERS:
-        raise UserError(f'There is no role "{name}"', hint=f"roles: coordinator, {', '.join(WORKERS)}")
-    return Role(name)
-
-
-def callback(text: str) -> Callback | None:
+def callback(text: str, roles: Collection[Role]) -> Callback | None:
     """A message with the tag of a worker, such as `[developer]`."""
-    found = _TAG.search(text)
-    return Callback(Role(found[1]), (text[: found.start()] + text[found.end() :]).strip()) if found else None
+    found = re.search(rf"\[({'|'.join(map(re.escape, roles))})\]\s*", text, re.DOTALL)
+    return Callback(found[1], (text[: found.start()] + text[found.end() :]).strip()) if found else None
 
 
-def begins_with_task(text: str) -> TaskId | None:
+def begins_with_task(text: str, prefixes: Collection[str]) -> TaskId | None:
     """The task id that a message begins with, such as `DEV-001`, whether or not there is such a task."""
     first = text.split(maxsplit=1)[:1]
     name = first[0].rstrip(":,;.") if first else ""
-    return TaskId(name) if ids.role_of(name) else None
+    return TaskId(name) if ids.prefix_of(name) in prefixes else None
 
 
-def completed(state: State, told: Callback) -> TaskReported:
-    """The task that the worker names, or the next one of its role, is done. No verdict is taken on a word."""
+def completed(state: State, team: TeamRules, told: Callback) -> TaskReported:
+    """The task that the worker names, or the next one of its role, is completed. No verdict is taken on a word."""
     task = _meant(state, told)
     session = state.session.id
-    if unmet := state.unmet(task.id):
+    if unmet := state.tasks.unmet(task.id):
         raise UserError(
-            f"{task.id} cannot be done yet: it waits for {', '.join(unmet)}", hint=f"iterdev why {session} {task.id}"
+            f"{task.id} cannot be completed yet: it waits for {', '.join(unmet)}",
+            hint=f"iterdev why {session} {task.id}",
         )
-    if task.role in VERDICTS and not _is_there(state, task.id):
+    if team.roles[task.role].procedure is not Procedure.change and not _has_output(state, team, task):
         raise UserError(
-            f"{task.id} is not done by saying so: there is no {VERDICTS[task.role]} of it",
+            f"{task.id} cannot be completed by a message: it has no {team.roles[task.role].output} yet",
             hint=f"iterdev run --role {task.role} {session}",
         )
     return TaskReported(task=task.id, findings=cut(told.text))
 
 
-def reported(state: State, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:
-    """Those of the tasks that a worker need not do, because what they should leave is there: it says so at once."""
+def reported(state: State, team: TeamRules, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:
+    """Those of the tasks that a worker need not do, because their output is there: it reports them at once."""
     return tuple(
-        TaskReported(task=task, findings=state.progress[task].findings) for task in tasks if _is_there(state, task)
+        TaskReported(task=task, findings=state.tasks.progress[task].findings)
+        for task in tasks
+        if _has_output(state, team, state.tasks.plan[task])
     )
 
 
-def _is_there(state: State, task: TaskId) -> bool:
-    """Whether what an attempt left still counts.
-
-    What was undone or tried again has no base any more, and whoever empties the findings of a row has it done again. A
-    verdict is one on the work as it is now.
-    """
-    progress = state.progress[task]
-    if not (progress.base and progress.findings):
-        return False
-    is_newest = state.tip in {progress.base, progress.commit}
-    match state.tasks[task].role:
-        case Role.architect:
-            return task in state.designs
-        case Role.developer:
-            return progress.commit is not None and task not in state.conflicts
-        case Role.tester:
-            measured = state.verifications.get(task)
-            return is_newest and measured is not None and not critic.fails(measured)
-        case Role.reviewer:
-            return is_newest and task in state.reviews
-        case Role.gc_controller:
-            return False
+def _has_output(state: State, team: TeamRules, task: Task) -> bool:
+    """A task that was undone or reset has no base any more; emptying the findings of a row asks for the work again."""
+    progress = state.tasks.progress[task.id]
+    return bool(progress.base and progress.findings) and team.has_output(state, task)
 
 
 def _meant(state: State, told: Callback) -> Task:
-    named = next((state.tasks[word] for word in _words(told.text) if word in state.tasks), None)
+    words = map(TaskId, re.findall(r"[\w-]+", told.text))
+    named = next((state.tasks.plan[word] for word in words if word in state.tasks.plan), None)
     if named is None:
         return _next_of(state, told)
-    status = state.progress[named.id].status
+    status = state.tasks.status(named.id)
     if told.role not in {None, named.role}:
         raise UserError(
             f"{named.id} is a task of the {named.role}, not of the {told.role}",
@@ -107,12 +83,10 @@ def _meant(state: State, told: Callback) -> Task:
     return named
 
 
-def _words(text: str) -> list[TaskId]:
-    return [TaskId(word) for word in re.findall(r"[\w-]+", text)]
-
-
 def _next_of(state: State, told: Callback) -> Task:
-    for task, progress in state.rows():
-        if task.role is told.role and not progress.status.is_final and not state.unmet(task.id):
+    for task, progress in state.tasks.rows():
+        if task.role == told.role and not progress.status.is_final and not state.tasks.unmet(task.id):
             return task
-    raise UserError(f"No task of the {told.role} is open that could be done", hint=f"iterdev status {state.session.id}")
+    raise UserError(
+        f"The {told.role} has no open task that could be completed", hint=f"iterdev status {state.session.id}"
+    )

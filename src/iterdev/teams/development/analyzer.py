@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.prompts import RESULT
-from iterdev.core.types import WORKERS, Pipeline, Role
+from iterdev.teams.development.fields import WORKERS, Pipeline, Role
 from iterdev.teams.development.requirement_analysis import Analysis, Capability
 
 TASK = "task-analysis"

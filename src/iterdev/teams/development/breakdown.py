@@ -3,10 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from iterdev.core.results import Design, WorkItem
-
-BATCH = 5
-"""The most items that one developer is given at once."""
+from iterdev.teams.development.results import Design, WorkItem
 
 
 def execution_order(items: Sequence[WorkItem]) -> list[WorkItem]:
@@ -32,9 +29,9 @@ def towards(design: Design, goal: str) -> list[WorkItem]:
     return [item for item in ordered if item.id not in others] or ordered
 
 
-def rows_needed(items: Sequence[WorkItem], least: int) -> int:
-    """How many developer's rows the items take, one after the other."""
-    return max(least, math.ceil(len(items) / BATCH))
+def rows_needed(items: Sequence[WorkItem], least: int, batch: int) -> int:
+    """How many developer tasks the items take, one after the other."""
+    return max(least, math.ceil(len(items) / batch))
 
 
 def batch(items: Sequence[WorkItem], place: int, rows: int) -> Sequence[WorkItem]:

@@ -7,13 +7,16 @@ from typing import TypeVar
 import msgspec
 
 from iterdev.core.ids import moment, number_of
-from iterdev.core.results import Design, Finding, Review, WorkItem
 from iterdev.core.session import conflict_tasks
-from iterdev.core.session.state import Progress, State
-from iterdev.core.types import Mode, Role, Severity, Status, TaskId
+from iterdev.core.session.state import State
+from iterdev.core.session.task_table import Progress
+from iterdev.core.types import Mode, Severity, Status, TaskId
 from iterdev.teams.development import critic, findings
 from iterdev.teams.development.breakdown import execution_order
+from iterdev.teams.development.fields import Role, fields
 from iterdev.teams.development.findings import Comparison
+from iterdev.teams.development.results import Design, Finding, Review, WorkItem
+from iterdev.teams.development.state import Development, TestRun, development
 
 Value = TypeVar("Value")
 
@@ -24,14 +27,15 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     After an earlier state, only for those that may say something else than they did then.
     """
     files: dict[str, str] = {}
-    for task, design in _new(state.designs, since.designs if since else {}):
+    now, then = development(state), development(since) if since else Development()
+    for task, design in _new(now.designs, then.designs):
         files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
         files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
-    for task, review in _new(state.reviews, since.reviews if since else {}):
+    for task, review in _new(now.reviews, then.reviews):
         files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
-    for task, _ in _new(state.verifications, since.verifications if since else {}):
-        files[f"verify/verify-{number_of(task)}.json"] = verification(state, task)
-    for task, design in list(state.designs.items())[-1:]:
+    for task, run in _new(now.test_runs, then.test_runs):
+        files[f"verify/verify-{number_of(task)}.json"] = verification(state, task, run)
+    for task, design in list(now.designs.items())[-1:]:
         files["design/task-breakdown.json"] = breakdown(task, design)
     if log := dev_log(state):
         files["code/dev-log.md"] = log
@@ -135,12 +139,12 @@ def _criteria(item: WorkItem) -> list[str]:
 def review_document(state: State, task: TaskId, review: Review) -> str:
     counts = {grade: sum(issue.grade is grade for issue in review.issues) for grade in Severity}
     files = sorted({name for progress in _before(state, task) for name in progress.changed})
-    seen = findings.of_round(state, task)
+    seen, verdict = findings.of_round(state, task), development(state).verdicts[task]
     return "\n".join(
         (
             f"# {task}\n",
-            f"**Score**: {critic.score(review.scores):g}",
-            f"**Signal**: {critic.signal(review)}",
+            f"**Score**: {verdict.score:g}" if verdict.score is not None else "**Score**: -",
+            f"**Signal**: {verdict.signal or '-'}",
             f"**Findings**: {', '.join(f'{grade} {count}' for grade, count in counts.items())}",
             f"**Files reviewed**: {', '.join(files) or '-'}\n",
             "## Dimensions\n",
@@ -160,8 +164,8 @@ def review_document(state: State, task: TaskId, review: Review) -> str:
 
 def _before(state: State, review: TaskId) -> Iterator[Progress]:
     """The work that was there when the review began."""
-    began = state.progress[review].started_at
-    for progress in state.progress.values():
+    began = state.tasks.progress[review].started_at
+    for progress in state.tasks.progress.values():
         if began is None or (progress.ended_at is not None and progress.ended_at <= began):
             yield progress
 
@@ -178,15 +182,15 @@ def _finding(issue: Finding, standing: str = "") -> str:
     return f"- {findings.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
 
 
-def verification(state: State, task: TaskId) -> str:
-    measured = state.verifications[task]
+def verification(state: State, task: TaskId, run: TestRun) -> str:
+    measured = run.verification
     return as_json(
         {
             "verify_id": f"verify-{number_of(task)}",
             "command": measured.command,
             "pass_rate": None if measured.pass_rate is None else round(measured.pass_rate * 100, 2),
-            "iterations": state.iterations.get(task, 0),
-            "passed": measured.passed,
+            "iterations": run.iterations,
+            "passed": measured.pass_rate is not None and not run.failed,
             "total": measured.total,
             "failures": list(measured.failures),
             "regressions": list(measured.regressions),
@@ -194,16 +198,16 @@ def verification(state: State, task: TaskId) -> str:
             "regression_passed": not measured.regressions,
             "note": measured.note,
             "output": measured.output,
-            "timestamp": moment(state.progress[task].ended_at or state.updated_at),
+            "timestamp": moment(state.tasks.progress[task].ended_at or state.updated_at),
         }
     )
 
 
 def dev_log(state: State) -> str:
     entries = [
-        _dev_entry(task.id, progress, conflict_tasks.commit(state, task.id), is_fix=task.round > 0)
-        for task, progress in state.rows()
-        if task.role is Role.developer and progress.status in {Status.landing, Status.completed}
+        _dev_entry(task.id, progress, conflict_tasks.commit_note(state, task.id), is_fix=fields(task).round > 0)
+        for task, progress in state.tasks.rows()
+        if task.role == Role.developer and progress.status in {Status.landing, Status.completed}
     ]
     return "# Development log\n\n" + "\n".join(entries) if entries else ""
 
@@ -218,19 +222,20 @@ def _dev_entry(task: TaskId, progress: Progress, commit: str, *, is_fix: bool) -
 
 def interactive_results(state: State) -> dict[str, str]:
     """One file per interactive task, and the analyzer's, which ran before the first wave."""
-    analysis = state.session.analysis
-    pipeline = state.pipeline or analysis.pipeline
+    part = development(state)
+    analysis = part.analysis
+    pipeline = part.pipeline or analysis.pipeline
     analyzer = {
         "task_id": "task-analysis",
         "status": "completed",
         "pipeline_mode": pipeline,
         "capabilities": [capability.role for capability in analysis.capabilities],
         "complexity_score": analysis.score,
-        "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.values())),
+        "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.plan.values())),
         "timestamp": moment(state.created_at),
     }
     files = {"interactive/task-analyzer-result.json": as_json(analyzer)}
-    for task, progress in state.rows():
+    for task, progress in state.tasks.rows():
         if task.mode is Mode.interactive and progress.status.is_final:
             result: dict[str, object] = {
                 "task_id": task.id,
@@ -239,8 +244,8 @@ def interactive_results(state: State) -> dict[str, str]:
                 "error": progress.error,
                 "timestamp": moment(progress.ended_at or state.updated_at),
             }
-            if decision := state.decisions.get(task.id):
-                result |= {"gc_decision": decision, "gc_round": task.round}
+            if decision := part.decisions.get(task.id):
+                result |= {"gc_decision": decision, "gc_round": fields(task).round}
             files[f"interactive/{task.id}-result.json"] = as_json(result)
     return files
 

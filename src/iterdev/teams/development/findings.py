@@ -5,10 +5,12 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from iterdev.core.results import Finding, Review
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
+from iterdev.teams.development.fields import fields
+from iterdev.teams.development.results import Finding, Review
+from iterdev.teams.development.state import development
 
 _NOISE = re.compile(r"[\W\d_]+")
 """What does not change a problem: letter case, spaces, punctuation, and numbers, which are mostly those of lines."""
@@ -40,12 +42,13 @@ def compared(before: Review, after: Review) -> Comparison:
 
 def review_before(state: State, task: Task) -> TaskId | None:
     """The latest review of an earlier round of the same sprint."""
-    rows = map(state.tasks.__getitem__, state.reviews if task.round else ())
-    earlier = [row.id for row in rows if row.sprint == task.sprint and row.round < task.round]
-    return max(earlier, key=state.order.__getitem__, default=None)
+    own = fields(task)
+    rows = map(state.tasks.plan.__getitem__, development(state).reviews if own.round else ())
+    earlier = [row.id for row in rows if fields(row).sprint == own.sprint and fields(row).round < own.round]
+    return max(earlier, key=state.tasks.order.__getitem__, default=None)
 
 
 def of_round(state: State, task: TaskId) -> Comparison | None:
-    """How a review differs from the one of the round before; nothing for a first review."""
-    before = review_before(state, state.tasks[task])
-    return compared(state.reviews[before], state.reviews[task]) if before else None
+    """How a review differs from the one of the round before; None for a first review."""
+    reviews, before = development(state).reviews, review_before(state, state.tasks.plan[task])
+    return compared(reviews[before], reviews[task]) if before and task in reviews else None

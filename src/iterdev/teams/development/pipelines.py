@@ -1,15 +1,15 @@
 """The templates of the development team: patch, sprint, multi-sprint, and the rows of a fix round."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from iterdev.core import ids, task_description
-from iterdev.core.session import tasks as session_tasks
-from iterdev.core.session.tasks import Task
+from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.task_description import Brief, Scope
-from iterdev.core.types import Engine, Mode, Pipeline, Role, TaskId
+from iterdev.core.types import Engine, Mode, TaskId, TaskKind
+from iterdev.teams.development.fields import Fields, Part, Pipeline, Role, fields
 
 PATCH_DEV = Brief(
     purpose="Implement the fix",
@@ -120,11 +120,29 @@ CONFLICT = Brief(
 HEADLINE = 60
 """Characters that fit into the first line of a commit message, beside the task's id."""
 
+PREFIXES = {
+    "DESIGN": Role.architect,
+    "DEV": Role.developer,
+    "VERIFY": Role.tester,
+    "REVIEW": Role.reviewer,
+    "GC-CHECK": Role.gc_controller,
+}
+
 EXPECTED_COUNT: dict[Pipeline, Callable[[int], bool]] = {
     Pipeline.patch: lambda count: count == 2,
     Pipeline.sprint: lambda count: count == 4,
     Pipeline.multi_sprint: lambda count: count >= 5,
 }
+
+
+def has_inner_loop(role: str) -> bool:
+    """Only the developer goes on with further tasks of its prefix in one process."""
+    return role == Role.developer
+
+
+def role_of(task: str) -> Role | None:
+    """The role that a task id's prefix names, or None."""
+    return PREFIXES.get(ids.prefix_of(task))
 
 
 def first_tasks(pipeline: Pipeline, scope: Scope, engine: Engine) -> tuple[Task, ...]:
@@ -145,11 +163,14 @@ def dispatched(tasks: Sequence[Task], pipeline: Pipeline, scope: Scope) -> tuple
         raise AssertionError(f"the {pipeline} template made {len(tasks)} tasks")
     whole = tuple(
         msgspec.structs.replace(
-            task, description=task_description.repaired(task.description, title=task.title, scope=scope, role=task.role)
+            task,
+            description=task_description.completed(
+                task.description, title=task.title, scope=scope, inner_loop=has_inner_loop(task.role)
+            ),
         )
         for task in tasks
     )
-    return session_tasks.with_waves(whole)
+    return with_waves(whole)
 
 
 class FixRound(Struct, frozen=True, kw_only=True):
@@ -181,44 +202,22 @@ def fix_round(fix: FixRound, scope: Scope, existing: Collection[TaskId]) -> tupl
     return tuple(tasks)
 
 
-def conflict_fix(
-    task: Task, others: Sequence[TaskId], before: Sequence[TaskId], scope: Scope, existing: Collection[TaskId]
-) -> Task:
-    """The row that brings the work of a task together with what landed before it, without a wave."""
-    name = TaskId(f"{task.id}{ids.CONFLICT_FIX}")
-    return Task(
-        id=name if name not in existing else ids.next_id(name, existing),
-        title=f"Resolve the conflict of {task.id}",
-        description=task_description.describe(CONFLICT, scope, Role.developer),
-        role=Role.developer,
-        pipeline=task.pipeline,
-        sprint=task.sprint,
-        round=task.round,
-        deps=(task.id, *before),
-        context_from=(task.id, *others),
-    )
-
-
 def reverification(fix: Task, scope: Scope, existing: Collection[TaskId]) -> Task:
     """A verification of work that changed after the last one had begun."""
-    add = _Adder(fix.pipeline, scope, sprint=fix.sprint, number=fix.round, existing=existing)
-    return add(VERIFY, f"Verify the fix (round {fix.round})", "VERIFY", deps=[fix.id], context=[fix.id])
+    own = fields(fix)
+    add = _Adder(own.pipeline, scope, sprint=own.sprint, number=own.round, existing=existing)
+    return add(VERIFY, f"Verify the fix (round {own.round})", "VERIFY", deps=[fix.id], context=[fix.id])
 
 
 def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
     """Further developer's rows behind the last one, for a breakdown that is too long for those that are there."""
-    add = _Adder(last.pipeline, scope, sprint=last.sprint, existing=existing)
+    add = _Adder(fields(last).pipeline, scope, sprint=fields(last).sprint, existing=existing)
     rows: list[Task] = []
     for _ in range(count):
         before = rows[-1] if rows else last
         context = [*last.context_from, before.id]
         rows.append(add(INCREMENT, f"{headline(scope)} (more of the rest)", "DEV", deps=[before.id], context=context))
     return tuple(rows)
-
-
-def is_increment(row: Task) -> bool:
-    """Whether the row is for what other developers leave of the breakdown, and for nothing that a person wrote."""
-    return row.description.startswith(f"PURPOSE: {INCREMENT.purpose} |")
 
 
 class SprintPlan(Struct, frozen=True, kw_only=True):
@@ -246,16 +245,6 @@ def next_sprint(plan: SprintPlan, scope: Scope, existing: Collection[TaskId]) ->
     return tuple(rows)
 
 
-def with_waves(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, ...]:
-    """Waves of rows, each after those it depends on, that join a table whose own waves are known."""
-    waves = {task: known[task].wave for task in known}
-    placed: list[Task] = []
-    for row in rows:
-        waves[row.id] = 1 + max((waves[dep] for dep in row.deps), default=0)
-        placed.append(msgspec.structs.replace(row, wave=waves[row.id]))
-    return tuple(placed)
-
-
 class _Adder:
     """Makes rows that share pipeline, sprint and round, with ids that continue the session's counters."""
 
@@ -277,7 +266,7 @@ class _Adder:
     ) -> Task:
         task = ids.next_id(prefix, self._taken)
         self._taken.add(task)
-        role = ids.role_of(task)
+        role = PREFIXES.get(prefix.removesuffix("-fix"))
         if role is Role.architect:
             self._design = ids.number_of(task)
         if role is None:
@@ -285,11 +274,17 @@ class _Adder:
         return Task(
             id=task,
             title=title,
-            description=task_description.describe(self._numbered(brief, task), self._scope, role),
+            description=task_description.describe(
+                self._numbered(brief, task), self._scope, inner_loop=has_inner_loop(role)
+            ),
             role=role,
-            pipeline=self._pipeline,
-            sprint=self._sprint,
-            round=self._number,
+            fields=Fields(
+                pipeline=self._pipeline,
+                sprint=self._sprint,
+                round=self._number,
+                part=Part.rest if brief is INCREMENT else Part.own,
+            ),
+            kind=TaskKind.decision if role is Role.gc_controller else TaskKind.work,
             deps=tuple(deps),
             context_from=tuple(context),
             mode=Mode.interactive if role is Role.gc_controller else Mode.csv_wave,

@@ -8,7 +8,7 @@ import re
 from msgspec import Struct
 
 from iterdev.core import ids
-from iterdev.core.types import WORKERS, Pipeline, Role
+from iterdev.teams.development.fields import WORKERS, Pipeline, Role
 
 STRUCTURAL = ("refactor", "architect", "restructure", "重构", "架构", "重组")
 CROSS_CUTTING = ("multiple", "across", "cross", "多个", "跨")

@@ -1,31 +1,40 @@
 """Sprints of a multi-sprint session: how many there are, how one went, and whether and how the next one starts."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 
-from iterdev.core import ids
 from iterdev.core.collaboration import tech_debt
-from iterdev.core.results import Design, WorkItem
-from iterdev.core.session import events, tasks
+from iterdev.core.session.events import Event, Gate, GateOpened, TasksAdded, TasksReplanned, Warned
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task
-from iterdev.core.types import Engine, Pipeline, Role, Status, TaskId
+from iterdev.core.session.tasks import Task, joining, redirected
+from iterdev.core.types import UNSUCCESSFUL, Engine, Status, TaskId, TaskKind
 from iterdev.teams.development import breakdown, pipelines
+from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
+from iterdev.teams.development.fields import Part, Pipeline, Role, fields
+from iterdev.teams.development.results import Design, WorkItem
+from iterdev.teams.development.state import development, rows_of
 
-GOOD_SCORE = 8
-"""The mean score of its reviews with which a sprint went well enough for a plain one to follow."""
-ALARM = 0.5
-"""The part of the expected velocity below which the user is told."""
-GO_ON, DOWNGRADE, STOP = "go-on", "downgrade", "stop"
+SPRINT_GATE = "sprint"
+"""The kind of the question between two sprints."""
 
 
-def gate_of(sprint: int) -> str:
-    return f"sprint-{sprint}"
+class SprintChoice(StrEnum):
+    go_on = "go-on"
+    downgrade = "downgrade"
+    """The next sprint runs as a plain sprint."""
+    stop = "stop"
+
+
+def gate_id(sprint: int) -> str:
+    return f"{SPRINT_GATE}-{sprint}"
 
 
 def goals(state: State) -> Sequence[str]:
-    """What each sprint is for. The first design decides it, so that nobody is given more sprints than were shown."""
-    first = next((task for task in state.designs if state.tasks[task].pipeline is Pipeline.multi_sprint), None)
-    milestones = state.designs[first].milestones if first else ()
+    """What each sprint is for. The first design decides it, so that there are never more sprints than were shown."""
+    designs = development(state).designs
+    plan = state.tasks.plan
+    first = next((task for task in designs if fields(plan[task]).pipeline is Pipeline.multi_sprint), None)
+    milestones = designs[first].milestones if first else ()
     return [milestone.title for milestone in milestones] or [state.session.requirement]
 
 
@@ -35,17 +44,20 @@ def goal(state: State, sprint: int) -> str:
 
 
 def total(state: State) -> int:
-    return max(len(goals(state)), state.sprint)
+    return max(len(goals(state)), development(state).sprint)
 
 
 def is_plain(state: State) -> bool:
-    """Whether the sprint goes without the closer look of a multi-sprint."""
-    return any(task.pipeline is Pipeline.sprint for task in state.of_role(Role.architect, state.sprint))
+    """Whether the sprint was downgraded to a plain one."""
+    architects = rows_of(state, Role.architect, development(state).sprint)
+    return any(fields(task).pipeline is Pipeline.sprint for task in architects)
 
 
 def design_of(state: State, sprint: int) -> Design | None:
-    designs = [design for task, design in state.designs.items() if state.tasks[task].sprint == sprint]
-    return designs[-1] if designs else None
+    found = [
+        design for task, design in development(state).designs.items() if fields(state.tasks.plan[task]).sprint == sprint
+    ]
+    return found[-1] if found else None
 
 
 def _items(state: State, sprint: int) -> list[WorkItem]:
@@ -54,185 +66,190 @@ def _items(state: State, sprint: int) -> list[WorkItem]:
 
 
 def items_of(state: State, task: Task) -> Sequence[WorkItem]:
-    """What of the breakdown a developer's row has to do, which may be nothing; all of the sprint's for the others."""
-    items = _items(state, task.sprint)
-    if task.role is not Role.developer:
+    """What of the breakdown a developer's task has to do, which may be nothing; all of the sprint's for the others."""
+    sprint = fields(task).sprint
+    items = _items(state, sprint)
+    if task.role != Role.developer:
         return items
-    rows = [row.id for row in _developers(state, task.sprint)]
+    rows = [row.id for row in _developers(state, sprint)]
     return breakdown.batch(items, rows.index(task.id), len(rows)) if task.id in rows else []
 
 
 def planned_files(state: State, task: Task) -> tuple[str, ...]:
-    """The files that have to be there when a row of first work is done."""
-    own = items_of(state, task) if task.role is Role.developer else ()
+    """The files that have to be there when a task of first work is done."""
+    own = items_of(state, task) if task.role == Role.developer else ()
     return tuple(file for item in own for file in item.files)
 
 
 def has_nothing_left(state: State, task: Task) -> bool:
-    """Whether the rows before it took all that a row for the rest of the breakdown could do."""
-    if not pipelines.is_increment(task) or design_of(state, task.sprint) is None:
+    """Whether the tasks before it took all that a task for the rest of the breakdown could do."""
+    own = fields(task)
+    if own.part is not Part.rest or design_of(state, own.sprint) is None:
         return False
-    others = {row.id for row in _developers(state, task.sprint)}
+    others = {row.id for row in _developers(state, own.sprint)}
     return not others.isdisjoint(task.deps) and not items_of(state, task)
 
 
-def staffing(state: State) -> tuple[events.Event, ...]:
-    """More developer's rows, when the breakdown is too long for those that are there."""
-    if state.pipeline is not Pipeline.multi_sprint:
+def staffing(state: State) -> tuple[Event, ...]:
+    """More developer tasks, when the breakdown is too long for those that are there."""
+    part = development(state)
+    if part.pipeline is not Pipeline.multi_sprint:
         return ()
-    rows = _developers(state, state.sprint)
+    rows = _developers(state, part.sprint)
     if not rows:
         return ()
-    missing = breakdown.rows_needed(_items(state, state.sprint), len(rows)) - len(rows)
-    last = rows[-1]
-    if missing <= 0 or state.progress[last.id].status is not Status.pending:
+    needed = breakdown.rows_needed(_items(state, part.sprint), len(rows), part.thresholds.batch)
+    missing, last = needed - len(rows), rows[-1]
+    if missing <= 0 or state.tasks.status(last.id) is not Status.pending:
         return ()
-    added = pipelines.increments(last, missing, state.scope, state.tasks.keys())
-    waiting = state.dependants.get(last.id, ())
-    after = [tasks.redirected(state.tasks[task], last.id, added[-1].id) for task in waiting]
-    checks = [state.tasks[other] for row in after for other in state.dependants.get(row.id, ())]
-    placed = pipelines.with_waves([*added, *after, *checks], state.tasks)
-    return events.TasksAdded(placed[: len(added)]), events.TasksReplanned(placed[len(added) :])
+    plan, dependants = state.tasks.plan, state.tasks.dependants
+    added = pipelines.increments(last, missing, state.scope, plan.keys())
+    after = [redirected(plan[task], last.id, added[-1].id) for task in dependants.get(last.id, ())]
+    checks = [plan[other] for row in after for other in dependants.get(row.id, ())]
+    placed = joining([*added, *after, *checks], plan)
+    return TasksAdded(placed[: len(added)]), TasksReplanned(placed[len(added) :])
 
 
 def _developers(state: State, sprint: int) -> list[Task]:
-    """The rows of first work: those of fix rounds and of conflicts are not."""
-    rows = state.of_role(Role.developer, sprint)
-    return [task for task in rows if not task.round and ids.CONFLICT_FIX not in task.id]
+    """The tasks of first work: those of fix rounds and of conflicts are not."""
+    return [task for task in rows_of(state, Role.developer, sprint) if is_first_work(task)]
 
 
-def transition(state: State) -> tuple[events.Event, ...]:
+def is_first_work(task: Task) -> bool:
+    return not fields(task).round and task.kind is not TaskKind.conflict_fix
+
+
+def transition(state: State) -> tuple[Event, ...]:
     """What follows when every task of the sprint is final; nothing when the session is over."""
-    if state.pipeline is not Pipeline.multi_sprint or state.session.by_hand:
+    part = development(state)
+    if part.pipeline is not Pipeline.multi_sprint or state.session.by_hand:
         return ()
-    if state.sprint not in state.sprints:
+    if part.sprint not in part.sprints:
         return _ended(state)
-    if state.sprint >= total(state):
+    if part.sprint >= total(state):
         return ()
     match _choice(state):
         case None:
-            return (events.GateOpened(_gate(state)),)
-        case "stop":
+            return (GateOpened(_gate(state)),)
+        case SprintChoice.stop:
             return ()
         case choice:
-            return _next(state, Pipeline.sprint if choice == DOWNGRADE else Pipeline.multi_sprint)
+            return _next(state, Pipeline.sprint if choice == SprintChoice.downgrade else Pipeline.multi_sprint)
 
 
 def _choice(state: State) -> str | None:
-    """Where nobody is asked, a sprint that lost something is the last one, and so is one with overdue debt."""
+    """In auto mode, a sprint with unsuccessful tasks is the last one, and so is one with overdue debt."""
+    part = development(state)
     if not state.policy.auto:
-        return state.answers.get(gate_of(state.sprint))
-    record = state.sprints[state.sprint]
-    if record.lost or _owed(state):
-        return STOP
-    return DOWNGRADE if may_downgrade(record) else GO_ON
+        return state.gates.answer(gate_id(part.sprint))
+    record = part.sprints[part.sprint]
+    if record.unsuccessful or _overdue_debt(state):
+        return SprintChoice.stop
+    return SprintChoice.downgrade if may_downgrade(record, part.thresholds) else SprintChoice.go_on
 
 
-def _ended(state: State) -> tuple[events.Event, ...]:
-    record = metrics(state)
+def _ended(state: State) -> tuple[Event, ...]:
+    part, record = development(state), metrics(state)
     slow = (
-        f"sprint-{state.sprint} completed {record.velocity} tasks, {record.expected} were planned; "
+        f"sprint-{part.sprint} completed {record.velocity} tasks, {record.expected} were planned; "
         "consider a smaller scope for the next one"
     )
-    alarms = [slow] if record.velocity < ALARM * record.expected else []
-    alarms += [owed.rstrip()] if (owed := _owed(state)) else []
-    return events.SprintEnded(state.sprint, record), *map(events.Warned, alarms)
+    warnings = [slow] if record.velocity < part.thresholds.slow * record.expected else []
+    warnings += [overdue.rstrip()] if (overdue := _overdue_debt(state)) else []
+    return SprintEnded(part.sprint, record), *map(Warned, warnings)
 
 
-def metrics(state: State) -> events.SprintRecord:
+def metrics(state: State) -> SprintRecord:
     """How the sprint went, from the table alone."""
-    rows = [(task, progress) for task, progress in state.rows() if task.sprint == state.sprint]
+    part = development(state)
+    rows = [(task, progress) for task, progress in state.tasks.rows() if fields(task).sprint == part.sprint]
     done = [task for task, progress in rows if progress.status is Status.completed]
-    lost = [(task, progress) for task, progress in rows if progress.status in {Status.failed, Status.skipped}]
-    scores = [progress.score for _, progress in rows if progress.score is not None]
+    unsuccessful = [(task, progress) for task, progress in rows if progress.status in UNSUCCESSFUL]
+    verdicts = (part.verdicts.get(task.id) for task, _ in rows)
+    scores = [verdict.score for verdict in verdicts if verdict and verdict.score is not None]
+    resolved = tech_debt.resolved_in(state.debt, part.sprint)
     own = {task.id for task, _ in rows}
-    return events.SprintRecord(
-        pipeline=rows[0][0].pipeline if rows else Pipeline.multi_sprint,
-        expected=sum(not task.round and ids.CONFLICT_FIX not in task.id for task, _ in rows),
+    return SprintRecord(
+        pipeline=fields(rows[0][0]).pipeline if rows else Pipeline.multi_sprint,
+        expected=sum(is_first_work(task) for task, _ in rows),
         velocity=len(done),
         mean_score=round(sum(scores) / len(scores), 2) if scores else None,
-        rounds=state.rounds.get(state.sprint, 0),
-        lost=tuple(task.id for task, _ in lost),
+        rounds=part.rounds.get(part.sprint, 0),
+        unsuccessful=tuple(task.id for task, _ in unsuccessful),
         worked=(
-            *(f"{task.id}: {task.title}" for task in done if task.role is Role.developer),
-            *(
-                f"{item.debt_id} paid back: {item.description}"
-                for item in tech_debt.resolved_in(state.debt, state.sprint)
-            ),
+            *(f"{task.id}: {task.title}" for task in done if task.role == Role.developer),
+            *(f"{item.debt_id} paid back: {item.description}" for item in resolved),
         ),
         failed=(
-            *(f"{task.id}: {progress.error}" for task, progress in lost),
-            *(["convergence was forced"] if state.sprint in state.forced else []),
+            *(f"{task.id}: {progress.error}" for task, progress in unsuccessful),
+            *(["convergence was forced"] if part.sprint in part.forced else []),
         ),
         debt=tech_debt.line(state.debt),
-        learned=tuple(note.text for note in state.notes if note.file == "learnings" and note.task in own),
+        learned=tuple(note.text for note in state.wisdom.notes if note.file == "learnings" and note.task in own),
     )
 
 
 def capacity(state: State) -> int:
     """How much a sprint can take on: the mean velocity of those that are over, or else what is planned for it."""
-    done = [record.velocity for record in state.sprints.values()]
-    planned = sum(not task.round and task.sprint == state.sprint for task in state.tasks.values())
+    part = development(state)
+    done = [record.velocity for record in part.sprints.values()]
+    own = [fields(task) for task in state.tasks.plan.values()]
+    planned = sum(not one.round and one.sprint == part.sprint for one in own)
     return round(sum(done) / len(done)) if done else planned
 
 
-def may_downgrade(record: events.SprintRecord) -> bool:
-    """After a sprint that was good, did all that was planned, and in which nothing had to be given up."""
-    good = record.mean_score is not None and record.mean_score >= GOOD_SCORE
+def may_downgrade(record: SprintRecord, thresholds: Thresholds) -> bool:
+    """After a sprint that was good, did all that was planned, and in which nothing failed."""
+    good = record.mean_score is not None and record.mean_score >= thresholds.good_score
     return good and record.velocity >= record.expected and not record.failed
 
 
-def _owed(state: State) -> str:
-    """Which debt has to be talked about before another sprint begins."""
-    overdue = tech_debt.overdue(state.debt, state.policy.debt, state.sprint)
+def _overdue_debt(state: State) -> str:
+    """The debt that the user is asked about before another sprint begins."""
+    overdue = tech_debt.overdue(state.debt, state.policy.debt, development(state).sprint)
     return f"Debt that is overdue: {'; '.join(item.description for item in overdue)}. " if overdue else ""
 
 
-def _gate(state: State) -> events.Gate:
-    record, following = state.sprints[state.sprint], state.sprint + 1
+def _gate(state: State) -> Gate:
+    part = development(state)
+    record, following = part.sprints[part.sprint], part.sprint + 1
     score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
-    lost = f", lost: {', '.join(record.lost)}" if record.lost else ""
+    lost = f", unsuccessful: {', '.join(record.unsuccessful)}" if record.unsuccessful else ""
     rounds = f"{record.rounds} fix round{'' if record.rounds == 1 else 's'}"
     debts = f"Technical debt: {record.debt}. " if record.debt else ""
+    velocity = f"{record.velocity} tasks completed, {record.expected} were planned"
     question = (
-        f"Sprint {state.sprint} of {total(state)} is done: {_velocity(record)}, {score}, {rounds}{lost}. "
-        f"{debts}{_owed(state)}"
+        f"Sprint {part.sprint} of {total(state)} is done: {velocity}, {score}, {rounds}{lost}. "
+        f"{debts}{_overdue_debt(state)}"
         f'Go on with sprint {following}, "{goal(state, following)}"?'
     )
-    choices = (GO_ON, DOWNGRADE, STOP) if may_downgrade(record) else (GO_ON, STOP)
-    choices = (STOP, GO_ON) if _owed(state) else choices
-    return events.Gate(id=gate_of(state.sprint), question=question, choices=choices)
+    choices: tuple[SprintChoice, ...] = (SprintChoice.go_on, SprintChoice.stop)
+    if _overdue_debt(state):
+        choices = (SprintChoice.stop, SprintChoice.go_on)
+    elif may_downgrade(record, part.thresholds):
+        choices = tuple(SprintChoice)
+    return Gate(kind=SPRINT_GATE, subject=str(part.sprint), question=question, choices=choices)
 
 
-def _velocity(record: events.SprintRecord) -> str:
-    return f"{record.velocity} tasks completed, {record.expected} were planned"
-
-
-def _next(state: State, pipeline: Pipeline) -> tuple[events.Event, ...]:
-    following = state.sprint + 1
+def _next(state: State, pipeline: Pipeline) -> tuple[Event, ...]:
+    sprint = development(state).sprint
+    context = (task.id for role in (Role.architect, Role.reviewer) for task in rows_of(state, role, sprint))
     wanted = pipelines.SprintPlan(
         pipeline=pipeline,
-        sprint=following,
-        goal=goal(state, following),
-        after=_ends(state),
-        context=tuple(
-            task.id for role in (Role.architect, Role.reviewer) for task in state.of_role(role, state.sprint)
-        ),
+        sprint=sprint + 1,
+        goal=goal(state, sprint + 1),
+        after=_last_tasks(state),
+        context=tuple(context),
         check=state.session.engine is Engine.wave and pipeline is Pipeline.multi_sprint,
     )
-    rows = pipelines.next_sprint(wanted, state.scope, state.tasks.keys())
-    started = events.SprintStarted(following, wanted.goal)
-    return started, events.TasksAdded(pipelines.with_waves(rows, state.tasks))
+    rows = pipelines.next_sprint(wanted, state.scope, state.tasks.plan.keys())
+    return SprintStarted(sprint + 1, wanted.goal), TasksAdded(joining(rows, state.tasks.plan))
 
 
-def _of(state: State, role: Role) -> list[Task]:
-    return state.of_role(role, state.sprint)
-
-
-def _ends(state: State) -> tuple[TaskId, ...]:
+def _last_tasks(state: State) -> tuple[TaskId, ...]:
     """The completed tasks of the sprint on which no other completed task of it depends."""
-    done = [
-        task for task, progress in state.rows() if task.sprint == state.sprint and progress.status is Status.completed
-    ]
+    sprint = development(state).sprint
+    rows = state.tasks.rows()
+    done = [task for task, one in rows if fields(task).sprint == sprint and one.status is Status.completed]
     needed = {dep for task in done for dep in task.deps}
     return tuple(task.id for task in done if task.id not in needed)

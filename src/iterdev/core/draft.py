@@ -1,0 +1,59 @@
+"""A part of the state while events are folded into it.
+
+A map is copied before its first change and then changed in place, so that folding a whole journal takes time in
+proportion to its length, and folding one event touches little.
+"""
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+Part = TypeVar("Part")
+StructPart = TypeVar("StructPart", bound=Struct)
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Folding(Protocol):
+    """What the fold asks of the draft of a part."""
+
+    @property
+    def part(self) -> object: ...
+
+    def apply(self, event: object, at: float, seq: int) -> None: ...
+
+
+class OwnMap(Generic[Key, Value]):
+    """A map of the part that a draft may change: its own copy, made when it is first asked for."""
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name, self.field = name, name.removeprefix("_")
+
+    def __get__(self, draft: "Draft[StructPart]", _: type) -> dict[Key, Value]:
+        own: dict[Key, Value] = dict(getattr(draft.part, self.field))
+        draft.set(**{self.field: own})
+        # An attribute of the object goes before one of its class that cannot be set.
+        setattr(draft, self._name, own)
+        return own
+
+
+class Draft(Generic[StructPart]):
+    """A map is changed through an `OwnMap` attribute, and read from `part`, which is free."""
+
+    def __init__(self, part: StructPart) -> None:
+        self.part = part
+
+    def set(self, **fields: object) -> None:
+        self.part = msgspec.structs.replace(self.part, **fields)
+
+
+class PureDraft(Generic[Part]):
+    """The draft of a small part, which a pure function evolves event by event."""
+
+    def __init__(self, part: Part, evolve: Callable[[Part, object, float], Part]) -> None:
+        self.part, self._evolve = part, evolve
+
+    def apply(self, event: object, at: float, _: int) -> None:
+        self.part = self._evolve(self.part, event, at)

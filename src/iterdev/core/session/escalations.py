@@ -1,0 +1,77 @@
+"""Escalations: an agent or a person says that the team does not agree, or that it lacks something.
+
+A serious one opens a question at once; the rest is a warning, and the work goes on.
+"""
+
+from iterdev.core.collaboration.messages import Escalation, MessageSent, severity
+from iterdev.core.session.events import AnswerApplied, Event, Finished, Gate, GateOpened, Warned
+from iterdev.core.session.gates import GateKind, Gates, GoOnChoice
+from iterdev.core.session.state import State
+from iterdev.core.session.team_rules import TeamRules
+from iterdev.core.types import Severity
+
+_PAUSING = frozenset({Severity.critical, Severity.high})
+_ENDED = {
+    GateKind.consensus: "the team did not agree",
+    GateKind.capability: "the team lacked something",
+}
+
+
+def escalated(state: State, team: TeamRules, message: MessageSent) -> tuple[Event, ...]:
+    """What follows from a message that was sent just now."""
+    if message.sent_at is not None:
+        return ()
+    match message.kind:
+        case Escalation.consensus_blocked:
+            return _consensus(message)
+        case Escalation.capability_gap:
+            return _capability(state, team, message)
+        case _:
+            return ()
+
+
+def _consensus(message: MessageSent) -> tuple[Event, ...]:
+    """High severity is asked about even in auto mode."""
+    if severity(message.data) in _PAUSING:
+        return (_question(GateKind.consensus, message, f"The team does not agree: {message.summary}."),)
+    if severity(message.data) is Severity.low:
+        return ()
+    return (Warned(f"the team does not agree: {message.summary}"),)
+
+
+def _capability(state: State, team: TeamRules, message: MessageSent) -> tuple[Event, ...]:
+    """The roles of a team are fixed: the question names the one that covers the gap. Auto mode goes on without."""
+    if state.policy.auto:
+        return (Warned(f"the team lacks something: {message.summary}"),)
+    role = team.role_for(message.summary.partition("]")[2] or message.summary)
+    statement = (
+        f"The team lacks something: {message.summary}. To have it done, add a row for the {role} to tasks.csv "
+        "before you answer."
+    )
+    return (_question(GateKind.capability, message, statement),)
+
+
+def _question(kind: GateKind, message: MessageSent, statement: str) -> GateOpened:
+    """One question for each task, or for each other sender."""
+    return GateOpened(
+        Gate(
+            kind=kind,
+            subject=message.task or message.sender,
+            question=f"{statement} Go on, or stop here?",
+            choices=tuple(GoOnChoice),
+        )
+    )
+
+
+def stopped(gates: Gates) -> tuple[Event, ...]:
+    """The end of the session, where the user chose it; resuming takes it up again."""
+    for kind, why in _ENDED.items():
+        if gate := gates.chosen(kind, GoOnChoice.stop):
+            return AnswerApplied(gate.id), Finished(f"{why} ({gate.subject})")
+    return ()
+
+
+def capability_gap(text: str) -> str | None:
+    """What a person says is lacking, if the text begins with the word for it."""
+    words = text.strip()
+    return words.removeprefix(Escalation.capability_gap).lstrip(": ") if words.startswith("capability_gap") else None

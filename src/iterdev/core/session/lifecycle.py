@@ -1,0 +1,105 @@
+"""Where a session stands as a whole: active, paused, completed, kept, archived, accepted."""
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.session.events import (
+    Accepted,
+    Archived,
+    EngineStarted,
+    Finished,
+    GateAnswered,
+    Kept,
+    Landed,
+    Paused,
+    Reopened,
+    RollbackStarted,
+    WorkerEnded,
+    WorkerStarted,
+)
+from iterdev.core.types import Phase, Role
+
+KEPT = "kept active"
+
+DELIVERABLES = (
+    "context.md",
+    "results.csv",
+    "task-ledger.json",
+    "discoveries.ndjson",
+    "design",
+    "code",
+    "verify",
+    "review",
+    "wisdom",
+)
+"""The files and folders of a session that are exported."""
+PATCH = "changes.patch"
+"""All that landed, as one patch on the session's base; exported with them."""
+
+LifecycleEvent = (
+    EngineStarted
+    | WorkerStarted
+    | WorkerEnded
+    | Paused
+    | Finished
+    | Accepted
+    | Archived
+    | Kept
+    | Reopened
+    | RollbackStarted
+    | Landed
+    | GateAnswered
+)
+
+
+class Lifecycle(Struct, frozen=True, kw_only=True):
+    phase: Phase = Phase.active
+    why: str = ""
+    """Why the session is paused or ended early."""
+    worker: Role | None = None
+    """The role that the engine works for, if it is one worker."""
+    finished_at: float | None = None
+    kept: bool = False
+    archived_at: float | None = None
+    exported: str = ""
+    accepted: str = ""
+    """The commit of the user's branch that has all of the session's work."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase in {Phase.completed, Phase.archived}
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the work is done, also if the session is kept active."""
+        return self.is_over or self.kept
+
+
+def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
+    match event:
+        case EngineStarted():
+            return Lifecycle(accepted=part.accepted)
+        case WorkerStarted(role):
+            return msgspec.structs.replace(part, worker=role)
+        case WorkerEnded():
+            return msgspec.structs.replace(part, worker=None)
+        case Landed():
+            return msgspec.structs.replace(part, accepted="") if part.accepted else part
+        case Accepted(_, commit):
+            return msgspec.structs.replace(part, accepted=commit)
+        case Paused(why):
+            return msgspec.structs.replace(part, phase=Phase.paused, why=why)
+        case GateAnswered():
+            return msgspec.structs.replace(part, why="") if part.phase is Phase.paused and not part.kept else part
+        case Finished(why):
+            return Lifecycle(phase=Phase.completed, why=why, finished_at=at, accepted=part.accepted, worker=part.worker)
+        case RollbackStarted(target=target):
+            return msgspec.structs.replace(
+                part, phase=Phase.paused, why=f"rolled back to before {target}", accepted="", kept=False
+            )
+        case Archived(exported):
+            return msgspec.structs.replace(
+                part, phase=Phase.archived, why="", kept=False, archived_at=at, exported=exported or part.exported
+            )
+        case Kept() | Reopened():
+            return msgspec.structs.replace(part, phase=Phase.paused, why=KEPT, kept=True, archived_at=None)

@@ -1,0 +1,202 @@
+"""What follows when an attempt ends, and when its work lands or does not: decided once, and recorded with it."""
+
+from collections.abc import Iterable, Iterator
+
+from iterdev.core.collaboration import external_packages, tech_debt, wisdom
+from iterdev.core.collaboration.tech_debt import DebtIdentified, DebtMoved
+from iterdev.core.collaboration.wisdom import Note, WisdomNoted
+from iterdev.core.limits import providers
+from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
+from iterdev.core.results import Result
+from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.conflicts import overlap
+from iterdev.core.session.events import (
+    AttemptEnded,
+    Conflict,
+    Done,
+    Event,
+    Failed,
+    Interrupted,
+    Landed,
+    LandingRefused,
+    Limited,
+    Outcome,
+    Unmet,
+    Warned,
+)
+from iterdev.core.session.state import State
+from iterdev.core.session.team_rules import Interpretation, Procedure, TeamRules
+from iterdev.core.types import Status, TaskId
+
+
+def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: float) -> tuple[Event, ...]:
+    """The end of an attempt, with all that follows from it."""
+    match report.outcome:
+        case Success() as success:
+            return _succeeded(state, team, report, success, at)
+        case Failed() as failed:
+            return _failed(state, report, failed, at)
+        case Limited() as limited:
+            return _limited(state, report, limited, at)
+        case Interrupted() | Unmet() as outcome:
+            return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+
+
+def _ended(state: State, report: AttemptReport, outcome: Outcome, status: Status, error: str = "") -> AttemptEnded:
+    unmet = isinstance(outcome, Unmet)
+    blocked_by = external_packages.problems(report.checked, state.packages.overridden) if unmet else ()
+    return AttemptEnded(
+        task=report.task,
+        number=report.number,
+        agent=state.tasks.progress[report.task].agent,
+        requests=report.requests,
+        outcome=outcome,
+        status=status,
+        error=error,
+        checked=report.checked,
+        blocked_by=blocked_by,
+        denied=report.denied,
+    )
+
+
+def _again_or_aborted(state: State, task: TaskId, outcome: Outcome) -> tuple[Status, str]:
+    """A task whose attempt does not count is pending again, unless the attempt was aborted for a reason."""
+    why = state.attempts.aborted.get(task, "") if not isinstance(outcome, Unmet) else ""
+    return (Status.failed, why) if why else (Status.pending, "")
+
+
+def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Success, at: float) -> tuple[Event, ...]:
+    task, result = state.tasks.plan[report.task], success.result
+    meaning = team.interpret(state, task, success)
+    done = Done(
+        findings=result.findings,
+        commit=success.commit,
+        changed=success.changed,
+        usage=success.usage,
+        discoveries=result.discoveries,
+        dependencies=meaning.dependencies,
+        resolved_debt=meaning.resolved_debt,
+    )
+    status, error = _status(success, meaning)
+    return (
+        _ended(state, report, done, status, error),
+        *meaning.events,
+        *_answered(state, task.id, at),
+        *_learned(state, task.id, result, success.commit, at),
+        *map(Warned, success.notes),
+        *_debt(state, team, task.id, result, at),
+        *_unknown_debt(state, task.id, meaning.resolved_debt),
+        *(_resolved_debt(state, team, task.id, done.resolved_debt) if status is Status.completed else ()),
+    )
+
+
+def _status(success: Success, meaning: Interpretation) -> tuple[Status, str]:
+    """A commit still has to land before the task is completed, or fails."""
+    if success.commit:
+        return Status.landing, ""
+    return (Status.failed, meaning.error) if meaning.error else (Status.completed, "")
+
+
+def _learned(state: State, task: TaskId, result: Result, commit: str | None, at: float) -> Iterator[WisdomNoted]:
+    notes = [
+        note(state, file, text, task, commit or state.tasks.progress[task].base, at)
+        for file in wisdom.FILES
+        for text in getattr(result.wisdom, file)
+    ]
+    if notes:
+        yield WisdomNoted(tuple(notes))
+
+
+def note(state: State, file: str, text: str, task: TaskId, commit: str, at: float) -> Note:
+    return wisdom.note(file, text, session=state.session.id, task=task, commit=commit, at=at)
+
+
+def _debt(state: State, team: TeamRules, task: TaskId, result: Result, at: float) -> tuple[DebtIdentified, ...]:
+    return tech_debt.reported(state.debt, result.tech_debt, task=task, sprint=team.sprint(state), at=at)
+
+
+def _unknown_debt(state: State, task: TaskId, named: Iterable[str]) -> Iterator[Warned]:
+    for name in named:
+        if tech_debt.by_id(state.debt, name) is None:
+            yield Warned(f'{task} reports that it resolves the debt "{name}", which does not exist')
+
+
+def _resolved_debt(state: State, team: TeamRules, task: TaskId, named: Iterable[str]) -> tuple[DebtMoved, ...]:
+    return tech_debt.resolved_by(state.debt, named, task, team.sprint(state))
+
+
+def _answered(state: State, task: TaskId, at: float) -> Iterator[ProviderAnswered]:
+    """A provider that has answered since its pause is not paused any longer."""
+    provider = state.agents.provider_of(state.tasks.progress[task].agent)
+    known = state.providers.pauses.get(provider)
+    if known and known.until <= at:
+        yield ProviderAnswered(provider)
+
+
+def _failed(state: State, report: AttemptReport, failed: Failed, at: float) -> tuple[Event, ...]:
+    """Another agent takes over, if the failure is one that it need not have and one is left to try."""
+    task, agent = report.task, state.tasks.progress[report.task].agent
+    for_every_task = providers.is_replaceable(failed.kind)
+    successors = other_agents(state, task, agent) if for_every_task is not None else []
+    if for_every_task is None or not successors:
+        answered = _answered(state, task, at) if failed.kind is None else ()
+        return _ended(state, report, failed, Status.failed, failed.error), *answered
+    replaced = AgentReplaced(
+        task=task, agent=agent, successor=successors[0], error=failed.error, for_every_task=for_every_task
+    )
+    warning = Warned(f"{task}: {failed.error}; {successors[0]} takes over")
+    return _ended(state, report, failed, Status.pending), replaced, warning
+
+
+def other_agents(state: State, task: TaskId, agent: str) -> list[str]:
+    """The agents that can still be tried for a task when this one cannot do it."""
+    chain = state.agents.chain(state.tasks.plan[task].role)
+    return providers.remaining(state.providers, chain, (*state.tasks.progress[task].replaced_agents, agent))
+
+
+def _limited(state: State, report: AttemptReport, limited: Limited, at: float) -> tuple[Event, ...]:
+    status, error = _again_or_aborted(state, report.task, limited)
+    ended = _ended(state, report, limited, status, error)
+    if status is Status.failed:
+        return (ended,)
+    provider = state.agents.provider_of(state.tasks.progress[report.task].agent)
+    before = state.providers.pauses.get(provider)
+    pause = providers.pause(state.policy, before, error=limited.error, reset_at=limited.reset_at, at=at)
+    return ended, ProviderPaused(provider, pause.until, pause.why, pause.guesses)
+
+
+def landed(state: State, team: TeamRules, task: TaskId, tip: str) -> tuple[Event, ...]:
+    """The work is on the branch; it may be in conflict with what other tasks landed meanwhile."""
+    changed = state.tasks.progress[task].changed if _may_conflict(state, team, task) else ()
+    files, others = overlap(state.conflicts, task, changed) if changed else ((), ())
+    if others:
+        conflict = Conflict(files=files, others=others, merged=True)
+        return (Landed(task=task, tip=tip, changed=changed, conflict=conflict),)
+    status, error, follow = completion(state, team, task)
+    return Landed(task=task, tip=tip, changed=changed, status=status, error=error), *follow
+
+
+def landing_refused(state: State, team: TeamRules, task: TaskId, files: tuple[str, ...], tip: str) -> tuple[Event, ...]:
+    """Conflicting changes are kept and merged by a further task; other work must not conflict, and fails."""
+    if not _may_conflict(state, team, task):
+        error = not_merged(state, task, files)
+        return (LandingRefused(task=task, files=files, tip=tip, status=Status.failed, error=error),)
+    _, others = overlap(state.conflicts, task, files)
+    conflict = Conflict(files=files, others=others, merged=False)
+    return (LandingRefused(task=task, files=files, tip=tip, conflict=conflict),)
+
+
+def completion(state: State, team: TeamRules, task: TaskId) -> tuple[Status, str, tuple[Event, ...]]:
+    """The final status of a task whose work has landed, and what follows from it."""
+    if error := team.completion_error(state, task):
+        return Status.failed, error, ()
+    return Status.completed, "", _resolved_debt(state, team, task, state.tasks.progress[task].resolved_debt)
+
+
+def not_merged(state: State, task: TaskId, files: Iterable[str]) -> str:
+    kept = state.tasks.progress[task].commit
+    return f"conflicts with work that landed before it in {', '.join(files)}; the change is kept as {kept}"
+
+
+def _may_conflict(state: State, team: TeamRules, task: TaskId) -> bool:
+    return team.roles[state.tasks.plan[task].role].procedure is Procedure.change

@@ -1,0 +1,71 @@
+"""What is recorded: events, and in the same transaction all that follows from each of them whatever the rules are.
+
+A message on the bus gets its number and its words here, once.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from iterdev.core.collaboration import locks
+from iterdev.core.collaboration.locks import LockExpired, LockWaitEnded
+from iterdev.core.collaboration.messages import Announced, MessageSent, next_number
+from iterdev.core.session.announcements import announcement
+from iterdev.core.session.escalations import escalated
+from iterdev.core.session.events import (
+    AttemptEnded,
+    Entry,
+    Event,
+    TaskCompleted,
+    TaskFailed,
+    TaskReported,
+    TaskSkipped,
+    Warned,
+)
+from iterdev.core.session.fold import Fold
+from iterdev.core.session.state import State
+from iterdev.core.session.team_rules import TeamRules
+from iterdev.core.types import TaskId
+
+
+def record(state: State, team: TeamRules, events: Sequence[Event], at: float) -> tuple[list[Entry], State]:
+    """The entries to write, and the state after them."""
+    fold, entries, queue = Fold(state, team), list[Entry](), deque(events)
+    while queue:
+        event = _numbered(queue.popleft(), state)
+        entry = Entry(state.seq + 1, at, event)
+        entries.append(entry)
+        fold.apply(entry)
+        state = fold.state()
+        announced = announcement(event, state, team)
+        queue.extendleft(reversed([*([announced] if announced else []), *_consequences(event, state, team)]))
+    return entries, state
+
+
+def _numbered(event: Event, state: State) -> Event:
+    """Messages are numbered in their order; one that is read back from a session folder keeps its number."""
+    if isinstance(event, MessageSent | Announced):
+        return msgspec.structs.replace(event, number=max(event.number, next_number(state.messages)))
+    return event
+
+
+def _consequences(event: Event, state: State, team: TeamRules) -> tuple[Event, ...]:
+    match event:
+        case MessageSent():
+            return escalated(state, team, event)
+        case LockExpired(resource=resource, task=task):
+            return (Warned(f'the lock of {task} on "{resource}" expired'),)
+        case AttemptEnded(task=task) | TaskReported(task=task) | TaskCompleted(task):
+            return _without_locks(state.locks, task)
+        case TaskFailed(task) | TaskSkipped(task):
+            return _without_locks(state.locks, task)
+        case _:
+            return ()
+
+
+def _without_locks(part: locks.Locks, task: TaskId) -> tuple[Event, ...]:
+    """A task that is over holds no lock and waits for none."""
+    want = part.wanted.get(task)
+    ended = (LockWaitEnded(resource=want.resource, task=task),) if want else ()
+    return *locks.released_by(part, task), *ended

@@ -1,0 +1,95 @@
+"""Which tasks start now: free places, budgets, and agents whose providers answer."""
+
+import heapq
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
+
+from iterdev.core.limits import budget, providers
+from iterdev.core.limits.providers import Choice
+from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, PolicyChanged, TaskFailed
+from iterdev.core.session.gates import GateKind, GoOnChoice
+from iterdev.core.session.state import State
+from iterdev.core.types import Role, TaskId
+
+
+class Record(Struct, frozen=True):
+    """Something that holds from now on, and needs no effect but its place in the journal."""
+
+    events: tuple[Event, ...]
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """Let an agent try a task."""
+
+    task: TaskId
+    number: int
+    limit: float
+    agent: str
+
+
+class Land(Struct, frozen=True):
+    """Merge a task's commit into the session's branch."""
+
+    task: TaskId
+
+
+class Cancel(Struct, frozen=True):
+    """End the attempt at a task."""
+
+    task: TaskId
+
+
+class Wait(Struct, frozen=True):
+    """Nothing can be done before this time."""
+
+    until: float
+
+
+Command = Record | Start | Land | Cancel | Wait
+
+
+def starts(state: State, candidates: Collection[TaskId], now: float, limit: float) -> tuple[Command, ...]:
+    """As many starts as there are free places, in the order of the table; or the time to wait for."""
+    spent = {task: state.tasks.progress[task].usage for task in candidates}
+    unpaid = budget.over_budget(state.policy, state.spending, spent)
+    if unpaid and len(unpaid) == len(candidates):
+        return _without_budget(state, unpaid)
+    choices = agent_choices(state, [task for task in candidates if task not in unpaid], now)
+    places = state.policy.concurrency - len(state.attempts.running)
+    possible = [task for task, choice in choices.items() if choice.not_before <= now]
+    if possible:
+        first = heapq.nsmallest(places, possible, key=state.tasks.order.__getitem__) if places > 0 else []
+        return tuple(_start(state, task, choices[task].agent, limit) for task in first)
+    return (Wait(min(choice.not_before for choice in choices.values())),) if choices else ()
+
+
+def _start(state: State, task: TaskId, agent: str, limit: float) -> Start:
+    return Start(task=task, number=state.tasks.progress[task].number + 1, limit=limit, agent=agent)
+
+
+def agent_choices(state: State, tasks: Collection[TaskId], now: float) -> dict[TaskId, Choice]:
+    """The agent for each task; tasks that differ in nothing that matters here are looked at once."""
+    known: dict[tuple[Role, tuple[str, ...]], Choice] = {}
+    chosen: dict[TaskId, Choice] = {}
+    for task in tasks:
+        case = state.tasks.plan[task].role, state.tasks.progress[task].replaced_agents
+        if case not in known:
+            known[case] = providers.choose(state.providers, state.agents, *case, now)
+        chosen[task] = known[case]
+    return chosen
+
+
+def _without_budget(state: State, unpaid: Mapping[TaskId, str]) -> tuple[Command, ...]:
+    """Lets running agents finish, then asks whether to spend more; in auto mode, the rest fails."""
+    if state.attempts.running:
+        return ()
+    answer = state.gates.answer(GateKind.budget)
+    if state.policy.auto or answer == GoOnChoice.stop:
+        return (Record(tuple(TaskFailed(task, why) for task, why in unpaid.items())),)
+    if answer == GoOnChoice.go_on:
+        return (Record((AnswerApplied(GateKind.budget), PolicyChanged(budget.without_budgets(state.policy)))),)
+    why = "; ".join(dict.fromkeys(unpaid.values()))
+    question = f"Stop here, or go on without a budget? {why}"
+    choices = (GoOnChoice.stop, GoOnChoice.go_on)
+    return (Record((GateOpened(Gate(kind=GateKind.budget, question=question, choices=choices)),)),)

@@ -1,0 +1,338 @@
+"""The task table as it is now: the plan, what became of each task, and what follows for those that depend on it."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.draft import Draft, OwnMap
+from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
+from iterdev.core.results import Usage
+from iterdev.core.session import graph
+from iterdev.core.session.events import (
+    AttemptEnded,
+    AttemptStarted,
+    ConflictResolved,
+    Done,
+    EngineStarted,
+    GateAnswered,
+    Landed,
+    LandingRefused,
+    RollbackStarted,
+    RowEdit,
+    TableEdited,
+    TaskCompleted,
+    TaskFailed,
+    TaskReported,
+    TasksAdded,
+    TaskSkipped,
+    TasksReplanned,
+    TasksReset,
+    Unmet,
+    WaveMerged,
+    WaveStarted,
+)
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
+
+EVENTS = (
+    AttemptStarted, AttemptEnded, Landed, LandingRefused, ConflictResolved, AgentReplaced, TasksAdded, TasksReplanned,
+    TableEdited, TasksReset, TaskCompleted, TaskReported, TaskFailed, TaskSkipped, WaveStarted, WaveMerged,
+    EngineStarted, GateAnswered, ProviderPaused, RollbackStarted,
+)  # fmt: skip
+
+
+class Progress(Struct, frozen=True, kw_only=True, gc=False):
+    """What became of a task so far."""
+
+    status: Status = Status.pending
+    findings: str = ""
+    error: str = ""
+    requests: int = 0
+    """How often an agent was asked to do it."""
+    number: int = 0
+    """The last number that an attempt or a repeated request had; the next attempt has this number plus one."""
+    attempt: int = 0
+    """The number of the last attempt."""
+    agent: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    base: str = ""
+    """The commit that the last attempt worked on."""
+    commit: str | None = None
+    unmerged_commits: tuple[str, ...] = ()
+    """Commits of earlier attempts that did not succeed; kept, and shown to the next one."""
+    changed: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    resolved_debt: tuple[str, ...] = ()
+    """Ids of debt that is resolved when the task is completed."""
+    replaced_agents: tuple[str, ...] = ()
+    """Agents that cannot do this task."""
+    denied: tuple[str, ...] = ()
+    """What agents asked permission for and did not get."""
+
+
+class TaskTable(Struct, frozen=True, kw_only=True):
+    order: Mapping[TaskId, int] = {}
+    """Every task and its place in the table."""
+    plan: Mapping[TaskId, Task] = {}
+    progress: Mapping[TaskId, Progress] = {}
+    removed: Mapping[TaskId, Progress] = {}
+    """The progress of tasks that a rollback removed."""
+    blockers: Mapping[TaskId, int] = {}
+    """How many dependencies of a pending task are not completed."""
+    dependants: Mapping[TaskId, tuple[TaskId, ...]] = {}
+    ready: Mapping[TaskId, None] = {}
+    blocked_by_failure: Mapping[TaskId, None] = {}
+    """Pending tasks with a dependency that failed or was skipped."""
+    open_in_wave: Mapping[int, int] = {}
+    """How many tasks of each wave are not final."""
+    wave: int = 0
+    """The wave that is under way, or 0 between waves."""
+    wave_started_at: float = 0
+    paused_until: float = 0
+    """The end of the longest pause of a provider; that time is not taken from a wave."""
+
+    def rows(self) -> Iterator[tuple[Task, Progress]]:
+        """The table, in its order."""
+        return ((self.plan[task], self.progress[task]) for task in self.order)
+
+    def count(self, status: Status) -> int:
+        return sum(progress.status is status for progress in self.progress.values())
+
+    def of_role(self, role: Role) -> list[Task]:
+        return [task for task, _ in self.rows() if task.role == role]
+
+    def status(self, task: TaskId) -> Status:
+        return self.progress[task].status
+
+    def unmet(self, task: TaskId) -> list[TaskId]:
+        """The dependencies that a task still waits for."""
+        return [dep for dep in self.plan[task].deps if self.progress[dep].status is not Status.completed]
+
+    def ancestors(self, task: TaskId) -> list[TaskId]:
+        """All tasks that a task depends on, directly or not, in the order of the table."""
+        seen: set[TaskId] = set()
+        queue = list(self.plan[task].deps)
+        while queue:
+            if (link := queue.pop()) not in seen:
+                seen.add(link)
+                queue += self.plan[link].deps
+        return sorted(seen, key=self.order.__getitem__)
+
+
+class TaskTableDraft(Draft[TaskTable]):
+    _order = OwnMap[TaskId, int]()
+    _plan = OwnMap[TaskId, Task]()
+    _progress = OwnMap[TaskId, Progress]()
+    _removed = OwnMap[TaskId, Progress]()
+    _blockers = OwnMap[TaskId, int]()
+    _dependants = OwnMap[TaskId, tuple[TaskId, ...]]()
+    _ready = OwnMap[TaskId, None]()
+    _blocked_by_failure = OwnMap[TaskId, None]()
+    _open_in_wave = OwnMap[int, int]()
+
+    def apply(self, event: object, at: float, _: int) -> None:
+        match event:
+            # First, because a long journal is made of them.
+            case AttemptStarted():
+                self._start(event, at)
+            case AttemptEnded():
+                self._end(event, at)
+            case Landed(task=task, status=status, error=error) | LandingRefused(task=task, status=status, error=error):
+                if status:
+                    self._close(task, status, at, error=error)
+            case ConflictResolved(task=task, status=status, error=error):
+                self._close(task, status, at, error=error)
+            case TaskCompleted(task, findings) | TaskReported(task=task, findings=findings):
+                self._close(task, Status.completed, at, findings=findings, error="")
+            case TaskFailed(task, error):
+                self._close(task, Status.failed, at, error=error)
+            case TaskSkipped(task, error):
+                self._close(task, Status.skipped, at, error=error)
+            case AgentReplaced(task=task, agent=agent):
+                self._update(task, replaced_agents=(*self._progress[task].replaced_agents, agent))
+            case TasksAdded() | TasksReplanned() | TableEdited() | TasksReset() | RollbackStarted():
+                self._change_plan(event)
+            case WaveStarted() | WaveMerged() | EngineStarted() | GateAnswered() | ProviderPaused():
+                self._change_clock(event, at)
+            case _:
+                raise TypeError(event)
+
+    def _change_plan(self, event: TasksAdded | TasksReplanned | TableEdited | TasksReset | RollbackStarted) -> None:
+        match event:
+            case TasksAdded(tasks):
+                self._add(tasks)
+            case TasksReplanned(tasks):
+                self._plan.update({task.id: task for task in tasks})
+                self._index_again()
+            case TableEdited(rows):
+                self._edit(rows)
+            case TasksReset(tasks):
+                self._start_over(tasks)
+            case RollbackStarted():
+                self._go_back(event)
+
+    def _change_clock(
+        self, event: WaveStarted | WaveMerged | EngineStarted | GateAnswered | ProviderPaused, at: float
+    ) -> None:
+        """The time in which an engine is down, a person decides or a provider is paused is not taken from a wave."""
+        match event:
+            case WaveStarted(wave):
+                self.set(wave=wave, wave_started_at=max(at, self.part.paused_until))
+            case WaveMerged():
+                self.set(wave=0)
+            case EngineStarted():
+                self.set(wave_started_at=max(at, self.part.paused_until))
+            case GateAnswered():
+                self.set(wave_started_at=at)
+            case ProviderPaused(_, until):
+                latest = max(self.part.wave_started_at, until)
+                self.set(wave_started_at=latest, paused_until=max(self.part.paused_until, until))
+
+    def _start(self, event: AttemptStarted, at: float) -> None:
+        self._ready.pop(event.task, None)
+        self._update(
+            event.task,
+            status=Status.in_progress,
+            attempt=event.number,
+            agent=event.agent,
+            base=event.base,
+            started_at=at,
+            ended_at=None,
+        )
+
+    def _end(self, event: AttemptEnded, at: float) -> None:
+        task, outcome, before = event.task, event.outcome, self._progress[event.task]
+        fields: dict[str, object] = {"requests": before.requests + event.requests, "number": _last_number(event)}
+        if event.denied:
+            fields["denied"] = tuple(dict.fromkeys((*before.denied, *event.denied)))
+        if outcome.usage != Usage():
+            fields["usage"] = before.usage + outcome.usage
+        if isinstance(outcome, Done):
+            fields |= {
+                "findings": outcome.findings,
+                "commit": outcome.commit,
+                "changed": outcome.changed,
+                "resolved_debt": outcome.resolved_debt,
+                "ended_at": at,
+                "error": "",
+            }
+        elif outcome.commit:
+            fields["unmerged_commits"] = (*before.unmerged_commits, outcome.commit)
+        match event.status:
+            case Status.pending | Status.landing:
+                self._update(task, status=event.status, **fields)
+                self._queue(self.part.plan[task])
+            case status:
+                self._update(task, **fields)
+                self._close(task, status, at, error=event.error)
+
+    def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
+        """A task reaches its final status, and its dependants become ready or blocked."""
+        was = self._progress[task]
+        if was.status in FINAL:
+            return
+        self._ready.pop(task, None)
+        self._blocked_by_failure.pop(task, None)
+        self._update(task, status=status, ended_at=was.ended_at or at, **fields)
+        self._open_in_wave[self.part.plan[task].wave] -= 1
+        for other in self.part.dependants.get(task, ()):
+            self._dependency_closed(other, status)
+
+    def _dependency_closed(self, task: TaskId, status: Status) -> None:
+        pending = self._progress[task].status is Status.pending
+        if status is Status.completed:
+            self._blockers[task] -= 1
+            if not self._blockers[task] and pending:
+                self._ready[task] = None
+        elif pending:
+            self._blocked_by_failure[task] = None
+
+    def _update(self, task: TaskId, **fields: object) -> None:
+        self._progress[task] = msgspec.structs.replace(self._progress[task], **fields)
+
+    def _add(self, tasks: Collection[Task]) -> None:
+        added = {task.id: task for task in tasks}
+        self._order.update(zip(added, count(len(self._order))))
+        self._plan.update(added)
+        self._progress.update({task: self._from_scratch(task) for task in added})
+        self._index(tasks)
+
+    def _from_scratch(self, task: TaskId) -> Progress:
+        """A new beginning that keeps what was spent; no two attempts at a task have the same number."""
+        return _restarted(self.part.removed.get(task, Progress()))
+
+    def _index(self, tasks: Collection[Task]) -> None:
+        waiting: dict[TaskId, list[TaskId]] = {}
+        for task in tasks:
+            is_open = self._progress[task.id].status not in FINAL
+            self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + is_open
+            self._queue(task)
+            for dep in task.deps:
+                waiting.setdefault(dep, []).append(task.id)
+        for dep, others in waiting.items():
+            self._dependants[dep] = (*self._dependants.get(dep, ()), *others)
+
+    def _queue(self, task: Task) -> None:
+        """A pending task is ready, or blocked by a failure, or waits."""
+        awaited = [self._progress[dep].status for dep in task.deps]
+        self._blockers[task.id] = len(awaited) - awaited.count(Status.completed)
+        if self._progress[task.id].status is not Status.pending:
+            return
+        if not self._blockers[task.id]:
+            self._ready[task.id] = None
+        elif not UNSUCCESSFUL.isdisjoint(awaited):
+            self._blocked_by_failure[task.id] = None
+
+    def _edit(self, rows: Iterable[RowEdit]) -> None:
+        for row in rows:
+            task = row.task.id
+            self._order.setdefault(task, len(self._order))
+            self._plan[task] = row.task
+            before = self._progress.get(task) or self._from_scratch(task)
+            under_way = before.status in {Status.in_progress, Status.landing}
+            self._progress[task] = msgspec.structs.replace(
+                before,
+                status=before.status if under_way else row.status,
+                findings=row.findings,
+                error=row.error,
+            )
+        self._index_again()
+        self.set(wave=0)
+
+    def _index_again(self) -> None:
+        """Makes every derived map again, after a change that may have touched any row."""
+        for derived in (self._blockers, self._dependants, self._ready, self._blocked_by_failure, self._open_in_wave):
+            derived.clear()
+        depth = graph.depths({task.id: task.deps for task in self._plan.values()})
+        for name, task in self._plan.items():
+            self._plan[name] = msgspec.structs.replace(task, wave=depth[name])
+        self._index(self._plan.values())
+
+    def _start_over(self, tasks: Iterable[TaskId]) -> None:
+        for name in tasks:
+            before = self._progress[name]
+            kept = (*before.unmerged_commits, before.commit) if before.commit else before.unmerged_commits
+            self._progress[name] = msgspec.structs.replace(_restarted(before), unmerged_commits=kept)
+        self._index_again()
+        self.set(wave=0)
+
+    def _go_back(self, event: RollbackStarted) -> None:
+        """Drops what became of tasks since; what they cost and the commits they made stay known."""
+        for task in event.removed:
+            self._removed[task] = self._progress[task]
+            for owned in (self._order, self._plan, self._progress):
+                owned.pop(task, None)
+        self._plan.update({row.id: row for row in event.rows})
+        self._start_over(row.id for row in event.rows)
+
+
+def _restarted(before: Progress) -> Progress:
+    return Progress(requests=before.requests, number=before.number, usage=before.usage)
+
+
+def _last_number(ended: AttemptEnded) -> int:
+    """The first request has the attempt's own number; an attempt that ended before anything began has none."""
+    return ended.number - 1 if isinstance(ended.outcome, Unmet) else ended.number + max(ended.requests - 1, 0)

@@ -1,0 +1,144 @@
+"""What the kernel asks of a session's team. The kernel names no role, pipeline or verdict; a team answers these questions.
+
+A team's own events are recorded and folded like all others. Everything else that a team says (its table, prompts,
+documents) is in `teams/contract.py`.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from iterdev.core.collaboration.messages import Announced
+from iterdev.core.draft import Folding
+from iterdev.core.results import Dependency, Result
+from iterdev.core.session.attempts import Success
+from iterdev.core.session.events import Event
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.task_description import Brief
+from iterdev.core.types import Role, TaskId, TeamState
+
+
+class Procedure(StrEnum):
+    """How an attempt of a role goes."""
+
+    change = "change"
+    """The agent changes files; the change is checked and lands."""
+    verify = "verify"
+    """iterdev runs the tests; the agent is asked to fix what fails."""
+    read = "read"
+    """The agent reads and reports; what it writes is set aside."""
+    decide = "decide"
+    """No attempt: the team's rules decide."""
+
+
+class RoleSpec(Struct, frozen=True, kw_only=True):
+    name: Role
+    prefix: str
+    """Of the ids of its tasks."""
+    procedure: Procedure
+    result: type[Result]
+    output: str = "output"
+    """The word for what an attempt leaves."""
+    loops: bool = False
+    """A worker of this role goes on with further tasks of its prefix in one process."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether its changes land."""
+        return self.procedure in {Procedure.change, Procedure.verify}
+
+
+class Interpretation(Struct, frozen=True, kw_only=True):
+    """What the result of an attempt means."""
+
+    events: tuple[Event, ...] = ()
+    error: str = ""
+    """Why the task fails although the attempt succeeded."""
+    dependencies: tuple[Dependency, ...] = ()
+    """External packages that the work needs."""
+    resolved_debt: tuple[str, ...] = ()
+    """Ids of debt that the work resolves."""
+
+
+class TeamRules(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def roles(self) -> Mapping[Role, RoleSpec]: ...
+
+    @property
+    def folded(self) -> frozenset[type]:
+        """The events that the team's part of the state is made of: its own, and those of the kernel that matter to it."""
+        ...
+
+    @property
+    def decided(self) -> tuple[type, ...]:
+        """Those of its own events that only deciding makes; the others say what an attempt's result means."""
+        ...
+
+    def initial(self) -> TeamState: ...
+
+    def draft(self, part: TeamState) -> Folding: ...
+
+    def plan(self, state: State) -> tuple[Event, ...]:
+        """The first tasks, or what has to happen before they can be made, such as a question."""
+        ...
+
+    def plan_note(self, state: State) -> str:
+        """What the question about the plan says besides the tasks."""
+        ...
+
+    def before_work(self, state: State) -> tuple[Event, ...]:
+        """What has to be recorded before further tasks start; nothing most of the time."""
+        ...
+
+    def nothing_to_do(self, state: State, task: Task) -> str:
+        """Why a task that is ready needs no attempt; empty if it needs one."""
+        ...
+
+    def decision(self, state: State, task: Task) -> tuple[Event, ...]:
+        """What a task of the procedure `decide` decides; its completion included."""
+        ...
+
+    def follow_up(self, state: State) -> tuple[Event, ...]:
+        """What follows from tasks that ended; nothing if that was recorded before."""
+        ...
+
+    def finish(self, state: State) -> tuple[Event, ...]:
+        """What follows when every task is final: more work, a question, or the end of the session."""
+        ...
+
+    def interpret(self, state: State, task: Task, success: Success) -> Interpretation: ...
+
+    def completion_error(self, state: State, task: TaskId) -> str:
+        """Why a task whose work has landed fails; empty if it is completed."""
+        ...
+
+    def rolled_back(self, before: State, now: State) -> tuple[Event, ...]:
+        """What a rollback means for the team's part: `before` is the state that the session goes back to."""
+        ...
+
+    def has_output(self, state: State, task: Task) -> bool:
+        """Whether what an attempt at the task should leave is there and still counts."""
+        ...
+
+    def role_for(self, text: str) -> Role:
+        """The role that covers what the text asks for."""
+        ...
+
+    def sprint(self, state: State) -> int:
+        """The number of the current sprint; 1 for a team without sprints."""
+        ...
+
+    def announce(self, event: Event, state: State) -> Announced | None:
+        """What the event is worth on the bus, seen from the state after it."""
+        ...
+
+    @property
+    def conflict_brief(self) -> Brief:
+        """What a task that resolves a conflict is told."""
+        ...

@@ -1,0 +1,50 @@
+"""What a team adds to the views and the report: values that every surface can render without knowing the team."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class TaskNotes(Struct, frozen=True, kw_only=True):
+    """What the team says about one task."""
+
+    artifact: str = ""
+    """The file that a completed task left, relative to the session folder."""
+    verdict: str = ""
+    """The verdict of a completed task, in a few words."""
+    unfavourable: bool = False
+    """The task is completed, and its verdict asks for more work."""
+    report: tuple[str, ...] = ()
+    """Lines of the report, such as its score."""
+    fields: Mapping[str, object] = {}
+    """For programs that read the JSON document."""
+
+
+class TeamView(Struct, frozen=True, kw_only=True):
+    """What the team says about the session."""
+
+    pipeline: str = ""
+    position: str = ""
+    """Where in a longer session the work is, such as "sprint 2 of 3"; empty if there is nothing to say."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Lines of the status: a label and a text."""
+    steps: tuple[str, ...] = ()
+    """What has begun so far, one line each; a new line is worth a line of progress."""
+    reservations: tuple[str, ...] = ()
+    """What a word such as "completed" does not say."""
+    fields: Mapping[str, object] = {}
+    """For programs that read the JSON document."""
+
+
+class TeamReport(Struct, frozen=True, kw_only=True):
+    """What the team adds to the report of a session."""
+
+    title: str
+    header: tuple[tuple[str, str], ...] = ()
+    summary: tuple[tuple[str, int], ...] = ()
+    overview: str = ""
+    """A section behind the summary."""
+    verdicts: str = ""
+    """What was measured, as opposed to what was said; a section."""
+    deliverables: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The name of an artifact, and its files relative to the session folder."""

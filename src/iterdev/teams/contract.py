@@ -1,0 +1,175 @@
+"""What a team is: the rules that the kernel asks for, and all that the other layers need to know of it.
+
+A team is one value that satisfies `Team`, listed in `teams/table.py`. It says
+- its name, and the ids of its sessions,
+- its roles, pipelines and message types,
+- the columns that it adds to tasks.csv, and how they are read back,
+- how a request becomes the first events of a session,
+- what its roles are told,
+- the documents and records that it leaves, what the report and the views say,
+- and the rules of `core/session/team_rules.py`: what results mean, and what follows when tasks end.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from iterdev.core.prompts import PromptContext, TeamParts
+from iterdev.core.request import Request
+from iterdev.core.session.events import Event
+from iterdev.core.session.state import State
+from iterdev.core.session.table_edits import TableRow
+from iterdev.core.session.tasks import Task
+from iterdev.core.session.team_rules import TeamRules
+from iterdev.core.settings import Settings
+from iterdev.core.types import Engine, Role, TaskFields, TaskId, TaskKind
+from iterdev.core.verification import SuiteReport
+from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
+
+
+class TableColumns(Struct, frozen=True, kw_only=True):
+    """The columns that a team adds to tasks.csv."""
+
+    plan: tuple[str, ...]
+    """Behind `role`."""
+    results: tuple[str, ...]
+    """Behind `findings`."""
+
+
+class PlanCells(Struct, frozen=True, kw_only=True):
+    """What the cells of a row say that only the team can read."""
+
+    role: Role
+    fields: TaskFields
+    kind: TaskKind
+
+
+class Records(Struct, frozen=True, kw_only=True):
+    """What a team adds to the JSON records of a session folder."""
+
+    session: Mapping[str, object]
+    """session.json"""
+    ledger: Mapping[str, object]
+    """task-ledger.json"""
+    metrics: Mapping[str, object]
+    """The metrics in task-ledger.json."""
+    meta: Mapping[str, object]
+    """.msg/meta.json"""
+    files: Mapping[str, object]
+    """Records of its own, by file name."""
+
+
+class Analyzer(Protocol):
+    """The question that an agent is asked about a requirement before the session exists."""
+
+    @property
+    def role(self) -> Role:
+        """The role whose agent is asked."""
+        ...
+
+    @property
+    def task(self) -> str: ...
+
+    def schema(self) -> Mapping[str, object]: ...
+
+    def prompt(self, requirement: str, tech: str) -> str: ...
+
+    def decode(self, body: bytes) -> object | str:
+        """The assessment, or what is wrong with it as a string."""
+        ...
+
+
+class Team(TeamRules, Protocol):
+    @property
+    def workers(self) -> tuple[Role, ...]:
+        """The roles whose tasks agents do."""
+        ...
+
+    @property
+    def pipelines(self) -> tuple[str, ...]: ...
+
+    @property
+    def message_types(self) -> Mapping[str, tuple[str, ...]]:
+        """The types of messages that belong to one sender."""
+        ...
+
+    @property
+    def event_types(self) -> tuple[type, ...]:
+        """The events of its own, for decoding the journal."""
+        ...
+
+    @property
+    def task_fields(self) -> type:
+        """What it adds to a task, for decoding the journal."""
+        ...
+
+    @property
+    def columns(self) -> TableColumns: ...
+
+    @property
+    def analyzer(self) -> Analyzer: ...
+
+    def session_prefix(self, engine: Engine) -> str: ...
+
+    def session_words(self, requirement: str) -> str:
+        """The part of a session id that says what it is about."""
+        ...
+
+    def started(self, request: Request, settings: Settings, agents: Mapping[Role, str]) -> Sequence[Event]:
+        """The team's first events; raises `UserError` if the request does not fit the configuration."""
+        ...
+
+    def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
+        """What a change of the configuration means for a session that is resumed."""
+        ...
+
+    def roles_needed(self, state: State) -> set[Role]:
+        """The roles whose agents the session will need, as far as can be told."""
+        ...
+
+    def plan_cells(self, task: Task) -> Sequence[str]: ...
+
+    def result_cells(self, state: State, task: TaskId) -> Sequence[str]: ...
+
+    def read_plan(self, cells: Mapping[str, str]) -> PlanCells:
+        """Raises ValueError with a sentence about the cell that is wrong."""
+        ...
+
+    def check_results(self, cells: Mapping[str, str]) -> None:
+        """Raises ValueError with a sentence about the result cell that is wrong."""
+        ...
+
+    def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
+        """What edited result columns mean; `state` is the one before the edit."""
+        ...
+
+    def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
+        """What the documents of a session folder say, when a lost journal is made again."""
+        ...
+
+    def prompt_parts(self, state: State, task: Task, context: PromptContext) -> TeamParts: ...
+
+    def result_schema(self, role: Role) -> Mapping[str, object]: ...
+
+    def planned_files(self, state: State, task: Task) -> tuple[str, ...]:
+        """The files that have to be there when the task is done."""
+        ...
+
+    def baseline(self, state: State) -> SuiteReport | None:
+        """The tests on the session's base, if they have been run."""
+        ...
+
+    def documents(self, state: State, since: State | None = None) -> Mapping[str, str]:
+        """Path in the session folder to text; after an earlier state, only what may have changed."""
+        ...
+
+    def records(self, state: State) -> Records: ...
+
+    def ledger_entry(self, state: State, task: TaskId) -> Mapping[str, object]: ...
+
+    def report(self, state: State) -> TeamReport: ...
+
+    def view(self, state: State) -> TeamView: ...
+
+    def task_notes(self, state: State, task: TaskId) -> TaskNotes: ...

@@ -1,0 +1,191 @@
+"""What the development team announces on the message bus."""
+
+from msgspec.structs import replace
+
+from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, STATE_UPDATE, Announced
+from iterdev.core.session.announcements import coordinator, worker
+from iterdev.core.session.events import (
+    AttemptEnded,
+    Done,
+    Event,
+    Finished,
+    Interrupted,
+    Limited,
+    TaskCompleted,
+    TaskReported,
+    TasksAdded,
+    WorkerEnded,
+)
+from iterdev.core.session.state import State
+from iterdev.core.types import Severity, Status, TaskId
+from iterdev.teams.development.events import (
+    ConvergenceForced,
+    DesignAccepted,
+    PipelineChosen,
+    ReviewPassed,
+    ReviewScored,
+    RoundStarted,
+    SprintEnded,
+    SprintStarted,
+    TeamStarted,
+    TestsMeasured,
+)
+from iterdev.teams.development.fields import WORKERS, Part, Role, Signal, fields
+from iterdev.teams.development.pipelines import has_inner_loop
+from iterdev.teams.development.state import development
+
+MESSAGE_TYPES = {
+    COORDINATOR: ("sprint_started", "gc_loop_trigger", "sprint_complete"),
+    Role.architect: ("design_ready", "design_revision", "error"),
+    Role.developer: ("dev_complete", "dev_progress", "error"),
+    Role.tester: ("verify_passed", "verify_failed", "fix_required", "error"),
+    Role.reviewer: ("review_passed", "review_revision", "review_critical", "error"),
+}
+"""Types that belong to one sender; any other type, such as `progress` or `blocker`, is open to all."""
+
+
+def announce(event: Event, state: State) -> Announced | None:
+    match event:
+        case DesignAccepted(task=task) | ReviewScored(task=task) | TestsMeasured(task=task):
+            return _work(state, task)
+        case AttemptEnded(task=task, outcome=Done()) | TaskReported(task=task):
+            return _work(state, task) if _says_it_all(state, task, event) else None
+        case AttemptEnded(task=task, outcome=Interrupted(commit=kept) | Limited(commit=kept), status=Status.pending):
+            return _interrupted(state, task, kept)
+        case TaskCompleted(task) if fields(state.tasks.plan[task]).part is Part.rest:
+            text = f"nothing of the breakdown is left for {task}, the pipeline goes on"
+            return coordinator("task_unblocked", text, {"task": task})
+        case _:
+            return _round(event) or _session(event, state)
+
+
+def _says_it_all(state: State, task: TaskId, event: AttemptEnded | TaskReported) -> bool:
+    """Whether no event with the result follows, from which the announcement is made."""
+    return isinstance(event, TaskReported) or state.tasks.plan[task].role == Role.developer
+
+
+def _work(state: State, task: TaskId) -> Announced:
+    progress, role = state.tasks.progress[task], state.tasks.plan[task].role
+    text = f"{task} {_news(state, task)}"
+    if state.lifecycle.worker == role and has_inner_loop(role):
+        # A worker that goes on shares what it did; its last message comes when it is done with everything.
+        data: dict[str, object] = {
+            "status": "completed",
+            "ref": progress.commit,
+            "key_findings": progress.findings,
+            "files_modified": list(progress.changed),
+        }
+        return replace(worker(state, task, STATE_UPDATE, text, data), to=EVERYONE)
+    return worker(state, task, _kind(state, task), text, {"ref": progress.commit} if progress.commit else {})
+
+
+def _news(state: State, task: TaskId) -> str:
+    part, findings = development(state), state.tasks.progress[task].findings
+    if verdict := part.verdicts.get(task):
+        return f"scored {verdict.score}: {findings}"
+    if (run := part.test_runs.get(task)) and run.verification.pass_rate is not None:
+        return f"pass rate {run.verification.pass_rate:.0%}: {findings}"
+    return f"completed: {findings}"
+
+
+def _kind(state: State, task: TaskId) -> str:
+    part = development(state)
+    match state.tasks.plan[task].role:
+        case Role.architect:
+            return "design_revision" if task in part.revised else "design_ready"
+        case Role.developer:
+            return "dev_complete"
+        case Role.tester:
+            run = part.test_runs.get(task)
+            if run is None or not run.failed:
+                return "verify_passed"
+            # Still failing after the agent tried to fix it, or failing without a try.
+            return "fix_required" if run.iterations else "verify_failed"
+        case Role.reviewer:
+            return _review_kind(state, task)
+        case _:
+            return STATE_UPDATE
+
+
+def _review_kind(state: State, task: TaskId) -> str:
+    verdict = development(state).verdicts.get(task)
+    issues = verdict.review.issues if verdict and verdict.review else ()
+    if any(issue.grade is Severity.critical for issue in issues):
+        return "review_critical"
+    return "review_revision" if verdict and verdict.signal is Signal.revision_needed else "review_passed"
+
+
+def _interrupted(state: State, task: TaskId, kept: str | None) -> Announced | None:
+    """An attempt that does not count is announced if a developer left something."""
+    if kept is None or state.tasks.plan[task].role != Role.developer:
+        return None
+    text = f"{task} was interrupted, and its work so far is kept as {kept[:7]}"
+    return worker(state, task, "dev_progress", text, {"ref": kept})
+
+
+def _round(event: Event) -> Announced | None:
+    match event:
+        case RoundStarted(number=number, raised_by=raised_by, why=why) if raised_by:
+            data = {"round": number, "raised_by": list(raised_by)}
+            return coordinator("gc_loop_trigger", f"fix round {number}: {why}", data)
+        case ReviewPassed(task):
+            return coordinator("task_unblocked", f"{task} passed, the pipeline goes on", {"task": task})
+        case ConvergenceForced(sprint=sprint, problems=problems, rounds=rounds):
+            text = f"convergence of sprint-{sprint} forced after {rounds} rounds, {len(problems)} problems left"
+            return coordinator("task_unblocked", text, {"forced": True, "problems": list(problems)})
+        case SprintStarted(sprint, goal):
+            return coordinator("sprint_started", f"sprint-{sprint} started: {goal}")
+        case SprintEnded(sprint, record):
+            text = f"sprint-{sprint} complete: {record.velocity} tasks, {record.expected} were planned"
+            return coordinator("sprint_complete", text)
+        case _:
+            return None
+
+
+def _session(event: Event, state: State) -> Announced | None:
+    part = development(state)
+    match event:
+        case TeamStarted():
+            return _started(state)
+        case TasksAdded(tasks) if len(tasks) == len(state.tasks.plan):
+            return coordinator("sprint_started", f"sprint-{part.sprint} started: {state.session.requirement}")
+        case PipelineChosen(pipeline) if pipeline is not part.analysis.pipeline:
+            return coordinator(STATE_UPDATE, f"the {pipeline} pipeline was chosen", {"pipeline_mode": pipeline})
+        case WorkerEnded(role, tasks):
+            return _last_word(state, role, tasks)
+        case Finished(why) if why:
+            return coordinator("shutdown", f"ended before sprint-{part.sprint} was complete: {why}")
+        case Finished() if part.sprints:
+            return coordinator("shutdown", f"{len(part.sprints)} sprints complete")
+        case Finished():
+            return coordinator("sprint_complete", f"sprint-{part.sprint} complete")
+        case _:
+            return None
+
+
+def _started(state: State) -> Announced:
+    part = development(state)
+    data: dict[str, object] = {
+        "pipeline_mode": part.pipeline or part.analysis.pipeline,
+        "pipeline_stages": list(WORKERS),
+        "roles": [COORDINATOR, *WORKERS],
+        "team_name": state.session.team_name,
+    }
+    return coordinator(STATE_UPDATE, f"session {state.session.id} started", data)
+
+
+def _last_word(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announced | None:
+    """The one message with which a worker that loops ends; any other one has said it with its only task."""
+    if not tasks or not has_inner_loop(role):
+        return None
+    done = [task for task in tasks if state.tasks.status(task) is Status.completed]
+    left = [f"{task} ({state.tasks.status(task)})" for task in tasks if task not in done]
+    parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
+    count = f"{state.tasks.count(Status.completed)} of {len(state.tasks.plan)} tasks of the session are completed"
+    return Announced(
+        sender=role,
+        to=COORDINATOR,
+        kind="dev_complete" if done else "error",
+        summary=f"[{role}] {'; '.join([*parts, count])}",
+        data={"tasks": list(tasks), "completed": done},
+    )

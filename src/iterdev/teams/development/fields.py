@@ -1,0 +1,55 @@
+"""What the development team adds to a task, and its fixed words: roles, pipelines, signals."""
+
+from enum import StrEnum
+from typing import cast
+
+from msgspec import Struct
+
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import TaskFields
+
+
+class Role(StrEnum):
+    architect = "architect"
+    developer = "developer"
+    tester = "tester"
+    reviewer = "reviewer"
+    gc_controller = "gc-controller"
+
+
+WORKERS = (Role.architect, Role.developer, Role.tester, Role.reviewer)
+"""In the order in which they come into a sprint."""
+
+
+class Pipeline(StrEnum):
+    patch = "patch"
+    sprint = "sprint"
+    multi_sprint = "multi-sprint"
+
+
+class Signal(StrEnum):
+    """What a review says about the work."""
+
+    revision_needed = "REVISION_NEEDED"
+    converged = "CONVERGED"
+
+
+class Part(StrEnum):
+    """Which part of the breakdown a developer's task does."""
+
+    own = "own"
+    """The items that fall to it."""
+    rest = "rest"
+    """What the tasks before it leave; there may be nothing."""
+
+
+class Fields(TaskFields, Struct, frozen=True, kw_only=True, tag="development", gc=False):
+    pipeline: Pipeline
+    sprint: int = 1
+    round: int = 0
+    """0 for first work, n for the n-th fix round of its sprint."""
+    part: Part = Part.own
+
+
+def fields(task: Task) -> Fields:
+    return cast("Fields", task.fields)

@@ -1,0 +1,100 @@
+"""What the agents of the development team hand in, one schema per role."""
+
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from iterdev.core.results import Dependency, Result
+from iterdev.core.types import Severity
+
+Score = Annotated[float, Meta(ge=1, le=10)]
+Dimension = Literal["correctness", "completeness", "maintainability", "security"]
+
+
+class Component(Struct, frozen=True, kw_only=True):
+    name: str
+    dependencies: tuple[str, ...]
+    responsibility: str = ""
+    files: tuple[str, ...] = ()
+    complexity: str = ""
+
+
+class WorkItem(Struct, frozen=True, kw_only=True):
+    """One entry of the architect's breakdown."""
+
+    id: str
+    title: str
+    files: tuple[str, ...] = ()
+    complexity: str = ""
+    dependencies: tuple[str, ...] = ()
+    acceptance_criteria: tuple[str, ...] | str = ()
+    feedback: Annotated[tuple[str, ...], Meta(description="ids of the user's feedback that this task takes up")] = ()
+
+
+class Milestone(Struct, frozen=True, kw_only=True):
+    """What one sprint of a larger piece of work is for."""
+
+    title: str
+    tasks: tuple[str, ...] = ()
+    """The ids of the breakdown's items that belong to it."""
+
+
+class Design(Result, frozen=True, kw_only=True):
+    design: str
+    components: Annotated[tuple[Component, ...], Meta(min_length=1)]
+    tasks: Annotated[tuple[WorkItem, ...], Meta(min_length=1)]
+    milestones: tuple[Milestone, ...] = ()
+    """One for each sprint, where the work takes several."""
+
+
+class Development(Result, frozen=True, kw_only=True):
+    external_dependencies: tuple[Dependency, ...] = ()
+    resolved_debt: Annotated[tuple[str, ...], Meta(description="ids of technical debt that this work pays back")] = ()
+
+
+class Testing(Result, frozen=True, kw_only=True):
+    test_command: str | None = None
+
+
+class Scores(Struct, frozen=True, kw_only=True):
+    correctness: Score
+    completeness: Score
+    maintainability: Score
+    security: Score
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One problem that a reviewer names."""
+
+    severity: str
+    description: str
+    file: str = ""
+    line: int | str | None = None
+    dimension: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(Dimension))})] = ""
+    suggestion: str = ""
+
+    def __post_init__(self) -> None:
+        if self.severity.lower() not in set(Severity):
+            raise ValueError(f'severity is "{self.severity}", expected one of {", ".join(Severity)}')
+
+    @property
+    def grade(self) -> Severity:
+        return Severity(self.severity.lower())
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line not in {None, ""} else self.file
+
+    @property
+    def reference(self) -> str:
+        """Where the problem is and of which kind, also where the reviewer did not say it."""
+        return f"{self.place or 'no file given'} ({self.dimension or 'no dimension given'})"
+
+
+class Review(Result, frozen=True, kw_only=True):
+    scores: Scores
+    issues: tuple[Finding, ...] = ()
+
+
+class Decision(Result, frozen=True, kw_only=True):
+    """The controller's decision at the end of a round; computed, never asked for."""

@@ -1,0 +1,202 @@
+"""The development team's part of the state, and how it is folded."""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.draft import Draft, OwnMap
+from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import Severity, Status, TaskId, TeamState
+from iterdev.core.verification import SuiteReport, Verification
+from iterdev.teams.development.events import (
+    EVENTS,
+    BaselineMeasured,
+    ConvergenceForced,
+    DesignAccepted,
+    PipelineChosen,
+    Reverified,
+    ReviewPassed,
+    ReviewScored,
+    RoundDecided,
+    RoundStarted,
+    SprintEnded,
+    SprintRecord,
+    SprintRestored,
+    SprintStarted,
+    TeamStarted,
+    TestsMeasured,
+    Thresholds,
+    ThresholdsChanged,
+    VerdictEdited,
+)
+from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
+from iterdev.teams.development.requirement_analysis import Analysis, analyse
+from iterdev.teams.development.results import Design, Review
+
+FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, RollbackStarted})
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What a review task says about the work."""
+
+    score: float | None = None
+    signal: Signal | None = None
+    grade: Severity = Severity.low
+    review: Review | None = None
+    """None if only the row of tasks.csv is known."""
+
+
+class TestRun(Struct, frozen=True, kw_only=True):
+    verification: Verification
+    iterations: int
+    failed: bool
+
+
+class Development(TeamState, Struct, frozen=True, kw_only=True):
+    analysis: Analysis = analyse("")
+    pipeline: Pipeline | None = None
+    thresholds: Thresholds = Thresholds()
+    sprint: int = 1
+    sprints: Mapping[int, SprintRecord] = {}
+    """How the sprints went that are over."""
+    rounds: Mapping[int, int] = {}
+    """Fix rounds used, by sprint."""
+    forced: tuple[int, ...] = ()
+    """Sprints whose convergence was forced."""
+    designs: Mapping[TaskId, Design] = {}
+    revised: Mapping[TaskId, None] = {}
+    """Designs that took the place of an earlier one of their sprint."""
+    verdicts: Mapping[TaskId, Verdict] = {}
+    test_runs: Mapping[TaskId, TestRun] = {}
+    baseline: SuiteReport | None = None
+    judged: Mapping[TaskId, None] = {}
+    """Reviews and verifications whose consequences have been recorded."""
+    unjudged: Mapping[TaskId, None] = {}
+    """Those whose consequences have not; they count when their task is completed."""
+    decisions: Mapping[TaskId, str] = {}
+    """Of controller tasks."""
+
+    @property
+    def round(self) -> int:
+        return self.rounds.get(self.sprint, 0)
+
+    @property
+    def reviews(self) -> dict[TaskId, Review]:
+        return {task: verdict.review for task, verdict in self.verdicts.items() if verdict.review}
+
+
+def development(state: State) -> Development:
+    return cast("Development", state.team)
+
+
+def rows_of(state: State, role: Role, sprint: int) -> list[Task]:
+    """The tasks of a role in a sprint, in the order of the table."""
+    return [task for task in state.tasks.of_role(role) if fields(task).sprint == sprint]
+
+
+class DevelopmentDraft(Draft[Development]):
+    _designs = OwnMap[TaskId, Design]()
+    _revised = OwnMap[TaskId, None]()
+    _verdicts = OwnMap[TaskId, Verdict]()
+    _test_runs = OwnMap[TaskId, TestRun]()
+    _judged = OwnMap[TaskId, None]()
+    _unjudged = OwnMap[TaskId, None]()
+    _decisions = OwnMap[TaskId, str]()
+
+    def apply(self, event: object, _: float, __: int) -> None:
+        match event:
+            case DesignAccepted() | ReviewScored() | TestsMeasured() | BaselineMeasured() | VerdictEdited():
+                self._take_result(event)
+            case RoundStarted(sprint=sprint, number=number, raised_by=raised_by):
+                self._judge(*raised_by)
+                self.set(rounds={**self.part.rounds, sprint: number})
+            case ConvergenceForced(sprint=sprint, raised_by=raised_by):
+                self._judge(*raised_by)
+                self.set(forced=(*self.part.forced, sprint))
+            case Reverified(task) | ReviewPassed(task):
+                self._judge(task)
+            case RoundDecided(task=task, decision=decision):
+                self._decisions[task] = decision
+            case TableEdited(rows):
+                self._do_again(row.task.id for row in rows if row.status is Status.pending)
+            case TasksReset(tasks):
+                self._do_again(tasks)
+                self.set(sprints=self._sprints_before(self.part.sprint))
+            case RollbackStarted():
+                self._forget(event)
+            case _:
+                self._change_sprint(event)
+
+    def _take_result(
+        self, event: DesignAccepted | ReviewScored | TestsMeasured | BaselineMeasured | VerdictEdited
+    ) -> None:
+        match event:
+            case DesignAccepted(task=task, design=design, revised=revised):
+                self._designs[task] = design
+                if revised:
+                    self._revised[task] = None
+            case ReviewScored(task=task, review=review, score=score, signal=signal, grade=grade):
+                self._verdicts[task] = Verdict(score=score, signal=signal, grade=grade, review=review)
+                self._await_judgement(task)
+            case TestsMeasured(task=task, verification=verification, iterations=iterations, failed=failed):
+                self._test_runs[task] = TestRun(verification=verification, iterations=iterations, failed=failed)
+                self._await_judgement(task)
+            case BaselineMeasured(report):
+                self.set(baseline=report)
+            case VerdictEdited(task=task, score=score, signal=signal, judged=judged):
+                before = self.part.verdicts.get(task, Verdict())
+                self._verdicts[task] = msgspec.structs.replace(before, score=score, signal=signal)
+                if signal and not judged:
+                    self._await_judgement(task)
+
+    def _change_sprint(self, event: object) -> None:
+        match event:
+            case TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds):
+                self.set(analysis=analysis, pipeline=pipeline, thresholds=thresholds)
+            case ThresholdsChanged(thresholds):
+                self.set(thresholds=thresholds)
+            case PipelineChosen(pipeline):
+                self.set(pipeline=pipeline)
+            case SprintEnded(sprint, record):
+                self.set(sprints={**self.part.sprints, sprint: record})
+            case SprintStarted(sprint):
+                self.set(sprint=sprint)
+            case SprintRestored(sprint=sprint, rounds=rounds, forced=forced, unjudged=unjudged):
+                self.set(sprint=sprint, sprints=self._sprints_before(sprint), rounds=rounds, forced=forced)
+                for task in unjudged:
+                    self._judged.pop(task, None)
+                    self._unjudged[task] = None
+            case _:
+                raise TypeError(event)
+
+    def _sprints_before(self, sprint: int) -> Mapping[int, SprintRecord]:
+        return {number: record for number, record in self.part.sprints.items() if number < sprint}
+
+    def _await_judgement(self, task: TaskId) -> None:
+        self._judged.pop(task, None)
+        self._unjudged[task] = None
+
+    def _judge(self, *tasks: TaskId) -> None:
+        for task in tasks:
+            self._judged[task] = None
+            self._unjudged.pop(task, None)
+
+    def _do_again(self, tasks: Iterable[TaskId]) -> None:
+        """A task that is run again is judged again."""
+        for task in tasks:
+            self._judged.pop(task, None)
+            self._unjudged.pop(task, None)
+            if verdict := self.part.verdicts.get(task):
+                self._verdicts[task] = msgspec.structs.replace(verdict, score=None, signal=None)
+
+    def _forget(self, event: RollbackStarted) -> None:
+        owned = (
+            self._judged, self._unjudged, self._decisions, self._designs, self._revised, self._verdicts, self._test_runs
+        )  # fmt: skip
+        for task in event.undone:
+            for one in owned:
+                one.pop(task, None)

@@ -1,0 +1,187 @@
+"""The development team as one value: everything that `teams/contract.py` asks for."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import cast
+
+from iterdev.core import ids, results
+from iterdev.core.collaboration.messages import COORDINATOR_TYPES
+from iterdev.core.draft import Folding
+from iterdev.core.errors import UserError
+from iterdev.core.request import Request
+from iterdev.core.session.events import Event
+from iterdev.core.session.state import State
+from iterdev.core.session.table_edits import TableRow
+from iterdev.core.session.tasks import Task
+from iterdev.core.session.team_rules import Procedure, RoleSpec
+from iterdev.core.settings import Settings
+from iterdev.core.types import Engine, TeamState
+from iterdev.core.verification import SuiteReport
+from iterdev.teams.development import analyzer as analysis_task
+from iterdev.teams.development import (
+    announcements,
+    critic,
+    documents,
+    events,
+    gates,
+    pipelines,
+    prompts,
+    records,
+    rules,
+    sprints,
+    table,
+    views,
+)
+from iterdev.teams.development.analyzer import Assessment
+from iterdev.teams.development.events import TeamStarted, Thresholds, ThresholdsChanged
+from iterdev.teams.development.fields import WORKERS, Fields, Pipeline, Role
+from iterdev.teams.development.requirement_analysis import TEAM_OF, analyse
+from iterdev.teams.development.results import Decision, Design, Development, Finding, Review, Testing
+from iterdev.teams.development.state import FOLDED, DevelopmentDraft, development
+from iterdev.teams.development.state import Development as DevelopmentState
+
+NAME = "iterdev"
+SLUG_LIMIT = 40
+REFERENCE = ("file", "line", "dimension")
+"""What every finding is asked for. One without is accepted all the same."""
+
+ROLES = {
+    role.name: role
+    for role in (
+        RoleSpec(name=Role.architect, prefix="DESIGN", procedure=Procedure.read, result=Design, output="design"),
+        RoleSpec(name=Role.developer, prefix="DEV", procedure=Procedure.change, result=Development, loops=True),
+        RoleSpec(name=Role.tester, prefix="VERIFY", procedure=Procedure.verify, result=Testing, output="test run"),
+        RoleSpec(name=Role.reviewer, prefix="REVIEW", procedure=Procedure.read, result=Review, output="review"),
+        RoleSpec(
+            name=Role.gc_controller, prefix="GC-CHECK", procedure=Procedure.decide, result=Decision, output="decision"
+        ),
+    )
+}
+
+
+class Analyzer:
+    role = Role.architect
+    task = analysis_task.TASK
+    schema = staticmethod(analysis_task.schema)
+    prompt = staticmethod(analysis_task.prompt)
+    decode = staticmethod(analysis_task.decode)
+
+
+class DevelopmentTeam:
+    name = NAME
+    roles: Mapping[str, RoleSpec] = ROLES
+    workers: tuple[str, ...] = WORKERS
+    conflict_brief = pipelines.CONFLICT
+    pipelines: tuple[str, ...] = tuple(Pipeline)
+    message_types = {
+        **announcements.MESSAGE_TYPES,
+        "coordinator": (*announcements.MESSAGE_TYPES["coordinator"], *COORDINATOR_TYPES),
+    }
+    event_types = events.EVENTS
+    task_fields = Fields
+    folded = FOLDED
+    decided = events.DECIDED
+    columns = table.COLUMNS
+    analyzer = Analyzer()
+
+    plan = staticmethod(rules.plan)
+    plan_note = staticmethod(gates.plan_note)
+    before_work = staticmethod(rules.before_work)
+    follow_up = staticmethod(critic.consequences)
+    decision = staticmethod(critic.decided_by)
+    finish = staticmethod(rules.finish)
+    interpret = staticmethod(rules.interpret)
+    completion_error = staticmethod(rules.completion_error)
+    rolled_back = staticmethod(rules.rolled_back)
+    has_output = staticmethod(rules.has_output)
+    announce = staticmethod(announcements.announce)
+    plan_cells = staticmethod(table.plan_cells)
+    result_cells = staticmethod(table.result_cells)
+    read_plan = staticmethod(table.read_plan)
+    check_results = staticmethod(table.check_results)
+    prompt_parts = staticmethod(prompts.team_parts)
+    planned_files = staticmethod(sprints.planned_files)
+    documents = staticmethod(documents.documents)
+    ledger_entry = staticmethod(records.ledger_entry)
+    records = staticmethod(records.records)
+    report = staticmethod(views.team_report)
+    view = staticmethod(views.team_view)
+    task_notes = staticmethod(views.task_notes)
+
+    def initial(self) -> TeamState:
+        return DevelopmentState()
+
+    def draft(self, part: TeamState) -> Folding:
+        return DevelopmentDraft(cast("DevelopmentState", part))
+
+    def nothing_to_do(self, state: State, task: Task) -> str:
+        return rules.NOTHING_LEFT if sprints.has_nothing_left(state, task) else ""
+
+    def role_for(self, text: str) -> str:
+        """The first role whose words are in the text; the developer covers everything else."""
+        found = analyse(text).capabilities
+        return found[0].role if found else Role.developer
+
+    def sprint(self, state: State) -> int:
+        return development(state).sprint
+
+    def baseline(self, state: State) -> SuiteReport | None:
+        return development(state).baseline
+
+    def session_prefix(self, engine: Engine) -> str:
+        return "ids" if engine is Engine.wave else "IDS"
+
+    def session_words(self, requirement: str) -> str:
+        return ids.slug(requirement, SLUG_LIMIT)
+
+    def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
+        _check_reviewer(settings, agents)
+        analysis = analyse(request.requirement, request.files)
+        if isinstance(request.assessment, Assessment):
+            analysis = analysis_task.applied(analysis, request.assessment)
+        pipeline = Pipeline(request.pipeline) if request.pipeline else None
+        return (TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=_thresholds(settings)),)
+
+    def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
+        thresholds = _thresholds(settings)
+        return () if thresholds == development(state).thresholds else (ThresholdsChanged(thresholds),)
+
+    def roles_needed(self, state: State) -> set[str]:
+        if state.tasks.plan:
+            return {task.role for task in state.tasks.plan.values()} - {Role.gc_controller}
+        part = development(state)
+        return set(TEAM_OF[part.pipeline or part.analysis.pipeline])
+
+    def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
+        return tuple(table.table_edited(state, rows))
+
+    def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
+        return tuple(records.restored(documents, rows))
+
+    def result_schema(self, role: str) -> Mapping[str, object]:
+        return _schema(role)
+
+
+@cache
+def _schema(role: str) -> Mapping[str, object]:
+    whole = results.schema(ROLES[role].result)
+    definitions = whole["$defs"]
+    if isinstance(definitions, dict) and (finding := definitions.get(Finding.__name__)):
+        finding["required"] += REFERENCE
+    return whole
+
+
+def _thresholds(settings: Settings) -> Thresholds:
+    return Thresholds(rounds=settings.limits.rounds)
+
+
+def _check_reviewer(settings: Settings, agents: Mapping[str, str]) -> None:
+    developer, reviewer = (agents.get(role) or settings.agent_for(role) for role in (Role.developer, Role.reviewer))
+    if settings.run.reviewer_differs and developer == reviewer:
+        raise UserError(
+            f'"{reviewer}" would review its own work, and [run] reviewer_differs does not allow that',
+            hint="--role-agent reviewer=NAME, or [roles.reviewer] agent in iterdev.toml",
+        )
+
+
+DEVELOPMENT = DevelopmentTeam()
