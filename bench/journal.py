@@ -11,15 +11,15 @@ from msgspec import Struct
 import sessions
 from iterdev.core.session.events import Event
 from iterdev.store.journal import Journal, encode
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 from measure import Aim, Effort, Section, timed
 
-BARE, JOURNAL, BOOK = "bare `sqlite3` loop", "`Journal.append`", "`Book.append`, {size:,} tasks"
+BARE, JOURNAL, LOG = "bare `sqlite3` loop", "`Journal.append`", "`SessionLog.record`, {size:,} tasks"
 MEASURED = """\
 {transitions:,} events (AttemptStarted, AttemptEnded, Landed in turn), each in a transaction of its own that is on the \
 disk when the call returns: by a bare `sqlite3` loop (same table, WAL, `synchronous=FULL`, BEGIN IMMEDIATE, one INSERT \
-of the same bytes, COMMIT); by `Journal.append`; and by `Book.append`, a whole transition, which also folds the event \
-into the state of a session of that many tasks."""
+of the same bytes, COMMIT); by `Journal.append`; and by `SessionLog.record`, a whole transition, which also folds the \
+event into the state of a session of that many tasks."""
 WHY = """\
 an append also asks for the newest entry, so that nobody writes over what he has not seen, and keeps the list of open \
 attempts; the fold copies each map of the state that an event changes, and so costs more the more tasks there are"""
@@ -61,14 +61,14 @@ class Bench(Struct, frozen=True, kw_only=True):
         journal.close()
         return seconds
 
-    def book(self, size: int) -> float:
+    def log(self, size: int) -> float:
         journal = Journal(self.file())
         journal.append(sessions.NAME, sessions.begun(sessions.wide(size)), at=1.0, after=0)
-        book = Book(journal, sessions.NAME, now=lambda: 1.0)
+        log = SessionLog(journal, sessions.NAME, now=lambda: 1.0)
 
         def write() -> None:
             for event in self.events:
-                book.append(event)
+                log.record(event)
 
         seconds = timed(write)
         journal.close()
@@ -81,7 +81,7 @@ def measure(effort: Effort, root: Path) -> Section:
     bench = Bench(root=root, numbers=count(), events=events)
     contestants: dict[str, Callable[[], float]] = {BARE: bench.bare, JOURNAL: bench.journal}
     for size in sorted({effort.sizes[0], effort.judged}):
-        contestants[BOOK.format(size=size)] = partial(bench.book, size)
+        contestants[LOG.format(size=size)] = partial(bench.log, size)
     seconds = effort.stopwatch.medians(effort.repetitions, contestants)
     rates = {name: len(events) / taken for name, taken in seconds.items()}
     return Section(

@@ -31,7 +31,7 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.run_scope import OneStep, Pace, ToTheEnd
 from iterdev.execution.context import Mark
 from iterdev.host import clock
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 from iterdev.surfaces.cli.commands.answer import answer
 
 PATIENCE = 10.0
@@ -96,8 +96,8 @@ def _carry_out(scratch: Scratch, step: Step, mark: Mark) -> NoReturn:
             case Answer():
                 _answer(repository, step)
             case RollBack(task):
-                book = Book(repository.journal, repository.newest(), now=clock.now)
-                roll_back(repository, book, task, mark=mark)
+                log = SessionLog(repository.journal, repository.newest(), now=clock.now)
+                roll_back(repository, log, task, mark=mark)
     except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)

@@ -19,7 +19,7 @@ from iterdev.engine.tool_server.server import ToolDesk
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store.journal import NAME, Journal
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
 
 NOW = 1_772_000_000.0
@@ -37,15 +37,15 @@ class Office:
         request = Request(requirement="Add a greeting", pipeline=Pipeline.sprint)
         events = new_session(request, Settings(), session=name, base="b" * 40, branch="main")
         self.journal.append(name, events, at=NOW, after=0)
-        self.book = Book(self.journal, name, now=lambda: NOW)
-        state = self.book.state
-        self.book.append(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
+        self.log = SessionLog(self.journal, name, now=lambda: NOW)
+        state = self.log.state
+        self.log.record(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
         self.changes = 0
         self.desk = ToolDesk(
             Tools(
-                self.book,
+                self.log,
                 self.folder,
-                tell=self.book.append,
+                tell=self.log.record,
                 changed=self.change,
                 redact=Redactor([SECRET]),
                 now=lambda: NOW,
@@ -58,12 +58,12 @@ class Office:
     def job(self, task: str = "DEV-001") -> Job:
         """An attempt that has just been started."""
         name = TaskId(task)
-        if name not in self.book.state.running:
-            self.book.append(AttemptStarted(name, 1, "mine", "b" * 40))
+        if name not in self.log.state.running:
+            self.log.record(AttemptStarted(name, 1, "mine", "b" * 40))
         return Job(
-            session=self.book.session,
+            session=self.log.session,
             session_dir=str(self.folder),
-            task=self.book.state.tasks[name],
+            task=self.log.state.tasks[name],
             number=1,
             agent="mine",
             base="b" * 40,

@@ -16,7 +16,7 @@ from iterdev.core.types import TaskId
 from iterdev.engine import collaboration
 from iterdev.engine.team_tools import Caller
 from iterdev.store.session_folder import discoveries
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 Call = tuple[str, dict[str, object]]
 Said = tuple[bool, str]
@@ -67,10 +67,10 @@ def checkpoint(operation: str, **arguments: object) -> Call:
 
 def refusal(office: Office, call: Call, task: str = "DEV-001") -> str:
     """The words of the tool that does not do it; nothing has happened then."""
-    before = office.book.state.messages
+    before = office.log.state.messages
     ((done, text),) = calls(office, call, task=task)
     assert not done
-    assert office.book.state.messages == before
+    assert office.log.state.messages == before
     return text
 
 
@@ -92,8 +92,8 @@ def test_every_tool_is_offered_with_an_object_of_arguments(office: Office) -> No
 def test_a_message_is_sent_in_the_name_of_the_role_and_its_task(office: Office) -> None:
     (sent,) = documents(office, log(type="progress", summary="half way", data={"per_cent": 50}))
 
-    last = office.book.state.messages[-1]
-    assert sent["id"] == f"MSG-{len(office.book.state.messages):03d}"
+    last = office.log.state.messages[-1]
+    assert sent["id"] == f"MSG-{len(office.log.state.messages):03d}"
     assert (last.sender, last.to, last.type, last.summary) == (
         "developer",
         "coordinator",
@@ -106,7 +106,7 @@ def test_a_message_is_sent_in_the_name_of_the_role_and_its_task(office: Office) 
 def test_what_is_left_out_of_a_message_is_filled_in(office: Office) -> None:
     documents(office, log(), ("team_msg", {"operation": "broadcast", "summary": "all clear"}))
 
-    first, second = office.book.state.messages[-2:]
+    first, second = office.log.state.messages[-2:]
     assert (first.type, first.to, first.summary) == ("message", "coordinator", "[developer] message to coordinator")
     assert (second.to, second.summary) == ("all", "[developer] all clear")
 
@@ -121,7 +121,7 @@ def test_messages_are_listed_and_read(office: Office) -> None:
         ("team_msg", {"operation": "read", "id": "MSG-001"}),
     )
 
-    assert len(everything["messages"]) == len(office.book.state.messages)
+    assert len(everything["messages"]) == len(office.log.state.messages)
     assert [message["summary"] for message in some["messages"]] == ["[developer] two"]
     assert (one["id"], one["from"]) == ("MSG-001", "coordinator")
 
@@ -149,7 +149,7 @@ def test_an_agent_takes_back_what_it_said_itself(office: Office) -> None:
 
     assert "is not yours" in others
     assert deleted == {"deleted": sent["id"]}
-    assert "[developer] one" not in [message.summary for message in office.book.state.messages]
+    assert "[developer] one" not in [message.summary for message in office.log.state.messages]
 
 
 def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
@@ -205,7 +205,7 @@ def test_a_call_that_cannot_be_granted_says_why(office: Office, call: Call, word
 def test_a_message_never_says_that_it_is_of_another_task(office: Office) -> None:
     documents(office, log(data={"task": "DEV-002"}))
 
-    assert office.book.state.messages[-1].data["task"] == "DEV-001"
+    assert office.log.state.messages[-1].data["task"] == "DEV-001"
 
 
 def test_the_board_is_read_and_extended_in_the_name_of_the_task(office: Office) -> None:
@@ -255,9 +255,7 @@ def test_no_secret_gets_into_the_journal_or_onto_the_board(office: Office) -> No
 
     documents(office, log(summary=SECRET, data={"deep": [SECRET]}), ("board", found))
 
-    kept = str(office.journal.read(office.book.session)) + (office.folder / discoveries.NAME).read_text(
-        encoding="utf-8"
-    )
+    kept = str(office.journal.read(office.log.session)) + (office.folder / discoveries.NAME).read_text(encoding="utf-8")
     assert SECRET not in kept
     assert kept.count("[secret]") == 3
 
@@ -275,7 +273,7 @@ def test_a_lock_is_held_in_the_name_of_the_task_of_the_token(office: Office) -> 
     assert (theirs["released"], released["released"]) == (False, True)
     assert listed["resource_locks"]["database"]["locked_by_task_id"] == "DEV-001"
     assert gone == {"resource_locks": {}, "waiting": {}}
-    kinds = [message.type for message in office.book.state.messages[2:]]
+    kinds = [message.type for message in office.log.state.messages[2:]]
     assert kinds == ["resource_locked", "resource_contention", "resource_unlocked"]
 
 
@@ -283,7 +281,7 @@ def test_a_lock_is_held_in_the_name_of_the_task_of_the_token(office: Office) -> 
 @pytest.mark.parametrize("outcome", [events.Done(findings=""), events.Failed(error="it died"), events.Interrupted()])
 def test_the_locks_of_an_attempt_are_free_when_it_is_over(office: Office, outcome: events.Outcome) -> None:
     documents(office, lock("acquire", "a"), lock("acquire", "b"))
-    office.book.append(events.AttemptEnded(TaskId("DEV-001"), 1, 1, outcome))
+    office.log.record(events.AttemptEnded(TaskId("DEV-001"), 1, 1, outcome))
 
     listed, mine = documents(office, lock("list"), lock("acquire", "a"), task="REVIEW-001")
 
@@ -300,12 +298,12 @@ def test_an_agent_whose_waiting_closes_a_circle_is_told_that_it_lost_its_locks(o
     (answer,) = documents(office, lock("acquire", "a"), task="REVIEW-001")
 
     assert (answer["granted"], answer["aborted"]) == (False, True)
-    assert list(office.book.state.aborted) == ["REVIEW-001"]
+    assert list(office.log.state.aborted) == ["REVIEW-001"]
 
 
 def test_the_engine_hears_of_every_lock_and_of_what_others_wrote(office: Office) -> None:
     office.job()
-    other = Book(office.journal, office.book.session, now=lambda: NOW)
+    other = SessionLog(office.journal, office.log.session, now=lambda: NOW)
     collaboration.acquire(other, Ask(resource="a", task=TaskId("VERIFY-001"), role="tester"))
 
     (listed,) = documents(office, lock("list"))
@@ -339,7 +337,7 @@ def test_a_checkpoint_belongs_to_the_task_of_the_token(office: Office) -> None:
     assert len(kept) == 5
     assert kept[0]["state_data_pointer"] == restored["state_data_pointer"]
     assert none == {"task_checkpoints": {}}
-    kinds = [message.type for message in office.book.state.messages]
+    kinds = [message.type for message in office.log.state.messages]
     assert (kinds.count("context_checkpoint_saved"), kinds.count("context_restored")) == (6, 1)
 
 
@@ -347,7 +345,7 @@ def test_no_secret_gets_into_a_lock_or_a_checkpoint(office: Office) -> None:
     documents(office, lock("acquire", f"door {SECRET}"), checkpoint("save", data={"deep": [SECRET]}))
 
     (kept,) = (office.folder / "checkpoints").iterdir()
-    assert SECRET not in str(office.journal.read(office.book.session)) + kept.read_text(encoding="utf-8")
+    assert SECRET not in str(office.journal.read(office.log.session)) + kept.read_text(encoding="utf-8")
 
 
 def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
@@ -363,7 +361,7 @@ def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
 
     anyio.run(talk)
 
-    told = {message.summary: message.data["task"] for message in office.book.state.messages[2:]}
+    told = {message.summary: message.data["task"] for message in office.log.state.messages[2:]}
     assert told == {
         "[developer] from DEV-001": "DEV-001",
         "[reviewer] from REVIEW-001": "REVIEW-001",

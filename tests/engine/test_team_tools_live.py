@@ -98,7 +98,7 @@ def test_the_model_calls_the_tools_and_hears_what_they_answer(make: Make, office
     assert json.loads(reply.body)["findings"] == "as last words"
     assert isinstance(caller.reported, Development)
     assert caller.reported.findings == "through the tool"
-    assert office.book.state.messages[-1].summary == "[developer] half way"
+    assert office.log.state.messages[-1].summary == "[developer] half way"
     assert [(line.worker, line.data) for line in discoveries.read(office.folder / discoveries.NAME)] == [
         ("DEV-001", {"name": "tabs"})
     ]

@@ -14,52 +14,52 @@ from iterdev.engine.repository import Repository
 from iterdev.host import clock, paths, session_lease
 from iterdev.host.git import commits
 from iterdev.host.workspaces.pool import Pool
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
 def archive(repository: Repository, session: SessionId, *, exported: str = "") -> State:
     """Removes the session's worktrees and temporary files, and puts it away."""
-    with _finished(repository, session) as book:
+    with _finished(repository, session) as log:
         Pool(repository.top, paths.workspaces_of(repository.top) / session, paths.temps()).close()
-        return _append(repository, book, Archived(exported))
+        return _append(repository, log, Archived(exported))
 
 
 def keep(repository: Repository, session: SessionId) -> State:
-    with _finished(repository, session) as book:
-        return book.state if book.state.completion.kept else _append(repository, book, Kept())
+    with _finished(repository, session) as log:
+        return log.state if log.state.completion.kept else _append(repository, log, Kept())
 
 
 def reopen(repository: Repository, session: SessionId) -> State:
-    with _finished(repository, session) as book:
-        if book.state.phase is not Phase.archived:
+    with _finished(repository, session) as log:
+        if log.state.phase is not Phase.archived:
             raise UserError(f'"{session}" is not archived', hint=f"iterdev status {session}")
-        return _append(repository, book, Reopened())
+        return _append(repository, log, Reopened())
 
 
 def export(repository: Repository, session: SessionId, target: Path) -> State:
     """Copies what the session made to a folder, then archives it; nothing that is there is overwritten."""
-    with _finished(repository, session) as book:
-        project(repository, book)
-        _copy(repository, book.state, target)
+    with _finished(repository, session) as log:
+        project(repository, log)
+        _copy(repository, log.state, target)
     return archive(repository, session, exported=str(target))
 
 
-def _append(repository: Repository, book: Book, event: CompletionEvent) -> State:
-    book.append(event)
-    project(repository, book)
-    return book.state
+def _append(repository: Repository, log: SessionLog, event: CompletionEvent) -> State:
+    log.record(event)
+    project(repository, log)
+    return log.state
 
 
 @contextmanager
-def _finished(repository: Repository, session: SessionId) -> Iterator[Book]:
+def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
     """A session whose work is done, and that no engine can take up meanwhile."""
-    book = Book(repository.journal, session, now=clock.now)
+    log = SessionLog(repository.journal, session, now=clock.now)
     try:
-        with session_lease.lease(repository.folder(book.state), wait=lambda: False):
-            book.refresh()
-            if not book.state.is_finished:
+        with session_lease.lease(repository.folder(log.state), wait=lambda: False):
+            log.refresh()
+            if not log.state.is_finished:
                 raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
-            yield book
+            yield log
     except session_lease.Held:
         raise UserError(f'"{session}" is still running', hint=f"iterdev status {session}") from None
 

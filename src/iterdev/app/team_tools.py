@@ -59,14 +59,14 @@ def _named(sender: str) -> str:
 
 
 def _post(repository: Repository, session: SessionId, message: MessageSent) -> Document:
-    with collaboration.opened(repository, session) as book:
-        state = book.append(message)
-    return json_records.message_record(state.messages[-1])
+    with collaboration.opened(repository, session) as log:
+        log.record(message)
+        return json_records.message_record(log.state.messages[-1])
 
 
 def _delete(repository: Repository, session: SessionId, name: str) -> Document:
-    with collaboration.opened(repository, session) as book:
-        book.decide(lambda state, _: [MessageDeleted(known(state, name).number)])
+    with collaboration.opened(repository, session) as log:
+        log.transact(lambda state, _: [MessageDeleted(known(state, name).number)])
     return {"deleted": name}
 
 
@@ -79,8 +79,8 @@ def _clear(repository: Repository, session: SessionId) -> Document:
         gone = len(state.messages)
         return [MessagesCleared()]
 
-    with collaboration.opened(repository, session) as book:
-        book.decide(rule)
+    with collaboration.opened(repository, session) as log:
+        log.transact(rule)
     return {"cleared": gone}
 
 
@@ -100,9 +100,9 @@ def _lock(repository: Repository, session: SessionId, asked: ResourceLock) -> Do
     if asked.operation == "acquire" and not asked.role:
         raise UserError(f"No role is named for {task}", hint="--role developer")
     asked = msgspec.structs.replace(asked, resource=repository.redact(asked.resource))
-    with collaboration.opened(repository, session) as book:
-        alive = repository.engine_alive(book.state)
-        return lock_tools.use_lock(book, asked, task=task, role=asked.role, engine_alive=alive)
+    with collaboration.opened(repository, session) as log:
+        alive = repository.engine_alive(log.state)
+        return lock_tools.use_lock(log, asked, task=task, role=asked.role, engine_alive=alive)
 
 
 def _checkpoint(repository: Repository, session: SessionId, asked: TaskCheckpoint) -> Document:
@@ -110,8 +110,8 @@ def _checkpoint(repository: Repository, session: SessionId, asked: TaskCheckpoin
         return lock_tools.listed_checkpoints(repository.state(session), asked.task)
     task = _task(asked.task)
     asked = msgspec.structs.replace(asked, data=_clean(repository, asked.data))
-    with collaboration.opened(repository, session) as book:
-        return lock_tools.use_checkpoint(book, repository.folder(book.state), asked, task)
+    with collaboration.opened(repository, session) as log:
+        return lock_tools.use_checkpoint(log, repository.folder(log.state), asked, task)
 
 
 def _clean(repository: Repository, data: Document) -> Document:

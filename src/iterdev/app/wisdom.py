@@ -11,7 +11,7 @@ from iterdev.core.session.state import State
 from iterdev.engine.collaboration import project
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, session_lease
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
 class Learned(Struct, frozen=True, kw_only=True):
@@ -79,14 +79,14 @@ def reject(repository: Repository, name: str, reason: str) -> Learned:
 
 
 def _reject(repository: Repository, state: State, event: wisdom.WisdomRejected) -> None:
-    book = Book(repository.journal, state.session.id, now=clock.now)
-    book.append(event)
+    log = SessionLog(repository.journal, state.session.id, now=clock.now)
+    log.record(event)
     folder = repository.folder(state)
     if not folder.is_dir():
         return
     try:
         with session_lease.lease(folder, wait=lambda: False):
-            project(repository, book)
+            project(repository, log)
     except session_lease.Held:
         # The engine that holds it writes the files itself.
         return

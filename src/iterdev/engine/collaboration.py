@@ -1,4 +1,4 @@
-"""Locks, checkpoints, feedback and debt on a session's book: what commands and the tools of agents call.
+"""Locks, checkpoints, feedback and debt on a session's log: what commands and the tools of agents call.
 
 Each function decides on the newest state and records what follows. Texts come here without secrets.
 """
@@ -23,7 +23,7 @@ from iterdev.engine.repository import Repository
 from iterdev.host import clock, session_lease
 from iterdev.store import atomic_files
 from iterdev.store.session_folder.projector import Projector
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
 class LockAnswer(Struct, frozen=True, kw_only=True):
@@ -46,19 +46,19 @@ class NothingRestored(Struct, frozen=True):
 
 
 @contextmanager
-def opened(repository: Repository, session: SessionId) -> Iterator[Book]:
-    """A book for a process that is not the engine; if no engine runs, the session folder follows what is written."""
-    book = Book(repository.journal, session, now=clock.now)
-    before = book.state.seq
-    yield book
-    if book.state.seq == before:
+def opened(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
+    """A log for a process that is not the engine; if no engine runs, the session folder follows what is written."""
+    log = SessionLog(repository.journal, session, now=clock.now)
+    before = log.state.seq
+    yield log
+    if log.state.seq == before:
         return
-    folder = repository.folder(book.state)
+    folder = repository.folder(log.state)
     with suppress(session_lease.Held), session_lease.lease(folder, wait=lambda: False):
-        book.refresh()
+        log.refresh()
         projector = Projector(folder, repository.journal)
         projector.prepare()
-        projector.write(book.state)
+        projector.write(log.state)
 
 
 def dead_tasks(state: State, *, engine_alive: bool) -> tuple[TaskId, ...]:
@@ -70,54 +70,46 @@ def current_locks(state: State, at: float, *, engine_alive: bool) -> Locks:
     return locks.current(state.locks, at, dead_tasks(state, engine_alive=engine_alive))
 
 
-def acquire(book: Book, ask: Ask, *, engine_alive: bool = True) -> LockAnswer:
-    events: Sequence[Event] = ()
-
+def acquire(log: SessionLog, ask: Ask, *, engine_alive: bool = True) -> LockAnswer:
     def rule(state: State, at: float) -> Sequence[Event]:
-        nonlocal events
         started = {task: state.progress[task].started_at or 0 for task in state.running}
-        dead = dead_tasks(state, engine_alive=engine_alive)
-        events = locks.request(state.locks, ask, at, started=started, dead=dead)
-        return events
+        return locks.request(state.locks, ask, at, started=started, dead=dead_tasks(state, engine_alive=engine_alive))
 
-    lock = book.decide(rule).locks.held[ask.resource]
-    broken = [event.task for event in events if isinstance(event, DeadlockBroken)]
+    broken = [event.task for event in log.transact(rule) if isinstance(event, DeadlockBroken)]
+    lock = log.state.locks.held[ask.resource]
     return LockAnswer(lock=lock, granted=lock.task == ask.task, aborted=ask.task in broken)
 
 
-def release(book: Book, resource: str, task: TaskId, *, engine_alive: bool = True) -> bool:
+def release(log: SessionLog, resource: str, task: TaskId, *, engine_alive: bool = True) -> bool:
     """True if the task held the lock."""
-    events: Sequence[Event] = ()
 
     def rule(state: State, at: float) -> Sequence[Event]:
-        nonlocal events
-        events = locks.release(state.locks, resource, task, at, dead=dead_tasks(state, engine_alive=engine_alive))
-        return events
+        return locks.release(state.locks, resource, task, at, dead=dead_tasks(state, engine_alive=engine_alive))
 
-    book.decide(rule)
-    return LockReleased(resource=resource, task=task) in events
+    return LockReleased(resource=resource, task=task) in log.transact(rule)
 
 
-def save(book: Book, folder: Path, task: TaskId, data: object) -> Checkpoint:
+def save(log: SessionLog, folder: Path, task: TaskId, data: object) -> Checkpoint:
     """Writes the data, then records where it is; files of checkpoints that are not kept any more go."""
-    book.refresh()
-    before = book.state.checkpoints
-    pointer = checkpoints.pointer(before, task, book.now())
+    log.refresh()
+    before = log.state.checkpoints
+    pointer = checkpoints.pointer(before, task, log.now())
     atomic_files.write(folder / pointer, json.dumps(data, ensure_ascii=False, indent=2) + "\n", durable=True)
-    kept = book.append(CheckpointSaved(task=task, pointer=pointer)).checkpoints[task]
+    log.record(CheckpointSaved(task=task, pointer=pointer))
+    kept = log.state.checkpoints[task]
     for dropped in set(before.get(task, ())) - set(kept):
         (folder / dropped.pointer).unlink(missing_ok=True)
     return kept[0]
 
 
-def restore(book: Book, folder: Path, task: TaskId) -> Restored | NothingRestored:
-    book.refresh()
-    found = kept(book.state, folder, task)
+def restore(log: SessionLog, folder: Path, task: TaskId) -> Restored | NothingRestored:
+    log.refresh()
+    found = kept(log.state, folder, task)
     if isinstance(found, Restored):
-        book.append(restoring(found, task))
-    elif task in book.state.checkpoints:
+        log.record(restoring(found, task))
+    elif task in log.state.checkpoints:
         # Something was lost, and somebody should know.
-        book.append(Warned(found.why))
+        log.record(Warned(found.why))
     return found
 
 
@@ -139,34 +131,38 @@ def kept(state: State, folder: Path, task: TaskId) -> Restored | NothingRestored
     return Restored(checkpoint=newest, data=data)
 
 
-def give_feedback(book: Book, item: Feedback) -> Feedback:
-    return book.decide(lambda state, _: [feedback.given(state.feedback, item)]).feedback[0]
+def give_feedback(log: SessionLog, item: Feedback) -> Feedback:
+    log.transact(lambda state, _: [feedback.given(state.feedback, item)])
+    return log.state.feedback[0]
 
 
-def link_feedback(book: Book, name: str, task: TaskId) -> Feedback:
+def link_feedback(log: SessionLog, name: str, task: TaskId) -> Feedback:
     def rule(state: State, _: float) -> Sequence[Event]:
         _known_feedback(state, name)
         _require_task(state, task)
         return [FeedbackLinked(feedback_id=name, task=task)]
 
-    return _known_feedback(book.decide(rule), name)
+    log.transact(rule)
+    return _known_feedback(log.state, name)
 
 
-def move_feedback(book: Book, name: str, status: FeedbackStatus) -> Feedback:
+def move_feedback(log: SessionLog, name: str, status: FeedbackStatus) -> Feedback:
     def rule(state: State, _: float) -> Sequence[Event]:
         _known_feedback(state, name)
         return [FeedbackMoved(feedback_id=name, status=status)]
 
-    return _known_feedback(book.decide(rule), name)
+    log.transact(rule)
+    return _known_feedback(log.state, name)
 
 
-def note_debt(book: Book, item: Debt) -> Debt:
+def note_debt(log: SessionLog, item: Debt) -> Debt:
     def rule(state: State, _: float) -> Sequence[Event]:
         if item.source_task_id:
             _require_task(state, item.source_task_id)
         return [tech_debt.identified(state.debt, item)]
 
-    return book.decide(rule).debt[0]
+    log.transact(rule)
+    return log.state.debt[0]
 
 
 def _require_task(state: State, task: TaskId) -> None:
@@ -174,12 +170,13 @@ def _require_task(state: State, task: TaskId) -> None:
         raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
 
 
-def move_debt(book: Book, name: str, status: DebtStatus) -> Debt:
+def move_debt(log: SessionLog, name: str, status: DebtStatus) -> Debt:
     def rule(state: State, _: float) -> Sequence[Event]:
         _known_debt(state, name)
         return [DebtMoved(debt_id=name, status=status, sprint=state.sprint)]
 
-    return _known_debt(book.decide(rule), name)
+    log.transact(rule)
+    return _known_debt(log.state, name)
 
 
 def _known_feedback(state: State, name: str) -> Feedback:
@@ -196,9 +193,9 @@ def _known_debt(state: State, name: str) -> Debt:
     raise UserError(f'There is no debt "{name}" in {state.session.id}', hint=f"debt: {known}")
 
 
-def project(repository: Repository, book: Book) -> None:
+def project(repository: Repository, log: SessionLog) -> None:
     """Brings the session folder up to date while no engine does."""
-    Projector(repository.folder(book.state), repository.journal).write(book.state)
+    Projector(repository.folder(log.state), repository.journal).write(log.state)
 
 
 Document = dict[str, object]

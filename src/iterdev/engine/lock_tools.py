@@ -10,19 +10,19 @@ from iterdev.core.types import TaskId
 from iterdev.engine import collaboration
 from iterdev.engine.collaboration import Document, LockAnswer, NothingRestored, Refused
 from iterdev.store.session_folder.collaboration_records import checkpoint_record, lock_record, lock_records
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
-def use_lock(book: Book, asked: ResourceLock, *, task: TaskId, role: str, engine_alive: bool = True) -> Document:
+def use_lock(log: SessionLog, asked: ResourceLock, *, task: TaskId, role: str, engine_alive: bool = True) -> Document:
     """Acquires or releases in the name of the task."""
     resource = asked.resource.strip()
     if not resource:
         raise Refused('The name of the resource is empty; a path such as "src/app.py" is a good one.')
     if asked.operation == "release":
-        released = collaboration.release(book, resource, task, engine_alive=engine_alive)
+        released = collaboration.release(log, resource, task, engine_alive=engine_alive)
         return {"released": released, "resource": resource, "task": task}
     ask = Ask(resource=resource, task=task, role=role)
-    return _granted_or_not(ask, collaboration.acquire(book, ask, engine_alive=engine_alive))
+    return _granted_or_not(ask, collaboration.acquire(log, ask, engine_alive=engine_alive))
 
 
 def listed_locks(state: State, at: float, *, engine_alive: bool = True) -> Document:
@@ -31,11 +31,11 @@ def listed_locks(state: State, at: float, *, engine_alive: bool = True) -> Docum
     return {"resource_locks": lock_records(current.held), "waiting": waiting}
 
 
-def use_checkpoint(book: Book, folder: Path, asked: TaskCheckpoint, task: TaskId) -> Document:
+def use_checkpoint(log: SessionLog, folder: Path, asked: TaskCheckpoint, task: TaskId) -> Document:
     """Saves or restores what the task would need to go on."""
     if asked.operation == "save":
-        return checkpoint_record(collaboration.save(book, folder, task, asked.data))
-    restored = collaboration.restore(book, folder, task)
+        return checkpoint_record(collaboration.save(log, folder, task, asked.data))
+    restored = collaboration.restore(log, folder, task)
     if isinstance(restored, NothingRestored):
         why = f"Nothing was restored: {restored.why}"
         return {"restored": False, "why": why, "hint": f"begin {task} at its first step"}

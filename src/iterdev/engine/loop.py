@@ -14,7 +14,7 @@ from iterdev.core.types import Engine
 from iterdev.engine.perform import Performer
 from iterdev.engine.run_scope import Pace
 from iterdev.execution.contract import Executor
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 POLL = 0.25
 """Seconds between looks at what other processes wrote."""
@@ -28,7 +28,7 @@ class Ending(StrEnum):
 
 
 class Loop(Struct, frozen=True, kw_only=True):
-    book: Book
+    log: SessionLog
     executor: Executor
     performer: Performer
     stop: anyio.Event
@@ -41,7 +41,7 @@ class Loop(Struct, frozen=True, kw_only=True):
         while True:
             if self.stop.is_set():
                 return await self._interrupt()
-            commands = self._admitted(decide(await self.performer.catch_up(self.book), self.now()))
+            commands = self._admitted(decide(await self.performer.catch_up(self.log), self.now()))
             if await self._carry_out(commands):
                 continue
             if ending := await self._idle(commands):
@@ -50,11 +50,11 @@ class Loop(Struct, frozen=True, kw_only=True):
     def _admitted(self, commands: tuple[Command, ...]) -> tuple[Command, ...]:
         starts = [command for command in commands if isinstance(command, Start)]
         others = (command for command in commands if not isinstance(command, Start))
-        return *others, *self._claimed(self.pace.admit(self.book.state, starts))
+        return *others, *self._claimed(self.pace.admit(self.log.state, starts))
 
     def _claimed(self, starts: Sequence[Start]) -> Iterator[Command]:
         """A worker looks first whether its work is there. In a wave the table alone says what is to be done."""
-        state = self.book.state
+        state = self.log.state
         looks = self.pace.worker or state.session.engine is Engine.beat
         done = worker_callbacks.reported(state, (start.task for start in starts)) if looks else ()
         if done:
@@ -67,12 +67,12 @@ class Loop(Struct, frozen=True, kw_only=True):
         for command in commands:
             match command:
                 case Record(events):
-                    await self.performer.record(self.book, events)
+                    await self.performer.record(self.log, events)
                     acted = True
                 case Start():
-                    await self.performer.start(self.book, self.executor, command)
+                    await self.performer.start(self.log, self.executor, command)
                 case Land(task):
-                    await self.performer.land(self.book, task)
+                    await self.performer.land(self.log, task)
                     acted = True
                 case Cancel(task):
                     await self.executor.cancel(task)
@@ -82,7 +82,7 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     async def _idle(self, commands: tuple[Command, ...]) -> Ending | None:
         """Nothing can be decided now: wait for something to happen, or end."""
-        state = self.book.state
+        state = self.log.state
         waits = [command.until for command in commands if isinstance(command, Wait)]
         if state.running:
             await self._next_outcome(*(partial(self._until, time) for time in waits))
@@ -107,11 +107,11 @@ class Loop(Struct, frozen=True, kw_only=True):
             choice = await self.ask(gate)
 
         await self._race(ask, partial(self._answered, gate.id))
-        if self.stop.is_set() or gate.id not in self.book.state.gates:
+        if self.stop.is_set() or gate.id not in self.log.state.gates:
             return None
         if choice is None:
             return Ending.waiting
-        await self.performer.record(self.book, [GateAnswered(gate.id, choice)])
+        await self.performer.record(self.log, [GateAnswered(gate.id, choice)])
         return None
 
     async def _until(self, time: float) -> None:
@@ -126,7 +126,7 @@ class Loop(Struct, frozen=True, kw_only=True):
 
         await self._first(receive, *others)
         if ended:
-            await self.performer.ended(self.book, ended)
+            await self.performer.ended(self.log, ended)
 
     async def _first(self, *others: Callable[[], Awaitable[None]]) -> None:
         """Waits until one of these ends, the user stops us, or the journal has news for us or for the folder."""
@@ -144,19 +144,19 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     async def _answered(self, gate: str) -> None:
         """Other news can wait: a person who is being asked something is not interrupted for it."""
-        while gate in self.book.state.gates:
+        while gate in self.log.state.gates:
             await anyio.sleep(POLL)
-            self.book.refresh()
+            self.log.refresh()
 
     async def _written(self) -> None:
         while True:
             await anyio.sleep(POLL)
-            if self.book.has_news() or (self.performer.is_behind and self.book.state.running):
+            if self.log.has_news() or (self.performer.is_behind and self.log.state.running):
                 return
 
     async def _interrupt(self) -> Ending:
-        for task in list(self.book.state.running):
+        for task in list(self.log.state.running):
             await self.executor.cancel(task)
-        while self.book.state.running:
-            await self.performer.ended(self.book, await self.executor.outcome())
+        while self.log.state.running:
+            await self.performer.ended(self.log, await self.executor.outcome())
         return Ending.interrupted

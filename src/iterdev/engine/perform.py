@@ -23,7 +23,7 @@ from iterdev.execution.kept_work import thread
 from iterdev.host.git import commits, landing
 from iterdev.store.session_folder.discoveries import NAME, add, read
 from iterdev.store.session_folder.projector import Edited, Projector, Refused
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import critic, sprints
 
 COALESCE = 0.3
@@ -53,30 +53,30 @@ class Performer:
         self.is_behind = False
         """Something was recorded that the session folder does not show yet."""
 
-    async def catch_up(self, book: Book) -> State:
+    async def catch_up(self, log: SessionLog) -> State:
         """Folds what others wrote, and takes over what is news outside and what a person changed in tasks.csv."""
-        book.refresh()
-        if news := self._outside.exchange(book.state):
-            self.append(book, *news)
-        changed = self._read_table(book, strict=not book.state.running)
-        await self.project(book, urgent=changed)
-        return book.state
+        log.refresh()
+        if news := self._outside.exchange(log.state):
+            self.append(log, *news)
+        changed = self._read_table(log, strict=not log.state.running)
+        await self.project(log, urgent=changed)
+        return log.state
 
-    def _read_table(self, book: Book, *, strict: bool) -> bool:
+    def _read_table(self, log: SessionLog, *, strict: bool) -> bool:
         """Takes over what was changed in tasks.csv, unless it may be an agent's word; True if something happened."""
-        look = self._projector.edits_beside_agents if book.state.running else self._projector.edits
-        match look(book.state, strict=strict):
+        look = self._projector.edits_beside_agents if log.state.running else self._projector.edits
+        match look(log.state, strict=strict):
             case Refused() as refused:
-                events: list[session_events.Event] = [session_events.Warned(_refusal(book.state, refused))]
+                events: list[session_events.Event] = [session_events.Warned(_refusal(log.state, refused))]
             case Edited(rows=rows, missing=missing):
                 events = [session_events.TableEdited(rows)] if rows else []
                 events += [session_events.Warned(_restored(missing))] if missing else []
         if events:
-            self.append(book, *events)
+            self.append(log, *events)
         return bool(events)
 
-    async def record(self, book: Book, events: Sequence[session_events.Event]) -> None:
-        self.append(book, *events)
+    async def record(self, log: SessionLog, events: Sequence[session_events.Event]) -> None:
+        self.append(log, *events)
         urgent = (
             session_events.WaveStarted,
             session_events.WaveMerged,
@@ -94,48 +94,48 @@ class Performer:
         ]
         # A round has one decision on the board, the first: one that another round follows has not converged.
         for event in sorted(judged, key=lambda event: isinstance(event, session_events.ReviewPassed)):
-            await self._note_round(book.state, event)
-        await self.project(book, urgent=any(isinstance(event, urgent) for event in events))
+            await self._note_round(log.state, event)
+        await self.project(log, urgent=any(isinstance(event, urgent) for event in events))
 
-    async def start(self, book: Book, executor: Executor, command: Start) -> None:
-        task = book.state.tasks[command.task]
-        checkpoint = self._restored(book, task)
-        state = book.state
+    async def start(self, log: SessionLog, executor: Executor, command: Start) -> None:
+        task = log.state.tasks[command.task]
+        checkpoint = self._restored(log, task)
+        state = log.state
         job = await self._job(state, task, command, checkpoint)
-        self.append(book, session_events.AttemptStarted(task.id, command.number, command.agent, state.tip))
+        self.append(log, session_events.AttemptStarted(task.id, command.number, command.agent, state.tip))
         self.is_behind = True
         await executor.submit(job)
 
-    def _restored(self, book: Book, task: Task) -> str:
+    def _restored(self, log: SessionLog, task: Task) -> str:
         """What the task laid down when it was last at work; one that cannot be read is told of, and begins afresh."""
-        if task.id not in book.state.checkpoints:
+        if task.id not in log.state.checkpoints:
             return ""
-        found = collaboration.kept(book.state, self._top / book.state.session.folder, task.id)
+        found = collaboration.kept(log.state, self._top / log.state.session.folder, task.id)
         if isinstance(found, collaboration.NothingRestored):
-            self.append(book, session_events.Warned(f"{task.id} begins afresh: {found.why}"))
+            self.append(log, session_events.Warned(f"{task.id} begins afresh: {found.why}"))
             return ""
-        self.append(book, collaboration.restoring(found, task.id))
+        self.append(log, collaboration.restoring(found, task.id))
         return json.dumps(found.data, ensure_ascii=False)
 
-    async def ended(self, book: Book, ended: session_events.AttemptEnded) -> None:
+    async def ended(self, log: SessionLog, ended: session_events.AttemptEnded) -> None:
         # The last moment at which an edit may be the agent's.
-        self._read_table(book, strict=True)
-        self.append(book, ended)
+        self._read_table(log, strict=True)
+        self.append(log, ended)
         if isinstance(ended.outcome, session_events.Done):
-            await self._add_discoveries(book.state, ended.task, ended.outcome.discoveries)
+            await self._add_discoveries(log.state, ended.task, ended.outcome.discoveries)
 
-    def tell(self, book: Book, message: session_events.MessageSent) -> None:
+    def tell(self, log: SessionLog, message: session_events.MessageSent) -> None:
         """Puts a message on the bus; its file is extended when the engine next looks up."""
-        self.append(book, message)
+        self.append(log, message)
         self.is_behind = True
 
-    def changed(self, book: Book) -> None:
-        """An agent's tool wrote to the book; the engine looks up and follows."""
+    def changed(self, log: SessionLog) -> None:
+        """An agent's tool wrote to the log; the engine looks up and follows."""
         self.is_behind = True
-        self._show(book.state)
+        self._show(log.state)
 
-    async def land(self, book: Book, task: TaskId) -> None:
-        state = book.state
+    async def land(self, log: SessionLog, task: TaskId) -> None:
+        state = log.state
         row, progress = state.tasks[task], state.progress[task]
         if progress.commit is None:
             raise AssertionError(f"{task} has nothing to land")
@@ -153,20 +153,20 @@ class Performer:
         landed = await thread(move)
         self._mark(f"landed {task}")
         if landed.conflicts:
-            self.append(book, session_events.LandingRefused(task, landed.conflicts, landed.tip))
+            self.append(log, session_events.LandingRefused(task, landed.conflicts, landed.tip))
         else:
-            self.append(book, session_events.Landed(task, landed.tip))
+            self.append(log, session_events.Landed(task, landed.tip))
 
-    def append(self, book: Book, *events: session_events.Event) -> None:
+    def append(self, log: SessionLog, *events: session_events.Event) -> None:
         kinds = " ".join(type(event).__name__ for event in events)
         self._mark(f"before {kinds}")
-        book.append(*events)
+        log.record(*events)
         self._mark(f"after {kinds}")
-        self._show(book.state)
+        self._show(log.state)
 
-    async def project(self, book: Book, *, urgent: bool) -> None:
+    async def project(self, log: SessionLog, *, urgent: bool) -> None:
         """Brings the session folder up to date, at once or when some time has passed."""
-        state, now = book.state, self._now()
+        state, now = log.state, self._now()
         if state.seq == self._projected_seq:
             return
         if not urgent and now < self._rests_until:

@@ -8,29 +8,29 @@ from iterdev.execution.context import Mark
 from iterdev.host.git import landing, refs
 from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Leftover, Pool
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
-def recover(book: Book, top: Path, pool: Pool, mark: Mark) -> None:
+def recover(log: SessionLog, top: Path, pool: Pool, mark: Mark) -> None:
     """Afterwards no attempt is open and no workspace is lent out."""
     for leftover in list(pool.leftovers()):
         mark(f"rescue wanted {leftover.task}")
-        _rescue(book, top, pool, leftover)
+        _rescue(log, top, pool, leftover)
         mark(f"rescued {leftover.task}")
-    for task, started in list(book.state.running.items()):
-        ref = f"refs/iterdev/{book.session}/{task}/{started.number}"
+    for task, started in list(log.state.running.items()):
+        ref = f"refs/iterdev/{log.session}/{task}/{started.number}"
         commit = refs.resolve(top, ref)
         mark(f"interruption noted {task}")
         # Nobody is left who counted the requests. There was one, but for a tester, whom nobody may have had to ask.
-        requests = 0 if book.state.tasks[task].role is Role.tester else 1
-        book.append(AttemptEnded(task, started.number, requests, Interrupted(commit=commit)))
+        requests = 0 if log.state.tasks[task].role is Role.tester else 1
+        log.record(AttemptEnded(task, started.number, requests, Interrupted(commit=commit)))
 
 
-def _rescue(book: Book, top: Path, pool: Pool, leftover: Leftover) -> None:
-    known = {str(task): (value, book.state.progress[task]) for task, value in book.state.tasks.items()}
+def _rescue(log: SessionLog, top: Path, pool: Pool, leftover: Leftover) -> None:
+    known = {str(task): (value, log.state.progress[task]) for task, value in log.state.tasks.items()}
     task, progress = known.get(leftover.task, (None, None))
     label = landing.Label(
-        session=book.session,
+        session=log.session,
         task=leftover.task,
         number=leftover.number,
         role=task.role if task else "developer",

@@ -10,34 +10,34 @@ from iterdev.engine.repository import Repository
 from iterdev.execution.context import Mark
 from iterdev.host.git import landing
 from iterdev.store.session_folder.projector import Projector
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
-def follow(repository: Repository, book: Book, *, mark: Mark) -> None:
+def follow(repository: Repository, log: SessionLog, *, mark: Mark) -> None:
     """Carries out a rollback that was begun, also by somebody who was killed before the end of it."""
-    state = book.state
+    state = log.state
     if not state.rewind:
         return
-    kept = f"refs/iterdev/{book.session}/rolled-back/{state.rewind}"
+    kept = f"refs/iterdev/{log.session}/rolled-back/{state.rewind}"
     try:
-        landing.rewind(repository.top, ids.branch(book.session), state.tip, kept)
+        landing.rewind(repository.top, ids.branch(log.session), state.tip, kept)
     except HostError as error:
-        book.append(events.RollbackFailed(state.rewind, error.message))
+        log.record(events.RollbackFailed(state.rewind, error.message))
         raise
     mark("branch moved back")
-    _withdraw(repository, book)
+    _withdraw(repository, log)
     mark("before RollbackCompleted")
-    book.append(events.RollbackCompleted(state.rewind))
+    log.record(events.RollbackCompleted(state.rewind))
     mark("after RollbackCompleted")
-    Projector(repository.folder(state), repository.journal).write(book.state)
+    Projector(repository.folder(state), repository.journal).write(log.state)
     mark("folder written")
 
 
-def _withdraw(repository: Repository, book: Book) -> None:
-    entries = repository.journal.read(book.session)
+def _withdraw(repository: Repository, log: SessionLog) -> None:
+    entries = repository.journal.read(log.session)
     before = replay(entries[: last_rollback(entries)[0]])
     if before:
-        Projector(repository.folder(before), repository.journal).withdraw(before, book.state)
+        Projector(repository.folder(before), repository.journal).withdraw(before, log.state)
 
 
 def last_rollback(entries: Sequence[events.Entry]) -> tuple[int, events.RollbackStarted]:

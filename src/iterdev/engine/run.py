@@ -53,7 +53,7 @@ from iterdev.host.workspaces.ports import Ports
 from iterdev.store.daily_spending import Daybook
 from iterdev.store.journal import Holder
 from iterdev.store.session_folder.projector import Projector
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
 class Audience(Struct, frozen=True, kw_only=True):
@@ -79,14 +79,14 @@ async def drive(
     mark: Mark = lambda _: None,
 ) -> Ending:
     """Takes the session's lease and runs its engine until it is over, has to ask, or is interrupted."""
-    book = Book(repository.journal, session, now=clock.now)
-    folder = repository.folder(book.state)
+    log = SessionLog(repository.journal, session, now=clock.now)
+    folder = repository.folder(log.state)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with session_lease.lease(folder, wait=partial(_holder_is_dead, repository, book.state)) as descriptor:
+        with session_lease.lease(folder, wait=partial(_holder_is_dead, repository, log.state)) as descriptor:
             _take(repository, session)
             try:
-                return await _run(repository, book, audience, descriptor, pace=pace or ToTheEnd(), mark=mark)
+                return await _run(repository, log, audience, descriptor, pace=pace or ToTheEnd(), mark=mark)
             finally:
                 repository.journal.release(session)
     except session_lease.Held:
@@ -114,12 +114,12 @@ def _take(repository: Repository, session: SessionId) -> None:
 
 
 async def _run(
-    repository: Repository, book: Book, audience: Audience, descriptor: int, *, pace: Pace, mark: Mark
+    repository: Repository, log: SessionLog, audience: Audience, descriptor: int, *, pace: Pace, mark: Mark
 ) -> Ending:
-    book.refresh()
-    follow(repository, book, mark=mark)
+    log.refresh()
+    follow(repository, log, mark=mark)
     exposed = not repository.settings.run.sandbox
-    projector = Projector(repository.folder(book.state), repository.journal, exposed=exposed)
+    projector = Projector(repository.folder(log.state), repository.journal, exposed=exposed)
     projector.prepare()
     performer = Performer(
         repository.top,
@@ -131,13 +131,13 @@ async def _run(
         show=audience.show,
     )
     agent = cache(partial(make_present, configured=repository.settings.agents, root=repository.top, tell=audience.say))
-    check_agents(repository, book.state, agent)
-    pool = Pool(repository.top, paths.workspaces_of(repository.top) / book.session, paths.temps())
+    check_agents(repository, log.state, agent)
+    pool = Pool(repository.top, paths.workspaces_of(repository.top) / log.session, paths.temps())
     tools = Tools(
-        book,
-        repository.folder(book.state),
-        tell=partial(performer.tell, book),
-        changed=partial(performer.changed, book),
+        log,
+        repository.folder(log.state),
+        tell=partial(performer.tell, log),
+        changed=partial(performer.changed, log),
         redact=repository.redact,
         now=clock.now,
     )
@@ -156,27 +156,27 @@ async def _run(
             mark=mark,
             watch=audience.hear,
             tools=ToolDesk(tools),
-            objection=lambda task, spent: budget.objection(book.state, task, spent),
+            objection=lambda task, spent: budget.objection(log.state, task, spent),
         )
-        await thread(partial(recover, book, repository.top, pool, mark))
+        await thread(partial(recover, log, repository.top, pool, mark))
         mark("branch wanted")
-        tip = landing.open_branch(repository.top, ids.branch(book.session), book.state.session.base)
+        tip = landing.open_branch(repository.top, ids.branch(log.session), log.state.session.base)
         mark("branch opened")
         worker = [WorkerStarted(pace.worker)] if pace.worker else []
-        performer.append(book, *_new_rules(repository, book.state), EngineStarted(os.getpid(), tip), *worker)
+        performer.append(log, *_new_rules(repository, log.state), EngineStarted(os.getpid(), tip), *worker)
         try:
             async with kit.tools.opened():
-                ending = await _loop(book, kit, performer, audience, pace)
+                ending = await _loop(log, kit, performer, audience, pace)
         except ExceptionGroup as group:
-            raise _cause(group, book, performer) from group
+            raise _cause(group, log, performer) from group
     mark("pool wanted")
     await anyio.to_thread.run_sync(pool.close)
     mark("pool closed")
     if pace.worker:
-        performer.append(book, WorkerEnded(pace.worker, tuple(pace.taken)))
+        performer.append(log, WorkerEnded(pace.worker, tuple(pace.taken)))
     if ending is not Ending.over:
-        performer.append(book, Paused(_reason(book.state, ending)))
-    await performer.project(book, urgent=True)
+        performer.append(log, Paused(_reason(log.state, ending)))
+    await performer.project(log, urgent=True)
     return ending
 
 
@@ -186,14 +186,14 @@ def _new_rules(repository: Repository, state: State) -> list[Event]:
     return [] if current == state.policy else [PolicyChanged(current)]
 
 
-def _cause(group: ExceptionGroup[Exception], book: Book, performer: Performer) -> Exception:
+def _cause(group: ExceptionGroup[Exception], log: SessionLog, performer: Performer) -> Exception:
     """The one error inside a group; the journal says why the run stopped, if the machine still can write it."""
     error: Exception = group
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, IterdevError):
         with suppress(HostError):
-            performer.append(book, Paused(error.message))
+            performer.append(log, Paused(error.message))
     return error
 
 
@@ -201,12 +201,12 @@ def _reason(state: State, ending: Ending) -> str:
     return f"{ending}: {', '.join(state.gates)}" if ending is Ending.waiting else ending.value
 
 
-async def _loop(book: Book, kit: Kit, performer: Performer, audience: Audience, pace: Pace) -> Ending:
+async def _loop(log: SessionLog, kit: Kit, performer: Performer, audience: Audience, pace: Pace) -> Ending:
     stop = anyio.Event()
     async with _stopping(stop, audience.say), anyio.create_task_group() as group:
         executor = LocalExecutor(partial(_attempt, kit), group)
         loop = Loop(
-            book=book,
+            log=log,
             executor=executor,
             performer=performer,
             stop=stop,

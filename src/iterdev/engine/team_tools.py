@@ -29,7 +29,7 @@ from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store.session_folder import discoveries as session_folder_discoveries
 from iterdev.store.session_folder import json_records
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 
 
 class Caller:
@@ -44,7 +44,7 @@ class Caller:
 class Tools:
     def __init__(
         self,
-        book: Book,
+        log: SessionLog,
         folder: Path,
         *,
         tell: Callable[[MessageSent], None],
@@ -52,7 +52,7 @@ class Tools:
         redact: Redactor,
         now: Callable[[], float],
     ) -> None:
-        self._book, self._folder, self._redact, self._now = book, folder, redact, now
+        self._log, self._folder, self._redact, self._now = log, folder, redact, now
         self._tell, self._changed = tell, changed
 
     async def use(self, caller: Caller, asked: ToolArguments) -> Document:
@@ -90,7 +90,7 @@ class Tools:
         if objection := messages.objection(task.role, message):
             raise Refused(f"This cannot be sent: {objection}.")
         self._tell(message)
-        state = self._book.state
+        state = self._log.state
         return json_records.message_record(state.messages[-1])
 
     def _take_back(self, caller: Caller, asked: TeamMsg) -> Document:
@@ -99,16 +99,16 @@ class Tools:
         _check_session(caller, asked.session_id)
         if asked.operation == "clear":
             raise Refused("Only a person clears the bus; you can delete your own messages.")
-        message = known(self._book.state, asked.id)
+        message = known(self._log.state, asked.id)
         if not messages.is_of(message, task.role, task.id):
             raise Refused(f"{message.id} is not yours: it was sent by the {message.sender}.")
-        self._book.append(MessageDeleted(message.number))
+        self._log.record(MessageDeleted(message.number))
         self._changed()
         return {"deleted": message.id}
 
     def _look(self, caller: Caller, asked: TeamMsg) -> Document:
         _check_session(caller, asked.session_id)
-        return look(self._book.state, asked)
+        return look(self._log.state, asked)
 
     async def _add(self, caller: Caller, asked: Board) -> Document:
         discovery = Discovery(asked.kind, _object(self._redact.everywhere(asked.data)))
@@ -119,10 +119,10 @@ class Tools:
         _check_session(caller, asked.session_id)
         if asked.operation == "list":
             self._catch_up()
-            return lock_tools.listed_locks(self._book.state, self._now())
+            return lock_tools.listed_locks(self._log.state, self._now())
         _check_own(caller, asked.task, asked.role)
         asked = msgspec.structs.replace(asked, resource=self._redact(asked.resource))
-        answer = lock_tools.use_lock(self._book, asked, task=task.id, role=task.role)
+        answer = lock_tools.use_lock(self._log, asked, task=task.id, role=task.role)
         self._changed()
         return answer
 
@@ -130,15 +130,15 @@ class Tools:
         _check_session(caller, asked.session_id)
         if asked.operation == "list":
             self._catch_up()
-            return lock_tools.listed_checkpoints(self._book.state, asked.task)
+            return lock_tools.listed_checkpoints(self._log.state, asked.task)
         _check_own(caller, asked.task)
         asked = msgspec.structs.replace(asked, data=_object(self._redact.everywhere(asked.data)))
-        answer = lock_tools.use_checkpoint(self._book, self._folder, asked, caller.job.task.id)
+        answer = lock_tools.use_checkpoint(self._log, self._folder, asked, caller.job.task.id)
         self._changed()
         return answer
 
     def _catch_up(self) -> None:
-        if self._book.refresh():
+        if self._log.refresh():
             self._changed()
 
     def _accept(self, caller: Caller, result: Document) -> Document:

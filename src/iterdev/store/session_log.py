@@ -1,4 +1,4 @@
-"""One session's journal together with the state it folds to. Everything that happens goes through `append`."""
+"""One session's journal together with the state it folds to. Everything that happens is written by `transact`."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,10 +10,10 @@ from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
 
 Rule = Callable[[State, float], Sequence[Event]]
-"""Looks at the state and the time, and says what happens."""
+"""Looks at the state and the time, and says what happens. It may be called several times."""
 
 
-class Book:
+class SessionLog:
     def __init__(self, journal: Journal, session: SessionId, *, now: Callable[[], float]) -> None:
         self._journal = journal
         self.now = now
@@ -23,29 +23,27 @@ class Book:
             raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
         self.state: State = state
 
-    def append(self, *events: Event) -> State:
-        """Records the events on top of whatever others have written meanwhile."""
-        while True:
-            try:
-                entries = self._journal.append(self.session, events, at=self.now(), after=self.state.seq)
-            except Behind:
-                self.refresh()
-            else:
-                self.state = evolve(self.state, entries)
-                return self.state
+    def transact(self, rule: Rule) -> Sequence[Event]:
+        """Records what the rule makes of the newest state, and returns it.
 
-    def decide(self, rule: Rule) -> State:
-        """Records what the rule makes of the newest state; if somebody else writes first, it is asked again."""
+        When another process writes in between, the rule is called again with the state that this led to.
+        """
         while True:
             self.refresh()
             at = self.now()
             events = rule(self.state, at)
+            if not events:
+                return ()
             try:
-                entries = self._journal.append(self.session, events, at=at, after=self.state.seq) if events else []
+                entries = self._journal.append(self.session, events, at=at, after=self.state.seq)
             except Behind:
                 continue
             self.state = evolve(self.state, entries)
-            return self.state
+            return events
+
+    def record(self, *events: Event) -> None:
+        """Records facts, which do not depend on the state."""
+        self.transact(lambda _state, _at: events)
 
     def refresh(self) -> bool:
         """Folds what other processes wrote; True if there was something."""

@@ -44,8 +44,8 @@ def add(
         detection_date=clock.now(),
         sprint=found.state(session).sprint,
     )
-    with collaboration.opened(found, session) as book:
-        noted = collaboration.note_debt(book, item)
+    with collaboration.opened(found, session) as log:
+        noted = collaboration.note_debt(log, item)
     if as_json:
         click.echo(json.dumps(debt_record(noted), ensure_ascii=False))
     else:
@@ -85,8 +85,8 @@ def report(*, session_id: str, as_json: bool) -> int:
 
 def resolve(*, debt: str, session_id: str, status: str) -> int:
     found = repository()
-    with collaboration.opened(found, found.find(session_id)) as book:
-        moved = collaboration.move_debt(book, debt, DebtStatus(status))
+    with collaboration.opened(found, found.find(session_id)) as log:
+        moved = collaboration.move_debt(log, debt, DebtStatus(status))
     click.echo(f"{moved.debt_id} is {moved.status}")
     return 0
 

@@ -25,8 +25,8 @@ def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str,
         category=FeedbackCategory(category),
         timestamp=clock.now(),
     )
-    with collaboration.opened(found, found.find(session_id)) as book:
-        noted = collaboration.give_feedback(book, item)
+    with collaboration.opened(found, found.find(session_id)) as log:
+        noted = collaboration.give_feedback(log, item)
     if as_json:
         click.echo(json.dumps(feedback_record(noted), ensure_ascii=False))
     else:
@@ -54,16 +54,16 @@ def items(*, session_id: str | None, as_json: bool) -> int:
 
 def link(*, feedback: str, task: str, session_id: str | None) -> int:
     found = repository()
-    with collaboration.opened(found, _session_of(found, feedback, session_id)) as book:
-        linked = collaboration.link_feedback(book, feedback, task_name(task))
+    with collaboration.opened(found, _session_of(found, feedback, session_id)) as log:
+        linked = collaboration.link_feedback(log, feedback, task_name(task))
     click.echo(f"{linked.feedback_id} is linked to {linked.source_task_id} and {linked.status}")
     return 0
 
 
 def close(*, feedback: str, session_id: str | None) -> int:
     found = repository()
-    with collaboration.opened(found, _session_of(found, feedback, session_id)) as book:
-        closed = collaboration.move_feedback(book, feedback, FeedbackStatus.closed)
+    with collaboration.opened(found, _session_of(found, feedback, session_id)) as log:
+        closed = collaboration.move_feedback(log, feedback, FeedbackStatus.closed)
     click.echo(f"{closed.feedback_id} is {closed.status}")
     return 0
 

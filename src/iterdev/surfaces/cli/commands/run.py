@@ -22,7 +22,7 @@ from iterdev.engine.run_scope import OneRole, OneStep, Pace, ToTheEnd
 from iterdev.execution import analyzer
 from iterdev.host import clock
 from iterdev.store.session_folder import tasks_csv
-from iterdev.store.session_log import Book
+from iterdev.store.session_log import SessionLog
 from iterdev.surfaces.cli.commands import archive
 from iterdev.surfaces.cli.output.observer import opened
 from iterdev.surfaces.cli.output.prompt import can_ask
@@ -126,8 +126,8 @@ def _adapt(repository: Repository, lacking: str, *, as_json: bool) -> int:
     session = _to_resume(repository)
     if repository.engine_alive(repository.state(session)):
         raise held(repository, session)
-    book = Book(repository.journal, session, now=clock.now)
-    book.append(messages.composed(COORDINATOR, kind=capability_gaps.GAP, summary=repository.redact(lacking)))
+    log = SessionLog(repository.journal, session, now=clock.now)
+    log.record(messages.composed(COORDINATOR, kind=capability_gaps.GAP, summary=repository.redact(lacking)))
     return go_on(repository, session, as_json=as_json)
 
 
@@ -150,8 +150,8 @@ def _call_back(repository: Repository, session: SessionId, told: worker_callback
     if repository.engine_alive(repository.state(session)):
         # An engine hears its own workers; an agent of it does not speak for others.
         raise held(repository, session)
-    book = Book(repository.journal, session, now=clock.now)
-    book.decide(lambda state, _: [worker_callbacks.completed(state, told)])
+    log = SessionLog(repository.journal, session, now=clock.now)
+    log.transact(lambda state, _: [worker_callbacks.completed(state, told)])
     return go_on(repository, session, as_json=as_json)
 
 
