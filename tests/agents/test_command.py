@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from iterdev.agents.command import LINE_LENGTH, CommandAgent, environment, last_json_object
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     Conversation,
@@ -23,7 +24,6 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.errors import HostError
@@ -163,7 +163,7 @@ def test_a_result_of_an_earlier_turn_does_not_count(play: Play) -> None:
     replies, _ = play(agent, "one", "two")
 
     assert replies[0] == Answer(body=b"{}")
-    assert isinstance(replies[1], Trouble)
+    assert isinstance(replies[1], AgentFailure)
     assert replies[1].kind is TroubleKind.silent
 
 
@@ -183,7 +183,7 @@ def test_the_usage_of_a_turn_that_failed_is_reported_too(play: Play) -> None:
 
     replies, events = play(agent)
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert [event for event in events if isinstance(event, Spent)] == [Spent(Usage(input_tokens=7, cost_usd=0.5))]
 
 
@@ -201,13 +201,13 @@ def test_an_exit_code_is_a_failure_even_with_a_result(play: Play) -> None:
     replies, _ = play(agent)
 
     message = 'The agent "mine" exited with code 7: first / out of / money'
-    assert replies == [Trouble(kind=TroubleKind.crashed, message=message)]
+    assert replies == [AgentFailure(kind=TroubleKind.crashed, message=message)]
 
 
 def test_a_long_complaint_is_cut_to_its_end(play: Play) -> None:
     replies, _ = play(program("""sys.exit("x" * 100_000 + "the end")"""))
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert replies[0].message.endswith("xthe end")
     assert len(replies[0].message) < 1_100
 
@@ -215,20 +215,20 @@ def test_a_long_complaint_is_cut_to_its_end(play: Play) -> None:
 def test_a_signal_is_named(play: Play) -> None:
     replies, _ = play(program("os.kill(os.getpid(), 9)"))
 
-    assert replies == [Trouble(kind=TroubleKind.crashed, message='The agent "mine" was ended by SIGKILL')]
+    assert replies == [AgentFailure(kind=TroubleKind.crashed, message='The agent "mine" was ended by SIGKILL')]
 
 
 def test_a_program_without_a_result_is_silent(play: Play) -> None:
     replies, _ = play(program("print('done')"))
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert replies[0].kind is TroubleKind.silent
 
 
 def test_a_program_that_cannot_be_started_has_crashed(play: Play) -> None:
     replies, _ = play(CommandAgent("mine", ("no-such-program",), root="/nonexistent"))
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert replies[0].kind is TroubleKind.crashed
     assert "no-such-program" in replies[0].message
 
@@ -244,7 +244,7 @@ def test_a_host_that_cannot_start_a_program_is_no_defect(assignment: Assignment)
             return await talk.send("one")
 
     message = 'The agent "mine" could not be started: no more processes'
-    assert anyio.run(turn) == Trouble(kind=TroubleKind.crashed, message=message)
+    assert anyio.run(turn) == AgentFailure(kind=TroubleKind.crashed, message=message)
 
 
 def test_a_program_that_takes_too_long_is_ended(play: Play, assignment: Assignment) -> None:
@@ -252,7 +252,7 @@ def test_a_program_that_takes_too_long_is_ended(play: Play, assignment: Assignme
 
     replies, _ = play(program("print('{}', flush=True); time.sleep(1000)"), given=work)
 
-    assert replies == [Trouble(kind=TroubleKind.timed_out, message='The agent "mine" ran longer than 0.2 s')]
+    assert replies == [AgentFailure(kind=TroubleKind.timed_out, message='The agent "mine" ran longer than 0.2 s')]
 
 
 def test_the_time_limit_is_for_all_turns_together(spawn: Spawn, assignment: Assignment) -> None:
@@ -271,7 +271,7 @@ def test_the_time_limit_is_for_all_turns_together(spawn: Spawn, assignment: Assi
 
     replies = anyio.run(two_turns)
 
-    assert [reply.kind for reply in replies if isinstance(reply, Trouble)] == [TroubleKind.timed_out] * 2
+    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [TroubleKind.timed_out] * 2
     assert len(starts) == 1
 
 
@@ -337,7 +337,7 @@ print('{"attempt": %s}' % os.environ["ITERDEV_ATTEMPT"])""")
 
     anyio.run(urge)
 
-    interrupted = Trouble(kind=TroubleKind.timed_out, message='The agent "mine" was interrupted')
+    interrupted = AgentFailure(kind=TroubleKind.timed_out, message='The agent "mine" was interrupted')
     assert replies == [interrupted, Answer(body=b'{"attempt": 2}')]
 
 
@@ -356,7 +356,7 @@ def test_leaving_a_conversation_ends_its_running_turn(spawn: Spawn, assignment: 
 
     anyio.run(leave)
 
-    assert [reply.kind for reply in replies if isinstance(reply, Trouble)] == [TroubleKind.timed_out]
+    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [TroubleKind.timed_out]
 
 
 def test_a_command_uses_the_files_of_the_checkout_that_the_workspace_lacks(

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.contract import Answer, PermissionAsked, Reply, Trouble, TroubleKind
+from iterdev.agents.contract import AgentFailure, Answer, PermissionAsked, Reply, TroubleKind
 from iterdev.conformance.expectations import (
     Answered,
     DenialTold,
@@ -33,8 +33,8 @@ def answer(findings: str, **more: object) -> Answer:
     return Answer(body=json.dumps(document).encode())
 
 
-def limited(reset_at: float | None) -> Trouble:
-    return Trouble(kind=TroubleKind.limited, message="wait", reset_at=reset_at)
+def limited(reset_at: float | None) -> AgentFailure:
+    return AgentFailure(kind=TroubleKind.limited, message="wait", reset_at=reset_at)
 
 
 def replied(*replies: Reply | None) -> Seen:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from iterdev.agents.contract import Trouble, TroubleKind
+from iterdev.agents.contract import AgentFailure, TroubleKind
 from iterdev.conformance.expectations import Failed, Seen, Unanswered
 from iterdev.conformance.known_deviations import DEVIATIONS, Deviation, deviation
 from iterdev.conformance.scenarios import SCENARIOS, Scenario
@@ -12,8 +12,8 @@ from iterdev.core.settings import KNOWN_AGENTS
 SCENARIO = Scenario(name="500", claim="", turns=(), expects=(Failed(TroubleKind.overloaded),))
 KNOWN = Deviation(agents=("x",), scenario="500", expects=(Unanswered(),), behaviour="It waits.", reaction="We wait.")
 SILENT = Seen(replies=(None,), events=(), asked=(), first_asked=None, notes=(), token="", files={})
-OVERLOADED = replace(SILENT, replies=(Trouble(kind=TroubleKind.overloaded, message=""),))
-CRASHED = replace(SILENT, replies=(Trouble(kind=TroubleKind.crashed, message="bang"),))
+OVERLOADED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.overloaded, message=""),))
+CRASHED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.crashed, message="bang"),))
 
 
 def test_what_is_expected_is_ok() -> None:

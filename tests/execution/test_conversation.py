@@ -3,11 +3,11 @@
 import anyio
 import pytest
 
-from iterdev.agents.contract import Answer, Reply, Trouble
+from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core.limits.agent_failures import TroubleKind
 from iterdev.execution.conversation import insistently
 
-OVERLOADED = Trouble(kind=TroubleKind.overloaded, message="busy")
+OVERLOADED = AgentFailure(kind=TroubleKind.overloaded, message="busy")
 ANSWER = Answer(body=b"{}")
 
 
@@ -34,6 +34,6 @@ def test_a_provider_that_stays_overloaded_is_given_up_after_the_last_wait() -> N
 
 @pytest.mark.parametrize("kind", [kind for kind in TroubleKind if kind is not TroubleKind.overloaded])
 def test_no_other_trouble_is_asked_again_just_so(kind: TroubleKind) -> None:
-    trouble = Trouble(kind=kind, message="no")
+    trouble = AgentFailure(kind=kind, message="no")
 
     assert asked(trouble, waits=3) == (trouble, 1)

@@ -19,6 +19,7 @@ import msgspec
 from iterdev.agents.common.turns import Floor
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     Conversation,
@@ -28,7 +29,6 @@ from iterdev.agents.contract import (
     Said,
     Spawn,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.errors import HostError
@@ -157,8 +157,8 @@ class CommandConversation:
         self._watch(Spent(usage))
         return usage
 
-    def _trouble(self, kind: TroubleKind, what: str) -> Trouble:
-        return Trouble(kind=kind, message=f'The agent "{self._agent.name}" {what}')
+    def _trouble(self, kind: TroubleKind, what: str) -> AgentFailure:
+        return AgentFailure(kind=kind, message=f'The agent "{self._agent.name}" {what}')
 
 
 class Ear:

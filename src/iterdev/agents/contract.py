@@ -47,7 +47,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     """By this id the agent takes the conversation up again, in the same workspace."""
 
 
-class Trouble(Struct, frozen=True, kw_only=True):
+class AgentFailure(Struct, frozen=True, kw_only=True):
     """The end of a turn without a result."""
 
     kind: TroubleKind
@@ -56,7 +56,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
     """When a limited provider answers again, in seconds since the epoch."""
 
 
-Reply = Answer | Trouble
+Reply = Answer | AgentFailure
 
 
 class Permissions(Struct, frozen=True, kw_only=True):

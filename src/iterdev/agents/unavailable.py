@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent, Assignment, Conversation, Probe, Reply, Spawn, Trouble, TroubleKind
+from iterdev.agents.contract import AgentEvent, AgentFailure, Assignment, Conversation, Probe, Reply, Spawn, TroubleKind
 
 
 class AbsentAgent(Struct, frozen=True):
@@ -28,13 +28,13 @@ class AbsentAgent(Struct, frozen=True):
         self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]
     ) -> AsyncIterator[Conversation]:
         del assignment, spawn, watch
-        yield Silence(Trouble(kind=TroubleKind.not_installed, message=self.problem))
+        yield Silence(AgentFailure(kind=TroubleKind.not_installed, message=self.problem))
 
 
 class Silence(Struct, frozen=True):
     """A conversation with nobody."""
 
-    trouble: Trouble
+    trouble: AgentFailure
 
     async def send(self, prompt: str) -> Reply:
         del prompt

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent, Answer, PermissionAsked, Reply, Trouble, TroubleKind
+from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, PermissionAsked, Reply, TroubleKind
 from iterdev.conformance.model.tool_server import Note
 from iterdev.core.results import Misfit, Result, decode
 from iterdev.core.types import Role, TaskId
@@ -120,7 +120,7 @@ def _miss(expected: Expectation, seen: Seen) -> str:
             return "" if data in found else f"expected the discovery {data}, got {found}"
         case Failed(kind):
             reply = seen.replies[0]
-            fits = isinstance(reply, Trouble) and reply.kind is kind
+            fits = isinstance(reply, AgentFailure) and reply.kind is kind
             return "" if fits else f'expected "{kind}", got {_told(reply)}'
         case Unanswered():
             return "" if seen.replies[0] is None else f"expected silence, got {_told(seen.replies[0])}"
@@ -146,7 +146,7 @@ def _miss(expected: Expectation, seen: Seen) -> str:
 
 def _reset_miss(seconds: float, seen: Seen) -> str:
     reply = seen.replies[0]
-    if not isinstance(reply, Trouble) or reply.reset_at is None or seen.first_asked is None:
+    if not isinstance(reply, AgentFailure) or reply.reset_at is None or seen.first_asked is None:
         return "no reset time was told"
     off = reply.reset_at - (seen.first_asked + seconds)
     return "" if -EARLY <= off <= LATE else f"the reset time told is off by {off:.0f} s"
@@ -171,7 +171,7 @@ def _told(reply: Reply | None) -> str:
     match reply:
         case None:
             return "no reply"
-        case Trouble(kind=kind, message=message):
+        case AgentFailure(kind=kind, message=message):
             return f'"{kind}" ({message})'
         case Answer(body=body):
             return f"the answer {body[:200].decode(errors='replace')}"

@@ -6,7 +6,7 @@ from functools import partial
 import anyio
 
 from iterdev.agents import registry
-from iterdev.agents.contract import Agent, Answer, Assignment, Conversation, Permissions, Trouble
+from iterdev.agents.contract import Agent, AgentFailure, Answer, Assignment, Conversation, Permissions
 from iterdev.core import prompts
 from iterdev.core.settings import Limits
 from iterdev.core.types import Role
@@ -53,7 +53,7 @@ async def _patiently(conversation: Conversation, text: str, limits: Limits, name
             match await conversation.send(prompt):
                 case Answer(body=body):
                     return analyzer.decode(body)
-                case Trouble(message=message):
+                case AgentFailure(message=message):
                     return message
     return f"{name} was urged once and gave no result within {limits.interactive + limits.urged:g} s"
 

@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 import msgspec
 
-from iterdev.agents.contract import Trouble
+from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
 from iterdev.core.collaboration.external_packages import Checked, problems
 from iterdev.core.limits.agent_failures import TroubleKind
@@ -85,7 +85,7 @@ async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) 
     async with talk(job, kit, workspace) as conversation:
         talks.append(conversation)
         result = await conversation.ask(job.prompt)
-        if isinstance(result, Trouble):
+        if isinstance(result, AgentFailure):
             return unsuccessful(result)
         if result.status == "failed":
             return Failed(error=result.error or result.findings)
@@ -110,7 +110,7 @@ async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Tal
         if not found or not remaining:
             break
         again = await conversation.ask(prompts.repair(found, job.task.role))
-        if isinstance(again, Trouble):
+        if isinstance(again, AgentFailure):
             return unsuccessful(again)
         result = again
     if found:

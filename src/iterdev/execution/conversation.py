@@ -11,6 +11,7 @@ import anyio
 
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     Conversation,
@@ -18,7 +19,6 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core import prompts
@@ -66,7 +66,7 @@ class Talk:
         """What the agent asked for and did not get."""
         return tuple(self._log.denied)
 
-    async def ask(self, prompt: str) -> Result | Trouble:
+    async def ask(self, prompt: str) -> Result | AgentFailure:
         """The result that the prompt leads to; a misfit is sent back with the exact error."""
         self._caller.reported = None
         reply = await self._send(prompt)
@@ -77,12 +77,12 @@ class Talk:
             reply = await self._send(prompts.correction(str(answer), self._job.task.role))
         answer = self._read(reply)
         if isinstance(answer, Misfit):
-            return Trouble(kind=TroubleKind.silent, message=f"{self._job.agent} gave no usable result: {answer}")
+            return AgentFailure(kind=TroubleKind.silent, message=f"{self._job.agent} gave no usable result: {answer}")
         return answer
 
-    def _read(self, reply: Reply) -> Result | Trouble | Misfit:
+    def _read(self, reply: Reply) -> Result | AgentFailure | Misfit:
         match reply:
-            case Answer() | Trouble(kind=TroubleKind.silent) if self._caller.reported:
+            case Answer() | AgentFailure(kind=TroubleKind.silent) if self._caller.reported:
                 # It was checked when it was handed in; whatever was said afterwards was not.
                 return self._caller.reported
             case Answer(body=body):
@@ -90,9 +90,9 @@ class Talk:
                     return decode(self._without_secrets(body), role=self._job.task.role, task=self._job.task.id)
                 except Misfit as misfit:
                     return misfit
-            case Trouble(kind=kind, message=message) if reaction(kind) is Reaction.correct:
+            case AgentFailure(kind=kind, message=message) if reaction(kind) is Reaction.correct:
                 return Misfit(message)
-            case Trouble():
+            case AgentFailure():
                 return reply
 
     def _without_secrets(self, body: bytes) -> str:
@@ -109,7 +109,7 @@ class Talk:
 
     async def _request(self, text: str) -> Reply:
         if why := self._kit.objection(self._job.task.id, self.usage):
-            return Trouble(kind=TroubleKind.stopped, message=why)
+            return AgentFailure(kind=TroubleKind.stopped, message=why)
         self.requests += 1
         before = self.usage
         self._kit.mark(f"agent asked {self._job.task.id}")
@@ -137,14 +137,14 @@ class Talk:
             return await self._conversation.send(prompts.URGE)
         spent = limits.interactive + limits.urged
         message = f"{self._job.agent} was urged once and gave no result within {spent:g} s"
-        return Trouble(kind=TroubleKind.timed_out, message=message)
+        return AgentFailure(kind=TroubleKind.timed_out, message=message)
 
 
 async def insistently(request: Callable[[], Awaitable[Reply]], waits: Sequence[float]) -> Reply:
     """Asks a provider that is overloaded again, a little later each time."""
     for wait in waits:
         reply = await request()
-        if not isinstance(reply, Trouble) or reaction(reply.kind) is not Reaction.insist:
+        if not isinstance(reply, AgentFailure) or reaction(reply.kind) is not Reaction.insist:
             return reply
         await anyio.sleep(wait)
     return await request()

@@ -2,13 +2,13 @@
 
 import math
 
-from iterdev.agents.contract import Trouble
+from iterdev.agents.contract import AgentFailure
 from iterdev.core.limits.agent_failures import Reaction, reaction
 from iterdev.core.results import Design, Development, Result, Review
 from iterdev.core.session.events import Done, Failed, Interrupted, Limited, Outcome
 
 
-def unsuccessful(trouble: Trouble) -> Outcome:
+def unsuccessful(trouble: AgentFailure) -> Outcome:
     match reaction(trouble.kind):
         case Reaction.wait:
             # The journal's numbers are those of JSON, which has no endless ones.

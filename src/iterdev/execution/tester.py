@@ -8,7 +8,7 @@ import anyio.from_thread
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.contract import Trouble
+from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
 from iterdev.core.errors import HostError
 from iterdev.core.limits.agent_failures import Reaction, reaction
@@ -37,7 +37,7 @@ async def verify(job: Job, kit: Kit, workspace: Workspace, on_talk: Callable[[Ta
     async with AsyncExitStack() as stack:
         bench = _Bench(job, kit, workspace, stack, on_talk)
         suite = await bench.suite()
-        if isinstance(suite, Trouble):
+        if isinstance(suite, AgentFailure):
             return unsuccessful(suite)
         if suite is None:
             return bench.conclude(Verification(note=NOTHING), None)
@@ -71,7 +71,7 @@ class _Bench:
         self.gave_up = ""
         self.iterations = 0
 
-    async def suite(self) -> detect.Suite | Trouble | None:
+    async def suite(self) -> detect.Suite | AgentFailure | None:
         """The configured command, or what the project's files say, or what the agent names."""
         command = self._kit.settings.project.test or self._job.test_command
         if command:
@@ -79,7 +79,7 @@ class _Bench:
         if found := await thread(partial(detect.find, self._workspace.tree, self._works)):
             return found
         answer = await (await self._agent()).ask(self._job.prompt)
-        if isinstance(answer, Trouble):
+        if isinstance(answer, AgentFailure):
             return answer
         self._answer = answer if isinstance(answer, Testing) else None
         named = self._answer.test_command if self._answer else None
@@ -107,12 +107,12 @@ class _Bench:
         kit.mark(f"tests measured {self._job.task.id}")
         return report
 
-    async def mend(self, measured: Verification) -> Trouble | None:
+    async def mend(self, measured: Verification) -> AgentFailure | None:
         """Lets the agent try once. A trouble that ends the attempt is returned; with any other the agent gave up."""
         agent = await self._agent()
         self.iterations += 1
         answer = await agent.ask(prompts.mend(self._job.task, measured, self._job.changed))
-        if isinstance(answer, Trouble):
+        if isinstance(answer, AgentFailure):
             if self._ends(answer):
                 return answer
             self.gave_up = answer.message
@@ -122,7 +122,7 @@ class _Bench:
             self._answer = answer if isinstance(answer, Testing) else self._answer
         return None
 
-    def _ends(self, trouble: Trouble) -> bool:
+    def _ends(self, trouble: AgentFailure) -> bool:
         """Whether the same work is to be tried again, later or by another agent."""
         match reaction(trouble.kind):
             case Reaction.wait | Reaction.stop:

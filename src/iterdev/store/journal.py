@@ -1,22 +1,26 @@
 """The journal: one SQLite file per repository, one row per event, and nothing in it is ever changed.
 
-Several processes may write. Each entry has its number within the session, so whoever decided on an old state is
-told that it is behind instead of writing over what it has not seen.
+Several processes may write. Each entry has its number within the session, so a writer that decided on an old state
+gets `Behind` instead of writing over what it has not seen. Beside the events stands a summary of each session.
 """
 
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Union, get_args
 
 import msgspec
 
 from iterdev.core.errors import HostError
-from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, Session, SessionStarted
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, KernelEvent, SessionStarted
+from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import SessionId
+from iterdev.teams.contract import Team
+from iterdev.teams.table import TEAMS
 
 NAME = "iterdev.db"
 BUSY_SECONDS = 30
@@ -24,7 +28,7 @@ PAUSE = 0.01
 
 MIGRATIONS = (
     """
-    CREATE TABLE sessions (id TEXT PRIMARY KEY, folder TEXT NOT NULL, created REAL NOT NULL) STRICT;
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, created REAL NOT NULL, summary BLOB NOT NULL) STRICT;
     CREATE TABLE events (
         session TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
         PRIMARY KEY (session, seq)
@@ -40,7 +44,7 @@ MIGRATIONS = (
 
 
 class Behind(Exception):
-    """Somebody else wrote first; read on and decide again."""
+    """Another process wrote first; read on and decide again."""
 
 
 class Damaged(HostError):
@@ -56,8 +60,9 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal:
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, teams: Mapping[str, Team] = TEAMS) -> None:
+        self.path, self.teams = path, teams
+        self._codec = EventCodec(teams)
         self._lock = threading.RLock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,6 +88,12 @@ class Journal:
             rows = db.execute("SELECT id FROM sessions ORDER BY created, rowid").fetchall()
         return [SessionId(row[0]) for row in rows]
 
+    def summaries(self) -> list[SessionSummary]:
+        """Every session in a few fields, the newest last; no event is read."""
+        with self._using() as db:
+            rows = db.execute("SELECT summary FROM sessions ORDER BY created, rowid").fetchall()
+            return [msgspec.json.decode(row[0], type=SessionSummary) for row in rows]
+
     def read(self, session: SessionId, after: int = 0, *, since: float = 0) -> list[Entry]:
         """The entries behind number `after`, and not older than `since`."""
         with self._using() as db:
@@ -90,11 +101,12 @@ class Journal:
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
                 (session, after, since),
             )
-            return [Entry(seq, at, decode(body)) for seq, at, body in rows]
+            return [Entry(seq, at, self._codec.decode(body)) for seq, at, body in rows]
 
-    def append(self, session: SessionId, events: Sequence[Event], *, at: float, after: int) -> list[Entry]:
-        """Writes the events behind entry number `after`; all of them or none."""
-        entries = [Entry(after + number, at, event) for number, event in enumerate(events, 1)]
+    def append(
+        self, session: SessionId, entries: Sequence[Entry], *, after: int, summary: SessionSummary | None = None
+    ) -> None:
+        """Writes the entries behind entry number `after`; all of them or none. A summary is needed where it changed."""
         with self._transaction() as db:
             newest = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()[0] or 0
             if newest != after:
@@ -103,9 +115,11 @@ class Journal:
                 self._note(session, entry)
             db.executemany(
                 "INSERT INTO events VALUES (?, ?, ?, ?)",
-                [(session, entry.seq, at, encode(entry.event)) for entry in entries],
+                [(session, entry.seq, entry.at, self._codec.encode(entry.event)) for entry in entries],
             )
-        return entries
+            if summary:
+                body = msgspec.json.encode(summary)
+                db.execute("UPDATE sessions SET summary = ? WHERE id = ?", (body, session))
 
     def newest(self, session: SessionId) -> int:
         """The number of the last entry."""
@@ -165,12 +179,12 @@ class Journal:
     def _note(self, session: SessionId, entry: Entry) -> None:
         """Keeps the side tables in step, within the same transaction."""
         match entry.event:
-            case SessionStarted(Session(id=name, folder=folder)):
-                self._db.execute("INSERT INTO sessions VALUES (?, ?, ?)", (name, folder, entry.at))
+            case SessionStarted():
+                self._db.execute("INSERT INTO sessions VALUES (?, ?, ?)", (session, entry.at, b""))
             case AttemptStarted(task):
                 # The primary key refuses a second open attempt, whatever anybody decided.
                 self._db.execute("INSERT INTO open_attempts VALUES (?, ?)", (session, task))
-            case AttemptEnded(task):
+            case AttemptEnded(task=task):
                 self._db.execute("DELETE FROM open_attempts WHERE session = ? AND task = ?", (session, task))
             case _:
                 pass
@@ -254,13 +268,21 @@ def _explained(error: Exception, path: Path) -> HostError:
     return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")
 
 
-_encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+class EventCodec:
+    """Events to bytes and back: those of the kernel, and those of every team."""
 
+    def __init__(self, teams: Mapping[str, Team] = TEAMS) -> None:
+        kinds = (*get_args(KernelEvent), *(kind for team in teams.values() for kind in team.event_types))
+        self._fields = {team.task_fields.__struct_config__.tag: team.task_fields for team in teams.values()}
+        self._decoder = msgspec.json.Decoder(Union[kinds], dec_hook=self._task_fields)  # noqa: UP007 - made at run time
+        self._encoder = msgspec.json.Encoder()
 
-def encode(event: Event) -> bytes:
-    return _encoder.encode(event)
+    def encode(self, event: Event) -> bytes:
+        return self._encoder.encode(event)
 
+    def decode(self, body: bytes) -> Event:
+        event: Event = self._decoder.decode(body)
+        return event
 
-def decode(body: bytes) -> Event:
-    return _decoder.decode(body)
+    def _task_fields(self, _: type, value: Any) -> object:  # noqa: ANN401 - the hook's own signature
+        return msgspec.convert(value, self._fields[value["type"]])

@@ -3,14 +3,46 @@
 from collections.abc import Callable, Sequence
 
 from iterdev.core.errors import UserError
-from iterdev.core.session.events import Event
+from iterdev.core.session.events import Entry, Event, SessionStarted
 from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.record import record
 from iterdev.core.session.state import State
+from iterdev.core.session.summary import SessionSummary, summarize
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
+from iterdev.teams.contract import Team
 
 Rule = Callable[[State, float], Sequence[Event]]
 """Looks at the state and the time, and says what happens. It may be called several times."""
+
+
+def read_state(journal: Journal, session: SessionId) -> State:
+    """The state of a session; raises `UserError` if there is none of that name."""
+    entries = journal.read(session)
+    if not entries:
+        raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
+    state = replay(entries, _team(journal, entries[0]))
+    if state is None:
+        raise AssertionError("a journal with entries has a state")
+    return state
+
+
+def create(journal: Journal, events: Sequence[Event], *, at: float) -> State:
+    """Writes the first events of a session."""
+    started = Entry(1, at, events[0])
+    team = _team(journal, started)
+    first = replay([started], team)
+    if first is None:
+        raise AssertionError("a journal with entries has a state")
+    entries, state = record(first, team, events[1:], at)
+    journal.append(state.session.id, [started, *entries], after=0, summary=summarize(state))
+    return state
+
+
+def _team(journal: Journal, first: Entry) -> Team:
+    if not isinstance(first.event, SessionStarted):
+        raise TypeError(f"a journal begins with SessionStarted, not {type(first.event).__name__}")
+    return journal.teams[first.event.session.team]
 
 
 class SessionLog:
@@ -18,13 +50,12 @@ class SessionLog:
         self._journal = journal
         self.now = now
         self.session = session
-        state = replay(journal.read(session))
-        if state is None:
-            raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
-        self.state: State = state
+        self.state: State = read_state(journal, session)
+        self.team = journal.teams[self.state.session.team]
+        self._summary: SessionSummary | None = None
 
     def transact(self, rule: Rule) -> Sequence[Event]:
-        """Records what the rule makes of the newest state, and returns it.
+        """Records what the rule makes of the newest state, with all that follows from it, and returns what it said.
 
         When another process writes in between, the rule is called again with the state that this led to.
         """
@@ -34,11 +65,14 @@ class SessionLog:
             events = rule(self.state, at)
             if not events:
                 return ()
+            entries, after = record(self.state, self.team, events, at)
+            summary = summarize(after)
+            changed = summary if summary != self._summary else None
             try:
-                entries = self._journal.append(self.session, events, at=at, after=self.state.seq)
+                self._journal.append(self.session, entries, after=self.state.seq, summary=changed)
             except Behind:
                 continue
-            self.state = evolve(self.state, entries)
+            self.state, self._summary = after, summary
             return events
 
     def record(self, *events: Event) -> None:
@@ -48,7 +82,8 @@ class SessionLog:
     def refresh(self) -> bool:
         """Folds what other processes wrote; True if there was something."""
         news = self._journal.read(self.session, self.state.seq)
-        self.state = evolve(self.state, news)
+        if news:
+            self.state, self._summary = evolve(self.state, news, self.team), None
         return bool(news)
 
     def has_news(self) -> bool:

@@ -29,12 +29,12 @@ from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 
 
 class TableColumns(Struct, frozen=True, kw_only=True):
-    """The columns that a team adds to tasks.csv."""
+    """The columns of tasks.csv: those that every team has, and its own."""
 
-    plan: tuple[str, ...]
-    """Behind `role`."""
+    order: tuple[str, ...]
+    """All columns; those before `status` are the plan."""
     results: tuple[str, ...]
-    """Behind `findings`."""
+    """The team's own result columns."""
 
 
 class PlanCells(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class Team(TeamRules, Protocol):
         ...
 
     @property
-    def task_fields(self) -> type:
+    def task_fields(self) -> type[Struct]:
         """What it adds to a task, for decoding the journal."""
         ...
 
@@ -128,9 +128,11 @@ class Team(TeamRules, Protocol):
         """The roles whose agents the session will need, as far as can be told."""
         ...
 
-    def plan_cells(self, task: Task) -> Sequence[str]: ...
+    def plan_cells(self, task: Task) -> Mapping[str, str]:
+        """The cells of its own plan columns."""
+        ...
 
-    def result_cells(self, state: State, task: TaskId) -> Sequence[str]: ...
+    def result_cells(self, state: State, task: TaskId) -> Mapping[str, str]: ...
 
     def read_plan(self, cells: Mapping[str, str]) -> PlanCells:
         """Raises ValueError with a sentence about the cell that is wrong."""

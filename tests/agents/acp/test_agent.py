@@ -12,6 +12,7 @@ from iterdev.agents.acp.agent import AcpAgent
 from iterdev.agents.acp.programs import PROGRAMS, Program
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -22,7 +23,6 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.results import Usage
@@ -202,7 +202,7 @@ def test_a_model_without_a_flag_is_chosen_through_the_protocol(play: Play, assig
 def test_a_model_that_cannot_be_chosen_is_told(play: Play) -> None:
     replies, _ = play(fake(model="big"), steps(DONE))
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert '"big"' in replies[0].message
 
 
@@ -346,7 +346,7 @@ def test_what_a_turn_without_an_end_has_used_is_told_too(play: Play, end: list[o
 
     replies, events = play(fake(), steps(["update", call], end))
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     told = [event.usage for event in events if isinstance(event, Spent)]
     assert told == [Usage(input_tokens=30, output_tokens=4)]
 
@@ -387,7 +387,7 @@ def test_the_words_of_a_refusal_say_what_the_trouble_is(
 ) -> None:
     replies, _ = play(fake(), steps(["error", error]))
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert replies[0].kind == kind
     assert replies[0].reset_at == (None if wait is None else NOW + wait)
 
@@ -419,7 +419,7 @@ def test_a_turn_without_a_result_is_a_trouble(turn: list[Step], kind: TroubleKin
     # Another turn first: what the agent complained about then is no longer true.
     replies, _ = play(fake(), steps(["stderr", "overloaded"], DONE), steps(*turn))
 
-    assert isinstance(replies[1], Trouble)
+    assert isinstance(replies[1], AgentFailure)
     assert replies[1].kind is kind
 
 
@@ -427,7 +427,7 @@ def test_an_agent_that_dies_is_told_with_its_last_words(play: Play) -> None:
     replies, _ = play(fake(), steps(["stderr", "cannot go on"], ["exit", 3]), steps(DONE))
 
     for reply in replies:
-        assert isinstance(reply, Trouble)
+        assert isinstance(reply, AgentFailure)
         assert reply.kind is TroubleKind.crashed
         assert "exited with code 3: cannot go on" in reply.message
 
@@ -506,7 +506,7 @@ def test_the_next_prompt_interrupts_a_turn_also_when_the_agent_does_not_answer_a
 
     anyio.run(talk)
 
-    assert isinstance(replies["first"], Trouble)
+    assert isinstance(replies["first"], AgentFailure)
     assert "was interrupted" in replies["first"].message
     assert body(replies["second"]) == {"status": "done"}
     assert len(received(assignment, "session/cancel")) == 1

@@ -11,6 +11,7 @@ from tests.clis import alive, find_cli
 from iterdev.agents.acp.agent import AcpAgent
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -18,7 +19,6 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import client, pointed_at
@@ -104,7 +104,7 @@ def test_what_the_role_may_not_do_is_denied_and_told(
 def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assignment) -> None:
     replies, _ = talk(agent, work, "Try [[scenario:unauthorized]]")
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert replies[0].kind is TroubleKind.not_logged_in
     assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
@@ -132,8 +132,10 @@ def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_
 
     anyio.run(turns)
 
-    assert replies["first"] == Trouble(kind=TroubleKind.timed_out, message=f'The agent "{agent.name}" was interrupted')
-    assert isinstance(replies["second"], Trouble)
+    assert replies["first"] == AgentFailure(
+        kind=TroubleKind.timed_out, message=f'The agent "{agent.name}" was interrupted'
+    )
+    assert isinstance(replies["second"], AgentFailure)
     assert "All is well." in replies["second"].message
     assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 

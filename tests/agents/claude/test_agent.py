@@ -13,6 +13,7 @@ from iterdev.agents.claude.agent import LAST_KNOWN_GOOD, ClaudeAgent, command_li
 from iterdev.agents.contract import (
     TOOLS_TOKEN,
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -22,7 +23,6 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.errors import HostError
@@ -87,9 +87,9 @@ def player(tmp_path: Path) -> Player:
     return Player(tmp_path)
 
 
-def trouble(replies: list[Reply]) -> Trouble:
+def trouble(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
-    assert isinstance(reply, Trouble), reply
+    assert isinstance(reply, AgentFailure), reply
     return reply
 
 
@@ -237,7 +237,7 @@ def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(pl
 
     replies, _ = play(agent, "Do it.", "Go on.")
 
-    assert [reply.kind for reply in replies if isinstance(reply, Trouble)] == [TroubleKind.crashed] * 2
+    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [TroubleKind.crashed] * 2
     assert "exited with code 1: unknown option" in str(replies[0])
 
 

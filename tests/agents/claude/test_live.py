@@ -13,6 +13,7 @@ from tests.clis import alive, find_cli
 from iterdev.agents.claude.agent import ClaudeAgent
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -20,7 +21,6 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import client, variables
@@ -91,9 +91,9 @@ def answer(reply: Reply) -> dict[str, object]:
     return dict(json.loads(reply.body))
 
 
-def trouble(replies: list[Reply]) -> Trouble:
+def trouble(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
-    assert isinstance(reply, Trouble), reply
+    assert isinstance(reply, AgentFailure), reply
     return reply
 
 
@@ -177,7 +177,7 @@ def test_what_goes_wrong_at_the_provider_is_trouble_of_its_kind(talk: Talk, scen
 def test_claude_goes_on_after_a_failed_turn(talk: Talk) -> None:
     replies, _ = talk("[[scenario:unauthorized]]", "[[scenario:hello]]")
 
-    assert isinstance(replies[0], Trouble)
+    assert isinstance(replies[0], AgentFailure)
     assert answer(replies[1])["status"] == "done"
 
 

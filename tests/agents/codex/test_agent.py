@@ -16,6 +16,7 @@ from iterdev.agents.command import LINE_LENGTH
 from iterdev.agents.contract import (
     TOOLS_TOKEN,
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -25,7 +26,6 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.results import Usage, decode, schema
@@ -108,9 +108,9 @@ def answer(replies: list[Reply]) -> Answer:
     return reply
 
 
-def trouble(replies: list[Reply]) -> Trouble:
+def trouble(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
-    assert isinstance(reply, Trouble)
+    assert isinstance(reply, AgentFailure)
     return reply
 
 

@@ -19,6 +19,7 @@ from tests.clis import alive, find_cli
 from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -27,7 +28,6 @@ from iterdev.agents.contract import (
     Said,
     Spent,
     ToolServer,
-    Trouble,
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import client, variables
@@ -108,9 +108,9 @@ def answers(replies: list[Reply]) -> list[Answer]:
     return found
 
 
-def trouble(replies: list[Reply]) -> Trouble:
+def trouble(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
-    assert isinstance(reply, Trouble)
+    assert isinstance(reply, AgentFailure)
     return reply
 
 
@@ -266,7 +266,8 @@ def test_a_turn_is_interrupted_by_the_next_one_which_knows_what_was_said(codex: 
 
     anyio.run(talk)
 
-    assert [reply.message for reply in replies if isinstance(reply, Trouble)] == ['The agent "codex" was interrupted']
+    failures = [reply.message for reply in replies if isinstance(reply, AgentFailure)]
+    assert failures == ['The agent "codex" was interrupted']
     assert "Remember the plum." in play.model.requests[-1].body
 
 

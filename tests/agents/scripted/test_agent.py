@@ -12,7 +12,16 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.contract import AgentEvent, Answer, Assignment, PermissionAsked, Reply, Said, Trouble, TroubleKind
+from iterdev.agents.contract import (
+    AgentEvent,
+    AgentFailure,
+    Answer,
+    Assignment,
+    PermissionAsked,
+    Reply,
+    Said,
+    TroubleKind,
+)
 from iterdev.agents.scripted import player
 from iterdev.agents.scripted.agent import ScriptedAgent
 
@@ -43,8 +52,8 @@ def result(reply: Reply) -> dict[str, object]:
     return decoded
 
 
-def trouble(reply: Reply) -> Trouble:
-    assert isinstance(reply, Trouble)
+def trouble(reply: Reply) -> AgentFailure:
+    assert isinstance(reply, AgentFailure)
     return reply
 
 
@@ -271,7 +280,7 @@ def test_a_limit_can_be_relative_to_now(play: Play, scripted: Scripted) -> None:
     assert before <= reset_at - 60 <= after
 
 
-@pytest.mark.parametrize("kind", get_args(player.Trouble))
+@pytest.mark.parametrize("kind", get_args(player.Failure))
 def test_a_trouble_is_told_by_its_kind(kind: str, play: Play, scripted: Scripted) -> None:
     replies, events = play(scripted(f'[[step]]\ntrouble = "{kind}"\nresult = {{}}'))
 

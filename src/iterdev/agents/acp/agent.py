@@ -35,6 +35,7 @@ from iterdev.agents.common.failures import FAILURES
 from iterdev.agents.common.reset_times import reset_at
 from iterdev.agents.common.versions import Known, missing, note_on, packaged_version, probed
 from iterdev.agents.contract import (
+    AgentFailure,
     Answer,
     Assignment,
     Conversation,
@@ -43,7 +44,6 @@ from iterdev.agents.contract import (
     Reply,
     Spawn,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.errors import HostError
@@ -109,7 +109,7 @@ class AcpAgent(msgspec.Struct, frozen=True):
                 process = await stack.enter_async_context(started)
             except (OSError, HostError) as error:
                 message = f'The agent "{self.name}" could not be started: {error}'
-                yield Stillborn(Trouble(kind=TroubleKind.crashed, message=message))
+                yield Stillborn(AgentFailure(kind=TroubleKind.crashed, message=message))
                 return
             # The program needs a second to start as well, and other conversations need the event loop meanwhile.
             await anyio.to_thread.run_sync(importlib.import_module, "iterdev.agents.acp.connection")
@@ -153,7 +153,7 @@ class AcpAgent(msgspec.Struct, frozen=True):
 class Stillborn:
     """A conversation with a program that could not be started."""
 
-    def __init__(self, trouble: Trouble) -> None:
+    def __init__(self, trouble: AgentFailure) -> None:
         self._trouble = trouble
 
     async def send(self, prompt: str) -> Reply:
@@ -169,7 +169,7 @@ class AcpConversation:
         self._link = link
         self._watch = watch
         self._counted = Usage()
-        self._obituary: Trouble | None = None
+        self._obituary: AgentFailure | None = None
         self._floor = anyio.Lock()
         self._running = anyio.CancelScope()
 
@@ -234,16 +234,16 @@ class AcpConversation:
         if usage.tokens:
             self._watch(Spent(usage))
 
-    async def _death(self) -> Trouble:
+    async def _death(self) -> AgentFailure:
         ended = await self._process.wait()
         return self._trouble(*death(ended, self._link.stderr, self._assignment.limit))
 
-    def _refused(self, refusal: Refusal) -> Trouble:
+    def _refused(self, refusal: Refusal) -> AgentFailure:
         words = str(refusal)
         kind = TroubleKind.not_logged_in if refusal.code == LOGIN_REQUIRED else BY_WORDS.of(words)
         return self._explained(kind or TroubleKind.crashed, words)
 
-    def _silence(self, stop: "Stop") -> Trouble:
+    def _silence(self, stop: "Stop") -> AgentFailure:
         """Some agents end a turn as if all were well when their provider refused, and complain elsewhere, if at all."""
         said = last_words(stop.text)
         words = said or last_words(self._link.stderr)
@@ -254,7 +254,7 @@ class AcpConversation:
             return self._trouble(TroubleKind.silent, f"ended its turn ({stop.reason}) without a result: {words}")
         return self._explained(kind, words)
 
-    def _explained(self, kind: TroubleKind, words: str) -> Trouble:
+    def _explained(self, kind: TroubleKind, words: str) -> AgentFailure:
         what = f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}"
         match kind:
             case TroubleKind.not_logged_in if login := self._agent.program.login:
@@ -265,11 +265,11 @@ class AcpConversation:
             case _:
                 return self._trouble(kind, what)
 
-    def _interrupted(self) -> Trouble:
+    def _interrupted(self) -> AgentFailure:
         return self._trouble(TroubleKind.timed_out, "was interrupted")
 
-    def _trouble(self, kind: TroubleKind, what: str, reset_at: float | None = None) -> Trouble:
-        return Trouble(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset_at)
+    def _trouble(self, kind: TroubleKind, what: str, reset_at: float | None = None) -> AgentFailure:
+        return AgentFailure(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset_at)
 
 
 def complaint_in(said: str) -> str:

@@ -28,6 +28,7 @@ from iterdev.agents.common.failures import FAILURES
 from iterdev.agents.common.json_lines import Listener, Send
 from iterdev.agents.common.reset_times import reset_at
 from iterdev.agents.contract import (
+    AgentFailure,
     Answer,
     Assignment,
     PermissionAsked,
@@ -35,7 +36,6 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.processes import Exit
@@ -85,7 +85,7 @@ class ClaudeConversation:
         self._idle = anyio.Event()
         self._idle.set()
         self._turn = Turn()
-        self._over: Trouble | None = None
+        self._over: AgentFailure | None = None
         self._turns = 0
         self._cost: float | None = None if assignment.conversation else 0.0
         self._reset_at: float | None = None
@@ -170,7 +170,7 @@ class ClaudeConversation:
             return self._trouble(TroubleKind.silent, f"ended its turn without a result{last}")
         return Answer(body=body, usage=usage, conversation=ended.session_id)
 
-    def _failure(self, kind: TroubleKind, words: str) -> Trouble:
+    def _failure(self, kind: TroubleKind, words: str) -> AgentFailure:
         what = f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}"
         if kind is TroubleKind.not_logged_in:
             what += f"; run `{self._who.login}` and log in"
@@ -186,8 +186,8 @@ class ClaudeConversation:
         self._turn.tell(self._over)
         self._idle.set()
 
-    def _trouble(self, kind: TroubleKind, what: str, reset_at: float | None = None) -> Trouble:
-        return Trouble(kind=kind, message=f'The agent "{self._who.name}" {what}', reset_at=reset_at)
+    def _trouble(self, kind: TroubleKind, what: str, reset_at: float | None = None) -> AgentFailure:
+        return AgentFailure(kind=kind, message=f'The agent "{self._who.name}" {what}', reset_at=reset_at)
 
 
 def said(message: events.Message, workspace: str) -> list[str]:

@@ -36,6 +36,7 @@ from iterdev.agents.common.reset_times import reset_at
 from iterdev.agents.common.turns import Floor
 from iterdev.agents.common.versions import Known, probed
 from iterdev.agents.contract import (
+    AgentFailure,
     Answer,
     Assignment,
     Conversation,
@@ -44,7 +45,6 @@ from iterdev.agents.contract import (
     Reply,
     Spawn,
     Spent,
-    Trouble,
     TroubleKind,
 )
 from iterdev.core.errors import HostError
@@ -180,7 +180,7 @@ class CodexConversation:
         self._watch(Spent(usage))
         return usage
 
-    def _failed(self, ended: Exit, hearing: Hearing) -> Trouble:
+    def _failed(self, ended: Exit, hearing: Hearing) -> AgentFailure:
         words = hearing.failure
         if ended.timed_out or not words:
             return self._trouble(*death(ended, bytes(hearing.complaints), self._assignment.limit))
@@ -190,8 +190,8 @@ class CodexConversation:
         reset = reset_at(words, self._agent.now()) if kind is TroubleKind.limited else None
         return self._trouble(kind, f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}{advice}", reset)
 
-    def _trouble(self, kind: TroubleKind, what: str, reset: float | None = None) -> Trouble:
-        return Trouble(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset)
+    def _trouble(self, kind: TroubleKind, what: str, reset: float | None = None) -> AgentFailure:
+        return AgentFailure(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset)
 
 
 def command_line(agent: CodexAgent, work: Assignment, papers: Papers, thread: str) -> list[str]:

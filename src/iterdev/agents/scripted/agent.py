@@ -14,6 +14,7 @@ import msgspec
 from iterdev.agents.command import CommandAgent, Watch
 from iterdev.agents.contract import (
     AgentEvent,
+    AgentFailure,
     Assignment,
     Conversation,
     PermissionAsked,
@@ -21,7 +22,6 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spawn,
-    Trouble,
     TroubleKind,
 )
 from iterdev.agents.scripted import player
@@ -74,7 +74,7 @@ class MarkerEar:
     """Takes the player's markers out of what it says, and remembers the trouble that the last one means."""
 
     def __init__(self, name: str, watch: Watch) -> None:
-        self.trouble: Trouble | None = None
+        self.trouble: AgentFailure | None = None
         self._name = name
         self._watch = watch
 
@@ -88,12 +88,12 @@ class MarkerEar:
             case Marker(permission=str(what)):
                 self._watch(PermissionAsked(what))
                 message = f'The agent "{self._name}" asked for a permission that nobody can give: {what}'
-                self.trouble = Trouble(kind=TroubleKind.permission, message=message)
+                self.trouble = AgentFailure(kind=TroubleKind.permission, message=message)
             case Marker(trouble=TroubleKind() as kind):
-                self.trouble = Trouble(kind=kind, message=f'The agent "{self._name}" has a trouble: {kind}')
+                self.trouble = AgentFailure(kind=kind, message=f'The agent "{self._name}" has a trouble: {kind}')
             case Marker(reset_at=reset_at):
                 message = f'The provider of the agent "{self._name}" has reached its limit'
-                self.trouble = Trouble(kind=TroubleKind.limited, message=message, reset_at=reset_at)
+                self.trouble = AgentFailure(kind=TroubleKind.limited, message=message, reset_at=reset_at)
 
 
 class Marker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -27,7 +27,7 @@ PERMISSION_LENGTH = 200
 BAD_SCRIPT = 3
 
 
-Trouble = Literal["not installed", "not logged in", "rate limited", "overloaded", "context too long", "budget used up"]
+Failure = Literal["not installed", "not logged in", "rate limited", "overloaded", "context too long", "budget used up"]
 """What a provider, or the program that talks to it, can complain about."""
 
 
@@ -56,7 +56,7 @@ class Step(TypedDict, total=False):
     hang: bool
     permission: str
     limit: Limit
-    trouble: Trouble
+    trouble: Failure
     result: dict[str, object]
     result_text: str
     print_result: bool
@@ -101,7 +101,7 @@ FORMS: dict[object, tuple[Callable[[object], bool], str]] = {
     list[str]: (is_texts, "a list of strings"),
     dict[str, str]: (is_files, "a table of path = content"),
     dict[str, object]: (lambda value: isinstance(value, dict), "a table"),
-    Trouble: (lambda value: value in get_args(Trouble), f"one of: {', '.join(get_args(Trouble))}"),
+    Failure: (lambda value: value in get_args(Failure), f"one of: {', '.join(get_args(Failure))}"),
     Limit: (is_limit, "{ reset_in = seconds } or { reset_at = seconds since the epoch }"),
 }
 

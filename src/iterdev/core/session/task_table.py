@@ -91,6 +91,8 @@ class TaskTable(Struct, frozen=True, kw_only=True):
     wave: int = 0
     """The wave that is under way, or 0 between waves."""
     wave_started_at: float = 0
+    completed: int = 0
+    """How many tasks are completed."""
     paused_until: float = 0
     """The end of the longest pause of a provider; that time is not taken from a wave."""
 
@@ -238,6 +240,8 @@ class TaskTableDraft(Draft[TaskTable]):
         self._blocked_by_failure.pop(task, None)
         self._update(task, status=status, ended_at=was.ended_at or at, **fields)
         self._open_in_wave[self.part.plan[task].wave] -= 1
+        if status is Status.completed:
+            self.set(completed=self.part.completed + 1)
         for other in self.part.dependants.get(task, ()):
             self._dependency_closed(other, status)
 
@@ -310,6 +314,7 @@ class TaskTableDraft(Draft[TaskTable]):
         for name, task in self._plan.items():
             self._plan[name] = msgspec.structs.replace(task, wave=depth[name])
         self._index(self._plan.values())
+        self.set(completed=self.part.count(Status.completed))
 
     def _start_over(self, tasks: Iterable[TaskId]) -> None:
         for name in tasks:

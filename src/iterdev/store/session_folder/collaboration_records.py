@@ -11,7 +11,7 @@ from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.locks import Lock
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, Report
 from iterdev.core.ids import moment
-from iterdev.core.session.events import ProtocolEvent
+from iterdev.core.session.events import CollaborationEvent
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 
@@ -60,7 +60,7 @@ def debt_report(report: Report) -> Document:
     }
 
 
-def events_from(meta: Mapping[str, object]) -> Iterator[ProtocolEvent]:
+def events_from(meta: Mapping[str, object]) -> Iterator[CollaborationEvent]:
     """What a rebuild can take over from the shared state, oldest first; locks died with whoever held them."""
     for record in _records(meta.get("user_feedback_items")):
         yield from (FeedbackGiven(item) for item in _read(record, "timestamp", Feedback))

@@ -11,17 +11,17 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import UserError
-from iterdev.core.session.events import RowEdit
+from iterdev.core.collaboration.messages import Message
 from iterdev.core.session.fold import replay
-from iterdev.core.session.state import Message, State
-from iterdev.core.session.table_edits import claim
+from iterdev.core.session.state import State
+from iterdev.core.session.table_edits import TableRow, claim
 from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.report import report
 from iterdev.store import atomic_files
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries, tasks_csv
 from iterdev.store.session_folder.json_records import message_line, records
-from iterdev.teams.development.documents import documents
+from iterdev.teams.contract import Team
 
 TABLE = "tasks.csv"
 REFUSED = "tasks.refused.csv"
@@ -38,7 +38,7 @@ WISDOM = {
 class Edited(Struct, frozen=True, kw_only=True):
     """What was changed in tasks.csv."""
 
-    rows: tuple[RowEdit, ...] = ()
+    rows: tuple[TableRow, ...] = ()
     missing: tuple[TaskId, ...] = ()
     """Tasks whose rows were gone; the table gets them again."""
 
@@ -54,15 +54,15 @@ class Refused(Struct, frozen=True, kw_only=True):
 class _Changes(Struct, frozen=True):
     """Rows that differ, each with what it was; and tasks without a row."""
 
-    rows: list[tuple[RowEdit, tuple[RowEdit, ...]]]
+    rows: list[tuple[TableRow, tuple[TableRow, ...]]]
     missing: tuple[TaskId, ...]
 
 
 class Projector:
     """Keeps one session folder in step with the state."""
 
-    def __init__(self, folder: Path, journal: Journal, *, exposed: bool = True) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, journal: Journal, team: Team, *, exposed: bool = True) -> None:
+        self._folder, self._team = folder, team
         self._journal = journal
         self._exposed = exposed
         """Whether agents can write to the folder."""
@@ -102,16 +102,17 @@ class Projector:
 
     def withdraw(self, before: State, after: State) -> None:
         """Takes back what the files say of work that a rollback undid; here alone something is removed from wisdom."""
-        gone = [*(documents(before).keys() - documents(after).keys()), "results.csv", "context.md"]
+        undone = self._team.documents(before).keys() - self._team.documents(after).keys()
+        gone = [*undone, "results.csv", "context.md"]
         for name in gone:
             (self._folder / name).unlink(missing_ok=True)
         for name in WISDOM:
             path = self._folder / "wisdom" / f"{name}.md"
             left = {_told(line) for line in _wisdom_lines(after, name)}
-            undone = {_told(line) for line in _wisdom_lines(before, name)} - left
-            if undone and path.exists():
+            dropped = {_told(line) for line in _wisdom_lines(before, name)} - left
+            if dropped and path.exists():
                 lines = path.read_text(encoding="utf-8").splitlines()
-                atomic_files.write(path, "".join(f"{line}\n" for line in lines if _told(line) not in undone))
+                atomic_files.write(path, "".join(f"{line}\n" for line in lines if _told(line) not in dropped))
 
     def edits(self, state: State, *, strict: bool = True) -> Edited:
         """What a person changed in tasks.csv since iterdev last wrote it; each change is told once.
@@ -166,7 +167,7 @@ class Projector:
     def _write_again(self, state: State, body: bytes) -> None:
         """Writes the table over what it holds; not if somebody was faster, and wrote it once more."""
         before, self._table = self._table, body
-        text = tasks_csv.table(state)
+        text = tasks_csv.table(state, self._team)
         digest = _digest(text.encode())
         if self._write_table(state, text, digest):
             self._written[TABLE] = digest
@@ -179,7 +180,7 @@ class Projector:
         if body is None or body == self._table:
             return None
         known = self._table is None and _digest(body) in self._journal.projected(state.session.id, TABLE)
-        if not known and body != tasks_csv.table(state).encode():
+        if not known and body != tasks_csv.table(state, self._team).encode():
             return body
         self._table = body
         return None
@@ -190,22 +191,26 @@ class Projector:
             text = body.decode()
         except UnicodeDecodeError as error:
             raise UserError(f"{TABLE} is not UTF-8 text: {error}", hint=f"save {TABLE} as UTF-8") from error
-        before = _rows(self._table.decode() if self._table is not None else self._last_projection(state))
-        expected = [state.tasks[task] for task in before if task in state.tasks]
-        theirs = tasks_csv.parse(text, f"{state.session.folder}/{TABLE}", expected)
-        now = _rows(tasks_csv.table(state))
-        known = ((row, tuple(rows[row.task.id] for rows in (before, now) if row.task.id in rows)) for row in theirs)
-        own = {row.task.id for row in theirs}
+        before = self._rows(self._table.decode() if self._table is not None else self._last_projection(state))
+        expected = [state.tasks.plan[task] for task in before if task in state.tasks.plan]
+        theirs = tasks_csv.parse(text, self._team, f"{state.session.folder}/{TABLE}", expected)
+        now = self._rows(tasks_csv.table(state, self._team))
+        ids = ((row, row.edit.task.id) for row in theirs)
+        known = ((row, tuple(rows[task] for rows in (before, now) if task in rows)) for row, task in ids)
+        own = {row.edit.task.id for row in theirs}
         return _Changes(
             [(row, same) for row, same in known if row not in same],
             tuple(task.id for task in expected if task.id not in own),
         )
 
+    def _rows(self, table: str) -> dict[TaskId, TableRow]:
+        return {row.edit.task.id: row for row in tasks_csv.parse(table, self._team)}
+
     def _last_projection(self, state: State) -> str:
         """The table that the engine before this one left. Of two that are possible, the older one changes less."""
         entries = self._journal.projected(state.session.id, TABLE).values()
-        then = replay(self._journal.read(state.session.id)[: min(entries)]) if entries else None
-        return tasks_csv.table(then or state)
+        written = self._journal.read(state.session.id)[: min(entries)] if entries else []
+        return tasks_csv.table(replay(written, self._team) or state, self._team)
 
     def _write_table(self, state: State, text: str, digest: str) -> bool:
         """Never writes over a person's edit that has not been read back yet."""
@@ -218,20 +223,21 @@ class Projector:
         return True
 
     def _texts(self, state: State) -> Iterator[tuple[str, str]]:
-        table = tasks_csv.table(state)
+        table = tasks_csv.table(state, self._team)
         yield TABLE, table
-        yield from records(state).items()
-        yield from documents(state, self._shown).items()
-        if state.is_finished:
+        yield from records(state, self._team).items()
+        yield from self._team.documents(state, self._shown).items()
+        if state.lifecycle.is_finished:
             yield "results.csv", table
-            yield "context.md", report(state)
+            yield "context.md", report(state, self._team.report(state))
 
     def _write_wave_files(self, state: State) -> None:
         wanted: dict[str, str] = {}
-        if state.session.engine is Engine.wave and state.wave:
-            wanted[f"wave-{state.wave}.csv"] = tasks_csv.wave_file(state, state.wave)
-            if any(task.wave == state.wave and progress.status.is_final for task, progress in state.rows()):
-                wanted[f"wave-{state.wave}-results.csv"] = tasks_csv.wave_results(state, state.wave)
+        wave = state.tasks.wave
+        if state.session.engine is Engine.wave and wave:
+            wanted[f"wave-{wave}.csv"] = tasks_csv.wave_file(state, self._team, wave)
+            if any(task.wave == wave and progress.status.is_final for task, progress in state.tasks.rows()):
+                wanted[f"wave-{wave}-results.csv"] = tasks_csv.wave_results(state, self._team, wave)
         for stale in self._folder.glob("wave-*.csv"):
             if stale.name not in wanted:
                 stale.unlink()
@@ -240,7 +246,7 @@ class Projector:
 
     def _extend_messages(self, state: State) -> None:
         """Adds the new messages; a file that is not the beginning of the bus is written again."""
-        known, now = self._messages, state.messages
+        known, now = self._messages, state.messages.sent
         if known == now:
             return
         path = self._folder / MESSAGES
@@ -252,7 +258,7 @@ class Projector:
 
     def _extend_wisdom(self, state: State) -> None:
         """Adds what is new; an entry that is there is left alone, whoever wrote it."""
-        seen = (len(state.notes), len(state.heritage.rejected))
+        seen = (len(state.wisdom.notes), len(state.wisdom.rejected))
         if seen == self._wisdom:
             return
         for name in WISDOM:
@@ -269,17 +275,13 @@ class Projector:
         self._wisdom = seen
 
 
-def _rows(table: str) -> dict[TaskId, RowEdit]:
-    return {row.task.id: row for row in tasks_csv.parse(table)}
-
-
 def _wisdom_lines(state: State, file: str) -> Iterator[str]:
-    notes = [note for note in state.notes if note.file == file]
+    notes = [note for note in state.wisdom.notes if note.file == file]
     for note in notes:
         yield f"- {note.text} ({', '.join(part for part in (note.id, note.task, note.commit[:7]) if part)})"
     for note in notes:
-        if note.id in state.heritage.rejected:
-            yield f"- {note.id} is rejected ({state.heritage.rejected[note.id] or 'no reason given'})"
+        if note.id in state.wisdom.rejected:
+            yield f"- {note.id} is rejected ({state.wisdom.rejected[note.id] or 'no reason given'})"
 
 
 def _told(line: str) -> str:

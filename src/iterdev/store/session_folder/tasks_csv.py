@@ -3,81 +3,57 @@
 import csv
 import difflib
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from enum import StrEnum
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from iterdev.core import ids, prompts
 from iterdev.core.errors import UserError
+from iterdev.core.prompts import previous_context
 from iterdev.core.results import cut
 from iterdev.core.session.events import RowEdit
-from iterdev.core.session.state import Progress, State
+from iterdev.core.session.state import State
+from iterdev.core.session.table_edits import TableRow
+from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Fault, Task, checked
-from iterdev.core.types import Mode, Pipeline, Role, Signal, Status, TaskId
+from iterdev.core.types import Mode, Status, TaskId
+from iterdev.teams.contract import Team
 
-COLUMNS = (
-    "id",
-    "title",
-    "description",
-    "role",
-    "pipeline",
-    "sprint_num",
-    "gc_round",
-    "deps",
-    "context_from",
-    "exec_mode",
-    "wave",
-    "status",
-    "findings",
-    "review_score",
-    "gc_signal",
-    "error",
-)
-WAVE_COLUMNS = (*COLUMNS[:11], "prev_context")
-RESULT_COLUMNS = ("id", "status", "findings", "review_score", "gc_signal", "error")
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
-"""The table knows only these; whatever is under way is pending in it, so that it can always be taken up again."""
-
-ROLES = {word.value: word for word in Role}
-PIPELINES = {word.value: word for word in Pipeline}
-MODES = {word.value: word for word in Mode}
-SIGNALS = {word.value: word for word in Signal}
-STATUSES = {word.value: word for word in WRITTEN}
-"""What a cell may say, and what is meant by it."""
+"""The table knows only these; a task that is under way is pending in it, so that it can always be resumed."""
 
 LONGEST_CELL = 2**31 - 1
-LOWEST_SCORE, HIGHEST_SCORE = 1, 10
-
-Word = TypeVar("Word", bound=StrEnum)
-Number = TypeVar("Number", int, float)
 
 
-def table(state: State) -> str:
-    return _csv(COLUMNS, (_cells(task, progress) for task, progress in state.rows()))
+def table(state: State, team: Team) -> str:
+    rows = (_cells(state, team, task, progress) for task, progress in state.tasks.rows())
+    return _csv(team.columns.order, rows)
 
 
-def wave_file(state: State, wave: int) -> str:
-    """What the batch of a wave is given."""
+def wave_file(state: State, team: Team, wave: int) -> str:
+    """The batch of a wave."""
+    columns = (*_plan_columns(team), "prev_context")
     rows = (
-        [*_cells(task, progress)[:11], prompts.previous(state, task.id)]
-        for task, progress in state.rows()
+        _cells(state, team, task, progress) | {"prev_context": previous_context(state, task.id)}
+        for task, progress in state.tasks.rows()
         if task.wave == wave and task.mode is Mode.csv_wave and progress.status is not Status.skipped
     )
-    return _csv(WAVE_COLUMNS, rows)
+    return _csv(columns, rows)
 
 
-def wave_results(state: State, wave: int) -> str:
+def wave_results(state: State, team: Team, wave: int) -> str:
     rows = (
-        _cells(task, progress)[:1] + _cells(task, progress)[11:]
-        for task, progress in state.rows()
+        _cells(state, team, task, progress)
+        for task, progress in state.tasks.rows()
         if task.wave == wave and task.mode is Mode.csv_wave and progress.status.is_final
     )
-    return _csv(RESULT_COLUMNS, rows)
+    return _csv(("id", *team.columns.order[len(_plan_columns(team)) :]), rows)
 
 
-def parse(text: str, file: str = "tasks.csv", known: Collection[Task] = ()) -> list[RowEdit]:
+def _plan_columns(team: Team) -> tuple[str, ...]:
+    return team.columns.order[: team.columns.order.index("status")]
+
+
+def parse(text: str, team: Team, file: str = "tasks.csv", known: Collection[Task] = ()) -> list[TableRow]:
     """The rows of a table that a person may have written; the first mistake raises, with its line.
 
     Rows may name tasks that are known, whether they have a row or not.
@@ -86,48 +62,50 @@ def parse(text: str, file: str = "tasks.csv", known: Collection[Task] = ()) -> l
     if not records:
         raise _wrong(file, 1, "the table is empty")
     (first, header), *body = records
-    _check_header(header, file, first)
+    _check_header(header, team.columns.order, file, first)
     rows = []
     for line, cells in body:
         if len(cells) != len(header):
             raise _wrong(file, line, f"{len(cells)} cells for {len(header)} columns")
         try:
-            rows.append(_row(dict(zip(header, cells, strict=True))))
+            rows.append(_row(dict(zip(header, cells, strict=True)), team))
         except ValueError as error:
             raise _wrong(file, line, str(error)) from error
-    own = {row.task.id for row in rows}
-    tasks = checked([*(row.task for row in rows), *(task for task in known if task.id not in own)])
+    own = {row.edit.task.id for row in rows}
+    tasks = checked([*(row.edit.task for row in rows), *(task for task in known if task.id not in own)])
     if isinstance(tasks, Fault):
         lines = [line for line, _ in body][: tasks.row + 1]
         raise _wrong(file, lines[-1] if lines else first, tasks.message)
-    return [msgspec.structs.replace(row, task=task) for row, task in zip(rows, tasks, strict=False)]
+    return [_with_task(row, task) for row, task in zip(rows, tasks, strict=False)]
 
 
-def _cells(task: Task, progress: Progress) -> list[str]:
-    return [
-        task.id,
-        task.title,
-        task.description,
-        task.role,
-        task.pipeline,
-        str(task.sprint),
-        str(task.round),
-        ";".join(task.deps),
-        ";".join(task.context_from),
-        task.mode,
-        str(task.wave),
-        progress.status if progress.status in WRITTEN else Status.pending,
-        progress.findings,
-        "" if progress.score is None else f"{progress.score:g}",
-        progress.signal or "",
-        progress.error,
-    ]
+def _with_task(row: TableRow, task: Task) -> TableRow:
+    return msgspec.structs.replace(row, edit=msgspec.structs.replace(row.edit, task=task))
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _cells(state: State, team: Team, task: Task, progress: Progress) -> dict[str, str]:
+    return {
+        "id": task.id,
+        "title": task.title,
+        "description": task.description,
+        "role": task.role,
+        "deps": ";".join(task.deps),
+        "context_from": ";".join(task.context_from),
+        "exec_mode": task.mode,
+        "wave": str(task.wave),
+        "status": progress.status if progress.status in WRITTEN else Status.pending,
+        "findings": progress.findings,
+        "error": progress.error,
+        **team.plan_cells(task),
+        **team.result_cells(state, task.id),
+    }
+
+
+def _csv(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     out = io.StringIO()
     out.write(",".join(header) + "\n")
-    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerows([cells[name] for name in header] for cells in rows)
     return out.getvalue()
 
 
@@ -149,10 +127,10 @@ def _records(text: str, file: str) -> list[tuple[int, list[str]]]:
         begin = reader.line_num + 1
 
 
-def _check_header(header: Sequence[str], file: str, line: int) -> None:
+def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line: int) -> None:
     for name in header:
-        if name not in COLUMNS:
-            near = difflib.get_close_matches(name, COLUMNS, 1)
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, 1)
             raise _wrong(file, line, f'unknown column "{name}"' + (f' (did you mean "{near[0]}"?)' if near else ""))
     if len(set(header)) < len(header):
         raise _wrong(file, line, "a column stands there twice")
@@ -161,50 +139,30 @@ def _check_header(header: Sequence[str], file: str, line: int) -> None:
             raise _wrong(file, line, f'the column "{name}" is missing')
 
 
-def _row(cells: Mapping[str, str]) -> RowEdit:
-    name = cells["id"].strip()
+def _row(cells: Mapping[str, str], team: Team) -> TableRow:
+    name, plan = cells["id"].strip(), team.read_plan(cells)
+    results = {column: cells.get(column, "") for column in team.columns.results}
+    team.check_results(results)
     task = Task(
         id=TaskId(name),
         title=cells.get("title") or name,
         description=cells["description"],
-        role=_word(ROLES, "role", cells.get("role") or ids.role_of(name) or ""),
-        pipeline=_word(PIPELINES, "pipeline", cells.get("pipeline") or Pipeline.sprint),
-        sprint=_number(int, "sprint_num", cells.get("sprint_num") or "1"),
-        round=_number(int, "gc_round", cells.get("gc_round") or "0"),
+        role=plan.role,
+        fields=plan.fields,
+        kind=plan.kind,
         deps=_ids(cells.get("deps", "")),
         context_from=_ids(cells.get("context_from", "")),
-        mode=_word(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
+        mode=Mode(_word("exec_mode", cells.get("exec_mode") or Mode.csv_wave, tuple(Mode))),
     )
-    status = _word(STATUSES, "status", cells.get("status") or Status.pending)
-    score = cells.get("review_score")
-    return RowEdit(
-        task=task,
-        status=status,
-        findings=cut(cells.get("findings", "")),
-        score=_score(score) if score else None,
-        signal=_word(SIGNALS, "gc_signal", cells["gc_signal"]) if cells.get("gc_signal") else None,
-        error=cells.get("error", ""),
-    )
+    status = Status(_word("status", cells.get("status") or Status.pending, WRITTEN))
+    edit = RowEdit(task=task, status=status, findings=cut(cells.get("findings", "")), error=cells.get("error", ""))
+    return TableRow(edit=edit, results=results)
 
 
-def _word(known: Mapping[str, Word], column: str, value: str) -> Word:
-    if word := known.get(value):
-        return word
+def _word(column: str, value: str, known: Collection[str]) -> str:
+    if value in known:
+        return value
     raise ValueError(f'{column} is "{value}", expected one of {", ".join(known)}')
-
-
-def _number(kind: Callable[[str], Number], column: str, value: str) -> Number:
-    try:
-        return kind(value)
-    except ValueError:
-        raise ValueError(f'{column} is "{value}", expected a number') from None
-
-
-def _score(value: str) -> float:
-    score = _number(float, "review_score", value)
-    if not LOWEST_SCORE <= score <= HIGHEST_SCORE:
-        raise ValueError(f'review_score is "{value}", expected {LOWEST_SCORE} to {HIGHEST_SCORE}')
-    return score
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:
@@ -212,4 +170,4 @@ def _ids(cell: str) -> tuple[TaskId, ...]:
 
 
 def _wrong(file: str, line: int, message: str) -> UserError:
-    return UserError(f"{file} line {line}: {message}", hint=f"mend line {line} of {file} and try again")
+    return UserError(f"{file} line {line}: {message}", hint=f"fix line {line} of {file} and try again")

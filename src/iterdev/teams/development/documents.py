@@ -30,7 +30,7 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     now, then = development(state), development(since) if since else Development()
     for task, design in _new(now.designs, then.designs):
         files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
-        files[f"design/design-{number_of(task)}.json"] = as_json(msgspec.to_builtins(design))
+        files[f"design/design-{number_of(task)}.json"] = _as_json(msgspec.to_builtins(design))
     for task, review in _new(now.reviews, then.reviews):
         files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
     for task, run in _new(now.test_runs, then.test_runs):
@@ -120,7 +120,7 @@ def breakdown(task: TaskId, design: Design) -> str:
     ]
     files = {file for item in design.tasks for file in item.files}
     order = [item.id for item in execution_order(design.tasks)]
-    return as_json(
+    return _as_json(
         {
             "design_id": task,
             "tasks": tasks,
@@ -184,7 +184,7 @@ def _finding(issue: Finding, standing: str = "") -> str:
 
 def verification(state: State, task: TaskId, run: TestRun) -> str:
     measured = run.verification
-    return as_json(
+    return _as_json(
         {
             "verify_id": f"verify-{number_of(task)}",
             "command": measured.command,
@@ -234,7 +234,7 @@ def interactive_results(state: State) -> dict[str, str]:
         "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.plan.values())),
         "timestamp": moment(state.created_at),
     }
-    files = {"interactive/task-analyzer-result.json": as_json(analyzer)}
+    files = {"interactive/task-analyzer-result.json": _as_json(analyzer)}
     for task, progress in state.tasks.rows():
         if task.mode is Mode.interactive and progress.status.is_final:
             result: dict[str, object] = {
@@ -246,9 +246,9 @@ def interactive_results(state: State) -> dict[str, str]:
             }
             if decision := part.decisions.get(task.id):
                 result |= {"gc_decision": decision, "gc_round": fields(task).round}
-            files[f"interactive/{task.id}-result.json"] = as_json(result)
+            files[f"interactive/{task.id}-result.json"] = _as_json(result)
     return files
 
 
-def as_json(document: object) -> str:
+def _as_json(document: object) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import TypeVar
 
 from iterdev.core import ids
-from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
 from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
@@ -16,21 +15,28 @@ from iterdev.teams.development.fields import Fields, Part, Pipeline, Role, Signa
 from iterdev.teams.development.pipelines import INCREMENT, role_of
 from iterdev.teams.development.state import Verdict, development
 
-COLUMNS = TableColumns(plan=("pipeline", "sprint_num", "gc_round"), results=("review_score", "gc_signal"))
+COLUMNS = TableColumns(
+    order=(
+        *("id", "title", "description", "role", "pipeline", "sprint_num", "gc_round", "deps", "context_from"),
+        *("exec_mode", "wave", "status", "findings", "review_score", "gc_signal", "error"),
+    ),
+    results=("review_score", "gc_signal"),
+)
 LOWEST_SCORE, HIGHEST_SCORE = 1, 10
 
 Word = TypeVar("Word", bound=StrEnum)
 Number = TypeVar("Number", int, float)
 
 
-def plan_cells(task: Task) -> tuple[str, ...]:
+def plan_cells(task: Task) -> dict[str, str]:
     own = fields(task)
-    return own.pipeline, str(own.sprint), str(own.round)
+    return {"pipeline": own.pipeline, "sprint_num": str(own.sprint), "gc_round": str(own.round)}
 
 
-def result_cells(state: State, task: TaskId) -> tuple[str, ...]:
+def result_cells(state: State, task: TaskId) -> dict[str, str]:
     verdict = development(state).verdicts.get(task, Verdict())
-    return "" if verdict.score is None else f"{verdict.score:g}", verdict.signal or ""
+    score = "" if verdict.score is None else f"{verdict.score:g}"
+    return {"review_score": score, "gc_signal": verdict.signal or ""}
 
 
 def read_plan(cells: Mapping[str, str]) -> PlanCells:
@@ -59,11 +65,11 @@ def check_results(cells: Mapping[str, str]) -> None:
     _verdict(cells)
 
 
-def table_edited(state: State, rows: Sequence[TableRow]) -> Iterator[Event]:
+def edited_verdicts(known_verdicts: Mapping[TaskId, Verdict], rows: Sequence[TableRow]) -> Iterator[VerdictEdited]:
     """Scores and signals that differ from what is known."""
     for row in rows:
         task, verdict = row.edit.task.id, _verdict(row.results)
-        known = development(state).verdicts.get(task, Verdict())
+        known = known_verdicts.get(task, Verdict())
         if (verdict.score, verdict.signal) != (known.score, known.signal):
             judged = row.edit.status is not Status.completed or _has_fix(row, rows)
             yield VerdictEdited(task=task, score=verdict.score, signal=verdict.signal, judged=judged)

@@ -153,10 +153,10 @@ class DevelopmentTeam:
         return set(TEAM_OF[part.pipeline or part.analysis.pipeline])
 
     def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
-        return tuple(table.table_edited(state, rows))
+        return tuple(table.edited_verdicts(development(state).verdicts, rows))
 
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
-        return tuple(records.restored(documents, rows))
+        return *records.restored(documents, rows), *table.edited_verdicts({}, rows)
 
     def result_schema(self, role: str) -> Mapping[str, object]:
         return _schema(role)
