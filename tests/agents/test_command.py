@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iterdev.agents.command import LINE_LENGTH, CommandAgent, environment, last_json_object
+from iterdev.agents.command import CommandAgent
+from iterdev.agents.common.environment import agent_environment
+from iterdev.agents.common.output import LINE_LENGTH
+from iterdev.agents.common.result_file import last_json_object
 from iterdev.agents.contract import (
     AgentEvent,
     AgentFailure,
@@ -73,7 +76,7 @@ def test_a_program_on_the_path_or_in_the_repository_is_found(command: tuple[str,
     ("command", "problem", "hint"),
     [
         ((), "empty command", '"command" of [agents.mine] in iterdev.toml'),
-        (("no-such-program",), '"no-such-program"', "install no-such-program, or mend"),
+        (("no-such-program",), '"no-such-program"', "install no-such-program, or fix"),
         (("tools/absent",), '"tools/absent"', "[agents.mine]"),
         (("tools/plain.py",), "is not executable", "chmod +x tools/plain.py"),
     ],
@@ -119,7 +122,7 @@ def test_the_program_finds_the_tools_and_asks_no_proxy_for_the_way(
 ) -> None:
     tools = ToolServer(url="http://127.0.0.1:1/mcp", token="the-token")
 
-    variables = environment(replace(assignment, tools=tools, environment=own), 1)
+    variables = agent_environment(replace(assignment, tools=tools, environment=own), 1)
 
     assert (variables["ITERDEV_TOOLS_URL"], variables["ITERDEV_TOOLS_TOKEN"]) == (tools.url, tools.token)
     assert (variables["NO_PROXY"], variables["no_proxy"]) == (direct, "127.0.0.1,localhost")

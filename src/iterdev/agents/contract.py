@@ -1,7 +1,7 @@
-"""What an agent is: something that can be probed, opened as a conversation, talked to, and closed.
+"""The protocol of an agent: it is probed, opened as a conversation, sent prompts, and closed.
 
-Agents do not start processes themselves: the engine hands them a `Spawn`, so that every process an agent
-causes is owned, limited and ended in one place.
+Agents do not start processes themselves: they get a `Spawn`, so that every process of an agent is owned, limited and
+ended in one place.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -26,25 +26,27 @@ class Spent(Struct, frozen=True, tag=True):
 
 
 class PermissionAsked(Struct, frozen=True, tag=True):
-    """The agent wanted something that nobody is there to allow; it is denied and recorded."""
+    """The agent asked for something that its role may not do; it was denied."""
 
     what: str
 
 
 AgentEvent = Said | Spent | PermissionAsked
 
+Watch = Callable[[AgentEvent], None]
+"""Receives the events of a conversation as they happen."""
 
 TroubleKind = agent_failures.TroubleKind
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The end of a turn in which the agent gave a result; whether it fits its schema is not the agent's to say."""
+    """The end of a turn with a result, which is not yet checked against its schema."""
 
     body: bytes
     usage: Usage = Usage()
     """Of this turn alone, also where the agent counts from the start of the conversation."""
     conversation: str = ""
-    """By this id the agent takes the conversation up again, in the same workspace."""
+    """The id with which a later attempt resumes the conversation, in the same workspace."""
 
 
 class AgentFailure(Struct, frozen=True, kw_only=True):
@@ -60,10 +62,10 @@ Reply = Answer | AgentFailure
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
-    """What a role may do. Whatever an agent asks for beyond it is denied and recorded, never waited for."""
+    """What a role may do. Every other request of an agent is denied at once and recorded."""
 
     write: bool
-    """Inside the workspace; nobody may write outside of it."""
+    """Inside the workspace; no role may write outside of it."""
     shell: bool = True
     network: bool = False
 
@@ -78,13 +80,13 @@ LOOPBACK = "127.0.0.1,localhost"
 
 
 class ToolServer(Struct, frozen=True, kw_only=True):
-    """The team's tools, as an MCP server over HTTP on loopback; the token says who is calling."""
+    """The team's tools, as an MCP server over HTTP on loopback; the token identifies the attempt."""
 
     url: str
     token: str
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """How a program finds them, and reaches them itself: a proxy for the world is no way to this machine."""
+        """Address and token for a program's environment, and loopback excluded from the user's proxy."""
         direct = {name: ",".join(filter(None, (environment.get(name), LOOPBACK))) for name in ("NO_PROXY", "no_proxy")}
         return {TOOLS_URL: self.url, TOOLS_TOKEN: self.token, **direct}
 
@@ -107,9 +109,9 @@ class Assignment(Struct, frozen=True, kw_only=True):
     issues: Sequence[str] = ()
     tools: ToolServer | None = None
     conversation: str = ""
-    """A conversation of an earlier attempt to go on with."""
+    """The conversation of an earlier attempt to resume."""
     sandboxed: bool = False
-    """It runs in a sandbox already, inside of which no other one can be made."""
+    """The program runs in a sandbox already, inside of which it cannot make its own."""
 
 
 class Process(Protocol):
@@ -123,7 +125,7 @@ class Process(Protocol):
 
     async def wait(self) -> Exit: ...
     async def end(self) -> None:
-        """Asks the tree to end, then makes it."""
+        """Asks the tree to end, then kills it."""
         ...
 
 
@@ -137,7 +139,7 @@ class Spawn(Protocol):
 
 class Conversation(Protocol):
     async def send(self, prompt: str) -> Reply:
-        """Gives the agent its next turn; one that is still running is interrupted."""
+        """Starts the agent's next turn; one that is still running is interrupted."""
         ...
 
 
@@ -147,7 +149,7 @@ class Probe(Struct, frozen=True, kw_only=True):
     problem: str = ""
     hint: str = ""
     note: str = ""
-    """Something to know about an agent that can be used all the same."""
+    """A remark on an agent that can be used."""
 
 
 class Agent(Protocol):
@@ -155,16 +157,14 @@ class Agent(Protocol):
     def name(self) -> str: ...
     @property
     def needs(self) -> tuple[str, ...]:
-        """Variables of the user's environment that say who they are to the provider, and where it is."""
+        """Variables of the user's environment with the login and the address of the provider."""
         ...
 
     def probe(self) -> Probe: ...
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
-        """Files and folders of the user's that the program has to write to, its login above all."""
+        """Files and folders of the user that the program has to write to, such as its login."""
         ...
 
-    def open(
-        self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]
-    ) -> AbstractAsyncContextManager[Conversation]:
+    def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
         """Opens a conversation; leaving the context closes it, whatever happened."""
         ...

@@ -7,7 +7,7 @@ from pathlib import Path
 from iterdev.agents.command import CommandAgent
 from iterdev.agents.contract import Agent, Probe
 from iterdev.agents.scripted.agent import ScriptedAgent
-from iterdev.agents.unavailable import AbsentAgent
+from iterdev.agents.unavailable import UnavailableAgent
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.settings import KNOWN_AGENTS, AgentSettings
 
@@ -65,7 +65,7 @@ def make_present(
     agent = make(name, configured, root)
     probe = agent.probe()
     if not probe.installed:
-        return AbsentAgent(name, f"{probe.problem} ({probe.hint})" if probe.hint else probe.problem)
+        return UnavailableAgent(name, f"{probe.problem} ({probe.hint})" if probe.hint else probe.problem)
     if probe.note:
         tell(f"{name}: {probe.note}")
     return agent

@@ -1,14 +1,15 @@
-"""An agent that is not there: whoever talks to it learns why, in time to ask another one."""
+"""An agent that is not installed: every turn fails with the reason, so that another agent can take over."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent, AgentFailure, Assignment, Conversation, Probe, Reply, Spawn, TroubleKind
+from iterdev.agents.common.conversation import FailedConversation
+from iterdev.agents.contract import AgentFailure, Assignment, Conversation, Probe, Spawn, TroubleKind, Watch
 
 
-class AbsentAgent(Struct, frozen=True):
+class UnavailableAgent(Struct, frozen=True):
     name: str
     problem: str
 
@@ -24,18 +25,6 @@ class AbsentAgent(Struct, frozen=True):
         return ()
 
     @asynccontextmanager
-    async def open(
-        self, assignment: Assignment, *, spawn: Spawn, watch: Callable[[AgentEvent], None]
-    ) -> AsyncIterator[Conversation]:
+    async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
         del assignment, spawn, watch
-        yield Silence(AgentFailure(kind=TroubleKind.not_installed, message=self.problem))
-
-
-class Silence(Struct, frozen=True):
-    """A conversation with nobody."""
-
-    trouble: AgentFailure
-
-    async def send(self, prompt: str) -> Reply:
-        del prompt
-        return self.trouble
+        yield FailedConversation(AgentFailure(kind=TroubleKind.not_installed, message=self.problem))

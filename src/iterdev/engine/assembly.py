@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from iterdev.agents.contract import Agent
 from iterdev.agents.registry import make, make_usable
-from iterdev.agents.unavailable import AbsentAgent
+from iterdev.agents.unavailable import UnavailableAgent
 from iterdev.core.session.state import State
 from iterdev.core.settings import in_turn
 from iterdev.core.types import Role
@@ -27,7 +27,7 @@ def check_agents(repository: Repository, state: State, agent: Callable[[str], Ag
         names_in_turn = in_turn(wanted, repository.settings.fallbacks)
         for name in names_in_turn:
             make(name, configured, top)
-        if all(isinstance(agent(name), AbsentAgent) for name in names_in_turn):
+        if all(isinstance(agent(name), UnavailableAgent) for name in names_in_turn):
             make_usable(wanted, configured, top)
 
 

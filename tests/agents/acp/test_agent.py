@@ -78,7 +78,7 @@ def test_a_result_file_of_the_turn_before_is_forgotten(play: Play) -> None:
 def test_an_agent_has_the_time_that_it_is_known_to_need_to_store_what_was_said(
     play: Play, assignment: Assignment
 ) -> None:
-    play(fake(program=Program(settling=1)), steps(["store later", "what was said"], DONE))
+    play(fake(program=Program(save_delay=1)), steps(["store later", "what was said"], DONE))
 
     assert Path(assignment.workspace, "stored").read_text() == "what was said"
 
@@ -356,7 +356,7 @@ def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play:
         steps(DONE, ["end", {"usage": {"totalTokens": n, "inputTokens": n, "outputTokens": 0}}]) for n in (100, 250)
     ]
 
-    replies, _ = play(fake(program=Program(cumulative=True)), *turns)
+    replies, _ = play(fake(program=Program(cumulative_usage=True)), *turns)
 
     assert [reply.usage for reply in replies] == [Usage(input_tokens=100), Usage(input_tokens=150)]
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.claude.agent import LAST_KNOWN_GOOD, ClaudeAgent, command_line, rooted, variables
+from iterdev.agents.claude.agent import LAST_KNOWN_GOOD, ClaudeAgent, command_line, variables, with_inlined_root
 from iterdev.agents.contract import (
     TOOLS_TOKEN,
     AgentEvent,
@@ -330,7 +330,7 @@ def test_an_agent_with_a_temp_dir_of_its_own_is_not_found_by_others_of_the_user(
 
 @pytest.mark.parametrize("role", list(Role))
 def test_the_schema_of_every_role_is_an_object_at_its_root(role: Role) -> None:
-    found = rooted(schema(role))
+    found = with_inlined_root(schema(role))
 
     assert found["type"] == "object"
     assert "$ref" not in found
@@ -338,7 +338,7 @@ def test_the_schema_of_every_role_is_an_object_at_its_root(role: Role) -> None:
 
 
 def test_a_schema_without_a_reference_at_its_root_stays_as_it_is() -> None:
-    assert rooted({"type": "object", "properties": {}}) == {"type": "object", "properties": {}}
+    assert with_inlined_root({"type": "object", "properties": {}}) == {"type": "object", "properties": {}}
 
 
 def versioned(folder: Path, body: str) -> ClaudeAgent:
@@ -377,7 +377,7 @@ def test_a_program_that_does_not_tell_its_version_is_no_claude(tmp_path: Path) -
     probe = versioned(tmp_path, "exit 3").probe()
 
     assert not probe.installed
-    assert "does not tell its version" in probe.problem
+    assert "does not report its version" in probe.problem
 
 
 def test_the_agent_needs_what_says_who_the_user_is() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from iterdev.agents.claude.failures import kind_of, provider_wait
-from iterdev.agents.claude.protocol import Ended
+from iterdev.agents.claude.failures import failure_kind, provider_wait
+from iterdev.agents.claude.protocol import TurnResult
 from iterdev.agents.contract import TroubleKind
 
 
@@ -38,9 +38,9 @@ def test_only_a_wait_in_whole_seconds_comes_from_the_provider(
 def test_a_failure_is_known_by_its_status_and_then_by_its_words(
     status: int | None, words: str, kind: TroubleKind
 ) -> None:
-    assert kind_of(Ended(is_error=True, subtype="success", api_error_status=status, result=words)) is kind
+    assert failure_kind(TurnResult(is_error=True, subtype="success", api_error_status=status, result=words)) is kind
 
 
 def test_the_end_of_a_budget_and_of_the_context_are_known_by_the_reasons_given() -> None:
-    assert kind_of(Ended(is_error=True, subtype="error_max_budget_usd")) is TroubleKind.over_budget
-    assert kind_of(Ended(is_error=True, terminal_reason="prompt_too_long")) is TroubleKind.too_long
+    assert failure_kind(TurnResult(is_error=True, subtype="error_max_budget_usd")) is TroubleKind.over_budget
+    assert failure_kind(TurnResult(is_error=True, terminal_reason="prompt_too_long")) is TroubleKind.too_long

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from iterdev.agents.codex.agent import LAST_KNOWN_GOOD, CodexAgent
-from iterdev.agents.codex.failures import kind_of
-from iterdev.agents.command import LINE_LENGTH
+from iterdev.agents.codex.failures import failure_kind
+from iterdev.agents.common.output import LINE_LENGTH
 from iterdev.agents.contract import (
     TOOLS_TOKEN,
     AgentEvent,
@@ -482,4 +482,4 @@ def test_a_patch_that_the_sandbox_rejected_is_recorded(play: Play, player: Playe
     ],
 )
 def test_the_words_of_a_failure_have_a_meaning(words: str, kind: TroubleKind) -> None:
-    assert kind_of(words) is kind
+    assert failure_kind(words) is kind

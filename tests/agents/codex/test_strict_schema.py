@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterdev.agents.codex.strict_schema import opened, restored, strict, without_nulls
+from iterdev.agents.codex.strict_schema import to_ordinary, to_strict, with_free_objects, without_nulls
 from iterdev.core.results import SCHEMAS, decode, schema
 from iterdev.core.types import Role, TaskId
 
@@ -57,7 +57,7 @@ def answers(part: dict[str, object], definitions: dict[str, dict[str, object]]) 
 
 @pytest.mark.parametrize("role", SCHEMAS)
 def test_the_schema_of_every_role_keeps_the_rules_of_the_strict_dialect(role: Role) -> None:
-    found = strict(schema(role))
+    found = to_strict(schema(role))
 
     assert found["type"] == "object"
     for part in parts(found):
@@ -72,11 +72,11 @@ def test_the_schema_of_every_role_keeps_the_rules_of_the_strict_dialect(role: Ro
 @settings(max_examples=25)
 @given(data=st.data())
 def test_whatever_a_strict_schema_allows_decodes(role: Role, data: st.DataObject) -> None:
-    found = msgspec.convert(strict(schema(role)), dict[str, object])
+    found = msgspec.convert(to_strict(schema(role)), dict[str, object])
     said = data.draw(answers(found, msgspec.convert(found["$defs"], dict[str, dict[str, object]])))
     document = msgspec.convert(said, dict[str, object]) | {"id": "DEV-001", "status": "completed"}
 
-    result = decode(restored(json.dumps(document).encode()), role=role, task=TaskId("DEV-001"))
+    result = decode(to_ordinary(json.dumps(document).encode()), role=role, task=TaskId("DEV-001"))
 
     assert all(discovery.data == {"any": [1, None]} for discovery in result.discoveries)
 
@@ -86,7 +86,7 @@ def test_a_review_in_the_strict_form_decodes() -> None:
     scores = dict.fromkeys(("correctness", "completeness", "maintainability", "security"), 7)
     review = {"id": "GC-001", "status": "completed", "error": None, "scores": scores, "issues": [issue], "usage": None}
 
-    result = decode(restored(json.dumps(review).encode()), role=Role.reviewer, task=TaskId("GC-001"))
+    result = decode(to_ordinary(json.dumps(review).encode()), role=Role.reviewer, task=TaskId("GC-001"))
 
     assert result.error == ""
 
@@ -94,7 +94,7 @@ def test_a_review_in_the_strict_form_decodes() -> None:
 def test_a_member_that_may_be_left_out_may_be_null_once() -> None:
     members = {"a": {"type": "string", "default": ""}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
 
-    found = strict({"type": "object", "properties": members})
+    found = to_strict({"type": "object", "properties": members})
 
     null = {"anyOf": [{"type": "string"}, {"type": "null"}]}
     assert found == {
@@ -119,9 +119,9 @@ def test_nulls_go_from_objects_at_any_depth_and_stay_in_lists() -> None:
     ],
 )
 def test_an_object_with_free_keys_is_what_its_text_says(said: object, meant: object) -> None:
-    assert opened({"x": [{"as_json": said}]}) == {"x": [meant]}
+    assert with_free_objects({"x": [{"as_json": said}]}) == {"x": [meant]}
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"\xff", b"[" * 100_000])
 def test_what_is_no_json_is_left_as_it_is(body: bytes) -> None:
-    assert restored(body) == body
+    assert to_ordinary(body) == body

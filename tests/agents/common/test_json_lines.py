@@ -4,7 +4,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from iterdev.agents.common.json_lines import Lines, Listener, connected
+from iterdev.agents.common.json_lines import Handlers, Lines, connect
 from iterdev.agents.contract import Spawn
 from iterdev.core.errors import HostError
 from iterdev.core.processes import Exit
@@ -53,7 +53,7 @@ class Heard:
         self.complaints = b""
         self.twice, self.ended = anyio.Event(), anyio.Event()
         self.exit: Exit | None = None
-        self.listener = Listener(message=self.hear, complaint=self.complain, end=self.end)
+        self.handlers = Handlers(message=self.hear, stderr=self.complain, exit=self.end)
 
     def hear(self, message: bytes) -> None:
         self.messages.append(message)
@@ -73,7 +73,7 @@ def test_messages_go_both_ways_and_other_lines_are_left_out(spawn: Spawn, tmp_pa
         heard = Heard()
         async with (
             spawn([sys.executable, "-c", ECHO], cwd=str(tmp_path), env={}) as process,
-            connected(process, heard.listener) as send,
+            connect(process, heard.handlers) as send,
         ):
             send({"n": 1})
             send({"n": "x" * 300_000})
@@ -95,7 +95,7 @@ def test_an_error_of_whoever_uses_it_comes_out_as_it_is(tmp_path: Path) -> None:
         async with (
             Supervisor() as host,
             host.spawn([sys.executable, "-c", ECHO], cwd=str(tmp_path), env={}) as process,
-            connected(process, Heard().listener),
+            connect(process, Heard().handlers),
         ):
             raise HostError("The disk is full")
 

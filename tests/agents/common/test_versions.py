@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.agents.common.versions import Known, note_on, packaged_version, probed
+from iterdev.agents.common.versions import Known, packaged_version, probe_program, version_note
 
 KNOWN = Known(agent="fake", install="npm install -g fake", version="1.2.3")
 
@@ -53,20 +53,20 @@ def test_a_package_that_cannot_be_read_tells_no_version(tmp_path: Path) -> None:
     ],
 )
 def test_a_program_is_asked_for_its_version(tmp_path: Path, body: str, version: str) -> None:
-    probe = probed(program(tmp_path, body), KNOWN)
+    probe = probe_program(program(tmp_path, body), KNOWN)
 
     assert (probe.installed, probe.version, probe.note) == (True, version, "")
 
 
 @pytest.mark.parametrize("body", ["exit 3", "kill -9 $$"])
 def test_a_program_that_fails_to_tell_is_as_good_as_none(tmp_path: Path, body: str) -> None:
-    probe = probed(program(tmp_path, body), KNOWN)
+    probe = probe_program(program(tmp_path, body), KNOWN)
 
     assert not probe.installed
-    assert "does not tell its version" in probe.problem
+    assert "does not report its version" in probe.problem
     assert probe.hint == "npm install -g fake"
 
 
 @pytest.mark.parametrize(("version", "newer"), [("1.2.3", False), ("1.2.10", True), ("1.3", True), ("1.1.99", False)])
 def test_versions_are_compared_by_their_numbers(version: str, newer: bool) -> None:  # noqa: FBT001 - a parameter
-    assert bool(note_on(version, "1.2.3")) == newer
+    assert bool(version_note(version, "1.2.3")) == newer

@@ -1,8 +1,4 @@
-"""Any program that speaks the Agent Client Protocol as an agent: one process and one connection per conversation.
-
-It knows how a program of the table is started alone and quietly, and what the end of a turn means. The protocol's
-messages are `acp_wire.py`'s, which is loaded only when a conversation is opened.
-"""
+"""Any program that speaks the Agent Client Protocol as an agent: one process and one connection per conversation."""
 
 import importlib
 import json
@@ -10,30 +6,19 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
-from iterdev.agents.acp.failures import BY_WORDS, LOGIN_REQUIRED, Refusal
+from iterdev.agents.acp.failures import BY_WORDS, LOGIN_REQUIRED, RequestFailed
 from iterdev.agents.acp.programs import Program
-from iterdev.agents.command import (
-    COMPLAINT_LENGTH,
-    Watch,
-    death,
-    environment,
-    forget,
-    found_program,
-    last_json_object,
-    last_words,
-    located,
-    written,
-)
-from iterdev.agents.common.failures import FAILURES
-from iterdev.agents.common.reset_times import reset_at
-from iterdev.agents.common.versions import Known, missing, note_on, packaged_version, probed
+from iterdev.agents.common.conversation import AgentConversation, FailedConversation
+from iterdev.agents.common.environment import agent_environment, find_program, resolve_command
+from iterdev.agents.common.output import last_lines
+from iterdev.agents.common.versions import Known, not_found, packaged_version, probe_program, version_note
 from iterdev.agents.contract import (
     AgentFailure,
     Answer,
@@ -43,16 +28,16 @@ from iterdev.agents.contract import (
     Process,
     Reply,
     Spawn,
-    Spent,
     TroubleKind,
+    Watch,
 )
 from iterdev.core.errors import HostError
 from iterdev.core.results import Usage
 
 if TYPE_CHECKING:
-    from iterdev.agents.acp.connection import Link, Stop
+    from iterdev.agents.acp.connection import AcpConnection, TurnEnd
 
-COMPLAINT = re.compile(
+ERROR_TEXT = re.compile(
     r"^\W*(?i:(api |request |network )?(error|failed))|\bError: |\b(Network error|Ran into this error): "
 )
 PRIVATE_FOLDERS = {
@@ -71,11 +56,11 @@ class AcpAgent(msgspec.Struct, frozen=True):
     model: str = ""
     args: tuple[str, ...] = ()
     home: str = ""
-    """A private home, with nothing of the user's in it; empty for the user's own, and their login."""
+    """A private home folder; without one it is the user's own, with their login."""
     root: str = "."
     """The user's checkout, to which paths in the command are relative."""
     patience: float = 3.0
-    """Seconds that an agent has to stop when it is asked to."""
+    """Seconds in which the agent may stop when it is asked to."""
     now: Callable[[], float] = time.time
 
     @property
@@ -84,16 +69,16 @@ class AcpAgent(msgspec.Struct, frozen=True):
 
     def probe(self) -> Probe:
         name, row = self.command[0], self.program
-        known = Known(agent=self.name, install=row.install or self._advice(), version=row.version)
-        if not found_program(name, (self.root,), os.environ):
-            return missing(name, known)
+        known = Known(agent=self.name, install=row.install or self._hint(), version=row.version)
+        if not find_program(name, (self.root,), os.environ):
+            return not_found(name, known)
         version = packaged_version(name)
         if row.version and not version:
-            return probed(name, known)
-        return Probe(installed=True, version=version, note=note_on(version, row.version))
+            return probe_program(name, known)
+        return Probe(installed=True, version=version, note=version_note(version, row.version))
 
-    def _advice(self) -> str:
-        return f'install it, or mend "acp" of [agents.{self.name}] in iterdev.toml'
+    def _hint(self) -> str:
+        return f'install it, or fix "acp" of [agents.{self.name}] in iterdev.toml'
 
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         home = environment.get("HOME", "")
@@ -103,28 +88,28 @@ class AcpAgent(msgspec.Struct, frozen=True):
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
         async with AsyncExitStack() as stack:
             try:
-                env = {**environment(assignment, assignment.attempt), **self._variables(assignment)}
-                argv = [*located(self.command, root=self.root, assignment=assignment), *self._arguments()]
+                env = {**agent_environment(assignment, assignment.attempt), **self._variables(assignment)}
+                argv = [*resolve_command(self.command, root=self.root, assignment=assignment), *self._arguments()]
                 started = spawn(argv, cwd=assignment.workspace, env=env, limit=assignment.limit)
                 process = await stack.enter_async_context(started)
             except (OSError, HostError) as error:
-                message = f'The agent "{self.name}" could not be started: {error}'
-                yield Stillborn(AgentFailure(kind=TroubleKind.crashed, message=message))
+                yield FailedConversation.of(self.name, error)
                 return
             # The program needs a second to start as well, and other conversations need the event loop meanwhile.
             await anyio.to_thread.run_sync(importlib.import_module, "iterdev.agents.acp.connection")
-            from iterdev.agents.acp.connection import Link  # noqa: PLC0415 - see there
+            from iterdev.agents.acp.connection import AcpConnection  # noqa: PLC0415 - it loads pydantic
 
-            talk = AcpConversation(self, assignment, process, Link(process, assignment, watch), watch)
-            stack.push_async_callback(talk.close)
-            yield talk
+            connection = AcpConnection(process, assignment, watch)
+            conversation = AcpConversation(self, assignment, watch, process, connection)
+            stack.push_async_callback(conversation.close)
+            yield conversation
 
     def _arguments(self) -> tuple[str, ...]:
         model = (self.program.model_flag, self.model) if self.program.model_flag and self.model else ()
         return (*self.program.flags, *model, *self.args)
 
     def _variables(self, assignment: Assignment) -> dict[str, str]:
-        """The program's own variables; settings go where they outrank the user's, or into the private home."""
+        """The program's own variables; settings are stored where they override the user's, or in the private home."""
         row, settings = self.program, self.program.settings
         variables = dict(row.variables)
         if row.model_variable and self.model:
@@ -145,136 +130,82 @@ class AcpAgent(msgspec.Struct, frozen=True):
 
     @property
     def model_by_protocol(self) -> str:
-        """The model, where neither a flag nor a variable of the program takes it."""
+        """The model, if the program has neither a flag nor a variable for it."""
         row = self.program
         return "" if row.model_flag or row.model_variable or row.settings_variable else self.model
 
 
-class Stillborn:
-    """A conversation with a program that could not be started."""
-
-    def __init__(self, trouble: AgentFailure) -> None:
-        self._trouble = trouble
-
-    async def send(self, prompt: str) -> Reply:
-        del prompt
-        return self._trouble
-
-
-class AcpConversation:
-    def __init__(self, agent: AcpAgent, assignment: Assignment, process: Process, link: "Link", watch: Watch) -> None:
+class AcpConversation(AgentConversation):
+    def __init__(
+        self, agent: AcpAgent, assignment: Assignment, watch: Watch, process: Process, connection: "AcpConnection"
+    ) -> None:
+        login = f"with HOME={agent.home}, {agent.program.login}" if agent.home else agent.program.login
+        super().__init__(agent.name, assignment, watch, login=login, now=agent.now, patience=agent.patience)
         self._agent = agent
-        self._assignment = assignment
         self._process = process
-        self._link = link
-        self._watch = watch
+        self._connection = connection
         self._counted = Usage()
-        self._obituary: AgentFailure | None = None
-        self._floor = anyio.Lock()
-        self._running = anyio.CancelScope()
-
-    async def send(self, prompt: str) -> Reply:
-        await self._interrupt()
-        async with self._floor:
-            with anyio.CancelScope() as self._running:
-                return await self._turn(prompt)
-        return self._interrupted()
+        self._ended: AgentFailure | None = None
 
     async def close(self) -> None:
+        busy = self._gate.is_busy
+        await super().close()
         with anyio.CancelScope(shield=True):
-            busy = self._floor.locked()
-            await self._interrupt()
-            with anyio.move_on_after(0 if busy else self._agent.program.settling):
+            with anyio.move_on_after(0 if busy else self._agent.program.save_delay):
                 await self._process.wait()
-            await self._link.close()
+            await self._connection.close()
 
-    async def _interrupt(self) -> None:
-        """Ends a turn that is still running; an agent that does not stop when asked is not waited for."""
-        with anyio.move_on_after(self._agent.patience), suppress(ConnectionError):
-            if await self._link.cancel() and self._floor.locked():
-                async with self._floor:
-                    return
-        self._running.cancel()
+    async def _ask_to_stop(self) -> bool:
+        return await self._connection.cancel()
 
     async def _turn(self, prompt: str) -> Reply:
-        if self._obituary:
-            return self._obituary
-        forget(self._assignment.result_path)
+        if self._ended:
+            return self._ended
+        self._delete_result()
         try:
-            await self._link.begin(resumes=self._agent.program.resumes, model=self._agent.model_by_protocol)
-            stop = await self._link.prompt(prompt)
+            await self._connection.begin(resumes=self._agent.program.resumes, model=self._agent.model_by_protocol)
+            end = await self._connection.prompt(prompt)
         except ConnectionError:
-            self._tell(self._link.heard)
-            self._obituary = await self._death()
-            return self._obituary
-        except Refusal as refusal:
-            self._tell(self._link.heard)
-            return self._refused(refusal)
-        usage = self._spent(stop.usage)
-        if stop.reason == "cancelled":
+            self._count(self._connection.usage)
+            self._ended = self._exited(await self._process.wait(), self._connection.stderr)
+            return self._ended
+        except RequestFailed as error:
+            self._count(self._connection.usage)
+            kind = TroubleKind.not_logged_in if error.code == LOGIN_REQUIRED else BY_WORDS.find(str(error))
+            return self._reported(kind or TroubleKind.crashed, str(error))
+        usage = self._count(self._turn_usage(end.usage))
+        if end.reason == "cancelled":
             return self._interrupted()
-        body = written(self._assignment.result_path) or last_json_object(stop.text)
+        body = self._result(end.text)
         if body is None:
-            return self._silence(stop)
-        conversation = self._link.session if self._link.keeps_sessions else ""
+            return self._without_result(end)
+        conversation = self._connection.session if self._connection.keeps_sessions else ""
         return Answer(body=body, usage=usage, conversation=conversation)
 
-    def _spent(self, counted: Usage) -> Usage:
-        usage = counted
-        if self._agent.program.cumulative:
-            usage = Usage(
-                input_tokens=max(0, counted.input_tokens - self._counted.input_tokens),
-                output_tokens=max(0, counted.output_tokens - self._counted.output_tokens),
-            )
-            self._counted = counted
-        self._tell(usage)
-        return usage
+    def _turn_usage(self, reported: Usage) -> Usage:
+        if not self._agent.program.cumulative_usage:
+            return reported
+        before, self._counted = self._counted, reported
+        return Usage(
+            input_tokens=max(0, reported.input_tokens - before.input_tokens),
+            output_tokens=max(0, reported.output_tokens - before.output_tokens),
+        )
 
-    def _tell(self, usage: Usage) -> None:
-        if usage.tokens:
-            self._watch(Spent(usage))
-
-    async def _death(self) -> AgentFailure:
-        ended = await self._process.wait()
-        return self._trouble(*death(ended, self._link.stderr, self._assignment.limit))
-
-    def _refused(self, refusal: Refusal) -> AgentFailure:
-        words = str(refusal)
-        kind = TroubleKind.not_logged_in if refusal.code == LOGIN_REQUIRED else BY_WORDS.of(words)
-        return self._explained(kind or TroubleKind.crashed, words)
-
-    def _silence(self, stop: "Stop") -> AgentFailure:
-        """Some agents end a turn as if all were well when their provider refused, and complain elsewhere, if at all."""
-        said = last_words(stop.text)
-        words = said or last_words(self._link.stderr)
-        kind = BY_WORDS.of(complaint_in(said) if said else words)
-        if kind is None and stop.reason == "max_tokens":
+    def _without_result(self, end: "TurnEnd") -> AgentFailure:
+        """Some agents end a turn normally when their provider failed, and report that elsewhere, if at all."""
+        said = last_lines(end.text)
+        words = said or last_lines(self._connection.stderr)
+        kind = BY_WORDS.find(error_in(said) if said else words)
+        if kind is None and end.reason == "max_tokens":
             kind = TroubleKind.too_long
         if kind is None:
-            return self._trouble(TroubleKind.silent, f"ended its turn ({stop.reason}) without a result: {words}")
-        return self._explained(kind, words)
-
-    def _explained(self, kind: TroubleKind, words: str) -> AgentFailure:
-        what = f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}"
-        match kind:
-            case TroubleKind.not_logged_in if login := self._agent.program.login:
-                home = f"with HOME={self._agent.home}, " if self._agent.home else ""
-                return self._trouble(kind, f"{what} ({home}{login})")
-            case TroubleKind.limited:
-                return self._trouble(kind, what, reset_at(words, self._agent.now()))
-            case _:
-                return self._trouble(kind, what)
-
-    def _interrupted(self) -> AgentFailure:
-        return self._trouble(TroubleKind.timed_out, "was interrupted")
-
-    def _trouble(self, kind: TroubleKind, what: str, reset_at: float | None = None) -> AgentFailure:
-        return AgentFailure(kind=kind, message=f'The agent "{self._agent.name}" {what}', reset_at=reset_at)
+            return self._failure(TroubleKind.silent, f"ended its turn ({end.reason}) without a result: {words}")
+        return self._reported(kind, words)
 
 
-def complaint_in(said: str) -> str:
-    """What an agent says of an error of its own, rather than of one in its work; pieces of text have no lines."""
-    found = COMPLAINT.search(said)
+def error_in(said: str) -> str:
+    """The part of a text that reports an error of the agent itself, rather than one in its work."""
+    found = ERROR_TEXT.search(said)
     return said[found.start() :] if found else ""
 
 

@@ -1,12 +1,12 @@
-"""The Agent Client Protocol itself: its messages over the input and output of a process, and its side of a client.
+"""The client side of the Agent Client Protocol, over the standard input and output of a process.
 
-Only this module imports the protocol's package, which loads pydantic and takes most of a second: it is imported
-when a conversation is opened. It knows nothing of results and troubles.
+Only this module imports the protocol's package, which loads pydantic and takes most of a second: it is imported when a
+conversation is opened.
 """
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import TypeVar, cast
+from typing import cast
 
 import anyio
 import msgspec
@@ -37,57 +37,56 @@ from acp.schema import (
 from pydantic import ValidationError
 
 from iterdev import __version__
-from iterdev.agents.acp.failures import LOGIN_REQUIRED, Refusal
-from iterdev.agents.acp.permissions import Wish, granted
-from iterdev.agents.acp.usage import told_usage
-from iterdev.agents.command import STDERR_KEPT, STDOUT_KEPT, Ear, Watch
+from iterdev.agents.acp.failures import LOGIN_REQUIRED, RequestFailed
+from iterdev.agents.acp.permissions import PermissionRequest, is_allowed
+from iterdev.agents.acp.usage import usage_in_meta
 from iterdev.agents.common.json_lines import Lines
-from iterdev.agents.contract import TOOLS, Assignment, PermissionAsked, Process, Said, ToolServer
+from iterdev.agents.common.output import STDERR_KEPT, STDOUT_KEPT, OutputTail
+from iterdev.agents.contract import TOOLS, Assignment, PermissionAsked, Process, Said, ToolServer, Watch
 from iterdev.core.results import Usage
 
 Message = dict[str, object]
 McpServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 Opened = NewSessionResponse | LoadSessionResponse
-Answered = TypeVar("Answered")
 
 
-class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a turn, as the agent tells it."""
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a turn, as the agent reports it."""
 
     reason: str
     usage: Usage
     text: bytes
-    """The end of what it said."""
+    """The last part of what the agent said."""
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What a message must look like for the package to survive it."""
+    """The members that the package relies on without checking them."""
 
     id: int | str | None = None
     method: str = ""
     error: Message | None = None
 
 
-class Wire:
-    """Carries messages over a process, a line each, and skips all that is none or that nobody here understands."""
+class MessageTransport:
+    """Carries messages over a process, one per line, and skips lines that the package cannot handle."""
 
     def __init__(self, process: Process) -> None:
         self.stderr = bytearray()
         self._process = process
-        self._messages = self._heard()
+        self._messages = self._read()
         self._writing = anyio.Lock()
-        self._torn = False
+        self._broken = False
 
     async def send(self, message: Message) -> None:
         async with self._writing:
-            if self._torn:
-                raise ConnectionError("half a message was sent")
-            self._torn = True
+            if self._broken:
+                raise ConnectionError("an earlier message was sent only in part")
+            self._broken = True
             try:
                 await self._process.write(json.dumps(message).encode() + b"\n")
             except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-                raise ConnectionError("the agent does not listen any more") from error
-            self._torn = False
+                raise ConnectionError("the agent has closed its input") from error
+            self._broken = False
 
     async def receive(self) -> Message | None:
         async for message in self._messages:
@@ -97,21 +96,21 @@ class Wire:
     async def close(self) -> None:
         await self._process.close_input()
 
-    async def _heard(self) -> AsyncIterator[Message]:
+    async def _read(self) -> AsyncIterator[Message]:
         lines = Lines()
         async for stream, chunk in self._process.output():
             if stream == "stderr":
                 self.stderr += chunk
                 del self.stderr[:-STDERR_KEPT]
                 continue
-            for message in filter(None, map(understood, lines.feed(chunk))):
+            for message in filter(None, map(valid_message, lines.feed(chunk))):
                 yield message
 
 
-def understood(line: bytes) -> Message | None:
-    """The message in a line; the package would log a stack trace on our user's terminal for any other line."""
+def valid_message(line: bytes) -> Message | None:
+    """The message in a line; for an invalid one the package would log a stack trace to the user's terminal."""
     try:
-        # Unlike msgspec, it takes half of a character, which is what a stream of pieces of text can bring.
+        # Unlike msgspec, it accepts half of a surrogate pair, which text in pieces can contain.
         message = msgspec.convert(json.loads(line), Message)
         envelope = msgspec.convert(message, Envelope)
         if envelope.method and "id" not in message:
@@ -123,69 +122,71 @@ def understood(line: bytes) -> Message | None:
     return message
 
 
-class Listener:
-    """Hears what an agent does during a turn, and answers what it asks for."""
+class SessionClient:
+    """Receives what an agent reports during a turn, and answers its requests."""
 
     def __init__(self, assignment: Assignment, watch: Watch) -> None:
         self._assignment = assignment
         self._watch = watch
-        self._told = set[str]()
-        self._ear: Ear | None = None
-        """Nothing is heard between turns: an agent that takes up a conversation tells all of it again."""
+        self._reported = set[str]()
+        self._text: OutputTail | None = None
+        """None between turns: an agent that resumes a conversation reports all of it again."""
         self.usage = Usage()
-        """Of the calls of the model in this turn, where the agent tells them one by one."""
+        """Of this turn so far, if the agent reports the usage of each model call."""
 
-    def listen(self) -> Ear:
+    def begin_turn(self) -> OutputTail:
         self.usage = Usage()
-        self._ear = Ear(self._watch, keep=STDOUT_KEPT)
-        return self._ear
+        self._text = OutputTail(self._watch, keep=STDOUT_KEPT)
+        return self._text
 
-    def rest(self) -> None:
-        if self._ear:
-            self._ear.finish()
-        self._ear = None
+    def end_turn(self) -> None:
+        if self._text:
+            self._text.finish()
+        self._text = None
 
     async def session_update(self, session_id: str, update: object, **_: object) -> None:
         del session_id
-        if self._ear is None:
+        if self._text is None:
             return
         match update:
             case AgentMessageChunk(content=TextContentBlock(text=text), field_meta=extra):
-                self._ear.hear(text.encode(errors="replace"))
-                self.usage += told_usage(extra)
+                self._text.feed(text.encode(errors="replace"))
+                self.usage += usage_in_meta(extra)
             case ToolCallStart() | ToolCallProgress() as call:
-                self._tell(call.tool_call_id, call.title)
+                self._report_call(call.tool_call_id, call.title)
             case _:
                 pass
 
-    def _tell(self, call: str, title: str | None) -> None:
-        """Passes on a call of a tool once, however many messages are about it."""
-        if self._ear and title and call not in self._told:
-            self._told.add(call)
-            self._ear.finish()
+    def _report_call(self, call: str, title: str | None) -> None:
+        """Reports a tool call once, however many messages are about it."""
+        if self._text and title and call not in self._reported:
+            self._reported.add(call)
+            self._text.finish()
             self._watch(Said(title))
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: object
     ) -> RequestPermissionResponse:
         del session_id
-        wish = wished(tool_call)
-        self._tell(tool_call.tool_call_id, tool_call.title)
-        given = granted(wish, self._assignment.permissions, self._assignment.workspace)
-        if not given:
-            self._watch(PermissionAsked(wish.title))
-        return RequestPermissionResponse(outcome=chosen(options, "allow" if given else "reject"))
+        request = permission_request(tool_call)
+        self._report_call(tool_call.tool_call_id, tool_call.title)
+        allowed = is_allowed(request, self._assignment.permissions, self._assignment.workspace)
+        if not allowed:
+            self._watch(PermissionAsked(request.title))
+        return RequestPermissionResponse(outcome=choose_option(options, "allow" if allowed else "reject"))
 
 
-def wished(call: ToolCallUpdate) -> Wish:
+def permission_request(call: ToolCallUpdate) -> PermissionRequest:
     places = [location.path for location in call.locations or ()]
     changed = [part.path for part in call.content or () if isinstance(part, FileEditToolCallContent)]
     kind = call.kind or "other"
-    return Wish(kind=kind, title=call.title or kind, paths=(*places, *changed, *named_paths(call.raw_input)))
+    return PermissionRequest(
+        kind=kind, title=call.title or kind, paths=(*places, *changed, *named_paths(call.raw_input))
+    )
 
 
 def named_paths(arguments: object) -> tuple[str, ...]:
-    """The paths among the arguments of a tool, which every agent calls a little differently."""
+    """The paths among the arguments of a tool; every agent names them differently."""
     if not isinstance(arguments, Mapping):
         return ()
     return tuple(
@@ -195,8 +196,8 @@ def named_paths(arguments: object) -> tuple[str, ...]:
     )
 
 
-def chosen(options: list[PermissionOption], answer: str) -> AllowedOutcome | DeniedOutcome:
-    """The option for this once, rather than the one for ever; without one of the kind, the call is cancelled."""
+def choose_option(options: list[PermissionOption], answer: str) -> AllowedOutcome | DeniedOutcome:
+    """The option that decides this call only, else the permanent one; without either, the call is cancelled."""
     for kind in (f"{answer}_once", f"{answer}_always"):
         for option in options:
             if option.kind == kind:
@@ -204,29 +205,29 @@ def chosen(options: list[PermissionOption], answer: str) -> AllowedOutcome | Den
     return DeniedOutcome(outcome="cancelled")
 
 
-class Link:
-    """A connection to one agent and, once begun, one conversation with it."""
+class AcpConnection:
+    """A connection to one agent and, after `begin`, one session with it."""
 
     def __init__(self, process: Process, assignment: Assignment, watch: Watch) -> None:
         self.session = ""
         self.keeps_sessions = False
-        self._wire = Wire(process)
+        self._transport = MessageTransport(process)
         self._assignment = assignment
-        self._listener = Listener(assignment, watch)
-        self._connection = connect_to_agent(cast("Client", self._listener), self._wire)
+        self._client = SessionClient(assignment, watch)
+        self._connection = connect_to_agent(cast("Client", self._client), self._transport)
         self._prompting = False
 
     @property
     def stderr(self) -> bytes:
-        return bytes(self._wire.stderr)
+        return bytes(self._transport.stderr)
 
     @property
-    def heard(self) -> Usage:
-        """What the turn has used so far, of an agent that tells it call by call."""
-        return self._listener.usage
+    def usage(self) -> Usage:
+        """Of the turn so far, if the agent reports it call by call."""
+        return self._client.usage
 
     async def begin(self, *, resumes: bool, model: str) -> None:
-        """Says who we are, and opens the conversation, or takes an earlier one up."""
+        """Initializes the connection, and opens a session or loads an earlier one."""
         if self.session:
             return
         try:
@@ -235,10 +236,10 @@ class Link:
             )
             opened = await self._open(about, resumes=resumes)
             if model:
-                await self._choose(opened, model)
+                await self._set_model(opened, model)
         except (RequestError, ValidationError) as error:
             self.session = ""
-            raise refusal(error) from error
+            raise request_failed(error) from error
 
     async def _open(self, about: InitializeResponse, *, resumes: bool) -> Opened:
         abilities = about.agent_capabilities
@@ -254,28 +255,30 @@ class Link:
         self.session = created.session_id
         return created
 
-    async def _choose(self, opened: Opened, model: str) -> None:
+    async def _set_model(self, opened: Opened, model: str) -> None:
         option = next((each for each in opened.config_options or () if each.category == "model"), None)
         if option is None:
-            raise Refusal(0, f'does not let the model "{model}" be chosen')
+            raise RequestFailed(0, f'has no setting for the model, and "{model}" is wanted')
         await self._connection.set_config_option(config_id=option.id, session_id=self.session, value=model)
 
-    async def prompt(self, text: str) -> Stop:
-        ear = self._listener.listen()
-        self._wire.stderr.clear()
+    async def prompt(self, text: str) -> TurnEnd:
+        text_tail = self._client.begin_turn()
+        self._transport.stderr.clear()
         self._prompting = True
         try:
             answer = await self._connection.prompt(session_id=self.session, prompt=[text_block(text)])
         except (RequestError, ValidationError) as error:
             self._prompting = False
-            raise refusal(error) from error
+            raise request_failed(error) from error
         finally:
-            self._listener.rest()
+            self._client.end_turn()
         self._prompting = False
-        return Stop(reason=answer.stop_reason, usage=counted(answer, self._listener.usage), text=bytes(ear.kept))
+        return TurnEnd(
+            reason=answer.stop_reason, usage=turn_usage(answer, self._client.usage), text=bytes(text_tail.kept)
+        )
 
     async def cancel(self) -> bool:
-        """Asks the agent to stop, if it was given something to do."""
+        """Asks the agent to stop, if it has a prompt; whether it has."""
         if self._prompting:
             await self._connection.cancel(session_id=self.session)
         return self._prompting
@@ -291,15 +294,15 @@ def mcp_servers(tools: ToolServer | None) -> list[McpServer]:
     return [HttpMcpServer(type="http", name=TOOLS, url=tools.url, headers=[header])]
 
 
-def refusal(error: RequestError | ValidationError) -> Refusal:
+def request_failed(error: RequestError | ValidationError) -> RequestFailed:
     if isinstance(error, ValidationError):
-        return Refusal(0, f"gave an answer that the protocol does not know: {error.title}")
-    # The details of a missing login are a list of ways to log in, for programs.
+        return RequestFailed(0, f"sent a response that is not valid in the protocol: {error.title}")
+    # The details of a missing login list the login methods, for programs.
     details = "" if error.data is None or error.code == LOGIN_REQUIRED else json.dumps(error.data)
-    return Refusal(error.code, " ".join(part for part in (str(error), details) if part))
+    return RequestFailed(error.code, " ".join(part for part in (str(error), details) if part))
 
 
-def counted(answer: PromptResponse, heard: Usage) -> Usage:
+def turn_usage(answer: PromptResponse, reported: Usage) -> Usage:
     if answer.usage:
         return Usage(input_tokens=answer.usage.input_tokens, output_tokens=answer.usage.output_tokens)
-    return heard + told_usage(answer.field_meta)
+    return reported + usage_in_meta(answer.field_meta)

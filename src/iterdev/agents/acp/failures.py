@@ -1,13 +1,13 @@
-"""What the words of an agent that failed mean; the protocol passes them on, but not the status behind them."""
+"""Failure kinds by the words of an agent; the protocol does not transmit the HTTP status of the provider."""
 
-from iterdev.agents.common.failures import Meanings
+from iterdev.agents.common.failures import FailurePatterns
 from iterdev.agents.contract import TroubleKind
 
 LOGIN_REQUIRED = -32000
-"""The protocol's own code for it, and the only failure that has one."""
+"""The protocol's error code for a missing login, the only failure that has one."""
 
 
-class Refusal(Exception):
+class RequestFailed(Exception):
     """The agent answered a request with an error."""
 
     def __init__(self, code: int, words: str) -> None:
@@ -15,8 +15,8 @@ class Refusal(Exception):
         self.code = code
 
 
-# A quota is named in refusals of every status, and a long prompt in refusals with status 400.
-BY_WORDS = Meanings(
+# The order matters: errors of every status can name a quota, and errors with status 400 a long prompt.
+BY_WORDS = FailurePatterns(
     {
         TroubleKind.limited: r"\b429\b|(rate|usage|session|weekly).?limit|quota|resource.?exhausted|too many requests",
         TroubleKind.too_long: r"context.?(length|window)|(prompt|input).{0,20}too long"
@@ -26,7 +26,7 @@ BY_WORDS = Meanings(
         TroubleKind.overloaded: r"\b(50[0234]|52\d)\b|overloaded|unavailable|bad gateway|internal server error"
         r"|fetch failed|ECONN\w+|socket hang up|connection (error|refused|reset)"
         r"|stream (ended|closed)|premature|\bterminated\b|error decoding|cannot connect|connection was closed"
-        # opencode's word for whatever else its provider said.
+        # opencode's name for all other errors of its provider.
         r'|"errorName": "APIError"',
     }
 )

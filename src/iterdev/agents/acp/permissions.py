@@ -1,4 +1,4 @@
-"""Whether an agent gets what it asks for: decided at once, from what its role may do."""
+"""Whether a tool call is allowed, by what the role may do."""
 
 import re
 from collections.abc import Sequence
@@ -9,31 +9,32 @@ from iterdev.agents.common.paths import is_inside
 from iterdev.agents.contract import TOOLS, Permissions
 
 OUR_TOOL = re.compile(rf"(mcp_+)?{TOOLS}[-_/:. ]+\w+|\w+ \({TOOLS} MCP Server\).*", re.DOTALL)
-"""How agents call a tool of the team; each puts the name of the server somewhere else."""
-
+"""The names that agents give to a tool of the team; each puts the name of the server somewhere else."""
 
 KINDS = {"bash": "execute", "shell": "execute", "write": "edit", "edit": "edit"}
-"""Some agents do not say of what kind a tool is; then the first word of its title is its name."""
+"""The kinds of tools for agents that do not report them; the first word of the title is the name of the tool."""
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """A call of a tool, as far as the agent describes it."""
+class PermissionRequest(Struct, frozen=True, kw_only=True):
+    """A tool call, as far as the agent describes it."""
 
     kind: str
     title: str
     paths: Sequence[str] = ()
 
 
-def granted(wish: Wish, permissions: Permissions, workspace: str) -> bool:
-    named = KINDS.get(wish.title.split(" ")[0].lower(), "other")
-    match named if wish.kind == "other" else wish.kind:
+def is_allowed(request: PermissionRequest, permissions: Permissions, workspace: str) -> bool:
+    named = KINDS.get(request.title.split(" ")[0].lower(), "other")
+    match named if request.kind == "other" else request.kind:
         case "read" | "search" | "think":
             return True
         case "edit" | "delete" | "move":
-            return permissions.write and bool(wish.paths) and all(is_inside(path, workspace) for path in wish.paths)
+            return (
+                permissions.write and bool(request.paths) and all(is_inside(path, workspace) for path in request.paths)
+            )
         case "execute":
             return permissions.shell
         case "fetch":
             return permissions.network
         case _:
-            return OUR_TOOL.fullmatch(wish.title) is not None
+            return OUR_TOOL.fullmatch(request.title) is not None

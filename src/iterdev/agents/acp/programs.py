@@ -1,6 +1,6 @@
-"""The well-known programs that speak the Agent Client Protocol: how each is started, kept quiet and kept alone.
+"""The known programs that speak the Agent Client Protocol: commands, settings and login of each.
 
-Only facts about programs stand here, measured with the versions named; what is done with them is `acp.py`'s.
+The facts were measured with the versions named. Adding a program is one row here.
 """
 
 from collections.abc import Mapping
@@ -15,39 +15,39 @@ Document = Mapping[str, object]
 class Program(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    """Leave the user's own choices out: approvals that are not asked for, extensions, other MCP servers."""
+    """Disable the user's own choices: automatic approvals, extensions, other MCP servers."""
     variables: Mapping[str, str] = {}
-    """No telemetry, no updates, no questions at the start, no second process between us and the program."""
+    """Disable telemetry, updates, questions at the start, and a wrapper process around the program."""
     model_flag: str = ""
     model_variable: str = ""
     settings: Document = {}
     settings_variable: str = ""
-    """A variable that holds the settings themselves, and outranks the user's; the model is one of them."""
+    """A variable with the settings as JSON, the model included; they override the user's."""
     settings_path_variable: str = ""
-    """A variable with the path of settings that outrank the user's."""
+    """A variable with the path of a settings file that overrides the user's."""
     home_variables: Mapping[str, str] = {}
     """Where the program's own files are, relative to a private home."""
     home_settings: str = ""
     """The path of the settings in a private home."""
     key_settings: Document = {}
-    """Settings of a private home, where nobody has logged in: the key in the environment is the login."""
+    """Settings for a private home: the login is the key in the environment."""
     folders: tuple[str, ...] = ()
     """Where its login, its settings and its conversations are, relative to the user's home."""
     needs: tuple[str, ...] = ()
     """Variables of the user's environment with which it finds its login and its provider."""
     resumes: bool = True
-    """A new process takes up the conversation of an earlier one."""
-    settling: float = 0
-    """Seconds after a turn in which it still stores what was said; ended sooner, it forgets its own answer."""
-    cumulative: bool = False
-    """It counts tokens from the start of the conversation."""
+    """A new process can resume the conversation of an earlier one."""
+    save_delay: float = 0
+    """Seconds that the program needs after a turn to save the conversation."""
+    cumulative_usage: bool = False
+    """It reports the tokens since the start of the conversation."""
     version: str = ""
-    """The last one known to work."""
+    """The last version known to work."""
     install: str = ""
     login: str = ""
 
 
-# A retry would wait for as long as the provider asks, minutes even, and nobody is told; iterdev tries again by itself.
+# A retry would wait for as long as the provider asks, even minutes, without a message. iterdev retries by itself.
 GEMINI_SETTINGS: Document = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
@@ -59,7 +59,7 @@ GEMINI_SETTINGS: Document = {
     },
     "hooksConfig": {"enabled": False},
 }
-# Managed memory costs a model call after every turn. Around these retries are seven more, 80 s long, without a bound.
+# Managed memory costs a model call after every turn. Seven more retries, 80 s in all, cannot be disabled.
 QWEN_SETTINGS: Document = {
     "$version": 3,
     "privacy": {"usageStatisticsEnabled": False},
@@ -107,7 +107,7 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "qwen": Program(
         command=("qwen", "--acp"),
-        # It names no tool when it asks, only the arguments.
+        # Its permission requests name only the arguments, not the tool.
         flags=("--approval-mode", "default", *ONLY_OUR_TOOLS, "--allowed-tools", f"mcp__{TOOLS}"),
         variables={"QWEN_CODE_NO_RELAUNCH": "true"},
         model_flag="--model",
@@ -118,7 +118,7 @@ PROGRAMS: Mapping[str, Program] = {
         key_settings={"security": {"auth": {"selectedType": "openai"}}},
         folders=(".qwen",),
         needs=(*OPENAI, "DASHSCOPE_API_KEY"),
-        settling=0.5,
+        save_delay=0.5,
         version="0.15.10",
         install="npm install -g @qwen-code/qwen-code",
         login='run "qwen" once and log in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL',
@@ -130,7 +130,7 @@ PROGRAMS: Mapping[str, Program] = {
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
-            # It asks the npm registry for its plugins; nothing listens on the port that discards.
+            # It requests its plugins from the npm registry; nothing listens on port 9.
             "NPM_CONFIG_REGISTRY": "http://127.0.0.1:9",
         },
         settings=OPENCODE_SETTINGS,
@@ -143,7 +143,7 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "copilot": Program(
         command=("copilot", "--acp"),
-        # It asks for a tool of the team by its bare name, as if it were any tool.
+        # Its permission requests name a tool of the team without the server.
         flags=("--no-auto-update", "--disable-builtin-mcps", "--no-ask-user", f"--allow-tool={TOOLS}"),
         model_flag="--model",
         folders=(".copilot",),
@@ -158,7 +158,7 @@ PROGRAMS: Mapping[str, Program] = {
             "COPILOT_PROVIDER_WIRE_API",
             "COPILOT_MODEL",
         ),
-        cumulative=True,
+        cumulative_usage=True,
         version="1.0.102",
         install="npm install -g @github/copilot",
         login='run "copilot" once and type /login, or set COPILOT_GITHUB_TOKEN',
@@ -196,7 +196,7 @@ PROGRAMS: Mapping[str, Program] = {
         needs=("KIMI_API_KEY", "KIMI_BASE_URL", "MOONSHOT_API_KEY"),
         version="2.1.0",
         install="npm install -g @moonshot-ai/kimi-code",
-        settling=0.5,
+        save_delay=0.5,
         login='run "kimi" once and type /login',
     ),
 }

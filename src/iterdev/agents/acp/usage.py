@@ -1,4 +1,4 @@
-"""Tokens that agents tell beside the protocol, in the field that it leaves to everybody."""
+"""Tokens that agents report in the extension field of the protocol, `_meta`."""
 
 from collections.abc import Mapping
 
@@ -21,19 +21,19 @@ class Quota(msgspec.Struct, frozen=True):
     token_count: Counts = Counts()
 
 
-class Extra(msgspec.Struct, frozen=True):
-    """Tokens outside of the protocol: gemini tells them with the end of a turn, qwen with each message."""
+class Meta(msgspec.Struct, frozen=True):
+    """gemini reports its quota with the end of a turn, qwen its usage with each message."""
 
     quota: Quota = Quota()
     usage: Calls = Calls()
 
 
-def told_usage(extra: Mapping[str, object] | None) -> Usage:
+def usage_in_meta(meta: Mapping[str, object] | None) -> Usage:
     try:
-        told = msgspec.convert(extra or {}, Extra)
+        found = msgspec.convert(meta or {}, Meta)
     except msgspec.ValidationError:
         return Usage()
-    counts, calls = told.quota.token_count, told.usage
+    counts, calls = found.quota.token_count, found.usage
     return Usage(
         input_tokens=counts.input_tokens + calls.input_tokens, output_tokens=counts.output_tokens + calls.output_tokens
     )

@@ -1,10 +1,11 @@
 """Claude Code as an agent: one process per conversation, stream-JSON in both directions.
 
-The user's own login is used as it is, and none of their other settings: hooks, MCP servers, memories and plugins of one
-machine must not change a run. Permission requests are answered at once, from what the role may do.
+The user's login is used, and none of their other settings: hooks, MCP servers, memories and plugins of one machine must
+not change a run. Permission requests are answered at once, by what the role may do.
 """
 
 import json
+import shutil
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -12,17 +13,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
-from iterdev.agents.claude.conversation import ClaudeConversation, Who
-from iterdev.agents.claude.permissions import withheld
-from iterdev.agents.command import Watch, environment
-from iterdev.agents.common.json_lines import connected
-from iterdev.agents.common.versions import Known, probed
-from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, Probe, Spawn
+from iterdev.agents.claude.conversation import ClaudeConversation
+from iterdev.agents.claude.permissions import disallowed_tools
+from iterdev.agents.common.conversation import FailedConversation
+from iterdev.agents.common.environment import agent_environment
+from iterdev.agents.common.json_lines import connect
+from iterdev.agents.common.versions import Known, probe_program
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, Probe, Spawn, TroubleKind, Watch
 from iterdev.core.errors import HostError
 
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 LAST_KNOWN_GOOD = "2.1.325"
-
 
 QUIET: Mapping[str, str] = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -30,12 +31,12 @@ QUIET: Mapping[str, str] = {
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-    # Nothing goes on after a turn has ended.
+    # No work continues after a turn has ended.
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_DISABLE_CRON": "1",
-    # By itself it tries ten times, also with a wrong key.
+    # The default is ten retries, also with a wrong key.
     "CLAUDE_CODE_MAX_RETRIES": "2",
-    # Tools of MCP servers are hidden behind a search otherwise.
+    # Otherwise the tools of MCP servers are hidden behind a search.
     "ENABLE_TOOL_SEARCH": "false",
 }
 
@@ -61,7 +62,7 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
         )
 
     def probe(self) -> Probe:
-        return probed(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
+        return probe_program(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
 
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         private = self.home or environment.get("CLAUDE_CONFIG_DIR")
@@ -70,20 +71,22 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
-        login = f"CLAUDE_CONFIG_DIR={self.home} {self.program}" if self.home else self.program
-        who = Who(name=self.name, program=self.program, login=login, now=self.now)
-        talk = ClaudeConversation(who, assignment, watch)
         argv, env = command_line(self, assignment), variables(self, assignment)
         async with AsyncExitStack() as stack:
             try:
                 program = spawn(argv, cwd=assignment.workspace, env=env, limit=assignment.limit)
                 process = await stack.enter_async_context(program)
             except (OSError, HostError) as error:
-                talk.fail_to_start(str(error))
-            else:
-                talk.connect(await stack.enter_async_context(connected(process, talk.listener)))
-                stack.push_async_callback(talk.hang_up, process)
-            yield talk
+                kind = TroubleKind.crashed if shutil.which(self.program) else TroubleKind.not_installed
+                yield FailedConversation.of(self.name, error, kind)
+                return
+            login = f"CLAUDE_CONFIG_DIR={self.home} {self.program}" if self.home else self.program
+            conversation = ClaudeConversation(
+                self.name, assignment, watch, process, login=f"run `{login}` and log in", now=self.now
+            )
+            conversation.write = await stack.enter_async_context(connect(process, conversation.handlers))
+            stack.push_async_callback(conversation.close)
+            yield conversation
 
 
 def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
@@ -92,9 +95,9 @@ def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
     return [
         *(agent.program, "-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"),
         *("--permission-mode", "default", "--permission-prompt-tool", "stdio"),
-        *("--disallowedTools", ",".join(withheld(assignment.permissions))),
+        *("--disallowedTools", ",".join(disallowed_tools(assignment.permissions))),
         *("--strict-mcp-config", "--setting-sources", ""),
-        *(["--json-schema", json.dumps(rooted(assignment.schema))] if assignment.schema else []),
+        *(["--json-schema", json.dumps(with_inlined_root(assignment.schema))] if assignment.schema else []),
         *(["--model", agent.model] if agent.model else []),
         *tools,
         *(["--resume", resumed] if resumed else ["--session-id", str(uuid.uuid4())]),
@@ -104,9 +107,9 @@ def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
 
 def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
     home = {"CLAUDE_CONFIG_DIR": agent.home} if agent.home else {}
-    # There it keeps the socket by which others of the user find it, and finds them.
+    # This folder holds the socket by which the user's instances of Claude Code find each other.
     alone = {"XDG_RUNTIME_DIR": tmp} if (tmp := assignment.environment.get("TMPDIR")) else {}
-    return {**environment(assignment, assignment.attempt), **QUIET, **home, **alone}
+    return {**agent_environment(assignment, assignment.attempt), **QUIET, **home, **alone}
 
 
 def mcp_config(url: str) -> str:
@@ -114,8 +117,8 @@ def mcp_config(url: str) -> str:
     return json.dumps({"mcpServers": {TOOLS: server}})
 
 
-def rooted(schema: Mapping[str, object]) -> Mapping[str, object]:
-    """The same schema without a reference at its root, which the parameters of a tool may not be."""
+def with_inlined_root(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """The same schema without a reference at its root, which the API rejects in the parameters of a tool."""
     match schema:
         case {"$ref": str(reference), "$defs": dict(definitions)}:
             return {**definitions[reference.removeprefix("#/$defs/")], "$defs": definitions}

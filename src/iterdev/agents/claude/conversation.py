@@ -1,32 +1,17 @@
-"""A conversation with one running Claude Code: what it says is heard as it comes, and each turn ends with one reply.
+"""A conversation with one running Claude Code: its messages are handled as they come, and each ends in one reply."""
 
-It knows how turns follow and interrupt each other; how the program is started is not known here.
-"""
-
-import shutil
+import math
 from collections.abc import Callable
 
 import anyio
-from msgspec import Struct
 
-from iterdev.agents.claude import protocol as events
-from iterdev.agents.claude.failures import kind_of, provider_wait
-from iterdev.agents.claude.permissions import described, objection
-from iterdev.agents.claude.protocol import Asked, Assistant, Ended, Notice, RateLimited
-from iterdev.agents.command import (
-    COMPLAINT_LENGTH,
-    LINE_LENGTH,
-    STDERR_KEPT,
-    Ear,
-    Watch,
-    death,
-    forget,
-    last_json_object,
-    written,
-)
-from iterdev.agents.common.failures import FAILURES
-from iterdev.agents.common.json_lines import Listener, Send
-from iterdev.agents.common.reset_times import reset_at
+from iterdev.agents.claude import protocol
+from iterdev.agents.claude.failures import failure_kind, provider_wait
+from iterdev.agents.claude.permissions import denial_reason, describe
+from iterdev.agents.claude.protocol import AssistantMessage, ControlRequest, RateLimitEvent, SystemMessage, TurnResult
+from iterdev.agents.common.conversation import AgentConversation
+from iterdev.agents.common.json_lines import Handlers, Write
+from iterdev.agents.common.output import LINE_LENGTH, MESSAGE_LENGTH, STDERR_KEPT, OutputTail
 from iterdev.agents.contract import (
     AgentFailure,
     Answer,
@@ -35,183 +20,150 @@ from iterdev.agents.contract import (
     Process,
     Reply,
     Said,
-    Spent,
     TroubleKind,
+    Watch,
 )
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
-PATIENCE = 3.0
-"""Seconds that a provider may ask to wait before the turn is given up, so that nobody else asks it meanwhile either."""
-FAREWELL = 1.0
-"""Seconds for a program without a turn to end by itself."""
+LONGEST_WAIT = 3.0
+"""Seconds that a provider may ask to wait. A longer wait ends the turn, and the provider is paused for all tasks."""
+EXIT_TIMEOUT = 1.0
+"""Seconds for a program without a turn to exit by itself."""
 
 
-class Who(Struct, frozen=True, kw_only=True):
-    """The agent, as it is spoken of in messages, and its clock."""
-
-    name: str
-    program: str
-    login: str
-    """The command with which the user logs in."""
-    now: Callable[[], float]
-
-
-class Turn:
-    """A reply that somebody may be waiting for; the first one counts."""
+class PendingReply:
+    """The reply of a turn; the first one counts."""
 
     def __init__(self) -> None:
         self._replies: list[Reply] = []
         self._replied = anyio.Event()
 
-    def tell(self, reply: Reply) -> None:
+    def set(self, reply: Reply) -> None:
         self._replies.append(reply)
         self._replied.set()
 
-    async def reply(self) -> Reply:
+    async def wait(self) -> Reply:
         await self._replied.wait()
         return self._replies[0]
 
 
-class ClaudeConversation:
-    """One running program. A turn goes on in it when nobody waits for its reply any more, until it is interrupted."""
+class ClaudeConversation(AgentConversation):
+    """One running program. It can be busy with a turn whose reply was already given, until it is interrupted."""
 
-    def __init__(self, who: Who, assignment: Assignment, watch: Watch) -> None:
-        self._who, self._assignment, self._watch = who, assignment, watch
-        self._complaints = Ear(watch, keep=STDERR_KEPT)
-        self.listener = Listener(message=self._hear, complaint=self._complaints.hear, end=self._end)
-        self._send: Send = lambda _message: None
-        self._floor = anyio.Lock()
+    def __init__(
+        self, name: str, assignment: Assignment, watch: Watch, process: Process, *, login: str, now: Callable[[], float]
+    ) -> None:
+        super().__init__(name, assignment, watch, login=login, now=now, patience=math.inf)
+        self._process = process
+        self._stderr = OutputTail(watch, keep=STDERR_KEPT)
+        self.handlers = Handlers(message=self._handle, stderr=self._stderr.feed, exit=self._handle_exit)
+        self.write: Write = lambda _message: None
         self._idle = anyio.Event()
         self._idle.set()
-        self._turn = Turn()
-        self._over: AgentFailure | None = None
+        self._reply = PendingReply()
+        self._ended: AgentFailure | None = None
         self._turns = 0
         self._cost: float | None = None if assignment.conversation else 0.0
         self._reset_at: float | None = None
 
-    def connect(self, send: Send) -> None:
-        self._send = send
+    async def _turn(self, prompt: str) -> Reply:
+        await self._idle.wait()
+        if self._ended:
+            return self._ended
+        self._delete_result()
+        self._turns += 1
+        self._idle, self._reply = anyio.Event(), PendingReply()
+        self.write(protocol.prompt(prompt))
+        return await self._reply.wait()
 
-    def fail_to_start(self, reason: str) -> None:
-        kind = TroubleKind.crashed if shutil.which(self._who.program) else TroubleKind.not_installed
-        self._over = self._trouble(kind, f"could not be started: {reason}")
-
-    async def send(self, prompt: str) -> Reply:
+    async def _ask_to_stop(self) -> bool:
         if not self._idle.is_set():
-            self._send(events.interruption(self._turns))
-        async with self._floor:
-            await self._idle.wait()
-            if self._over:
-                return self._over
-            forget(self._assignment.result_path)
-            self._turns += 1
-            self._idle, self._turn = anyio.Event(), Turn()
-            self._send(events.prompt(prompt))
-            return await self._turn.reply()
+            self.write(protocol.interrupt(self._turns))
+        return True
 
-    async def hang_up(self, process: Process) -> None:
-        """Lets a program that has nothing to do end by itself; any other is ended by its owner."""
+    async def close(self) -> None:
+        """Lets a program without a turn exit by itself; any other is ended by its owner."""
         if self._idle.is_set():
-            with anyio.move_on_after(FAREWELL):
-                await process.close_input()
-                await process.wait()
+            with anyio.move_on_after(EXIT_TIMEOUT):
+                await self._process.close_input()
+                await self._process.wait()
 
-    def _hear(self, line: bytes) -> None:
-        match events.read(line):
-            case Assistant(message=message):
-                for text in said(message, self._assignment.workspace):
+    def _handle(self, line: bytes) -> None:
+        match protocol.read(line):
+            case AssistantMessage(message=message):
+                for text in described_lines(message, self._assignment.workspace):
                     self._watch(Said(text))
-            case Notice(subtype="api_retry", error_status=status, retry_delay_ms=milliseconds):
+            case SystemMessage(subtype="api_retry", error_status=status, retry_delay_ms=milliseconds):
                 self._wait_for_provider(provider_wait(status, milliseconds))
-            case RateLimited(rate_limit_info=limit) if limit.status == "rejected":
+            case RateLimitEvent(rate_limit_info=limit) if limit.status == "rejected":
                 self._reset_at = limit.resets_at
-            case Asked() as asked:
-                self._send(self._answer(asked))
-            case Ended() as ended:
-                self._finish(ended)
+            case ControlRequest() as request:
+                self.write(self._respond(request))
+            case TurnResult() as result:
+                self._finish(result)
             case _:
                 pass
 
     def _wait_for_provider(self, seconds: float | None) -> None:
         if seconds is None:
             return
-        self._reset_at = self._who.now() + seconds
-        if seconds > PATIENCE:
-            self._turn.tell(self._failure(TroubleKind.limited, f"it asks to wait for {seconds:g} s"))
+        self._reset_at = self._now() + seconds
+        if seconds > LONGEST_WAIT:
+            words = f"it asks to wait for {seconds:g} s"
+            self._reply.set(self._reported(TroubleKind.limited, words, self._reset_at))
 
-    def _answer(self, asked: Asked) -> object:
-        tool, given, work = asked.request.tool_name, asked.request.input, self._assignment
-        if asked.request.subtype != "can_use_tool":
-            return events.refusal(asked)
-        reason = objection(tool, given, work)
+    def _respond(self, request: ControlRequest) -> object:
+        tool, arguments, work = request.request.tool_name, request.request.input, self._assignment
+        if request.request.subtype != "can_use_tool":
+            return protocol.unsupported(request)
+        reason = denial_reason(tool, arguments, work)
         if not reason:
-            return events.permission(asked)
-        self._watch(PermissionAsked(f"{described(tool, given, work.workspace)}: {reason}"))
-        return events.denial(asked, f"Denied: {reason}. Go on without it.")
+            return protocol.allow(request)
+        self._watch(PermissionAsked(f"{describe(tool, arguments, work.workspace)}: {reason}"))
+        return protocol.deny(request, f"Denied: {reason}. Go on without it.")
 
-    def _finish(self, ended: Ended) -> None:
-        usage = events.spent(ended, self._cost)
-        self._cost = ended.total_cost_usd
-        if usage.tokens or usage.cost_usd:
-            self._watch(Spent(usage))
-        self._turn.tell(self._judge(ended, usage))
+    def _finish(self, result: TurnResult) -> None:
+        usage = self._count(protocol.turn_usage(result, self._cost))
+        self._cost = result.total_cost_usd
+        self._reply.set(self._reply_to(result, usage))
         self._reset_at = None
         self._idle.set()
 
-    def _judge(self, ended: Ended, usage: Usage) -> Reply:
-        if ended.interrupted:
-            return self._trouble(TroubleKind.timed_out, "was interrupted")
-        if ended.is_error:
-            return self._failure(kind_of(ended), ended.text)
-        body = written(self._assignment.result_path) or answer_in(ended)
+    def _reply_to(self, result: TurnResult, usage: Usage) -> Reply:
+        if result.interrupted:
+            return self._interrupted()
+        if result.is_error:
+            return self._reported(failure_kind(result), result.text, self._reset_at)
+        body = self._result(result.structured or (result.result or "").encode())
         if body is None:
-            last = f': "{ended.text[:COMPLAINT_LENGTH]}"' if ended.text else ""
-            return self._trouble(TroubleKind.silent, f"ended its turn without a result{last}")
-        return Answer(body=body, usage=usage, conversation=ended.session_id)
+            last = f': "{result.text[:MESSAGE_LENGTH]}"' if result.text else ""
+            return self._failure(TroubleKind.silent, f"ended its turn without a result{last}")
+        return Answer(body=body, usage=usage, conversation=result.session_id)
 
-    def _failure(self, kind: TroubleKind, words: str) -> AgentFailure:
-        what = f"{FAILURES.get(kind, 'failed')}: {words[:COMPLAINT_LENGTH]}"
-        if kind is TroubleKind.not_logged_in:
-            what += f"; run `{self._who.login}` and log in"
-        limit = kind is TroubleKind.limited
-        return self._trouble(kind, what, reset_at=self._next_chance(words) if limit else None)
-
-    def _next_chance(self, words: str) -> float | None:
-        return self._reset_at or reset_at(words, self._who.now())
-
-    def _end(self, ended: Exit) -> None:
-        self._complaints.finish()
-        self._over = self._trouble(*death(ended, bytes(self._complaints.kept), self._assignment.limit))
-        self._turn.tell(self._over)
+    def _handle_exit(self, ended: Exit) -> None:
+        self._stderr.finish()
+        self._ended = self._exited(ended, self._stderr.kept)
+        self._reply.set(self._ended)
         self._idle.set()
 
-    def _trouble(self, kind: TroubleKind, what: str, reset_at: float | None = None) -> AgentFailure:
-        return AgentFailure(kind=kind, message=f'The agent "{self._who.name}" {what}', reset_at=reset_at)
 
-
-def said(message: events.Message, workspace: str) -> list[str]:
+def described_lines(message: protocol.Message, workspace: str) -> list[str]:
     """What a message says and does, line by line."""
     if isinstance(message.content, str):
         return _lines(message.content)
-    return [line for block in message.content for line in _said(block, workspace)]
+    return [line for block in message.content for line in _block_lines(block, workspace)]
 
 
-def _said(block: events.Block, workspace: str) -> list[str]:
+def _block_lines(block: protocol.Block, workspace: str) -> list[str]:
     match block.type:
         case "text":
             return _lines(block.text)
         case "tool_use" if block.name != "StructuredOutput":
-            return [described(block.name, block.input, workspace)]
+            return [describe(block.name, block.input, workspace)]
         case _:
             return []
 
 
 def _lines(text: str) -> list[str]:
     return [line[:LINE_LENGTH] for line in text.splitlines() if line.strip()]
-
-
-def answer_in(ended: Ended) -> bytes | None:
-    """The structured output, or else the last JSON object of the text."""
-    structured = bytes(ended.structured_output)
-    return structured if structured not in {b"", b"null"} else last_json_object((ended.result or "").encode())

@@ -1,9 +1,9 @@
-"""What a failed turn of Claude Code means: by its status, then by its words."""
+"""Failure kinds of Claude Code: by the reason it gives, by the HTTP status, then by its words."""
 
 from collections.abc import Mapping
 
-from iterdev.agents.claude.protocol import Ended
-from iterdev.agents.common.failures import Meanings
+from iterdev.agents.claude.protocol import TurnResult
+from iterdev.agents.common.failures import FailurePatterns
 from iterdev.agents.contract import TroubleKind
 
 BY_REASON: Mapping[str, TroubleKind] = {
@@ -18,7 +18,7 @@ BY_STATUS: Mapping[int, TroubleKind] = {
     413: TroubleKind.too_long,
     429: TroubleKind.limited,
 }
-BY_WORDS = Meanings(
+BY_WORDS = FailurePatterns(
     {
         TroubleKind.over_budget: r"credit balance|out of usage credits|spend limit",
         TroubleKind.limited: r"rate.?limit|usage limit|hit your .{0,40}limit|limit reached|too many requests",
@@ -31,14 +31,14 @@ BY_WORDS = Meanings(
 )
 
 
-def kind_of(ended: Ended) -> TroubleKind:
-    reason = BY_REASON.get(ended.subtype) or BY_REASON.get(ended.terminal_reason or "")
-    status = ended.api_error_status or 0
+def failure_kind(result: TurnResult) -> TroubleKind:
+    reason = BY_REASON.get(result.subtype) or BY_REASON.get(result.terminal_reason or "")
+    status = result.api_error_status or 0
     by_status = BY_STATUS.get(status) or (TroubleKind.overloaded if status >= 500 else None)
-    return reason or by_status or BY_WORDS.of(ended.text) or TroubleKind.crashed
+    return reason or by_status or BY_WORDS.find(result.text) or TroubleKind.crashed
 
 
 def provider_wait(status: int | None, milliseconds: float) -> float | None:
     """The seconds that the provider asks to wait; Claude Code's own waits are random, not whole seconds."""
-    told = status == 429 and milliseconds >= 1000 and milliseconds % 1000 == 0
-    return milliseconds / 1000 if told else None
+    asked = status == 429 and milliseconds >= 1000 and milliseconds % 1000 == 0
+    return milliseconds / 1000 if asked else None

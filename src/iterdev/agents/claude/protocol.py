@@ -1,6 +1,6 @@
-"""The lines that Claude Code writes in its stream-JSON mode, as values, and those that it reads.
+"""The stream-JSON messages that Claude Code writes, as values, and those that it reads.
 
-Only what iterdev makes use of is here. Every release brings lines of new kinds: they are not read.
+Only what iterdev uses is here. Every release adds kinds of messages, which are skipped.
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ class Message(Struct, frozen=True):
     content: tuple[Block, ...] | str = ()
 
 
-class Assistant(Struct, frozen=True, tag_field="type", tag="assistant"):
-    """A part of what the model says or does."""
+class AssistantMessage(Struct, frozen=True, tag_field="type", tag="assistant"):
+    """Text or tool calls of the model."""
 
     message: Message
 
 
-class Notice(Struct, frozen=True, tag_field="type", tag="system"):
+class SystemMessage(Struct, frozen=True, tag_field="type", tag="system"):
     subtype: str = ""
     retry_delay_ms: float = 0
     error_status: int | None = None
@@ -39,7 +39,7 @@ class RateLimit(Struct, frozen=True, rename="camel"):
     resets_at: float | None = None
 
 
-class RateLimited(Struct, frozen=True, tag_field="type", tag="rate_limit_event"):
+class RateLimitEvent(Struct, frozen=True, tag_field="type", tag="rate_limit_event"):
     rate_limit_info: RateLimit
 
 
@@ -49,8 +49,8 @@ class Request(Struct, frozen=True):
     input: Mapping[str, object] = {}
 
 
-class Asked(Struct, frozen=True, tag_field="type", tag="control_request"):
-    """A question that holds up the turn until it is answered."""
+class ControlRequest(Struct, frozen=True, tag_field="type", tag="control_request"):
+    """A request that blocks the turn until it is answered."""
 
     request_id: str
     request: Request
@@ -71,8 +71,8 @@ class ModelTokens(Struct, frozen=True, rename="camel"):
     cost: float = field(default=0.0, name="costUSD")
 
 
-class Ended(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
-    """The end of a turn. Its subtype says "success" for most failures too: `is_error` is what counts."""
+class TurnResult(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
+    """The end of a turn. The subtype is "success" for most failures too: `is_error` decides."""
 
     is_error: bool = False
     subtype: str = ""
@@ -83,7 +83,7 @@ class Ended(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
     structured_output: Raw = Raw()
     session_id: str = ""
     total_cost_usd: float = 0.0
-    """Of the whole conversation, also of the part before it was taken up again."""
+    """Of the whole conversation, including the part before it was resumed."""
     usage: Tokens = Tokens()
     model_usage_since_last_result: Mapping[str, ModelTokens] | None = None
 
@@ -92,11 +92,17 @@ class Ended(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
         return self.result or "; ".join(self.errors) or self.subtype
 
     @property
+    def structured(self) -> bytes:
+        """The structured output as JSON; empty when there is none."""
+        output = bytes(self.structured_output)
+        return b"" if output == b"null" else output
+
+    @property
     def interrupted(self) -> bool:
         return (self.terminal_reason or "").startswith("aborted")
 
 
-Event = Assistant | Notice | RateLimited | Asked | Ended
+Event = AssistantMessage | SystemMessage | RateLimitEvent | ControlRequest | TurnResult
 
 _EVENTS: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
@@ -106,12 +112,12 @@ class _Kind(Struct, frozen=True):
 
 
 def read(line: bytes) -> Event | None:
-    """The event of a line, if it is one that we know."""
+    """The event of a line, if it is of a known kind."""
     try:
         return _EVENTS.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # Whoever waits for the end of a turn must hear of it in any case.
-        unreadable = Ended(is_error=True, errors=(f"its result could not be read: {error}",))
+        # The end of a turn must never be missed.
+        unreadable = TurnResult(is_error=True, errors=(f"its result could not be read: {error}",))
         return unreadable if _kind(line) == "result" else None
 
 
@@ -122,17 +128,17 @@ def _kind(line: bytes) -> str:
         return ""
 
 
-def spent(ended: Ended, cost_before: float | None) -> Usage:
-    """What a turn has used; the cost so far is unknown for a conversation that was taken up again."""
-    models = ended.model_usage_since_last_result
+def turn_usage(result: TurnResult, cost_before: float | None) -> Usage:
+    """What a turn has used; the cost before it is unknown in a conversation that was resumed."""
+    models = result.model_usage_since_last_result
     if models is not None:
         return Usage(
             input_tokens=sum(_input(model) for model in models.values()),
             output_tokens=sum(model.output_tokens for model in models.values()),
             cost_usd=sum(model.cost for model in models.values()),
         )
-    cost = 0.0 if cost_before is None else max(0.0, ended.total_cost_usd - cost_before)
-    return Usage(input_tokens=_input(ended.usage), output_tokens=ended.usage.output_tokens, cost_usd=cost)
+    cost = 0.0 if cost_before is None else max(0.0, result.total_cost_usd - cost_before)
+    return Usage(input_tokens=_input(result.usage), output_tokens=result.usage.output_tokens, cost_usd=cost)
 
 
 def _input(tokens: Tokens | ModelTokens) -> int:
@@ -143,27 +149,27 @@ def prompt(text: str) -> object:
     return {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}}
 
 
-def interruption(number: int) -> object:
+def interrupt(number: int) -> object:
     return {"type": "control_request", "request_id": f"interrupt-{number}", "request": {"subtype": "interrupt"}}
 
 
-def permission(asked: Asked) -> object:
-    return _response(asked, {"behavior": "allow", "updatedInput": asked.request.input})
+def allow(request: ControlRequest) -> object:
+    return _response(request, {"behavior": "allow", "updatedInput": request.request.input})
 
 
-def denial(asked: Asked, reason: str) -> object:
-    return _response(asked, {"behavior": "deny", "message": reason})
+def deny(request: ControlRequest, reason: str) -> object:
+    return _response(request, {"behavior": "deny", "message": reason})
 
 
-def _response(asked: Asked, response: Mapping[str, object]) -> object:
-    answer = {"subtype": "success", "request_id": asked.request_id, "response": response}
+def _response(request: ControlRequest, response: Mapping[str, object]) -> object:
+    answer = {"subtype": "success", "request_id": request.request_id, "response": response}
     return {"type": "control_response", "response": answer}
 
 
-def refusal(asked: Asked) -> object:
-    """Says that a question of this kind is never answered here."""
-    error = f'"{asked.request.subtype}" is not supported'
+def unsupported(request: ControlRequest) -> object:
+    """The response to a kind of request that iterdev does not handle."""
+    error = f'"{request.request.subtype}" is not supported'
     return {
         "type": "control_response",
-        "response": {"subtype": "error", "request_id": asked.request_id, "error": error},
+        "response": {"subtype": "error", "request_id": request.request_id, "error": error},
     }

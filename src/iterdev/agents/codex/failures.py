@@ -1,10 +1,10 @@
-"""What the words of a failed turn of Codex mean: the status of the provider stands nowhere else."""
+"""Failure kinds of Codex, by its words: it reports the HTTP status of the provider nowhere else."""
 
-from iterdev.agents.common.failures import Meanings
+from iterdev.agents.common.failures import FailurePatterns
 from iterdev.agents.contract import TroubleKind
 
-# A limit can end a stream, and its words can name a model, a plan or a window.
-BY_WORDS = Meanings(
+# The order matters: a limit can end a stream, and its words can name a model, a plan or a window.
+BY_WORDS = FailurePatterns(
     {
         TroubleKind.limited: r"\b429\b|usage limit|rate.?limit|too many requests|quota exceeded|spend limit",
         TroubleKind.too_long: r"context_length_exceeded|context window|input exceeds .{0,40}(tokens|length)",
@@ -16,5 +16,5 @@ BY_WORDS = Meanings(
 )
 
 
-def kind_of(words: str) -> TroubleKind:
-    return BY_WORDS.of(words) or TroubleKind.crashed
+def failure_kind(words: str) -> TroubleKind:
+    return BY_WORDS.find(words) or TroubleKind.crashed

@@ -1,6 +1,6 @@
-"""The lines that `codex exec --json` writes, as values, and how they are told in a line.
+"""The lines that `codex exec --json` writes, as values, and their descriptions in one line.
 
-Only what iterdev makes use of is here. Every release brings lines of new kinds: they are not read.
+Only what iterdev uses is here. Every release adds kinds of lines, which are skipped.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.command import LINE_LENGTH
+from iterdev.agents.common.output import LINE_LENGTH
 from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
 
 
 class Totals(Struct, frozen=True):
-    """Tokens since the start of the thread; the cached and the reasoning ones are counted in."""
+    """Tokens since the start of the thread, cached and reasoning tokens included."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -63,48 +63,48 @@ class TurnFailed(Struct, frozen=True, tag_field="type", tag="turn.failed"):
     error: Failure = Failure()
 
 
-class Complained(Struct, frozen=True, tag_field="type", tag="error"):
-    """Something went wrong; only when no end of the turn follows was it the end."""
+class ErrorReported(Struct, frozen=True, tag_field="type", tag="error"):
+    """An error; it was fatal only if no end of the turn follows."""
 
     message: str = ""
 
 
-Event = ThreadStarted | ItemStarted | ItemCompleted | TurnCompleted | TurnFailed | Complained
+Event = ThreadStarted | ItemStarted | ItemCompleted | TurnCompleted | TurnFailed | ErrorReported
 
 _EVENTS: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
-_REFUSED = re.compile(r"\berror=(.*(?:approval (?:settings|policy)|read-only sandbox).*)")
+_DENIED = re.compile(r"\berror=(.*(?:approval (?:settings|policy)|read-only sandbox).*)")
 
 
 def read(line: bytes) -> Event | None:
-    """The event of a line, if it is one that we know."""
+    """The event of a line, if it is of a known kind."""
     try:
         return _EVENTS.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def refused(line: bytes) -> PermissionAsked | None:
-    """The permission that was asked for and denied, which Codex tells on its standard error only."""
-    found = _REFUSED.search(line.decode(errors="replace"))
+def denied_permission(line: bytes) -> PermissionAsked | None:
+    """A denied permission, which Codex reports on its standard error only."""
+    found = _DENIED.search(line.decode(errors="replace"))
     return PermissionAsked(_short(found[1].split("; rejected by")[0])) if found else None
 
 
-def told(event: Event, workspace: str) -> AgentEvent | None:
-    """What a person who looks on hears of an event."""
+def describe(event: Event, workspace: str) -> AgentEvent | None:
+    """The event of the conversation that a line stands for."""
     match event:
-        case Complained(message):
+        case ErrorReported(message):
             return _said(message)
         case ItemStarted(Item(type="command_execution") as item):
             return _said(f"$ {_unwrapped(item.command)}")
         case ItemStarted(Item(type="mcp_tool_call") as item):
             return _said(f"{item.server}: {item.tool}")
         case ItemCompleted(item):
-            return _told_item(item, workspace)
+            return _describe_item(item, workspace)
         case _:
             return None
 
 
-def _told_item(item: Item, workspace: str) -> AgentEvent | None:
+def _describe_item(item: Item, workspace: str) -> AgentEvent | None:
     match item.type:
         case "agent_message":
             return _said(item.text)

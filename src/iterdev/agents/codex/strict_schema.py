@@ -1,7 +1,7 @@
-"""JSON Schemas for providers that force a model to keep to one, and the way back from such an answer.
+"""Strict JSON Schemas, which providers enforce, and the conversion of strict answers back to the ordinary form.
 
-The strict form has no optional members and no objects with free keys. So a member that may be left out may be null
-instead, and an object with free keys is written as JSON inside of a string.
+The strict form has no optional members and no objects with free keys. An optional member becomes nullable, and an
+object with free keys becomes a string that contains JSON.
 """
 
 import json
@@ -14,7 +14,7 @@ _KEPT = frozenset(
     {"type", "title", "description", "enum", "const", "pattern", "format"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
 )
-"""Keywords of the strict dialect that need no translation; one that it does not know makes the provider refuse all."""
+"""Keywords that the strict form shares; the provider rejects a schema with any other keyword."""
 
 _NULL: Mapping[str, object] = {"type": "null"}
 _FREE_OBJECT: Mapping[str, object] = {
@@ -25,8 +25,8 @@ _FREE_OBJECT: Mapping[str, object] = {
 }
 
 
-def strict(schema: Mapping[str, object]) -> dict[str, object]:
-    """The strict form of a schema; its root is no reference, because an answer must be seen to be an object."""
+def to_strict(schema: Mapping[str, object]) -> dict[str, object]:
+    """The strict form of a schema; its root must not be a reference, because it has to be an object."""
     definitions = _mapping(schema.get("$defs"))
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     root = _strict(_mapping(definitions.get(name)) or schema)
@@ -76,16 +76,16 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def restored(body: bytes) -> bytes:
-    """The ordinary form of an answer; what is no JSON is left for others to complain about."""
+def to_ordinary(body: bytes) -> bytes:
+    """The ordinary form of an answer; anything but JSON is returned unchanged."""
     try:
-        return json.dumps(opened(without_nulls(json.loads(body))), ensure_ascii=False).encode()
+        return json.dumps(with_free_objects(without_nulls(json.loads(body))), ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return body
 
 
 def without_nulls(value: object) -> object:
-    """Leaves out the members that are null, which is how the strict form says that they are not there."""
+    """Removes the members that are null, which stand for absent ones in the strict form."""
     match value:
         case dict():
             return {name: without_nulls(member) for name, member in value.items() if member is not None}
@@ -95,21 +95,21 @@ def without_nulls(value: object) -> object:
             return value
 
 
-def opened(value: object) -> object:
-    """Puts the objects with free keys in the place of those that stand for them."""
+def with_free_objects(value: object) -> object:
+    """Replaces the strings that stand for objects with free keys."""
     match value:
         case dict() if value.keys() == {FREE}:
             return _free_object(value[FREE])
         case dict():
-            return {name: opened(member) for name, member in value.items()}
+            return {name: with_free_objects(member) for name, member in value.items()}
         case list():
-            return [opened(item) for item in value]
+            return [with_free_objects(item) for item in value]
         case _:
             return value
 
 
 def _free_object(text: object) -> dict[str, object]:
-    """The object of a text; a model that wrote something else has at least said it."""
+    """The object in a text; any other text is kept as a member."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):

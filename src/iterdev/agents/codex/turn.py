@@ -1,15 +1,16 @@
-"""What is heard of one turn of Codex, line by line, and the thread that the turn is a part of."""
+"""The output of one turn of Codex, and the thread that the turn belongs to."""
 
 import msgspec
 
-from iterdev.agents.codex import protocol as events
-from iterdev.agents.command import STDERR_KEPT, Watch
+from iterdev.agents.codex import protocol
 from iterdev.agents.common.json_lines import Lines
+from iterdev.agents.common.output import STDERR_KEPT
+from iterdev.agents.contract import Watch
 from iterdev.core.results import Usage
 
 
 class Thread(msgspec.Struct, frozen=True):
-    """A conversation as Codex keeps it, and what was counted of it: Codex counts from its start."""
+    """A conversation as Codex stores it, and the usage counted so far: Codex reports totals since its start."""
 
     id: str = ""
     counted: Usage = Usage()
@@ -17,15 +18,15 @@ class Thread(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.id} {self.counted.input_tokens} {self.counted.output_tokens}" if self.id else ""
 
-    def spent(self, totals: events.Totals) -> Usage:
-        """What was used since, of totals that go on growing over the thread."""
+    def usage_since(self, totals: protocol.Totals) -> Usage:
+        """What was used since the last count, by the new totals."""
         return Usage(
             input_tokens=max(0, totals.input_tokens - self.counted.input_tokens),
             output_tokens=max(0, totals.output_tokens - self.counted.output_tokens),
         )
 
     @classmethod
-    def named(cls, conversation: str) -> "Thread":
+    def parse(cls, conversation: str) -> "Thread":
         match conversation.split():
             case [id_, counted_in, counted_out]:
                 return cls(id_, Usage(input_tokens=int(counted_in), output_tokens=int(counted_out)))
@@ -33,50 +34,50 @@ class Thread(msgspec.Struct, frozen=True):
                 return cls(conversation)
 
 
-class Hearing:
-    """What is heard of one turn."""
+class TurnOutput:
+    """What one turn has written so far."""
 
     def __init__(self, watch: Watch, thread: str, workspace: str) -> None:
         self.thread = thread
-        self.totals: events.Totals | None = None
+        self.totals: protocol.Totals | None = None
         self.completed = False
         self.failure = ""
         self.answer = b""
-        self.complaints = bytearray()
+        self.stderr = bytearray()
         self._watch = watch
         self._workspace = workspace
         self._lines = {"stdout": Lines(), "stderr": Lines()}
 
     @property
     def has_lost_thread(self) -> bool:
-        return not self.completed and b"no rollout found" in self.complaints
+        return not self.completed and b"no rollout found" in self.stderr
 
-    def hear(self, stream: str, chunk: bytes) -> None:
+    def feed(self, stream: str, chunk: bytes) -> None:
         if stream == "stderr":
-            self.complaints += chunk
-            del self.complaints[:-STDERR_KEPT]
+            self.stderr += chunk
+            del self.stderr[:-STDERR_KEPT]
         for line in self._lines[stream].feed(chunk):
             if stream == "stdout":
-                self._hear_event(line)
-            elif denied := events.refused(line):
+                self._handle(line)
+            elif denied := protocol.denied_permission(line):
                 self._watch(denied)
 
-    def _hear_event(self, line: bytes) -> None:
-        event = events.read(line)
+    def _handle(self, line: bytes) -> None:
+        event = protocol.read(line)
         if event is None:
             return
-        # A complaint with which it could go on explains nothing that comes later.
+        # Codex continued after an error that it had reported, so a later end has another cause.
         self.failure = ""
         match event:
-            case events.ThreadStarted(thread):
+            case protocol.ThreadStarted(thread):
                 self.thread = thread
-            case events.ItemCompleted(events.Item(type="agent_message", text=text)):
+            case protocol.ItemCompleted(protocol.Item(type="agent_message", text=text)):
                 self.answer = text.encode(errors="replace")
-            case events.TurnCompleted(totals):
+            case protocol.TurnCompleted(totals):
                 self.completed, self.totals = True, totals
-            case events.TurnFailed(events.Failure(message)) | events.Complained(message):
+            case protocol.TurnFailed(protocol.Failure(message)) | protocol.ErrorReported(message):
                 self.failure = message
             case _:
                 pass
-        if seen := events.told(event, self._workspace):
-            self._watch(seen)
+        if described := protocol.describe(event, self._workspace):
+            self._watch(described)

@@ -1,11 +1,14 @@
-"""What failures of agents have in common: how words are read as kinds of trouble, and how each kind is put."""
+"""Failures of agents: the failure kinds behind an agent's words and a program's exit, and the text of each kind."""
 
 import re
+import signal
 from collections.abc import Mapping
 
+from iterdev.agents.common.output import last_lines
 from iterdev.agents.contract import TroubleKind
+from iterdev.core.processes import Exit
 
-FAILURES: Mapping[TroubleKind, str] = {
+FAILURE_TEXT: Mapping[TroubleKind, str] = {
     TroubleKind.not_logged_in: "is not logged in",
     TroubleKind.limited: "has reached a limit of its provider",
     TroubleKind.overloaded: "got no answer from its provider",
@@ -14,11 +17,26 @@ FAILURES: Mapping[TroubleKind, str] = {
 }
 
 
-class Meanings:
-    """Expressions by kind of trouble. The order decides: the words of one kind may name what another is about."""
+class FailurePatterns:
+    """Expressions by failure kind. The first match decides: the words of one kind may name what another is about."""
 
     def __init__(self, expressions: Mapping[TroubleKind, str]) -> None:
         self._patterns = {kind: re.compile(words, re.IGNORECASE) for kind, words in expressions.items()}
 
-    def of(self, words: str) -> TroubleKind | None:
+    def find(self, words: str) -> TroubleKind | None:
         return next((kind for kind, pattern in self._patterns.items() if pattern.search(words)), None)
+
+
+def exit_failure(ended: Exit, stderr: bytes | bytearray, limit: float) -> tuple[TroubleKind, str]:
+    """The kind and the text, to follow the agent's name, for a program that exited without a result."""
+    if ended.timed_out:
+        return TroubleKind.timed_out, f"ran longer than {limit:g} s"
+    complaint = last_lines(stderr)
+    return TroubleKind.crashed, _exit_text(ended.code) + (f": {complaint}" if complaint else "")
+
+
+def _exit_text(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    known = {number.value: number.name for number in signal.Signals}
+    return f"was ended by {known.get(-code, f'signal {-code}')}"

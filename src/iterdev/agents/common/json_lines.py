@@ -1,7 +1,4 @@
-"""JSON lines to and from a program that goes on talking: both directions keep moving whoever waits for what.
-
-It knows lines, and nothing of what they say.
-"""
+"""JSON lines to and from a program that runs over many turns; reading and writing never wait for each other."""
 
 import math
 from collections.abc import AsyncIterator, Callable
@@ -15,14 +12,14 @@ from iterdev.agents.contract import Process
 from iterdev.core.processes import Exit
 
 LINE_LIMIT = 32 * 1024 * 1024
-"""Bytes of a line: agents pass on whole files in one. A longer one is left out."""
+"""Bytes of a line: agents write whole files in one. A longer line is skipped."""
 
-Send = Callable[[object], None]
-"""Hands in a message to be written as a line, in its turn; it never waits."""
+Write = Callable[[object], None]
+"""Queues a message, which is written as one line; returns at once."""
 
 
 class Lines:
-    """Cuts chunks into lines, and holds no more than the line that has begun."""
+    """Splits chunks into lines, and holds only the line that has begun."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -51,23 +48,23 @@ class Lines:
             self._begun += piece
 
 
-class Listener(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is told what a program says, as it comes."""
+class Handlers(msgspec.Struct, frozen=True, kw_only=True):
+    """Called with the output of a program, as it comes."""
 
     message: Callable[[bytes], None]
-    """A line that begins like a JSON object; banners and other lines are left out."""
-    complaint: Callable[[bytes], None]
+    """A line that begins like a JSON object; banners and other lines are skipped."""
+    stderr: Callable[[bytes], None]
     """A chunk of the standard error."""
-    end: Callable[[Exit], None]
+    exit: Callable[[Exit], None]
 
 
 @asynccontextmanager
-async def connected(process: Process, listener: Listener) -> AsyncIterator[Send]:
+async def connect(process: Process, handlers: Handlers) -> AsyncIterator[Write]:
     """Reads and writes for as long as the context is open."""
     outbox, waiting = anyio.create_memory_object_stream[bytes](math.inf)
     failure: Exception | None = None
     async with outbox, waiting, anyio.create_task_group() as group:
-        group.start_soon(_read, process, listener)
+        group.start_soon(_read, process, handlers)
         group.start_soon(_write, process, waiting)
         try:
             yield lambda message: outbox.send_nowait(msgspec.json.encode(message) + b"\n")
@@ -78,20 +75,20 @@ async def connected(process: Process, listener: Listener) -> AsyncIterator[Send]
         raise failure
 
 
-async def _read(process: Process, listener: Listener) -> None:
+async def _read(process: Process, handlers: Handlers) -> None:
     lines = Lines()
     async for stream, chunk in process.output():
         if stream == "stderr":
-            listener.complaint(chunk)
+            handlers.stderr(chunk)
             continue
         for line in lines.feed(chunk):
             if line.lstrip().startswith(b"{"):
-                listener.message(line)
-    listener.end(await process.wait())
+                handlers.message(line)
+    handlers.exit(await process.wait())
 
 
 async def _write(process: Process, waiting: ObjectReceiveStream[bytes]) -> None:
-    # A program is free to end before it has read everything; that it did is heard by the reader.
+    # A program is free to exit before it has read everything; the reader sees the exit.
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for line in waiting:
             await process.write(line)

@@ -1,18 +1,24 @@
-"""Whose turn it is in a conversation: one at a time, and the next one interrupts the one that is running."""
+"""Turns of a conversation: one at a time, each within the time of the attempt, the next one interrupts the last."""
 
 import math
-from collections.abc import Awaitable, Callable
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 
-from iterdev.agents.contract import Reply
+from iterdev.agents.contract import Process, Reply, Spawn
+from iterdev.core.processes import Exit
 
 
-class Floor:
-    """Lets turns follow each other within the time of one attempt."""
+class TurnGate:
+    """Lets one turn run at a time, within the time of one attempt."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, ask_to_stop: Callable[[], Awaitable[bool]], patience: float) -> None:
+        """`ask_to_stop` asks the agent to end its turn; if that returns True, the gate waits for `patience` s."""
         self._deadline = anyio.current_time() + limit
+        self._ask_to_stop = ask_to_stop
+        self._patience = patience
         self._lock = anyio.Lock()
         self._running = anyio.CancelScope()
 
@@ -20,9 +26,13 @@ class Floor:
     def time_left(self) -> float:
         return self._deadline - anyio.current_time()
 
-    async def take(self, turn: Callable[[], Awaitable[Reply]]) -> Reply | None:
-        """The reply of a turn, or none if it was interrupted by the next one."""
-        self._running.cancel()
+    @property
+    def is_busy(self) -> bool:
+        return self._lock.locked()
+
+    async def run(self, turn: Callable[[], Awaitable[Reply]]) -> Reply | None:
+        """The reply of a turn, or None if the next turn interrupted it."""
+        await self._interrupt()
         async with self._lock:
             with anyio.CancelScope() as self._running:
                 return await turn()
@@ -31,7 +41,43 @@ class Floor:
     async def close(self) -> None:
         """Interrupts a turn that is still running, and leaves no time for another one."""
         self._deadline = -math.inf
-        self._running.cancel()
         with anyio.CancelScope(shield=True):
+            await self._interrupt()
             async with self._lock:
                 pass
+
+    async def _interrupt(self) -> None:
+        with anyio.move_on_after(self._patience), suppress(ConnectionError):
+            if await self._ask_to_stop():
+                async with self._lock:
+                    return
+        self._running.cancel()
+
+
+async def run_turn(
+    spawn: Spawn,
+    argv: Sequence[str],
+    prompt: bytes,
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    limit: float,
+    feed: Callable[[str, bytes], None],
+) -> Exit:
+    """Starts a program for one turn, with the prompt on its standard input, and feeds its output as it comes."""
+    if limit <= 0:
+        return Exit(code=-signal.SIGTERM, timed_out=True)
+    async with spawn(argv, cwd=cwd, env=env, limit=limit) as process, anyio.create_task_group() as group:
+        group.start_soon(_write_input, process, prompt)
+        async for stream, chunk in process.output():
+            feed(stream, chunk)
+        ended = await process.wait()
+        group.cancel_scope.cancel()
+    return ended
+
+
+async def _write_input(process: Process, data: bytes) -> None:
+    # A program is free to end, or to close its input, before it has read everything.
+    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await process.write(data)
+        await process.close_input()

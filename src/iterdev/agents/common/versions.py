@@ -1,4 +1,4 @@
-"""Whether a program is installed, and in which version: asked of the program, or read from the npm package it is in."""
+"""Whether a program is installed, and in which version: as the program reports it, or from its npm package."""
 
 import os
 import re
@@ -12,45 +12,45 @@ from msgspec import Struct
 from iterdev.agents.contract import Probe
 
 PROBE_LIMIT = 10.0
-"""Seconds for a program to tell its version."""
+"""Seconds for a program to report its version."""
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """What is known of a program before it is looked at."""
+    """What is known of a program before it is probed."""
 
     agent: str
     install: str
-    """A command to paste."""
+    """A command that can be pasted."""
     version: str = ""
-    """The last one known to work."""
+    """The last version known to work."""
 
 
-def probed(program: str, known: Known) -> Probe:
-    """Starts the program to ask for its version, which also shows that it can be started."""
+def probe_program(program: str, known: Known) -> Probe:
+    """Runs `PROGRAM --version`, which also shows that the program can be started."""
     if not shutil.which(program):
-        return missing(program, known)
+        return not_found(program, known)
     try:
-        version = told_version(program)
+        version = ask_version(program)
     except (OSError, subprocess.SubprocessError) as error:
-        problem = f'The program "{program}" of the agent "{known.agent}" does not tell its version: {error}'
+        problem = f'The program "{program}" of the agent "{known.agent}" does not report its version: {error}'
         return Probe(installed=False, problem=problem, hint=known.install)
-    return Probe(installed=True, version=version, note=note_on(version, known.version))
+    return Probe(installed=True, version=version, note=version_note(version, known.version))
 
 
-def missing(program: str, known: Known) -> Probe:
+def not_found(program: str, known: Known) -> Probe:
     problem = f'The program "{program}" of the agent "{known.agent}" was not found'
     return Probe(installed=False, problem=problem, hint=known.install)
 
 
-def note_on(version: str, known: str) -> str:
+def version_note(version: str, known: str) -> str:
     if not known or _numbers(version) <= _numbers(known):
         return ""
     return f"version {version} is newer than {known}, the last one known to work"
 
 
-def told_version(program: str) -> str:
+def ask_version(program: str) -> str:
     ran = subprocess.run(
         [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_LIMIT, check=True
     )
@@ -62,7 +62,7 @@ class _Package(Struct, frozen=True):
 
 
 def packaged_version(program: str) -> str:
-    """The version of the npm package that a program belongs to; starting it to ask can take a second or two."""
+    """The version of the npm package that a program belongs to; starting the program can take a second or two."""
     found = shutil.which(program) or program
     for folder in Path(os.path.realpath(found)).parents:
         scope = folder.parent if folder.parent.name.startswith("@") else folder

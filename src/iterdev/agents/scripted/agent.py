@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.command import CommandAgent, Watch
+from iterdev.agents.common.conversation import CommandConversation
 from iterdev.agents.contract import (
     AgentEvent,
     AgentFailure,
@@ -23,6 +23,7 @@ from iterdev.agents.contract import (
     Said,
     Spawn,
     TroubleKind,
+    Watch,
 )
 from iterdev.agents.scripted import player
 
@@ -50,10 +51,14 @@ class ScriptedAgent(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
-        program = CommandAgent(self.name, self._command(), root=assignment.workspace)
         ear = MarkerEar(self.name, watch)
-        async with program.open(assignment, spawn=spawn, watch=ear.hear) as talk:
+        talk = CommandConversation(
+            self.name, self._command(), assignment, root=assignment.workspace, spawn=spawn, watch=ear.hear
+        )
+        try:
             yield ScriptedConversation(talk, ear)
+        finally:
+            await talk.close()
 
     def _command(self) -> tuple[str, ...]:
         return (sys.executable, "-I", "-S", player.__file__, str(Path(self.script).absolute()))

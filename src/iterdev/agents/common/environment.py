@@ -1,0 +1,42 @@
+"""The environment and the command line of an agent's program, as interface.md 3 describes them."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+
+from iterdev.agents.common.paths import absolute, is_file
+from iterdev.agents.contract import Assignment
+
+
+def agent_environment(assignment: Assignment, attempt: int) -> dict[str, str]:
+    return {
+        **assignment.environment,
+        "ITERDEV_TASK": assignment.task,
+        "ITERDEV_ROLE": assignment.role,
+        "ITERDEV_ATTEMPT": str(attempt),
+        "ITERDEV_SESSION": assignment.session,
+        "ITERDEV_SESSION_DIR": assignment.session_dir,
+        "ITERDEV_ISSUES": ";".join(assignment.issues),
+        "ITERDEV_RESULT": assignment.result_path,
+        **(assignment.tools.variables(assignment.environment) if assignment.tools else {}),
+    }
+
+
+def resolve_command(command: Sequence[str], *, root: str, assignment: Assignment) -> list[str]:
+    """Makes a command of the user's checkout work in a workspace, which lacks the files that are not committed."""
+    program, *arguments = command
+    found = find_program(program, (assignment.workspace, root), assignment.environment) or program
+    return [found, *(_resolve_argument(argument, root, assignment.workspace) for argument in arguments)]
+
+
+def _resolve_argument(argument: str, root: str, workspace: str) -> str:
+    original = absolute(root, argument)
+    return original if is_file(original) and not os.path.lexists(absolute(workspace, argument)) else argument
+
+
+def find_program(program: str, folders: Sequence[str], variables: Mapping[str, str]) -> str | None:
+    """Looks for a name on the PATH, as a shell does, and for anything else in the folders."""
+    if os.sep not in program and shutil.which(program, path=variables.get("PATH")):
+        return program
+    paths = (absolute(folder, program) for folder in folders)
+    return next((path for path in paths if is_file(path) and os.access(path, os.X_OK)), None)
