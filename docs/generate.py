@@ -64,7 +64,7 @@ ENVIRONMENT = """\
 COMMANDS = """\
 # Commands
 
-<!-- Written by docs/generate.py from src/iterdev/surfaces/cli/app.py; change that file, then run `make docs`. -->
+<!-- Written by docs/generate.py from src/iterdev/surfaces/cli/commands; change it there, then run `make docs`. -->
 
 What `iterdev COMMAND --help` prints. A session may be named by any part of its id that fits no other session. How
 commands end is in [exit codes](exit-codes.md).

@@ -23,16 +23,14 @@ from tests.crash.checks import conflicts, problems, processes_of, unrest
 from tests.crash.scratch import Scratch
 from tests.crash.stories import STORIES, Answer, GoOn, RollBack, Step
 
-from iterdev.app import start
+from iterdev.app.answer import answer
 from iterdev.app.rollback import roll_back
+from iterdev.app.start import start
 from iterdev.core.types import Engine
 from iterdev.engine import run
 from iterdev.engine.repository import Repository
 from iterdev.engine.run_scope import OneStep, Pace, ToTheEnd
 from iterdev.execution.context import Mark
-from iterdev.host import clock
-from iterdev.store.session_log import SessionLog
-from iterdev.surfaces.cli.commands.answer import answer
 
 PATIENCE = 10.0
 STEPS = 20
@@ -96,8 +94,7 @@ def _carry_out(scratch: Scratch, step: Step, mark: Mark) -> NoReturn:
             case Answer():
                 _answer(repository, step)
             case RollBack(task):
-                log = SessionLog(repository.journal, repository.newest(), now=clock.now)
-                roll_back(repository, log, task, mark=mark)
+                roll_back(repository, repository.newest(), task, mark=mark)
     except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)
@@ -107,15 +104,15 @@ def _carry_out(scratch: Scratch, step: Step, mark: Mark) -> NoReturn:
 def _go_on(scratch: Scratch, repository: Repository, pace: Pace, mark: Mark) -> None:
     sessions = repository.sessions()
     request = msgspec.structs.replace(scratch.story.request, engine=scratch.engine)
-    session = sessions[-1] if sessions else start.begin(repository, request)
-    anyio.run(lambda: run.drive(repository, session, run.Audience(ask=run.nobody), pace=pace, mark=mark))
+    session = sessions[-1] if sessions else start(repository, request)
+    anyio.run(lambda: run.drive(repository, session, run.RunObserver(), pace=pace, mark=mark))
 
 
 def _answer(repository: Repository, step: Answer) -> None:
     session = repository.newest()
     table = repository.folder(repository.state(session)) / "tasks.csv"
     table.write_text(step.edit(table.read_text()))
-    answer(session=session, gate=step.gate, choice=step.choice)
+    answer(repository, session, step.gate, step.choice)
 
 
 def wait_for_silence(scratch: Scratch) -> list[str]:

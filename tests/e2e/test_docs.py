@@ -14,8 +14,8 @@ from iterdev.core import settings
 from iterdev.core.results import SCHEMAS, Result
 from iterdev.core.types import WORKERS, Role
 from iterdev.store.session_folder import tasks_csv
-from iterdev.surfaces.cli import main
-from iterdev.surfaces.cli.app import ALIASES, app
+from iterdev.surfaces.cli.app import ALIASES, SHORT_HELPS, app
+from iterdev.surfaces.cli.exit_codes import ExitCode
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.md")])
@@ -77,7 +77,7 @@ def anchors(page: Path) -> set[str]:
 
 @every_page
 def test_every_command_and_option_named_exists(page: Path) -> None:
-    known = {*app.commands, *ALIASES, "--version", "--help", "COMMAND"}
+    known = {*SHORT_HELPS, *ALIASES, "--version", "--help", "COMMAND"}
 
     calls = list(calls_in(text_of(page)))
 
@@ -86,8 +86,12 @@ def test_every_command_and_option_named_exists(page: Path) -> None:
     assert [(words[0], option) for words in calls for option in strange_options(words)] == []
 
 
+def command_of(name: str) -> click.Command | None:
+    return app.get_command(click.Context(app), name)
+
+
 def is_in_its_group(words: list[str]) -> bool:
-    group = app.commands.get(words[0])
+    group = command_of(words[0])
     return not isinstance(group, click.Group) or words[1:2] == [] or words[1] in {*group.commands, "--help", "COMMAND"}
 
 
@@ -100,7 +104,7 @@ def calls_in(text: str) -> Iterator[list[str]]:
 
 
 def strange_options(words: list[str]) -> list[str]:
-    command = app.commands.get(ALIASES.get(words[0], words[0]))
+    command = command_of(words[0])
     if isinstance(command, click.Group) and len(words) > 1:
         command = command.commands.get(words[1])
     if command is None:
@@ -111,20 +115,16 @@ def strange_options(words: list[str]) -> list[str]:
 
 
 def test_the_page_of_exit_codes_has_exactly_those_that_exist() -> None:
-    codes = {value for name, value in vars(main).items() if name.isupper() and isinstance(value, int)}
-
     listed = re.findall(r"^\| (\d+) \|", text_of(ROOT / "docs" / "exit-codes.md"), re.MULTILINE)
 
-    assert sorted(map(int, listed)) == sorted(codes)
+    assert sorted(map(int, listed)) == sorted(ExitCode)
 
 
 @every_page
 def test_every_exit_code_named_exists(page: Path) -> None:
-    codes = {value for name, value in vars(main).items() if name.isupper() and isinstance(value, int)}
-
     named = re.findall(r"(?:exit code|exits? with|exit status) (\d+)", text_of(page))
 
-    assert set(map(int, named)) <= codes
+    assert set(map(int, named)) <= set(ExitCode)
 
 
 @pytest.mark.parametrize(

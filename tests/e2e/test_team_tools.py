@@ -5,14 +5,12 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, document, eventually, every_file, left_behind, messages, statuses
 
 from iterdev.app import team_tools
 from iterdev.core.collaboration.messages import TYPES
-from iterdev.core.collaboration.tool_schemas import TeamMsg
 from iterdev.engine.repository import Repository
 
 MCP_AGENT = """
@@ -98,7 +96,7 @@ def test_an_agent_on_the_command_line_sends_adds_and_reports(repo: Repo) -> None
     assert messages(folder, "dev_complete") == ["[developer] DEV-001 completed: reported from a shell"]
     log = (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8").splitlines()
     assert (
-        "iterdev: The result was not accepted: Object missing required field `status`. Mend it and report it again."
+        "iterdev: The result was not accepted: Object missing required field `status`. Fix it and report it again."
         in log
     )
     assert 'iterdev: You are the developer of DEV-001 and cannot speak as "reviewer".' in log
@@ -275,7 +273,7 @@ def test_a_token_ends_with_its_attempt_and_the_tools_with_the_run(waiting: Repo)
     assert (ended.returncode, ended.stderr.splitlines()[0]) == (2, "iterdev: The token is not valid any more")
     assert guessed.returncode == 2
     assert (gone.returncode, gone.stdout) == (4, "")
-    assert "Nobody answers" in gone.stderr
+    assert "No answer from" in gone.stderr
     assert "still here" not in (waiting.folder() / ".msg" / "messages.jsonl").read_text(encoding="utf-8")
 
 
@@ -361,7 +359,7 @@ def test_every_type_is_logged_read_back_and_filtered(team_repo: Repo, sender: st
     session = repository.newest()
 
     def asked(**arguments: object) -> dict[str, object]:
-        return team_tools.use(repository, session, msgspec.convert(arguments, TeamMsg), sender)
+        return team_tools.use(repository, session, "team_msg", arguments, sender=sender)
 
     sent = asked(operation="log", type=kind, data={"n": 1})
     read = asked(operation="read", id=sent["id"])
@@ -387,7 +385,7 @@ def test_a_person_deletes_a_message_and_clears_the_bus(repo: Repo) -> None:
     cleared = repo.iterdev("team", "clear", *about, "--json")
     shared = document(folder / ".msg" / "meta.json")["role_state"]
 
-    assert (deleted.returncode, deleted.stdout) == (0, "MSG-002 is deleted.\n")
+    assert (deleted.returncode, deleted.stdout) == (0, "Deleted MSG-002.\n")
     assert (again.returncode, "MSG-002" in again.stderr) == (2, True)
     assert left == [message for message in before if message["id"] != "MSG-002"]
     assert json.loads(cleared.stdout) == {"cleared": len(left)}
@@ -401,7 +399,7 @@ def test_a_person_deletes_a_message_and_clears_the_bus(repo: Repo) -> None:
     [
         (("list", "--session-id", "nowhere"), 'There is no session "nowhere"'),
         (("list",), "No session is named"),
-        (("log", "--session-id", "ids"), "Nobody is named as the sender"),
+        (("log", "--session-id", "ids"), "No sender is named"),
         (("log", "--session-id", "ids", "--from", "tester", "--data", "{"), '"{" is not JSON'),
         (("log", "--session-id", "ids", "--from", "tester", "--data", "[]"), "Expected `object`, got `array`"),
         (("read", "--session-id", "ids", "--id", "MSG-999"), 'There is no message "MSG-999"'),
@@ -432,7 +430,7 @@ def test_a_person_reads_and_extends_the_board(team_repo: Repo) -> None:
 
     said = [team_repo.iterdev("team", *add).stdout for _ in range(2)]
 
-    assert said == ["It is on the board.\n", "It is on the board already.\n"]
+    assert said == ["Discovery added.\n", "It is on the board already.\n"]
     read = team_repo.iterdev("team", "board-read", "--session-id", session).stdout
     assert read == 'ada convention: {"name": "tabs"}\n'
 

@@ -14,7 +14,7 @@ from iterdev.core.request import Request, new_session
 from iterdev.core.session.events import AttemptStarted, TasksAdded
 from iterdev.core.settings import Settings
 from iterdev.core.types import Pipeline, SessionId, TaskId
-from iterdev.engine.team_tools import Tools
+from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import ToolDesk
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
@@ -41,16 +41,8 @@ class Office:
         state = self.log.state
         self.log.record(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
         self.changes = 0
-        self.desk = ToolDesk(
-            Tools(
-                self.log,
-                self.folder,
-                tell=self.log.record,
-                changed=self.change,
-                redact=Redactor([SECRET]),
-                now=lambda: NOW,
-            )
-        )
+        tools = TeamTools(self.log, self.folder, redact=Redactor([SECRET]), changed=self.change)
+        self.desk = ToolDesk(tools)
 
     def change(self) -> None:
         self.changes += 1

@@ -9,12 +9,12 @@ import pytest
 from mcp.types import CallToolResult, TextContent
 from tests.engine.conftest import NOW, SECRET, Office, client_of
 
-from iterdev.core.collaboration.locks import Ask
+from iterdev.core.collaboration.tool_schemas import ResourceLock
 from iterdev.core.results import Review
 from iterdev.core.session import events
 from iterdev.core.types import TaskId
-from iterdev.engine import collaboration
-from iterdev.engine.team_tools import Caller
+from iterdev.engine.team_tools import Caller, Person, TeamTools
+from iterdev.host.secrets import Redactor
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_log import SessionLog
 
@@ -181,7 +181,7 @@ def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
         (("team_msg", {"operation": "clear"}), "Only a person clears the bus"),
         (("team_msg", {"operation": "list", "last": 101}), "Expected `int` <= 100 - at `$.last`"),
         (("team_msg", {"operation": "read", "id": "MSG-999"}), 'There is no message "MSG-999"; there are 2.'),
-        (("team_msg", {"operation": "get_state", "role": "tester"}), 'Nothing is known of "tester" yet'),
+        (("team_msg", {"operation": "get_state", "role": "tester"}), '"tester" has shared nothing yet'),
         (("board", {"operation": "add", "type": "rumour"}), 'There is no kind of discovery "rumour"'),
         (("board", {"operation": "add", "type": "convention"}), 'The "data" of a convention needs "name".'),
         (lock("acquire", task="DEV-002"), 'You are the developer of DEV-001 and cannot act as "DEV-002".'),
@@ -304,7 +304,8 @@ def test_an_agent_whose_waiting_closes_a_circle_is_told_that_it_lost_its_locks(o
 def test_the_engine_hears_of_every_lock_and_of_what_others_wrote(office: Office) -> None:
     office.job()
     other = SessionLog(office.journal, office.log.session, now=lambda: NOW)
-    collaboration.acquire(other, Ask(resource="a", task=TaskId("VERIFY-001"), role="tester"))
+    asked = ResourceLock(operation="acquire", resource="a", task="VERIFY-001", role="tester")
+    TeamTools(other, office.folder, redact=Redactor([])).use(Person(), asked)
 
     (listed,) = documents(office, lock("list"))
     heard = office.changes

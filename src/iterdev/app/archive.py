@@ -1,53 +1,148 @@
-"""Archives, keeps, exports and reopens a finished session. Refs and branches are never touched."""
+"""What becomes of a finished session: archived, kept, exported or reopened. Refs and branches are never touched."""
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from iterdev.core.errors import HostError, UserError
-from iterdev.core.session.archive import DELIVERABLES, PATCH, Archived, CompletionEvent, Kept, Reopened
+from msgspec import Struct
+
+from iterdev.app.edits import project
+from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.core.session.archive import (
+    ARCHIVE,
+    DELIVERABLES,
+    EXPORT,
+    GATE,
+    KEEP,
+    KEPT,
+    PATCH,
+    RETRY,
+    Action,
+    Archived,
+    CompletionEvent,
+    Kept,
+    Reopened,
+    choices,
+)
+from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
-from iterdev.core.types import Phase, SessionId
-from iterdev.engine.collaboration import project
+from iterdev.core.types import Phase, SessionId, Status
+from iterdev.core.views.session import GateView, SessionView, gate_view, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, paths, session_lease
 from iterdev.host.git import commits
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_log import SessionLog
 
+__all__ = [
+    "EXPORT",
+    "RETRY",
+    "CompletionFailure",
+    "answer",
+    "archive",
+    "complete",
+    "complete_as_configured",
+    "completion_question",
+    "export",
+    "keep",
+    "reopen",
+]
 
-def archive(repository: Repository, session: SessionId, *, exported: str = "") -> State:
-    """Removes the session's worktrees and temporary files, and puts it away."""
+
+class CompletionFailure(Struct, frozen=True):
+    """A finished session could not be completed as chosen; it is kept instead."""
+
+    choice: str
+    error: str
+
+
+def archive(repository: Repository, session: SessionId, *, exported: str = "") -> SessionView:
+    """Removes the session's worktrees and temporary files, and archives it."""
     with _finished(repository, session) as log:
         Pool(repository.top, paths.workspaces_of(repository.top) / session, paths.temps()).close()
-        return _append(repository, log, Archived(exported))
+        return _record(repository, log, Archived(exported))
 
 
-def keep(repository: Repository, session: SessionId) -> State:
+def keep(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
-        return log.state if log.state.completion.kept else _append(repository, log, Kept())
+        return _view(log) if log.state.completion.kept else _record(repository, log, Kept())
 
 
-def reopen(repository: Repository, session: SessionId) -> State:
+def reopen(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
         if log.state.phase is not Phase.archived:
             raise UserError(f'"{session}" is not archived', hint=f"iterdev status {session}")
-        return _append(repository, log, Reopened())
+        return _record(repository, log, Reopened())
 
 
-def export(repository: Repository, session: SessionId, target: Path) -> State:
+def export(repository: Repository, session: SessionId, target: Path) -> SessionView:
     """Copies what the session made to a folder, then archives it; nothing that is there is overwritten."""
+    folder = target.expanduser().resolve()
     with _finished(repository, session) as log:
         project(repository, log)
-        _copy(repository, log.state, target)
-    return archive(repository, session, exported=str(target))
+        _copy(repository, log.state, folder)
+    return archive(repository, session, exported=str(folder))
 
 
-def _append(repository: Repository, log: SessionLog, event: CompletionEvent) -> State:
+def answer(repository: Repository, session: SessionId, choice: str) -> SessionView:
+    """Answers the question about what becomes of a finished session."""
+    offered = _choices(repository.state(session))
+    commands = {EXPORT: f"iterdev export {session} PATH", RETRY: f"iterdev retry {session}"}
+    if choice not in offered:
+        raise UserError(f'"{choice}" is not an answer to "{GATE}"', hint=f"one of: {', '.join(offered)}")
+    if choice in commands:
+        raise UserError(f'"{choice}" is a command of its own', hint=commands[choice])
+    return archive(repository, session) if choice == ARCHIVE else keep(repository, session)
+
+
+def completion_question(repository: Repository, session: SessionId) -> GateView | None:
+    """The question at the end of a run, if the configuration leaves it to the user and it is not answered yet."""
+    state = repository.state(session)
+    interactive = repository.settings.session.completion_action is Action.interactive and not state.policy.auto
+    if not interactive or state.phase is Phase.archived or state.why not in {"", KEPT}:
+        return None
+    return gate_view(Gate(id=GATE, question="The pipeline is complete. What now?", choices=_choices(state)))
+
+
+def complete_as_configured(repository: Repository, session: SessionId) -> CompletionFailure | None:
+    """Archives or keeps a session that is over, if the configuration says so."""
+    phase = repository.state(session).phase
+    match repository.settings.session.completion_action:
+        case Action.auto_archive if phase is not Phase.archived:
+            return complete(repository, session, ARCHIVE)[1]
+        case Action.auto_keep if phase is Phase.completed:
+            return complete(repository, session, KEEP)[1]
+        case _:
+            return None
+
+
+def complete(
+    repository: Repository, session: SessionId, choice: str, target: Path | None = None
+) -> tuple[SessionView, CompletionFailure | None]:
+    """Does what was chosen. Completion must not harm finished work: when it fails, the session is kept."""
+    try:
+        if choice == ARCHIVE:
+            return archive(repository, session), None
+        if choice == EXPORT and target:
+            return export(repository, session, target), None
+    except (IterdevError, OSError) as error:
+        return keep(repository, session), CompletionFailure(choice, str(error))
+    return keep(repository, session), None
+
+
+def _choices(state: State) -> tuple[str, ...]:
+    return choices(failures=bool(state.count(Status.failed) or state.count(Status.skipped)))
+
+
+def _record(repository: Repository, log: SessionLog, event: CompletionEvent) -> SessionView:
     log.record(event)
     project(repository, log)
-    return log.state
+    return _view(log)
+
+
+def _view(log: SessionLog) -> SessionView:
+    return session_view(log.state, engine_alive=False)
 
 
 @contextmanager

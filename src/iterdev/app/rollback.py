@@ -3,33 +3,60 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec import Struct
+
+from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.session import events, rollback
+from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
 from iterdev.engine.rollback import follow, last_rollback
 from iterdev.execution.context import Mark
-from iterdev.host import paths, session_lease
+from iterdev.host import clock, paths, session_lease
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_log import SessionLog
 
 
+class RolledBack(Struct, frozen=True, kw_only=True):
+    branch: str
+    tip: str
+    undone: tuple[TaskId, ...]
+    accepted: str
+    """The commit of the user's branch that keeps work which was accepted before; empty if there is none."""
+    accepted_into: str
+
+
 def roll_back(
-    repository: Repository, log: SessionLog, target: str, reason: str = "", *, mark: Mark = lambda _: None
-) -> events.RollbackStarted:
-    """Whoever was killed while going back has it finished first; to ask for the same again is to ask for just that."""
+    repository: Repository, session: SessionId, target: str, reason: str = "", *, mark: Mark = lambda _: None
+) -> RolledBack:
+    """Goes back to before the target. A rollback that was interrupted is finished first."""
+    log = SessionLog(repository.journal, session, now=clock.now)
     with _alone(repository, log):
-        if begun := _begun(repository, log):
+        begun = _begun(repository, log)
+        if begun:
             follow(repository, log, mark=mark)
-            if begun.target == target:
-                return begun
-        _recover(repository, log, mark)
-        planned = rollback.plan(repository.journal.read(log.session), target, repository.redact(reason))
-        mark("before RollbackStarted")
-        log.record(planned)
-        mark("after RollbackStarted")
-        follow(repository, log, mark=mark)
-        return planned
+        # To ask for the same again is to ask for the end of what was interrupted.
+        if begun is None or begun.target != target:
+            begun = _begin(repository, log, target, repository.redact(reason), mark)
+            follow(repository, log, mark=mark)
+    state = log.state
+    return RolledBack(
+        branch=ids.branch(session),
+        tip=begun.tip,
+        undone=(*(row.id for row in begun.rows), *begun.removed),
+        accepted=state.accepted,
+        accepted_into=state.session.branch,
+    )
+
+
+def _begin(repository: Repository, log: SessionLog, target: str, reason: str, mark: Mark) -> events.RollbackStarted:
+    _recover(repository, log, mark)
+    planned = rollback.plan(repository.journal.read(log.session), target, reason)
+    mark("before RollbackStarted")
+    log.record(planned)
+    mark("after RollbackStarted")
+    return planned
 
 
 @contextmanager

@@ -4,14 +4,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from iterdev.app.edits import edit_session
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.wisdom import Note
 from iterdev.core.errors import UserError
 from iterdev.core.session.state import State
-from iterdev.engine.collaboration import project
 from iterdev.engine.repository import Repository
-from iterdev.host import clock, session_lease
-from iterdev.store.session_log import SessionLog
 
 
 class Learned(Struct, frozen=True, kw_only=True):
@@ -25,7 +23,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def handed_down(repository: Repository, requirement: str) -> wisdom.WisdomInherited | None:
+def inherited(repository: Repository, requirement: str) -> wisdom.WisdomInherited | None:
     """What a session that begins now is given of those before it."""
     states = map(repository.state, repository.sessions()[-wisdom.LOOKED_AT :])
     earlier = [
@@ -74,19 +72,6 @@ def reject(repository: Repository, name: str, reason: str) -> Learned:
     for state in states:
         has = any(note.id == name for note in (*state.notes, *state.heritage.inherited))
         if has or not state.is_finished:
-            _reject(repository, state, wisdom.WisdomRejected(name, reason))
+            with edit_session(repository, state.session.id) as log:
+                log.record(wisdom.WisdomRejected(name, repository.redact(reason)))
     return found[0]
-
-
-def _reject(repository: Repository, state: State, event: wisdom.WisdomRejected) -> None:
-    log = SessionLog(repository.journal, state.session.id, now=clock.now)
-    log.record(event)
-    folder = repository.folder(state)
-    if not folder.is_dir():
-        return
-    try:
-        with session_lease.lease(folder, wait=lambda: False):
-            project(repository, log)
-    except session_lease.Held:
-        # The engine that holds it writes the files itself.
-        return

@@ -58,6 +58,15 @@ class Phase(StrEnum):
     archived = "archived"
 
 
+class Ending(StrEnum):
+    """How a run of an engine ended."""
+
+    over = "over"
+    waiting = "waiting for an answer"
+    interrupted = "interrupted"
+    stepped = "one step done"
+
+
 class Severity(StrEnum):
     critical = "critical"
     high = "high"

@@ -1,30 +1,24 @@
-"""The engine: decide, carry out, record, until nothing is left to do or somebody has to be asked."""
+"""The engine: decide, carry out, record, until nothing is left to do or the user has to be asked."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from enum import StrEnum
 from functools import partial
 
 import anyio
 from msgspec import Struct
 
 from iterdev.core.session import worker_callbacks
-from iterdev.core.session.decide import Cancel, Command, Land, Record, Start, Wait, decide
-from iterdev.core.session.events import AttemptEnded, Gate, GateAnswered
-from iterdev.core.types import Engine
+from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.decide import decide
+from iterdev.core.session.events import Gate, GateAnswered
+from iterdev.core.session.schedule import Cancel, Command, Land, Record, Start, Wait
+from iterdev.core.types import Ending, Engine
 from iterdev.engine.perform import Performer
-from iterdev.engine.run_scope import Pace
+from iterdev.engine.run_scope import RunScope
 from iterdev.execution.contract import Executor
 from iterdev.store.session_log import SessionLog
 
 POLL = 0.25
 """Seconds between looks at what other processes wrote."""
-
-
-class Ending(StrEnum):
-    over = "over"
-    waiting = "waiting for an answer"
-    interrupted = "interrupted"
-    stepped = "one step done"
 
 
 class Loop(Struct, frozen=True, kw_only=True):
@@ -35,13 +29,14 @@ class Loop(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     ask: Callable[[Gate], Awaitable[str | None]]
     """Asks the user, if there is one to ask."""
-    pace: Pace
+    scope: RunScope
 
     async def run(self) -> Ending:
         while True:
             if self.stop.is_set():
                 return await self._interrupt()
-            commands = self._admitted(decide(await self.performer.catch_up(self.log), self.now()))
+            state = await self.performer.catch_up()
+            commands = self._admitted(decide(state, self.log.team, self.now()))
             if await self._carry_out(commands):
                 continue
             if ending := await self._idle(commands):
@@ -50,13 +45,14 @@ class Loop(Struct, frozen=True, kw_only=True):
     def _admitted(self, commands: tuple[Command, ...]) -> tuple[Command, ...]:
         starts = [command for command in commands if isinstance(command, Start)]
         others = (command for command in commands if not isinstance(command, Start))
-        return *others, *self._claimed(self.pace.admit(self.log.state, starts))
+        return *others, *self._without_output(self.scope.admit(self.log.state, starts))
 
-    def _claimed(self, starts: Sequence[Start]) -> Iterator[Command]:
-        """A worker looks first whether its work is there. In a wave the table alone says what is to be done."""
+    def _without_output(self, starts: Sequence[Start]) -> Iterator[Command]:
+        """A worker looks first whether its output is there. In a wave the table alone says what is to be done."""
         state = self.log.state
-        looks = self.pace.worker or state.session.engine is Engine.beat
-        done = worker_callbacks.reported(state, (start.task for start in starts)) if looks else ()
+        looks = self.scope.worker or state.session.engine is Engine.beat
+        tasks = (start.task for start in starts)
+        done = worker_callbacks.reported(state, self.log.team, tasks) if looks else ()
         if done:
             yield Record(done)
         yield from (start for start in starts if start.task not in {event.task for event in done})
@@ -67,12 +63,12 @@ class Loop(Struct, frozen=True, kw_only=True):
         for command in commands:
             match command:
                 case Record(events):
-                    await self.performer.record(self.log, events)
+                    await self.performer.record(events)
                     acted = True
                 case Start():
-                    await self.performer.start(self.log, self.executor, command)
+                    await self.performer.start(self.executor, command)
                 case Land(task):
-                    await self.performer.land(self.log, task)
+                    await self.performer.land(task)
                     acted = True
                 case Cancel(task):
                     await self.executor.cancel(task)
@@ -84,22 +80,22 @@ class Loop(Struct, frozen=True, kw_only=True):
         """Nothing can be decided now: wait for something to happen, or end."""
         state = self.log.state
         waits = [command.until for command in commands if isinstance(command, Wait)]
-        if state.running:
-            await self._next_outcome(*(partial(self._until, time) for time in waits))
-        elif state.gates:
-            return await self._question(next(iter(state.gates.values())))
+        if state.attempts.running:
+            await self._next_report(*(partial(self._until, time) for time in waits))
+        elif state.gates.open:
+            return await self._question(next(iter(state.gates.open.values())))
         elif waits:
             await self._first(*(partial(self._until, time) for time in waits))
-        elif state.is_over:
+        elif state.lifecycle.is_over:
             return Ending.over
-        elif self.pace.may_rest:
+        elif self.scope.may_stop:
             return Ending.stepped
         else:
-            raise AssertionError(f"nothing to do, nothing running, and not over: {state.phase}")
+            raise AssertionError(f"nothing to do, nothing running, and not over: {state.lifecycle.phase}")
         return None
 
     async def _question(self, gate: Gate) -> Ending | None:
-        """Asks whoever can be asked; somebody else may answer first."""
+        """Asks the user; another process may answer first."""
         choice: str | None = None
 
         async def ask() -> None:
@@ -107,29 +103,29 @@ class Loop(Struct, frozen=True, kw_only=True):
             choice = await self.ask(gate)
 
         await self._race(ask, partial(self._answered, gate.id))
-        if self.stop.is_set() or gate.id not in self.log.state.gates:
+        if self.stop.is_set() or gate.id not in self.log.state.gates.open:
             return None
         if choice is None:
             return Ending.waiting
-        await self.performer.record(self.log, [GateAnswered(gate.id, choice)])
+        await self.performer.record([GateAnswered(gate.id, choice)])
         return None
 
     async def _until(self, time: float) -> None:
         await anyio.sleep(max(0.0, time - self.now()))
 
-    async def _next_outcome(self, *others: Callable[[], Awaitable[None]]) -> None:
-        ended: AttemptEnded | None = None
+    async def _next_report(self, *others: Callable[[], Awaitable[None]]) -> None:
+        report: AttemptReport | None = None
 
         async def receive() -> None:
-            nonlocal ended
-            ended = await self.executor.outcome()
+            nonlocal report
+            report = await self.executor.report()
 
         await self._first(receive, *others)
-        if ended:
-            await self.performer.ended(self.log, ended)
+        if report:
+            await self.performer.ended(report)
 
     async def _first(self, *others: Callable[[], Awaitable[None]]) -> None:
-        """Waits until one of these ends, the user stops us, or the journal has news for us or for the folder."""
+        """Waits until one of these ends, the user stops the run, or the journal or the session folder needs a look."""
         await self._race(self._written, *others)
 
     async def _race(self, *others: Callable[[], Awaitable[None]]) -> None:
@@ -144,19 +140,19 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     async def _answered(self, gate: str) -> None:
         """Other news can wait: a person who is being asked something is not interrupted for it."""
-        while gate in self.log.state.gates:
+        while gate in self.log.state.gates.open:
             await anyio.sleep(POLL)
             self.log.refresh()
 
     async def _written(self) -> None:
         while True:
             await anyio.sleep(POLL)
-            if self.log.has_news() or (self.performer.is_behind and self.log.state.running):
+            if self.log.has_news() or (self.performer.is_behind and self.log.state.attempts.running):
                 return
 
     async def _interrupt(self) -> Ending:
-        for task in list(self.log.state.running):
+        for task in list(self.log.state.attempts.running):
             await self.executor.cancel(task)
-        while self.log.state.running:
-            await self.performer.ended(self.log, await self.executor.outcome())
+        while self.log.state.attempts.running:
+            await self.performer.ended(await self.executor.report())
         return Ending.interrupted

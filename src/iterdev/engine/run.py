@@ -9,7 +9,7 @@ from functools import cache, partial
 import anyio
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent
+from iterdev.agents.contract import AgentEvent, Said
 from iterdev.agents.registry import make_present
 from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError, UserError
@@ -19,23 +19,24 @@ from iterdev.core.session.events import (
     AttemptEnded,
     EngineStarted,
     Event,
-    Gate,
     Paused,
     PolicyChanged,
     WorkerEnded,
     WorkerStarted,
 )
 from iterdev.core.session.state import State
-from iterdev.core.types import SessionId
+from iterdev.core.types import Ending, SessionId
+from iterdev.core.views.progress import ProgressChange, changes
+from iterdev.core.views.session import GateView, SessionView, gate_view, session_view
 from iterdev.engine.assembly import check_agents, sandboxed
-from iterdev.engine.loop import Ending, Loop
+from iterdev.engine.loop import Loop
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import recover
 from iterdev.engine.repository import Repository
 from iterdev.engine.rollback import follow
 from iterdev.engine.run_scope import Pace, ToTheEnd
 from iterdev.engine.shared_limits import Outside
-from iterdev.engine.team_tools import Tools
+from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import ToolDesk
 from iterdev.execution.attempt import attempt
 from iterdev.execution.context import Kit, Mark
@@ -56,24 +57,52 @@ from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
 
 
-class Audience(Struct, frozen=True, kw_only=True):
-    """Who watches a run, and can be asked."""
-
-    show: Callable[[State], None] = lambda _: None
-    hear: Callable[[str, AgentEvent], None] = lambda _task, _event: None
-    ask: Callable[[Gate], Awaitable[str | None]]
-    say: Callable[[str], None] = lambda _: None
-
-
-async def nobody(_: Gate) -> str | None:
-    """The answer when there is nobody to ask."""
+async def no_answer(_: GateView) -> str | None:
+    """Leaves a question open, because there is no user to ask."""
     return None
+
+
+class RunObserver(Struct, frozen=True, kw_only=True):
+    """What a surface does while an engine runs. Everything is called in the thread of the engine."""
+
+    ask: Callable[[GateView], Awaitable[str | None]] = no_answer
+    show: Callable[[Callable[[int], SessionView]], None] = lambda _: None
+    """Called after every change with a function from the room for tasks to the view, which is not made in vain."""
+    report: Callable[[ProgressChange], None] | None = None
+    """Called for every change that is worth a line."""
+    hear: Callable[[str, str], None] = lambda _task, _text: None
+    """Called with the task for every line that its agent says."""
+    say: Callable[[str], None] = lambda _: None
+    """Called with what the user should read at once."""
+
+
+def _shown_to(observer: RunObserver) -> Callable[[State], None]:
+    """What shows the observer each new state."""
+    last: State | None = None
+
+    def show(state: State) -> None:
+        nonlocal last
+        if observer.report:
+            for change in changes(last, state):
+                observer.report(change)
+        last = state
+        observer.show(lambda room: session_view(state, room=room))
+
+    return show
+
+
+def _heard_by(observer: RunObserver) -> Callable[[str, AgentEvent], None]:
+    def hear(task: str, event: AgentEvent) -> None:
+        if isinstance(event, Said) and event.text.strip():
+            observer.hear(task, event.text.strip())
+
+    return hear
 
 
 async def drive(
     repository: Repository,
     session: SessionId,
-    audience: Audience,
+    observer: RunObserver,
     *,
     pace: Pace | None = None,
     mark: Mark = lambda _: None,
@@ -86,7 +115,7 @@ async def drive(
         with session_lease.lease(folder, wait=partial(_holder_is_dead, repository, log.state)) as descriptor:
             _take(repository, session)
             try:
-                return await _run(repository, log, audience, descriptor, pace=pace or ToTheEnd(), mark=mark)
+                return await _run(repository, log, observer, descriptor, pace=pace or ToTheEnd(), mark=mark)
             finally:
                 repository.journal.release(session)
     except session_lease.Held:
@@ -114,7 +143,7 @@ def _take(repository: Repository, session: SessionId) -> None:
 
 
 async def _run(
-    repository: Repository, log: SessionLog, audience: Audience, descriptor: int, *, pace: Pace, mark: Mark
+    repository: Repository, log: SessionLog, observer: RunObserver, descriptor: int, *, pace: Pace, mark: Mark
 ) -> Ending:
     log.refresh()
     follow(repository, log, mark=mark)
@@ -128,19 +157,13 @@ async def _run(
         instructions=repository.instructions(),
         mark=mark,
         now=clock.now,
-        show=audience.show,
+        show=_shown_to(observer),
     )
-    agent = cache(partial(make_present, configured=repository.settings.agents, root=repository.top, tell=audience.say))
+    agent = cache(partial(make_present, configured=repository.settings.agents, root=repository.top, tell=observer.say))
     check_agents(repository, log.state, agent)
     pool = Pool(repository.top, paths.workspaces_of(repository.top) / log.session, paths.temps())
-    tools = Tools(
-        log,
-        repository.folder(log.state),
-        tell=partial(performer.tell, log),
-        changed=partial(performer.changed, log),
-        redact=repository.redact,
-        now=clock.now,
-    )
+    changed = partial(performer.changed, log)
+    tools = TeamTools(log, repository.folder(log.state), redact=repository.redact, changed=changed)
     ports = Ports(repository.settings.project.ports)
     async with ports, Supervisor(lease_fds=(descriptor,)) as supervisor:
         kit = Kit(
@@ -154,7 +177,7 @@ async def _run(
             sandbox=sandboxed(repository),
             redact=repository.redact,
             mark=mark,
-            watch=audience.hear,
+            watch=_heard_by(observer),
             tools=ToolDesk(tools),
             objection=lambda task, spent: budget.objection(log.state, task, spent),
         )
@@ -166,7 +189,7 @@ async def _run(
         performer.append(log, *_new_rules(repository, log.state), EngineStarted(os.getpid(), tip), *worker)
         try:
             async with kit.tools.opened():
-                ending = await _loop(log, kit, performer, audience, pace)
+                ending = await _loop(log, kit, performer, observer, pace)
         except ExceptionGroup as group:
             raise _cause(group, log, performer) from group
     mark("pool wanted")
@@ -201,9 +224,9 @@ def _reason(state: State, ending: Ending) -> str:
     return f"{ending}: {', '.join(state.gates)}" if ending is Ending.waiting else ending.value
 
 
-async def _loop(log: SessionLog, kit: Kit, performer: Performer, audience: Audience, pace: Pace) -> Ending:
+async def _loop(log: SessionLog, kit: Kit, performer: Performer, observer: RunObserver, pace: Pace) -> Ending:
     stop = anyio.Event()
-    async with _stopping(stop, audience.say), anyio.create_task_group() as group:
+    async with _stopping(stop, observer.say), anyio.create_task_group() as group:
         executor = LocalExecutor(partial(_attempt, kit), group)
         loop = Loop(
             log=log,
@@ -211,7 +234,7 @@ async def _loop(log: SessionLog, kit: Kit, performer: Performer, audience: Audie
             performer=performer,
             stop=stop,
             now=clock.now,
-            ask=audience.ask,
+            ask=lambda gate: observer.ask(gate_view(gate)),
             pace=pace,
         )
         try:

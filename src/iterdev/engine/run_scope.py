@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from iterdev.core.session.decide import Start
+from iterdev.core.session.schedule import Start
 from iterdev.core.session.state import State
-from iterdev.core.task_description import has_inner_loop
+from iterdev.core.session.team_rules import RoleSpec
 from iterdev.core.types import Role, Status, TaskId
 
 ERRORS = 3
 """Tasks of a worker that may fail before it stops."""
 
 
-class Pace(Protocol):
+class RunScope(Protocol):
     def admit(self, state: State, starts: Sequence[Start]) -> Sequence[Start]:
         """Those of the starts that were decided which this engine makes."""
         ...
 
     @property
-    def may_rest(self) -> bool:
+    def may_stop(self) -> bool:
         """Whether the engine may end although there is something left to start."""
         ...
 
@@ -33,8 +33,8 @@ class Pace(Protocol):
         ...
 
 
-class ToTheEnd:
-    may_rest = False
+class WholeSession:
+    may_stop = False
     worker = None
     taken = ()
 
@@ -49,34 +49,35 @@ class OneStep:
     taken = ()
 
     def __init__(self) -> None:
-        self.may_rest = False
+        self.may_stop = False
 
     def admit(self, _: State, starts: Sequence[Start]) -> Sequence[Start]:
-        if self.may_rest:
+        if self.may_stop:
             return ()
-        self.may_rest = bool(starts)
+        self.may_stop = bool(starts)
         return starts
 
 
-class OneRole:
-    """A worker: one task at a time, and only the developer takes another one after it."""
+class OneWorker:
+    """One task of a role at a time; a role that loops goes on with further ones."""
 
-    may_rest = True
+    may_stop = True
 
-    def __init__(self, role: Role) -> None:
-        self.worker = role
+    def __init__(self, role: RoleSpec) -> None:
+        self.worker = role.name
+        self._loops = role.loops
         self._taken: list[TaskId] = []
 
     def admit(self, state: State, starts: Sequence[Start]) -> Sequence[Start]:
-        mine = [start for start in starts if state.tasks[start.task].role is self.worker]
-        if state.running or not mine or not self._goes_on(state):
+        mine = [start for start in starts if state.tasks.plan[start.task].role == self.worker]
+        if state.attempts.running or not mine or not self._goes_on(state):
             return ()
         self._taken.append(mine[0].task)
         return mine[:1]
 
     def _goes_on(self, state: State) -> bool:
-        failed = sum(state.progress[task].status is Status.failed for task in self._taken)
-        return not self._taken or (has_inner_loop(self.worker) and failed < ERRORS)
+        failed = sum(state.tasks.status(task) is Status.failed for task in self._taken)
+        return not self._taken or (self._loops and failed < ERRORS)
 
     @property
     def taken(self) -> Sequence[TaskId]:

@@ -1,16 +1,23 @@
-"""The tools of agents. The token says who is calling; nothing that the caller says can change it."""
+"""The tools of the team: messages, the board of discoveries, locks, checkpoints and results.
 
+Agents call them with the token of their attempt, people by command. Who is calling is known before the call, and
+nothing that the call says can change it.
+"""
+
+import difflib
 import json
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
-from anyio.to_thread import run_sync
+from msgspec import Struct
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core import ids, results
-from iterdev.core.collaboration import messages
+from iterdev.core.collaboration import checkpoints, locks, messages
+from iterdev.core.collaboration.checkpoints import Checkpoint, CheckpointRestored, CheckpointSaved
+from iterdev.core.collaboration.locks import Ask, DeadlockBroken, LockReleased
 from iterdev.core.collaboration.tool_schemas import (
     Board,
     ReportResult,
@@ -19,202 +26,352 @@ from iterdev.core.collaboration.tool_schemas import (
     TeamMsg,
     ToolArguments,
 )
+from iterdev.core.errors import UserError
 from iterdev.core.results import Discovery, Misfit, Result
-from iterdev.core.session.announcements import EVERYBODY
-from iterdev.core.session.events import MessageDeleted, MessageSent
+from iterdev.core.session import tasks
+from iterdev.core.session.announcements import COORDINATOR, EVERYBODY
+from iterdev.core.session.events import Event, MessageDeleted, MessagesCleared, MessageSent, Warned
 from iterdev.core.session.state import Message, State
-from iterdev.engine import lock_tools
-from iterdev.engine.collaboration import Document, Refused
+from iterdev.core.types import Role, TaskId
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
-from iterdev.store.session_folder import discoveries as session_folder_discoveries
-from iterdev.store.session_folder import json_records
+from iterdev.store import atomic_files
+from iterdev.store.session_folder import discoveries, json_records
+from iterdev.store.session_folder.collaboration_records import checkpoint_record, lock_record, lock_records
 from iterdev.store.session_log import SessionLog
+
+Document: TypeAlias = dict[str, object]
+
+ROLES = (COORDINATOR, *Role)
+
+
+class CallRejected(Exception):
+    """A call that cannot be granted; the text tells the caller what to do about it."""
 
 
 class Caller:
-    """An attempt that may use the tools."""
+    """The agent of an attempt. It acts for its own task, and for no other."""
 
     def __init__(self, job: Job, server: ToolServer) -> None:
         self.job, self.server = job, server
         self.reported: Result | None = None
-        """What the agent has handed in since it was last asked."""
+        """What the agent has reported since it was last asked."""
 
 
-class Tools:
+class Person(Struct, frozen=True):
+    """A person, who may act for any task but has to name it."""
+
+    name: str = ""
+    """Signs messages and discoveries."""
+
+
+class StoredCheckpoint(Struct, frozen=True, kw_only=True):
+    checkpoint: Checkpoint
+    data: object
+
+
+class NoCheckpoint(Struct, frozen=True):
+    """The task begins at its beginning."""
+
+    why: str
+
+
+class TeamTools:
     def __init__(
         self,
         log: SessionLog,
         folder: Path,
         *,
-        tell: Callable[[MessageSent], None],
-        changed: Callable[[], None],
         redact: Redactor,
-        now: Callable[[], float],
+        engine_alive: Callable[[State], bool] = lambda _: True,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._log, self._folder, self._redact, self._now = log, folder, redact, now
-        self._tell, self._changed = tell, changed
+        """`changed` is called after the tools wrote something or saw that another process did."""
+        self._log, self._folder, self._redact = log, folder, redact
+        self._engine_alive, self._changed = engine_alive, changed
 
-    async def use(self, caller: Caller, asked: ToolArguments) -> Document:
+    def use(self, caller: Caller | Person, asked: ToolArguments) -> Document:
+        """Does what is asked, or raises CallRejected."""
+        if isinstance(caller, Caller) and not isinstance(asked, Board | ReportResult):
+            _check_session(caller, asked.session_id)
         match asked:
-            case TeamMsg(operation="log" | "broadcast"):
-                return self._send(caller, asked)
-            case TeamMsg(operation="delete" | "clear"):
-                return self._take_back(caller, asked)
             case TeamMsg():
-                return self._look(caller, asked)
-            case Board(operation="read"):
-                return {"discoveries": await run_sync(partial(discoveries, self._folder, asked.kind))}
+                return self._message(caller, asked)
             case Board():
-                return await self._add(caller, asked)
+                return self._board(caller, asked)
             case ResourceLock():
                 return self._lock(caller, asked)
             case TaskCheckpoint():
                 return self._checkpoint(caller, asked)
             case ReportResult(result=result):
-                return self._accept(caller, result)
+                return self._report(caller, result)
 
-    def _send(self, caller: Caller, asked: TeamMsg) -> Document:
+    def _message(self, caller: Caller | Person, asked: TeamMsg) -> Document:
+        match asked.operation:
+            case "log" | "broadcast":
+                self._write(_always(self._composed(caller, asked)))
+                return json_records.message_record(self._log.state.messages[-1])
+            case "delete":
+                self._write(lambda state, _: [MessageDeleted(_own_message(state, asked.id, caller).number)])
+                return {"deleted": asked.id}
+            case "clear":
+                return self._clear(caller)
+            case "list":
+                wanted = messages.Wanted(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
+                return {"messages": [json_records.message_record(one) for one in messages.listed(self._seen(), wanted)]}
+            case "read":
+                return json_records.message_record(_known_message(self._seen(), asked.id))
+            case "status":
+                members = (msgspec.to_builtins(member) for member in messages.members(self._seen()))
+                return {"members": [member | {"last_seen": ids.moment(member["last_seen"])} for member in members]}
+            case "get_state":
+                return _shared(self._seen(), asked.role)
+
+    def _composed(self, caller: Caller | Person, asked: TeamMsg) -> MessageSent:
+        if isinstance(caller, Person):
+            return self._completed(asked, _signature(caller))
         task = caller.job.task
-        _check_session(caller, asked.session_id)
         if asked.sender not in {"", task.role}:
-            raise Refused(f'You are the {task.role} of {task.id} and cannot speak as "{asked.sender}".')
-        message = messages.composed(
-            task.role,
-            to=EVERYBODY if asked.operation == "broadcast" else asked.to,
-            kind=asked.kind,
-            summary=self._redact(asked.summary),
-            data=_object(self._redact.everywhere(asked.data)),
-            task=task.id,
-        )
+            raise CallRejected(f'You are the {task.role} of {task.id} and cannot speak as "{asked.sender}".')
+        message = self._completed(asked, task.role, task.id)
         if objection := messages.objection(task.role, message):
-            raise Refused(f"This cannot be sent: {objection}.")
-        self._tell(message)
-        state = self._log.state
-        return json_records.message_record(state.messages[-1])
+            raise CallRejected(f"This cannot be sent: {objection}.")
+        return message
 
-    def _take_back(self, caller: Caller, asked: TeamMsg) -> Document:
-        """An agent may take back what it said itself; all the others said is not its own."""
-        task = caller.job.task
-        _check_session(caller, asked.session_id)
-        if asked.operation == "clear":
-            raise Refused("Only a person clears the bus; you can delete your own messages.")
-        message = known(self._log.state, asked.id)
-        if not messages.is_of(message, task.role, task.id):
-            raise Refused(f"{message.id} is not yours: it was sent by the {message.sender}.")
-        self._log.record(MessageDeleted(message.number))
-        self._changed()
-        return {"deleted": message.id}
+    def _completed(self, asked: TeamMsg, sender: str, task: TaskId | None = None) -> MessageSent:
+        to = EVERYBODY if asked.operation == "broadcast" else asked.to
+        summary, data = self._redact(asked.summary), self._redacted(asked.data)
+        return messages.composed(sender, to=to, kind=asked.kind, summary=summary, data=data, task=task)
 
-    def _look(self, caller: Caller, asked: TeamMsg) -> Document:
-        _check_session(caller, asked.session_id)
-        return look(self._log.state, asked)
+    def _clear(self, caller: Caller | Person) -> Document:
+        """Deletes all messages; what was done and decided stays."""
+        if isinstance(caller, Caller):
+            raise CallRejected("Only a person clears the bus; you can delete your own messages.")
+        count = 0
 
-    async def _add(self, caller: Caller, asked: Board) -> Document:
-        discovery = Discovery(asked.kind, _object(self._redact.everywhere(asked.data)))
-        return await run_sync(partial(add, self._folder, discovery, worker=caller.job.task.id, at=self._now()))
+        def rule(state: State, _: float) -> Sequence[Event]:
+            nonlocal count
+            count = len(state.messages)
+            return [MessagesCleared()]
 
-    def _lock(self, caller: Caller, asked: ResourceLock) -> Document:
-        task = caller.job.task
-        _check_session(caller, asked.session_id)
+        self._write(rule)
+        return {"cleared": count}
+
+    def _board(self, caller: Caller | Person, asked: Board) -> Document:
+        """Reads and extends the file of discoveries; safe in any thread, since the log is not used."""
+        path = self._folder / discoveries.NAME
+        if asked.operation == "read":
+            lines = (msgspec.to_builtins(line) for line in discoveries.read(path) if asked.kind in {"", line.type})
+            return {"discoveries": list(lines)}
+        worker = caller.job.task.id if isinstance(caller, Caller) else _signature(caller)
+        found = _checked_discovery(Discovery(asked.kind, self._redacted(asked.data)))
+        added = discoveries.add(path, [found], worker=worker, ts=ids.moment(self._log.now()))
+        return {"added": True} if added else {"added": False, "note": "It is on the board already."}
+
+    def _lock(self, caller: Caller | Person, asked: ResourceLock) -> Document:
         if asked.operation == "list":
-            self._catch_up()
-            return lock_tools.listed_locks(self._log.state, self._now())
-        _check_own(caller, asked.task, asked.role)
-        asked = msgspec.structs.replace(asked, resource=self._redact(asked.resource))
-        answer = lock_tools.use_lock(self._log, asked, task=task.id, role=task.role)
-        self._changed()
-        return answer
+            state = self._seen()
+            current = locks.current(state.locks, self._log.now(), self._dead_tasks(state))
+            waiting = {task: want.resource for task, want in current.wanted.items()}
+            return {"resource_locks": lock_records(current.held), "waiting": waiting}
+        task, role = _acting_for(caller, asked.task, asked.role)
+        if not role and asked.operation == "acquire":
+            raise UserError(f"No role is named for {task}", hint="--role developer")
+        resource = self._redact(asked.resource).strip()
+        if not resource:
+            raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')
+        if asked.operation == "acquire":
+            return self._acquire(Ask(resource=resource, task=task, role=role))
+        written = self._write(
+            lambda state, at: locks.release(state.locks, resource, task, at, dead=self._dead_tasks(state))
+        )
+        return {
+            "released": LockReleased(resource=resource, task=task) in written,
+            "resource": resource,
+            "task": task,
+        }
 
-    def _checkpoint(self, caller: Caller, asked: TaskCheckpoint) -> Document:
-        _check_session(caller, asked.session_id)
-        if asked.operation == "list":
-            self._catch_up()
-            return lock_tools.listed_checkpoints(self._log.state, asked.task)
-        _check_own(caller, asked.task)
-        asked = msgspec.structs.replace(asked, data=_object(self._redact.everywhere(asked.data)))
-        answer = lock_tools.use_checkpoint(self._log, self._folder, asked, caller.job.task.id)
-        self._changed()
-        return answer
+    def _acquire(self, ask: Ask) -> Document:
+        def rule(state: State, at: float) -> Sequence[Event]:
+            started = {task: state.progress[task].started_at or 0 for task in state.running}
+            return locks.request(state.locks, ask, at, started=started, dead=self._dead_tasks(state))
 
-    def _catch_up(self) -> None:
-        if self._log.refresh():
-            self._changed()
+        aborted = any(isinstance(event, DeadlockBroken) and event.task == ask.task for event in self._write(rule))
+        lock = self._log.state.locks.held[ask.resource]
+        granted = lock.task == ask.task
+        document: Document = {"granted": granted, "resource": ask.resource, **lock_record(lock)}
+        if granted:
+            return document | {"until": ids.moment(lock.ends_at)}
+        held = f'The lock on "{ask.resource}" is held by {lock.task} ({lock.role}) since {ids.moment(lock.at)}'
+        if aborted:
+            why = f"{held}, and both waited for each other: {ask.task} is the younger one, and lost its locks"
+            return document | {"aborted": True, "why": why, "hint": "begin again when the other one is done"}
+        hint = "to wait for it, ask again every minute; if you do not wait, release it"
+        return document | {"why": held, "hint": hint}
 
-    def _accept(self, caller: Caller, result: Document) -> Document:
+    def _dead_tasks(self, state: State) -> tuple[TaskId, ...]:
+        """Tasks that are called running, but whose agents died with their engine."""
+        return () if self._engine_alive(state) else tuple(state.running)
+
+    def _checkpoint(self, caller: Caller | Person, asked: TaskCheckpoint) -> Document:
+        match asked.operation:
+            case "list":
+                kept = {name: all_ for name, all_ in self._seen().checkpoints.items() if asked.task in {"", name}}
+                records = {name: [checkpoint_record(one) for one in all_] for name, all_ in kept.items()}
+                return {"task_checkpoints": records}
+            case "save":
+                task, _ = _acting_for(caller, asked.task)
+                return checkpoint_record(self._save(task, self._redacted(asked.data)))
+            case "restore":
+                task, _ = _acting_for(caller, asked.task)
+                return self._restore(task)
+
+    def _save(self, task: TaskId, data: Document) -> Checkpoint:
+        """Writes the data, then records where it is; files of checkpoints that are not kept any more are deleted."""
+        before = self._seen().checkpoints
+        pointer = checkpoints.pointer(before, task, self._log.now())
+        text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+        atomic_files.write(self._folder / pointer, text, durable=True)
+        self._write(_always(CheckpointSaved(task=task, pointer=pointer)))
+        kept = self._log.state.checkpoints[task]
+        for dropped in set(before.get(task, ())) - set(kept):
+            (self._folder / dropped.pointer).unlink(missing_ok=True)
+        return kept[0]
+
+    def _restore(self, task: TaskId) -> Document:
+        stored = stored_checkpoint(self._seen(), self._folder, task)
+        if isinstance(stored, StoredCheckpoint):
+            self._write(_always(restored_event(stored, task)))
+            return {"restored": True, **checkpoint_record(stored.checkpoint), "data": stored.data}
+        if task in self._log.state.checkpoints:
+            # There was one, and it cannot be read.
+            self._write(_always(Warned(stored.why)))
+        return {
+            "restored": False,
+            "why": f"Nothing was restored: {stored.why}",
+            "hint": f"begin {task} at its first step",
+        }
+
+    def _report(self, caller: Caller | Person, result: Document) -> Document:
+        if isinstance(caller, Person):
+            raise UserError("Only the agent of an attempt has a result to report", hint="run it in an attempt")
         task = caller.job.task
         body = json.dumps(self._redact.everywhere(result), ensure_ascii=False)
         try:
             caller.reported = results.decode(body, role=task.role, task=task.id)
         except Misfit as misfit:
-            raise Refused(f"The result was not accepted: {misfit}. Mend it and report it again.") from misfit
+            raise CallRejected(f"The result was not accepted: {misfit}. Fix it and report it again.") from misfit
         return {"accepted": True, "note": f"This is the result of {task.id}. You may end now."}
 
+    def _seen(self) -> State:
+        """The newest state."""
+        if self._log.refresh():
+            self._changed()
+        return self._log.state
 
-def look(state: State, asked: TeamMsg) -> Document:
-    """The operations that only read."""
-    match asked.operation:
-        case "list":
-            wanted = messages.Wanted(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
-            return {"messages": [json_records.message_record(message) for message in messages.listed(state, wanted)]}
-        case "read":
-            return json_records.message_record(known(state, asked.id))
-        case "status":
-            heard = (msgspec.to_builtins(member) for member in messages.members(state))
-            return {"members": [member | {"last_seen": ids.moment(member["last_seen"])} for member in heard]}
-        case _:
-            return _shared(state, asked.role)
+    def _write(self, rule: Callable[[State, float], Sequence[Event]]) -> Sequence[Event]:
+        written = self._log.transact(rule)
+        self._changed()
+        return written
 
-
-def known(state: State, name: str) -> Message:
-    message = messages.found(state, name)
-    if message is None:
-        raise Refused(f'There is no message "{name}"; there are {len(state.messages)}.')
-    return message
+    def _redacted(self, data: Document) -> Document:
+        redacted: Document = msgspec.convert(self._redact.everywhere(data), Document)
+        return redacted
 
 
-def discoveries(folder: Path, kind: str = "") -> list[Document]:
-    """What is on the board, of one kind or of all."""
-    lines = session_folder_discoveries.read(folder / session_folder_discoveries.NAME)
-    return [msgspec.to_builtins(line) for line in lines if kind in {"", line.type}]
+def stored_checkpoint(state: State, folder: Path, task: TaskId) -> StoredCheckpoint | NoCheckpoint:
+    """What the newest checkpoint of the task holds."""
+    newest = checkpoints.newest(state.checkpoints, task)
+    if newest is None:
+        return NoCheckpoint(f"there is no checkpoint of {task}")
+    try:
+        data: object = json.loads((folder / newest.pointer).read_text(encoding="utf-8"))
+    except OSError as error:
+        return NoCheckpoint(f'the checkpoint "{newest.pointer}" cannot be read: {error.strerror}')
+    except (ValueError, RecursionError) as error:
+        return NoCheckpoint(f'the checkpoint "{newest.pointer}" is damaged: {error}')
+    return StoredCheckpoint(checkpoint=newest, data=data)
 
 
-def add(folder: Path, discovery: Discovery, *, worker: str, at: float) -> Document:
-    """Puts a discovery on the board, unless it is there already."""
-    if discovery.type not in session_folder_discoveries.KEYS:
-        known = ", ".join(session_folder_discoveries.KEYS)
-        raise Refused(f'There is no kind of discovery "{discovery.type}"; "type" is one of: {known}.')
-    missing = [key for key in session_folder_discoveries.KEYS[discovery.type] if key not in discovery.data]
-    if missing:
-        raise Refused(f'The "data" of a {discovery.type} needs "{missing[0]}".')
-    added = session_folder_discoveries.add(
-        folder / session_folder_discoveries.NAME, [discovery], worker=worker, ts=ids.moment(at)
-    )
-    return {"added": True} if added else {"added": False, "note": "It is on the board already."}
+def restored_event(stored: StoredCheckpoint, task: TaskId) -> CheckpointRestored:
+    return CheckpointRestored(task=task, pointer=stored.checkpoint.pointer, saved_at=stored.checkpoint.at)
 
 
-def _shared(state: State, role: str) -> Document:
-    shared = json_records.meta(state)
-    if not role:
-        return shared
-    states = _object(shared["role_state"])
-    if role not in states:
-        raise Refused(f'Nothing is known of "{role}" yet; known: {", ".join(states) or "nobody"}.')
-    return {"role": role, "state": states[role]}
+def _always(event: Event) -> Callable[[State, float], Sequence[Event]]:
+    return lambda _state, _at: [event]
 
 
 def _check_session(caller: Caller, session: str) -> None:
     if session not in {"", caller.job.session}:
-        raise Refused(f'You work for the session "{caller.job.session}", not for "{session}".')
+        raise CallRejected(f'You work for the session "{caller.job.session}", not for "{session}".')
 
 
-def _check_own(caller: Caller, task: str, role: str = "") -> None:
-    """Whoever names a task or a role has to name the one that its token stands for."""
+def _acting_for(caller: Caller | Person, task: str, role: str = "") -> tuple[TaskId, str]:
+    """The task and the role that are acted for: an agent's own, or those that a person names."""
+    if isinstance(caller, Person):
+        return _named_task(task), _named_role(role)
     mine = caller.job.task
     if task not in {"", mine.id} or role not in {"", mine.role}:
         other = " of ".join(name for name in (role, task) if name)
-        raise Refused(f'You are the {mine.role} of {mine.id} and cannot act as "{other}".')
+        raise CallRejected(f'You are the {mine.role} of {mine.id} and cannot act as "{other}".')
+    return mine.id, mine.role
 
 
-def _object(value: object) -> Document:
-    return value if isinstance(value, dict) else {}
+def _named_task(name: str) -> TaskId:
+    """A task need not be in the table: a person may act on something that is not."""
+    if not name:
+        raise UserError("No task is named", hint="--task DEV-001")
+    if not tasks.NAME.fullmatch(name):
+        raise UserError(f'"{name}" cannot name a task', hint="--task DEV-001")
+    return TaskId(name)
+
+
+def _named_role(name: str) -> str:
+    if name and name not in ROLES:
+        near = difflib.get_close_matches(name, ROLES, 1)
+        suggestion = f' (did you mean "{near[0]}"?)' if near else ""
+        raise UserError(f'There is no role "{name}"{suggestion}', hint=f"roles: {', '.join(ROLES)}")
+    return name
+
+
+def _signature(person: Person) -> str:
+    if not person.name:
+        raise UserError("No sender is named", hint="--from coordinator")
+    return person.name
+
+
+def _known_message(state: State, name: str) -> Message:
+    message = messages.found(state, name)
+    if message is None:
+        raise CallRejected(f'There is no message "{name}"; there are {len(state.messages)}.')
+    return message
+
+
+def _own_message(state: State, name: str, caller: Caller | Person) -> Message:
+    """A message that the caller may delete: an agent those that it sent, a person every one."""
+    message = _known_message(state, name)
+    if isinstance(caller, Caller) and not messages.is_of(message, caller.job.task.role, caller.job.task.id):
+        raise CallRejected(f"{message.id} is not yours: it was sent by the {message.sender}.")
+    return message
+
+
+def _shared(state: State, role: str) -> Document:
+    """What the roles share, of all of them or of one."""
+    shared = json_records.meta(state)
+    if not role:
+        return shared
+    states = shared["role_state"]
+    if not isinstance(states, dict) or role not in states:
+        known = ", ".join(states) if isinstance(states, dict) else ""
+        raise CallRejected(f'"{role}" has shared nothing yet; known: {known or "no role"}.')
+    return {"role": role, "state": states[role]}
+
+
+def _checked_discovery(found: Discovery) -> Discovery:
+    if found.type not in discoveries.KEYS:
+        known = ", ".join(discoveries.KEYS)
+        raise CallRejected(f'There is no kind of discovery "{found.type}"; "type" is one of: {known}.')
+    missing = [key for key in discoveries.KEYS[found.type] if key not in found.data]
+    if missing:
+        raise CallRejected(f'The "data" of a {found.type} needs "{missing[0]}".')
+    return found

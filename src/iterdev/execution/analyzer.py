@@ -1,67 +1,80 @@
-"""The task analyzer: an interactive agent that is asked about the requirement before the session exists."""
+"""The task analyzer: an agent that is asked about the requirement before the session exists."""
 
 import os
 from functools import partial
+from pathlib import Path
 
 import anyio
+from msgspec import Struct
 
-from iterdev.agents import registry
 from iterdev.agents.contract import Agent, AgentFailure, Answer, Assignment, Conversation, Permissions
 from iterdev.core import prompts
-from iterdev.core.settings import Limits
-from iterdev.core.types import Role
-from iterdev.engine.repository import Repository
-from iterdev.execution.kept_work import thread
-from iterdev.host import paths
+from iterdev.core.settings import Limits, Settings
+from iterdev.execution.kept_work import in_thread
 from iterdev.host.git import refs
 from iterdev.host.processes.spawn import Supervisor
-from iterdev.host.secrets import allowed_environment
+from iterdev.host.secrets import Redactor, allowed_environment
 from iterdev.host.workspaces.pool import Pool, Workspace
-from iterdev.teams.development import analyzer
-from iterdev.teams.development.analyzer import Assessment
+from iterdev.teams.contract import Analyzer
 
 
-async def assessed(repository: Repository, requirement: str, agent: str | None) -> Assessment | str:
-    """What the architect's agent makes of the requirement, or why nothing came of it."""
-    name = agent or repository.settings.agent_for(Role.architect)
-    asked = registry.make_usable(name, repository.settings.agents, repository.top)
-    pool = Pool(repository.top, paths.workspaces_of(repository.top) / f"analysis-{os.getpid()}", paths.temps())
-    workspace, _ = await thread(partial(pool.borrow, refs.head(repository.top), task=analyzer.TASK, number=1))
+class Analysis(Struct, frozen=True, kw_only=True):
+    """One question to one agent."""
+
+    top: Path
+    settings: Settings
+    redact: Redactor
+    agent: Agent
+    pool: Pool
+    analyzer: Analyzer
+
+
+async def assess(analysis: Analysis, requirement: str) -> object | str:
+    """What the agent makes of the requirement; a string says why nothing came of it."""
+    pool, analyzer = analysis.pool, analysis.analyzer
+    head = refs.head(analysis.top)
+    workspace, _ = await in_thread(partial(pool.borrow, head, task=analyzer.task, number=1))
     try:
         async with Supervisor() as supervisor:
-            opened = asked.open(_assignment(repository, asked, workspace), spawn=supervisor.spawn, watch=lambda _: None)
+            assignment = _assignment(analysis, workspace)
+            opened = analysis.agent.open(assignment, spawn=supervisor.spawn, watch=lambda _: None)
             async with opened as conversation:
-                asking = repository.redact(analyzer.prompt(requirement, _tech(repository)))
-                text = asking.replace(prompts.RESULT, str(workspace.result))
-                return await _patiently(conversation, text, repository.settings.limits, name)
+                prompt = analysis.redact(analyzer.prompt(requirement, _tech(analysis.top)))
+                text = prompt.replace(prompts.RESULT, str(workspace.result))
+                return await _ask(conversation, text, analysis)
     finally:
         with anyio.CancelScope(shield=True):
-            await thread(partial(pool.give_back, workspace))
-            await thread(pool.close)
+            await in_thread(partial(pool.give_back, workspace))
+            await in_thread(pool.close)
 
 
-def _tech(repository: Repository) -> str:
-    """Where somebody wrote down what the project is made of; git does not know it, so no worktree has it."""
-    path = repository.top / ".workflow" / "project-tech.json"
+def _tech(top: Path) -> str:
+    """The file that describes the project; git does not know it, so no worktree has it."""
+    path = top / ".workflow" / "project-tech.json"
     return str(path) if path.is_file() else ""
 
 
-async def _patiently(conversation: Conversation, text: str, limits: Limits, name: str) -> Assessment | str:
-    """Waited for, urged once, and given up."""
-    for prompt, seconds in ((text, limits.interactive), (prompts.URGE, limits.urged)):
+async def _ask(conversation: Conversation, text: str, analysis: Analysis) -> object | str:
+    """Waits, asks once to finish, and gives up."""
+    limits = analysis.settings.limits
+    for prompt, seconds in ((text, limits.interactive), (prompts.FINISH_NOW, limits.urged)):
         with anyio.move_on_after(seconds):
             match await conversation.send(prompt):
                 case Answer(body=body):
-                    return analyzer.decode(body)
+                    return analysis.analyzer.decode(body)
                 case AgentFailure(message=message):
                     return message
-    return f"{name} was urged once and gave no result within {limits.interactive + limits.urged:g} s"
+    return f"{analysis.agent.name} was asked to finish and gave no result within {_seconds(limits):g} s"
 
 
-def _assignment(repository: Repository, agent: Agent, workspace: Workspace) -> Assignment:
-    limits = repository.settings.limits
+def _seconds(limits: Limits) -> float:
+    return limits.interactive + limits.urged
+
+
+def _assignment(analysis: Analysis, workspace: Workspace) -> Assignment:
+    analyzer = analysis.analyzer
     return Assignment(
-        task=analyzer.TASK,
+        task=analyzer.task,
         role="analyzer",
         attempt=1,
         session="",
@@ -69,8 +82,8 @@ def _assignment(repository: Repository, agent: Agent, workspace: Workspace) -> A
         workspace=str(workspace.tree),
         result_path=str(workspace.result),
         schema=analyzer.schema(),
-        permissions=Permissions(write=False, shell=repository.settings.allows_shell(Role.architect)),
-        # Never the first to end: whoever waits also urges, and says so.
-        limit=2 * (limits.interactive + limits.urged),
-        environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
+        permissions=Permissions(write=False, shell=analysis.settings.allows_shell(analyzer.role)),
+        # Never the first to end: the one who waits also asks to finish, and says so.
+        limit=2 * _seconds(analysis.settings.limits),
+        environment=allowed_environment(os.environ, analysis.agent.needs) | {"TMPDIR": str(workspace.temp)},
     )

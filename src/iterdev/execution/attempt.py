@@ -1,4 +1,4 @@
-"""One attempt, from the borrowed workspace to the outcome.
+"""One attempt, from the borrowed workspace to the report.
 
 Nothing that an agent says is taken for done here: what it changed is looked at, kept and committed by iterdev.
 """
@@ -10,122 +10,141 @@ import msgspec
 
 from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
-from iterdev.core.collaboration.external_packages import Checked, problems
-from iterdev.core.limits.agent_failures import TroubleKind
+from iterdev.core.collaboration.external_packages import PackageCheck, problems
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Result, Usage
 from iterdev.core.session import conflicts
-from iterdev.core.session.events import AttemptEnded, Done, Failed, Interrupted, Outcome, Unmet
-from iterdev.core.types import Role
-from iterdev.execution import tester
-from iterdev.execution.context import Kit
+from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
+from iterdev.core.session.team_rules import Procedure
+from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
-from iterdev.execution.conversation import Talk, talk
-from iterdev.execution.kept_work import begin_merge, keep, observed, thread, with_kept_work
-from iterdev.execution.outcomes import done, unsuccessful
-from iterdev.execution.package_check import packages
+from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
+from iterdev.execution.kept_work import begin_merge, in_thread, keep, observed, with_kept_work
+from iterdev.execution.package_check import check_packages
+from iterdev.execution.tester import verify
 from iterdev.execution.workspace_setup import set_up
 from iterdev.host import static_checks
 from iterdev.host.git import assisted_merge, commits, landing
 from iterdev.host.workspaces.pool import Workspace
 
 REPAIRS = 2
-"""How often a developer is asked to mend what the checks found."""
+"""How often a developer is asked to fix what the checks found."""
+
+Ending = Success | Failed | Limited | Interrupted | Unmet
 
 
-async def attempt(job: Job, kit: Kit, scope: anyio.CancelScope) -> AttemptEnded:
+async def attempt(job: Job, context: AttemptContext, scope: anyio.CancelScope) -> AttemptReport:
     """An agent that fails is an outcome. Cancelling the scope ends the agent and keeps what it wrote so far.
 
-    A machine that fails (disk, git) raises: the workspace then stays as it is, for the next engine to rescue.
+    A machine that fails (disk, git) raises: the workspace then stays as it is, for the next engine to recover.
     """
-    kit.mark(f"workspace wanted {job.task.id}")
-    workspace, fresh = await thread(partial(kit.pool.borrow, job.base, task=job.task.id, number=job.number))
-    kit.mark(f"workspace borrowed {job.task.id}")
-    talks: list[Talk] = []
-    outcome: Outcome = Interrupted()
-    checked: tuple[Checked, ...] = ()
+    with context.effect("borrow workspace", task=job.task.id):
+        borrow = partial(context.pool.borrow, job.base, task=job.task.id, number=job.number)
+        workspace, fresh = await in_thread(borrow)
+    conversations: list[TaskConversation] = []
+    outcome: Ending = Interrupted()
+    checked: tuple[PackageCheck, ...] = ()
     with scope:
         if fresh:
-            await set_up(kit, workspace)
-        checked = await packages(job, kit, workspace)
+            await set_up(job, context, workspace)
+        checked = await check_packages(job, context, workspace)
         unmet = problems(checked, job.overridden)
-        outcome = Unmet() if unmet else await _within_limit(job, kit, workspace, talks)
+        outcome = Unmet() if unmet else await _within_limit(job, context, workspace, conversations)
     with anyio.CancelScope(shield=True):
-        if not isinstance(outcome, Done):
-            outcome = await with_kept_work(job, kit, workspace, outcome)
-        kit.mark(f"workspace free {job.task.id}")
-        await thread(partial(kit.pool.give_back, workspace))
-        kit.mark(f"workspace given back {job.task.id}")
-    requests = sum(one.requests for one in talks)
-    outcome = msgspec.structs.replace(outcome, usage=sum((one.usage for one in talks), Usage()))
-    denied = tuple(wish for one in talks for wish in one.denied)
-    return AttemptEnded(job.task.id, job.number, requests, _without_secrets(kit, outcome), checked, denied)
+        if not isinstance(outcome, Success):
+            outcome = await with_kept_work(job, context, workspace, outcome)
+        with context.effect("return workspace", task=job.task.id):
+            await in_thread(partial(context.pool.give_back, workspace))
+    usage = sum((one.usage for one in conversations), Usage())
+    return AttemptReport(
+        task=job.task.id,
+        number=job.number,
+        requests=sum(one.requests for one in conversations),
+        outcome=_without_secrets(context, msgspec.structs.replace(outcome, usage=usage)),
+        checked=checked,
+        denied=tuple(request for one in conversations for request in one.denied),
+    )
 
 
-def _without_secrets(kit: Kit, outcome: Outcome) -> Outcome:
+def _without_secrets(context: AttemptContext, outcome: Ending) -> Ending:
     """The journal is the first thing that is written; nothing secret may get that far."""
-    document = kit.redact.everywhere(msgspec.to_builtins(outcome))
-    clean: Outcome = msgspec.convert(document, Outcome)
+    clean: Ending = msgspec.convert(context.redact.everywhere(msgspec.to_builtins(outcome)), Ending)
+    if isinstance(outcome, Success):
+        # A result is decoded as that of every role; its own kind is known here alone.
+        document = context.redact.everywhere(msgspec.to_builtins(outcome.result))
+        return msgspec.structs.replace(clean, result=msgspec.convert(document, type(outcome.result)))
     return clean
 
 
-async def _within_limit(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
+async def _within_limit(
+    job: Job, context: AttemptContext, workspace: Workspace, conversations: list[TaskConversation]
+) -> Ending:
     with anyio.move_on_after(job.limit):
-        outcome = await _by_role(job, kit, workspace, talks)
-        return await observed(job, kit, workspace, outcome) if isinstance(outcome, Done) else outcome
-    if job.task.role is Role.tester and not talks:
+        outcome = await _by_procedure(job, context, workspace, conversations)
+        return await observed(job, context, workspace, outcome) if isinstance(outcome, Success) else outcome
+    if job.role.procedure is Procedure.verify and not conversations:
         return Failed(error=f"the test run took longer than {job.limit:g} s and was ended")
-    return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended", kind=TroubleKind.timed_out)
+    return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended", kind=FailureKind.timed_out)
 
 
-async def _by_role(job: Job, kit: Kit, workspace: Workspace, talks: list[Talk]) -> Outcome:
-    if job.task.role is Role.tester:
-        return await tester.verify(job, kit, workspace, talks.append)
-    if job.merging:
-        await begin_merge(job, kit, workspace, job.merging)
-    async with talk(job, kit, workspace) as conversation:
-        talks.append(conversation)
+async def _by_procedure(
+    job: Job, context: AttemptContext, workspace: Workspace, conversations: list[TaskConversation]
+) -> Ending:
+    if job.role.procedure is Procedure.verify:
+        return await verify(job, context, workspace, conversations.append)
+    if job.merge:
+        await begin_merge(job, context, workspace, job.merge)
+    async with open_conversation(job, context, workspace) as conversation:
+        conversations.append(conversation)
         result = await conversation.ask(job.prompt)
         if isinstance(result, AgentFailure):
             return unsuccessful(result)
         if result.status == "failed":
             return Failed(error=result.error or result.findings)
-        if job.task.role is Role.developer:
-            return await _developed(job, kit, workspace, conversation, result)
-        return done(result)
+        if job.role.procedure is Procedure.change:
+            return await _changed(job, context, workspace, conversation, result)
+        return Success(result=result)
 
 
-async def _developed(job: Job, kit: Kit, workspace: Workspace, conversation: Talk, result: Result) -> Outcome:
-    """The developer's work, after at most two repairs of what the checks find in it."""
+async def _changed(
+    job: Job, context: AttemptContext, workspace: Workspace, conversation: TaskConversation, result: Result
+) -> Ending:
+    """The change, after at most two repairs of what the checks find in it."""
+    merges = job.merge.commit if job.merge else ""
     for remaining in range(REPAIRS, -1, -1):
-        if await thread(partial(landing.wandered_off, kit.top, workspace.tree, job.base)):
+        if await in_thread(partial(landing.wandered_off, context.top, workspace.tree, job.base)):
             return Failed(error=f"{job.agent} left the history it was given ({job.base[:12]})")
-        commit = await keep(job, kit, workspace, brings=job.merging.commit if job.merging else "")
+        commit = await keep(job, context, workspace, merges=merges)
         if commit is None:
             return _unchanged(job, result)
-        changed = await thread(partial(commits.changed_files, kit.top, job.base, commit))
-        faults, doubts = await _merge(job, kit, commit, result)
-        found = [*faults, *await thread(partial(static_checks.problems, workspace.tree, changed, job.planned))]
+        changed = await in_thread(partial(commits.changed_files, context.top, job.base, commit))
+        faults, doubts = await _merge_problems(job, context, commit, result)
+        found = [*faults, *await in_thread(partial(static_checks.problems, workspace.tree, changed, job.planned))]
         if remaining == REPAIRS:
             found += doubts
         if not found or not remaining:
             break
-        again = await conversation.ask(prompts.repair(found, job.task.role))
+        again = await conversation.ask(prompts.repair(found, job.schema))
         if isinstance(again, AgentFailure):
             return unsuccessful(again)
         result = again
     if found:
-        problems = "; ".join(found[:5])
-        return Failed(error=f"the change is not whole: {problems}", commit=commit)
+        return Failed(error=f"the change is incomplete: {'; '.join(found[:5])}", commit=commit)
     notes = tuple(f"{job.task.id}: {doubt}" for doubt in doubts)
-    return msgspec.structs.replace(done(result), commit=commit, changed=changed, notes=notes)
+    return Success(result=result, commit=commit, changed=changed, notes=notes)
 
 
-async def _merge(job: Job, kit: Kit, commit: str, result: Result) -> tuple[list[str], list[str]]:
-    """What is wrong with the merge that a resolver finished, and what may be."""
-    if job.merging is None:
+async def _merge_problems(
+    job: Job, context: AttemptContext, commit: str, result: Result
+) -> tuple[list[str], list[str]]:
+    """What is wrong with the merge that a conflict task finished, and what may be."""
+    if job.merge is None:
         return [], []
-    work = job.merging.task
-    merged = await thread(partial(assisted_merge.finished, kit.top, job.base, job.merging.commit, commit))
+    work = job.merge.task
+    merged = await in_thread(
+        partial(assisted_merge.finished, context.top, job.base, job.merge.commit, commit)
+    )
     claimed = result.changed_files
 
     def left_alone(file: str) -> bool:
@@ -134,8 +153,8 @@ async def _merge(job: Job, kit: Kit, commit: str, result: Result) -> tuple[list[
     return conflicts.faults(merged, work, left_alone), conflicts.doubts(merged, work, left_alone)
 
 
-def _unchanged(job: Job, result: Result) -> Outcome:
+def _unchanged(job: Job, result: Result) -> Ending:
     """Nothing changed: only an explicit empty list of changed files, with findings, says that this is right."""
     if result.changed_files == () and result.findings:
-        return done(result)
+        return Success(result=result)
     return Failed(error=f"{job.agent} said it was done but changed nothing")

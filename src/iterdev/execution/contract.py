@@ -1,48 +1,105 @@
-"""What is handed to an executor, and what comes back; the same whether the work is done here or elsewhere."""
+"""What stands between engine and attempt: the job, the executor, and what an attempt may ask of its session.
 
+A job is complete in itself and names nothing of the machine that made it; what only the executing host knows is a
+placeholder. What comes back is a value, and commits under `refs/iterdev/...`.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
-from iterdev.core.results import Dependency
-from iterdev.core.session.conflicts import Merging
-from iterdev.core.session.events import AttemptEnded
+from iterdev.agents.contract import AgentEvent, ToolServer
+from iterdev.core.results import Dependency, Result, Usage
+from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.tasks import Task
+from iterdev.core.session.team_rules import RoleSpec
+from iterdev.core.settings import Settings
 from iterdev.core.types import TaskId
 from iterdev.core.verification import SuiteReport
+from iterdev.teams.table import TEAMS
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One attempt, complete in itself."""
+    """One attempt at a task."""
 
     session: str
-    session_dir: str
+    team: str
     task: Task
     number: int
     agent: str
+    settings: Settings
     base: str
     """The commit to work on."""
-    prompt: str
-    limit: float
     session_base: str
+    """The commit that the session began with."""
+    prompt: str
+    schema: Mapping[str, object]
+    """Of the result."""
+    limit: float
+    """Seconds for the whole attempt."""
     changed: tuple[str, ...] = ()
     """Files that the session changed between its base and `base`."""
-    merging: Merging | None = None
-    """Work that is to be brought in; the merge is begun before the agent is asked."""
+    merge: MergeInProgress | None = None
+    """Work that is to be merged; the merge is begun before the agent is asked."""
     planned: tuple[str, ...] = ()
-    """Files that the breakdown says there will be."""
+    """Files that have to be there when the work is done."""
     baseline: SuiteReport | None = None
     """The tests on the session's base, if they have been run."""
+    pass_rate: float = 1.0
+    """The part of the tests that must pass; below it the agent is asked to fix what fails."""
     replaceable: bool = False
     """Another agent is there to take over if this one cannot do it."""
     needs: tuple[Dependency, ...] = ()
     """External packages that have to be there before the agent is asked."""
     news_of: tuple[Dependency, ...] = ()
-    """Those of which nobody has asked yet in this session whether there is something newer."""
+    """Those of them for which a newer release was not looked up yet in this session."""
     overridden: tuple[str, ...] = ()
-    """The keys of those that may be as they are."""
-    test_command: str | None = None
-    """A command that an earlier tester named."""
+    """The keys of those that may be missing."""
+
+    @property
+    def role(self) -> RoleSpec:
+        return TEAMS[self.team].roles[self.task.role]
+
+
+class ToolAccess(Protocol):
+    """The team's tools, as one attempt sees them."""
+
+    @property
+    def server(self) -> ToolServer: ...
+
+    def take_result(self) -> Result | None:
+        """The result that the agent handed in through a tool since the last call."""
+        ...
+
+
+class SessionLink(Protocol):
+    """What an attempt may ask of its session while it runs."""
+
+    def tools(self, job: Job) -> AbstractAsyncContextManager[ToolAccess]:
+        """Opens the team's tools for the attempt; its token is invalid afterwards."""
+        ...
+
+    def documents(self, job: Job) -> AbstractAsyncContextManager[Path]:
+        """A folder with the documents of the session, for the agent to read; lines added to its board are shared."""
+        ...
+
+    async def objection(self, task: TaskId, spent: Usage) -> str:
+        """Why an attempt at the task, which has spent this much, may not ask its agent again; empty if it may."""
+        ...
+
+    def said(self, task: TaskId, number: int, event: AgentEvent) -> None:
+        """What the agent said just now, without secrets."""
+        ...
+
+
+class Effect(Protocol):
+    """Wraps everything that touches the world, such as `with effect("land", task=...)`."""
+
+    def __call__(self, name: str, **fields: str | int) -> AbstractContextManager[None]: ...
 
 
 class Executor(Protocol):
@@ -50,10 +107,11 @@ class Executor(Protocol):
 
     async def submit(self, job: Job) -> None: ...
 
-    async def outcome(self) -> AttemptEnded:
+    async def report(self) -> AttemptReport:
         """Waits for the next attempt to end."""
         ...
 
     async def cancel(self, task: TaskId) -> None:
         """Ends an attempt; its outcome is `Interrupted`, and its work is kept."""
         ...
+

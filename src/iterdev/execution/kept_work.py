@@ -1,4 +1,4 @@
-"""What an attempt did to its workspace and its surroundings: kept, and looked at."""
+"""The work of an attempt in its workspace: merged, committed, kept under a ref, and looked at."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,10 +8,11 @@ from typing import TypeVar
 import anyio.to_thread
 import msgspec
 
-from iterdev.core.session.conflicts import Merging
-from iterdev.core.session.events import Done, Outcome
-from iterdev.core.types import WRITERS, Role
-from iterdev.execution.context import Kit
+from iterdev.core.session.attempts import Success
+from iterdev.core.session.conflicts import MergeInProgress
+from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
+from iterdev.core.session.team_rules import Procedure
+from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
 from iterdev.host.git import assisted_merge, landing, worktrees
 from iterdev.host.sandbox import git_objects
@@ -19,14 +20,15 @@ from iterdev.host.workspaces.pool import Workspace
 
 S = TypeVar("S")
 T = TypeVar("T")
+Unsuccessful = Failed | Limited | Interrupted | Unmet
 
 
-async def thread(function: Callable[[], T]) -> T:
-    """Git and files are plain calls; they run beside the loop so that agents are never kept waiting."""
+async def in_thread(function: Callable[[], T]) -> T:
+    """Git and files are blocking calls; they run beside the event loop."""
     return await anyio.to_thread.run_sync(function)
 
 
-def side_by_side(one: Callable[[], S], other: Callable[[], T]) -> tuple[S, T]:
+def _side_by_side(one: Callable[[], S], other: Callable[[], T]) -> tuple[S, T]:
     with ThreadPoolExecutor(1) as helper:
         found = helper.submit(other)
         return one(), found.result()
@@ -39,56 +41,63 @@ def label(job: Job) -> landing.Label:
     )
 
 
-async def begin_merge(job: Job, kit: Kit, workspace: Workspace, merging: Merging) -> None:
-    kit.mark(f"merge wanted {job.task.id}")
-    await thread(partial(assisted_merge.begin, workspace.tree, job.base, merging.commit, label(job)))
-    kit.mark(f"merge begun {job.task.id}")
+async def begin_merge(job: Job, context: AttemptContext, workspace: Workspace, merge: MergeInProgress) -> None:
+    with context.effect("begin merge", task=job.task.id):
+        await in_thread(partial(assisted_merge.begin, workspace.tree, job.base, merge.commit, label(job)))
 
 
-async def keep(job: Job, kit: Kit, workspace: Workspace, *, brings: str = "") -> str | None:
-    """Commits what an attempt left; for a role that should not have written, first a look whether it did."""
-    await thread(partial(git_objects.adopt, workspace, job.base))
-    if job.task.role not in WRITERS and await thread(partial(worktrees.is_untouched, workspace.tree, job.base)):
+async def keep(job: Job, context: AttemptContext, workspace: Workspace, *, merges: str = "") -> str | None:
+    """Commits what an attempt left; for a role that must not write, only if it did."""
+    await in_thread(partial(git_objects.adopt, workspace, job.base))
+    if not job.role.writes and await in_thread(partial(worktrees.is_untouched, workspace.tree, job.base)):
         return None
-    kit.mark(f"commit wanted {job.task.id}")
-    commit = await thread(partial(landing.keep, kit.top, workspace.tree, job.base, label(job), brings=brings))
-    kit.mark(f"commit kept {job.task.id}")
-    return commit
+    with context.effect("commit", task=job.task.id):
+        return await in_thread(
+            partial(landing.keep, context.top, workspace.tree, job.base, label(job), brings=merges)
+        )
 
 
-async def with_kept_work(job: Job, kit: Kit, workspace: Workspace, outcome: Outcome) -> Outcome:
-    """An attempt that did not succeed may still have written something worth having."""
+async def with_kept_work(
+    job: Job, context: AttemptContext, workspace: Workspace, outcome: Unsuccessful
+) -> Unsuccessful:
+    """An attempt that did not succeed may still have written something worth keeping."""
     if outcome.commit:
         return outcome
-    if job.merging is not None and await thread(partial(assisted_merge.is_as_begun, kit.top, workspace.tree)):
+    if job.merge is not None and await in_thread(partial(assisted_merge.is_as_begun, context.top, workspace.tree)):
         return outcome
-    return msgspec.structs.replace(outcome, commit=await keep(job, kit, workspace))
+    return msgspec.structs.replace(outcome, commit=await keep(job, context, workspace))
 
 
-async def observed(job: Job, kit: Kit, workspace: Workspace, done: Done) -> Done:
-    """Adds what the attempt did that its role should not have done, as far as it can be seen."""
-    notes = list(done.notes)
-    untouched, touched = await thread(
-        partial(side_by_side, partial(_is_settled, workspace, job, done), kit.checkout.news)
+async def observed(job: Job, context: AttemptContext, workspace: Workspace, success: Success) -> Success:
+    """Adds notes on what the attempt did that its role should not have done, as far as it can be seen."""
+    notes, task = list(success.notes), job.task.id
+    untouched, touched = await in_thread(
+        partial(_side_by_side, partial(_is_settled, workspace, job, success), partial(_checkout_news, context))
     )
     if untouched:
-        kit.pool.vouch(workspace, done.commit or job.base)
-    elif job.task.role not in WRITERS:
-        await keep(job, kit, workspace)
-        notes.append(f"{job.task.id}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
-    elif job.task.role is Role.developer and done.commit:
-        ref = await thread(partial(landing.keep_late, kit.top, workspace.tree, done.commit, label(job)))
-        notes.append(f"{job.task.id}: files changed after the work was handed in; that was set aside as {ref}")
+        context.pool.vouch(workspace, success.commit or job.base)
+    elif not job.role.writes:
+        await keep(job, context, workspace)
+        notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
+    elif job.role.procedure is Procedure.change and success.commit:
+        ref = await in_thread(
+            partial(landing.keep_late, context.top, workspace.tree, success.commit, label(job))
+        )
+        notes.append(f"{task}: files changed after the work was handed in; that was set aside as {ref}")
     if strays := workspace.strays():
-        notes.append(f"{job.task.id}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
+        notes.append(f"{task}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
     if touched:
-        notes.append(f"{job.task.id}: your checkout changed meanwhile: {', '.join(touched)}")
-    return msgspec.structs.replace(done, notes=tuple(notes))
+        notes.append(f"{task}: your checkout changed meanwhile: {', '.join(touched)}")
+    return msgspec.structs.replace(success, notes=tuple(notes))
 
 
-def _is_settled(workspace: Workspace, job: Job, done: Done) -> bool:
+def _checkout_news(context: AttemptContext) -> list[str]:
+    return context.checkout.news() if context.checkout else []
+
+
+def _is_settled(workspace: Workspace, job: Job, success: Success) -> bool:
     """Whether the workspace holds what was handed in, and nothing else."""
     git_objects.adopt(workspace, job.base)
-    if done.commit:
-        worktrees.settle(workspace.tree, done.commit)
-    return worktrees.is_untouched(workspace.tree, done.commit or job.base)
+    if success.commit:
+        worktrees.settle(workspace.tree, success.commit)
+    return worktrees.is_untouched(workspace.tree, success.commit or job.base)

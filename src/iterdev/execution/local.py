@@ -6,26 +6,26 @@ import anyio
 from anyio.abc import TaskGroup
 
 from iterdev.core.errors import IterdevError
-from iterdev.core.session.events import AttemptEnded
+from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.types import TaskId
 from iterdev.execution.contract import Job
 
-Attempt = Callable[[Job, anyio.CancelScope], Awaitable[AttemptEnded]]
+RunAttempt = Callable[[Job, anyio.CancelScope], Awaitable[AttemptReport]]
 
 
 class LocalExecutor:
-    def __init__(self, attempt: Attempt, group: TaskGroup) -> None:
+    def __init__(self, attempt: RunAttempt, group: TaskGroup) -> None:
         self._attempt = attempt
         self._group = group
         self._scopes: dict[TaskId, anyio.CancelScope] = {}
-        self._send, self._receive = anyio.create_memory_object_stream[AttemptEnded | IterdevError](1_000_000)
+        self._send, self._receive = anyio.create_memory_object_stream[AttemptReport | IterdevError](1_000_000)
 
     async def submit(self, job: Job) -> None:
         self._scopes[job.task.id] = anyio.CancelScope()
         self._group.start_soon(self._run, job)
 
-    async def outcome(self) -> AttemptEnded:
-        """The next attempt that ended; trouble of the machine itself is raised here."""
+    async def report(self) -> AttemptReport:
+        """The next attempt that ended; an error of the machine itself is raised here."""
         ended = await self._receive.receive()
         if isinstance(ended, IterdevError):
             raise ended

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from iterdev.core.session.events import ProviderPaused
+from iterdev.core.limits.providers import ProviderPaused
 
 
 class Pauses:

@@ -1,4 +1,4 @@
-"""What all sessions of a repository have spent since a moment. Every entry of the journal is read once."""
+"""What all sessions of a repository have spent since a point in time. Every entry of the journal is read once."""
 
 from iterdev.core.results import Usage
 from iterdev.core.session.events import AttemptEnded
@@ -6,7 +6,7 @@ from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 
 
-class Daybook:
+class DailySpending:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._seen: dict[SessionId, int] = {}

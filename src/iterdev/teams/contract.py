@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from iterdev.core.prompts import PromptContext, TeamParts
 from iterdev.core.request import Request
+from iterdev.core.results import Discovery
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
 from iterdev.core.session.table_edits import TableRow
@@ -162,8 +163,16 @@ class Team(TeamRules, Protocol):
         """The tests on the session's base, if they have been run."""
         ...
 
+    def pass_rate(self, state: State) -> float:
+        """The part of the tests that must pass."""
+        ...
+
     def documents(self, state: State, since: State | None = None) -> Mapping[str, str]:
         """Path in the session folder to text; after an earlier state, only what may have changed."""
+        ...
+
+    def discoveries(self, state: State, events: Sequence[Event]) -> Sequence[tuple[TaskId, Discovery]]:
+        """What is put on the discovery board because of events that were recorded just now, in the name of a task."""
         ...
 
     def records(self, state: State) -> Records: ...

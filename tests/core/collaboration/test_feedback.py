@@ -12,7 +12,7 @@ from iterdev.core.collaboration.feedback import (
 )
 from iterdev.core.types import Severity, TaskId
 from iterdev.core.views import report
-from iterdev.core.views import session as session_view
+from iterdev.core.views.session import session_view
 
 DEV = TaskId("DEV-001")
 
@@ -112,12 +112,12 @@ def test_feedback_is_told_to_everybody_with_its_severity_and_its_first_50_charac
 
 def test_open_feedback_is_counted_in_the_picture_and_the_urgent_is_listed_in_the_report() -> None:
     story = Story(task("DEV-001"))
-    without = session_view.picture(story.state).feedback, report.report(story.state)
+    without = session_view(story.state).feedback, report.report(story.state)
     urgent = says(story, "the button\nis red", severity=Severity.critical)
     done = says(story, "nice colours")
     story.happens(FeedbackMoved(feedback_id=done.feedback_id, status=FeedbackStatus.addressed))
 
     assert without[0] == ""
     assert "Left open" not in without[1]
-    assert session_view.picture(story.state).feedback == "1 open, 1 of high or critical severity"
+    assert session_view(story.state).feedback == "1 open, 1 of high or critical severity"
     assert f"- {urgent.feedback_id} (critical): the button is red\n" in report.report(story.state)

@@ -27,7 +27,8 @@ from iterdev.core.collaboration.locks import (
 from iterdev.core.session.decide import Cancel, Record, Wait
 from iterdev.core.session.events import Done, Failed, Interrupted, Limited, Outcome, TaskFailed, TasksReset, WaveStarted
 from iterdev.core.types import Engine, TaskId
-from iterdev.core.views import session as session_view
+from iterdev.core.views.session import session_view
+from iterdev.core.views.why import why
 
 ONE, TWO, THREE = TaskId("DEV-001"), TaskId("DEV-002"), TaskId("DEV-003")
 
@@ -383,9 +384,9 @@ def test_why_names_the_lock_that_a_task_waits_for_and_who_holds_it() -> None:
     asks(story, ONE, "src/a.py")
     asks(story, TWO, "src/a.py")
 
-    waiting = session_view.why(story.state, TWO, engine_alive=True)
-    holding = session_view.why(story.state, ONE, engine_alive=True)
-    (line,) = [line for line in session_view.picture(story.state).lines if line.id == TWO]
+    waiting = why(story.state, TWO, engine_alive=True)
+    holding = why(story.state, ONE, engine_alive=True)
+    (line,) = [line for line in session_view(story.state).tasks if line.id == TWO]
 
     assert any('the lock on "src/a.py", held by DEV-001 (developer)' in text for text in waiting)
     assert not any("lock" in text for text in holding)

@@ -9,7 +9,7 @@ from iterdev.core.session import events, rollback
 from iterdev.core.settings import read
 from iterdev.core.types import Severity, Strategy, TaskId
 from iterdev.core.views import report
-from iterdev.core.views import session as session_view
+from iterdev.core.views.session import session_view
 
 DEV = TaskId("DEV-001")
 
@@ -290,11 +290,11 @@ def test_without_a_rule_no_debt_is_overdue_and_the_configuration_has_none_by_def
 
 def test_open_debt_is_counted_in_the_picture_and_listed_in_the_report() -> None:
     story = Story(task("DEV-001"))
-    without = session_view.picture(story.state).debt
+    without = session_view(story.state).debt
     first = owes(story, "a\nb", severity=Severity.high)
     owes(story, "c")
     moves(story, owes(story, "d"), DebtStatus.resolved)
 
     assert without == ""
-    assert session_view.picture(story.state).debt == "2 open (1 high, 1 medium)"
+    assert session_view(story.state).debt == "2 open (1 high, 1 medium)"
     assert f"- {first.debt_id} (high): a b\n" in report.report(story.state)

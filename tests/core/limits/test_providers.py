@@ -11,7 +11,8 @@ from iterdev.core.session import events
 from iterdev.core.session.decide import Start, Wait
 from iterdev.core.session.state import Pause
 from iterdev.core.types import WORKERS, Engine, Role, TaskId
-from iterdev.core.views import session as session_view
+from iterdev.core.views.session import session_view
+from iterdev.core.views.tasks import waits_for
 
 DEV, DEV2 = TaskId("DEV-001"), TaskId("DEV-002")
 ENGINES = pytest.mark.parametrize("engine", Engine)
@@ -305,7 +306,7 @@ def test_a_pause_that_others_told_holds_like_one_of_our_own() -> None:
     story.happens(events.ProviderPaused("anthropic", 1050.0, "429 elsewhere"))
 
     assert story.decides() == (Wait(1050.0),)
-    (shown,) = session_view.picture(story.state).pauses
+    (shown,) = session_view(story.state).pauses
     assert (shown.agents, shown.until, shown.why) == (("claude",), "1970-01-01T08:17:30+08:00", "429 elsewhere")
 
 
@@ -313,6 +314,6 @@ def test_a_pending_task_says_whose_provider_is_paused_until_when() -> None:
     story = team()
     one_more_try(story, limited(story))
 
-    assert session_view.waits_for(story.state, DEV2) == (
+    assert waits_for(story.state, DEV2) == (
         "the provider of claude has reached its limit and is paused until 1970-01-01T08:17:30+08:00"
     )

@@ -9,8 +9,9 @@ from iterdev.core.prompts import Surroundings
 from iterdev.core.session import conflict_tasks, events
 from iterdev.core.session.conflicts import Merging
 from iterdev.core.types import Engine, Strategy, TaskId
-from iterdev.core.views import session as session_view
 from iterdev.core.views.report import report
+from iterdev.core.views.session import session_view
+from iterdev.core.views.why import why
 
 ONE, TWO = TaskId("DEV-001"), TaskId("DEV-002")
 FIX = TaskId("DEV-002-fix-conflict")
@@ -257,7 +258,7 @@ def refused() -> Story:
 
 def shown(story: Story, name: str) -> tuple[str, str]:
     """The mark and the note of a task in the status picture."""
-    (line,) = [line for line in session_view.picture(story.state).lines if line.id == name]
+    (line,) = [line for line in session_view(story.state).tasks if line.id == name]
     return line.mark, line.note
 
 
@@ -287,7 +288,7 @@ def test_the_work_of_a_task_is_lost_when_its_resolver_fails_and_says_where_it_is
     kept = f"refs/iterdev/{story.state.session.id}/DEV-002/1"
     note = f"conflict in a.py; {FIX} failed: this work is not on the branch, it is kept as {kept}"
     assert shown(story, TWO) == ("[FAIL]", note)
-    assert session_view.why(story.state, TWO, engine_alive=True) == [f"DEV-002 is completed: {note}"]
+    assert why(story.state, TWO, engine_alive=True) == [f"DEV-002 is completed: {note}"]
     assert not conflict_tasks.is_resolved(story.state, TWO)
     assert conflict_tasks.lost(story.state) == [TWO]
 

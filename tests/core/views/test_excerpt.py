@@ -3,7 +3,7 @@
 from tests.core.conftest import Story, task
 
 from iterdev.core.types import Engine
-from iterdev.core.views.session import excerpt
+from iterdev.core.views.tasks import excerpt
 
 
 def a_story() -> Story:

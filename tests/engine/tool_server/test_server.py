@@ -15,8 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.engine.conftest import Office, client_of
 
 from iterdev.agents.contract import ToolServer
-from iterdev.engine.collaboration import Document
-from iterdev.engine.team_tools import Caller
+from iterdev.engine.team_tools import Caller, Document
 from iterdev.engine.tool_server import mcp
 
 

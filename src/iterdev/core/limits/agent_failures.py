@@ -48,3 +48,6 @@ def reaction(kind: FailureKind) -> Reaction:
             return Reaction.stop
         case FailureKind.crashed | FailureKind.timed_out | FailureKind.permission:
             return Reaction.fail
+
+
+TroubleKind = FailureKind

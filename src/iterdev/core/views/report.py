@@ -7,18 +7,18 @@ from iterdev.core.ids import branch, moment, number_of
 from iterdev.core.limits.spending import figures, spending
 from iterdev.core.results import Usage
 from iterdev.core.session import conflict_tasks
-from iterdev.core.session.events import SprintRecord
 from iterdev.core.session.state import Progress, State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Role, Status, TaskId
-from iterdev.core.views import session as session_view
-from iterdev.teams.development import critic, findings, sprints
+from iterdev.core.types import Role, Status
+from iterdev.core.views import team
+from iterdev.core.views.session import open_debt, open_feedback
+from iterdev.core.views.tasks import asked_agent
 
 
 def report(state: State) -> str:
     parts = (
-        _header, _summary, _sprints, _rollbacks, _warnings, _left_open,
-        _verdict, _spending, _waves, _details, _deliverables,
+        _header, _summary, team.sprints_section, _rollbacks, _warnings, _left_open,
+        team.verdicts_section, _spending, _waves, _details, _deliverables,
     )  # fmt: skip
     return "\n---\n\n".join(text for part in parts if (text := part(state)))
 
@@ -52,33 +52,6 @@ def _summary(state: State) -> str:
     return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent != Usage() else "")
 
 
-def _sprints(state: State) -> str:
-    """Those that are over, and what the others are for."""
-    total = sprints.total(state)
-    if not state.sprints and total == 1:
-        return ""
-    lines = "".join(
-        f"| sprint-{number} | {sprints.goal(state, number)} | {_figures(state.sprints.get(number))} |\n"
-        for number in range(1, total + 1)
-    )
-    head = (
-        "| Sprint | Goal | Velocity | Mean Score | GC Rounds |\n|--------|------|----------|------------|-----------|\n"
-    )
-    debts = "".join(
-        f"\nTechnical debt after sprint-{number}: {record.debt}.\n"
-        for number, record in state.sprints.items()
-        if record.debt
-    )
-    return f"## Sprints\n\n{head}{lines}{debts}"
-
-
-def _figures(record: SprintRecord | None) -> str:
-    if record is None:
-        return "- | - | -"
-    score = "-" if record.mean_score is None else f"{record.mean_score:g}"
-    return f"{record.velocity} of {record.expected} | {score} | {record.rounds}"
-
-
 def _rollbacks(state: State) -> str:
     lines = "".join(
         f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}\n"
@@ -94,7 +67,7 @@ def _warnings(state: State) -> str:
 
 def _left_open(state: State) -> str:
     """What the user said and what the team owes, as far as nobody has dealt with it."""
-    counts = (("Feedback", session_view.open_feedback(state)), ("Technical debt", session_view.open_debt(state)))
+    counts = (("Feedback", open_feedback(state)), ("Technical debt", open_debt(state)))
     lines = "".join(f"{name}: {count}.\n" for name, count in counts if count)
     wishes = ((item.feedback_id, item.severity, item.description) for item in feedback.urgent(state.feedback))
     debts = ((item.debt_id, item.severity, item.description) for item in tech_debt.ranked(state.debt))
@@ -102,34 +75,11 @@ def _left_open(state: State) -> str:
     return f"## Left open\n\n{lines}\n{items}" if lines else ""
 
 
-def _verdict(state: State) -> str:
-    """What was measured, as opposed to what was said."""
-    lines = []
-    for task, verification in state.verifications.items():
-        rate = "nothing was verified" if verification.pass_rate is None else f"{verification.pass_rate:.1%} passed"
-        known = f", {len(verification.known_failures)} failed before too" if verification.known_failures else ""
-        note = f" ({verification.note})" if verification.note else ""
-        failing = f", failing: {', '.join(verification.failures[:5])}" if verification.failures else ""
-        lines.append(f"- {task}: {rate}{failing}{known}, `{verification.command}`{note}\n")
-    for task, review in state.reviews.items():
-        lines.append(
-            f"- {task}: score {critic.score(review.scores):g}, {critic.critical_count(review)} critical, "
-            f"{len(review.issues)} findings, {critic.signal(review)}{_since(state, task)}\n"
-        )
-    return f"## Verdicts\n\n{''.join(lines)}" if lines else ""
-
-
 def _spending(state: State) -> str:
     spent = spending(state)
     groups = (("Role", spent.roles), ("Task", spent.tasks), ("Agent", spent.agents))
     lines = [f"| {kind} | {name} | {figures(usage)} |\n" for kind, usages in groups for name, usage in usages.items()]
     return f"## Spending\n\n| By | Name | Spent |\n|----|------|-------|\n{''.join(lines)}" if lines else ""
-
-
-def _since(state: State, task: TaskId) -> str:
-    """What a later round did to the findings of the one before."""
-    seen = findings.of_round(state, task)
-    return f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
 
 
 def _waves(state: State) -> str:
@@ -149,7 +99,7 @@ def _details(state: State) -> str:
 
 def _detail(state: State, task: Task, progress: Progress) -> Iterator[str]:
     yield f"### {task.id}: {task.title}\n\n"
-    agent = session_view.asked_agent(task, progress)
+    agent = asked_agent(task, progress)
     yield f"- Role: {task.role}" + (f", agent: {agent}" if agent else "") + "\n"
     yield f"- Status: {progress.status}, requests: {progress.requests}\n"
     if progress.score is not None:

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from iterdev import __version__
 from iterdev.core.collaboration.tool_schemas import TOOLS, ToolArguments
-from iterdev.engine.collaboration import Document, Refused
+from iterdev.engine.team_tools import CallRejected, Document
 
 VERSIONS = ("2025-06-18", "2025-11-25")
 """Those that have the same few messages; somebody who offers another one is answered with the newest of these."""
@@ -94,10 +94,10 @@ async def _called(to: Id, call: ToolCall, use: Use) -> bytes:
         return _failure(to, INVALID_PARAMS, f'there is no tool "{call.name}"')
     try:
         said = msgspec.json.encode(await use(msgspec.json.decode(call.arguments, type=tool.arguments))).decode()
-    except Refused as refusal:
-        return _success(to, _told(str(refusal), failed=True))
+    except CallRejected as rejection:
+        return _success(to, _told(str(rejection), failed=True))
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        # An agent can mend its arguments only if it sees what is wrong, so this is an answer of the tool.
+        # An agent can fix its arguments only if it sees what is wrong, so this is an answer of the tool.
         return _success(to, _told(f"{tool.name} was called wrongly: {_words(error)}", failed=True))
     return _success(to, _told(said, failed=False))
 

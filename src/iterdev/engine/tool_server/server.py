@@ -5,8 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
+from anyio.to_thread import run_sync
+
 from iterdev.agents.contract import ToolServer
-from iterdev.engine.team_tools import Caller, Tools
+from iterdev.core.collaboration.tool_schemas import Board, ToolArguments
+from iterdev.engine.team_tools import Caller, Document, TeamTools
 from iterdev.engine.tool_server import http, mcp
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import new_token
@@ -18,7 +21,7 @@ JSON = {"content-type": "application/json"}
 class ToolDesk:
     """Knows who may use the tools now."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: TeamTools) -> None:
         self._tools = tools
         self._callers: dict[bytes, Caller] = {}
         self._url = ""
@@ -43,10 +46,16 @@ class ToolDesk:
         if request.method != "POST":
             return http.Response(status=405, headers={"allow": "POST"})
         try:
-            answer = await mcp.answer(request.body, partial(self._tools.use, caller))
+            answer = await mcp.answer(request.body, partial(self._use, caller))
         except mcp.Unreadable as error:
             return http.Response(status=400, headers=JSON, body=error.answer)
         return http.Response(status=202) if answer is None else http.Response(status=200, headers=JSON, body=answer)
+
+    async def _use(self, caller: Caller, asked: ToolArguments) -> Document:
+        if isinstance(asked, Board):
+            # The board is a file that many may write to, so this may take a while.
+            return await run_sync(partial(self._tools.use, caller, asked))
+        return self._tools.use(caller, asked)
 
     def _caller(self, authorization: str) -> Caller | None:
         scheme, _, token = authorization.partition(" ")

@@ -6,7 +6,7 @@ the commit holds.
 
 from pathlib import Path
 
-from iterdev.core.session.conflicts import Merged
+from iterdev.core.session.conflicts import FinishedMerge
 from iterdev.host.git import commits, merge, worktrees
 from iterdev.host.git.landing import Label
 
@@ -26,12 +26,12 @@ def is_as_begun(top: Path, worktree: Path) -> bool:
     return bool(begun) and worktrees.write_tree(worktree) == begun
 
 
-def finished(top: Path, base: str, other: str, commit: str) -> Merged:
+def finished(top: Path, base: str, other: str, commit: str) -> FinishedMerge:
     """What the commit makes of the merge of the other one into the base."""
     _, begun, conflicts = merge.try_merge(top, base, other)
     changed, differs = set(commits.changed_files(top, base, commit)), set(commits.changed_files(top, other, commit))
     in_both = set(commits.changed_files(top, base, other, in_both=True)).intersection(conflicts)
-    return Merged(
+    return FinishedMerge(
         marked=_marked(top, base, other, commit, conflicts),
         dropped=tuple(
             file for file in commits.changed_files(top, base, begun) if file not in changed and file not in conflicts

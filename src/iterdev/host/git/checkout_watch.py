@@ -6,7 +6,7 @@ from threading import Lock
 from iterdev.host.git import checkout, refs
 
 
-class Checkout:
+class CheckoutWatch:
     """The user's own checkout: looked at, never touched."""
 
     def __init__(self, top: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from iterdev.core.collaboration.external_packages import Checked, Standing
+from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
 from iterdev.core.results import Dependency
 from iterdev.host.packages import cargo, git_tags, go, maven, npm, pip
 from iterdev.host.packages.shell import Found, NoTool, Shell
@@ -43,15 +43,15 @@ UPDATE_SECONDS = 10.0
 """News of releases are worth a moment, not a wait; without a network there are none."""
 
 
-async def check(dependency: Dependency, shell: Shell) -> Checked:
+async def check(dependency: Dependency, shell: Shell) -> PackageCheck:
     found = await _look(_source(dependency, shell.tree), dependency, shell)
-    status = Standing.ok if found.fits else Standing.mismatch
+    status = PackageStatus.ok if found.fits else PackageStatus.mismatch
     if found.version is None:
-        status = Standing.missing
+        status = PackageStatus.missing
     reason = found.reason
-    if status is Standing.mismatch and not reason:
+    if status is PackageStatus.mismatch and not reason:
         reason = f"expected {dependency.version_range}, got {found.version}"
-    return Checked(
+    return PackageCheck(
         name=dependency.name,
         version_range=dependency.version_range,
         source=dependency.source,

@@ -1,40 +1,56 @@
-"""Where a command of a protocol finds its session, and what it takes for a task, a text and a document."""
+"""Options and arguments that several commands share, and how they are read."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
+import click
+
+from iterdev.app.sessions import Repository, open_repository, session_ids
 from iterdev.core.errors import UserError
-from iterdev.core.session import tasks
-from iterdev.core.types import TaskId
-from iterdev.engine.repository import Repository
 
 SESSION_DIR = "ITERDEV_SESSION_DIR"
+SEVERITIES = click.Choice(["low", "medium", "high", "critical"])
 
 
-def repository() -> Repository:
-    """The repository of the current directory; an agent sits in a worktree, and means that of its session."""
-    session = Path(os.environ.get(SESSION_DIR) or ".")
-    return Repository(session if session.is_dir() else Path.cwd())
+def _complete_session(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in session_ids(Path.cwd()) if name.startswith(incomplete)]
 
 
-def task_name(text: str) -> TaskId:
-    """A task need not be in the table: a person may act on something that is not."""
-    if not tasks.NAME.fullmatch(text):
-        raise UserError(f'"{text}" cannot name a task', hint="--task DEV-001")
-    return TaskId(text)
+session = click.argument("session", shell_complete=_complete_session)
+any_session = click.argument("session", required=False, shell_complete=_complete_session)
+"""Without it, the newest session is meant."""
+
+session_id = click.option(
+    "--session-id", required=True, metavar="ID", shell_complete=_complete_session, help="The session"
+)
+newest_session_id = click.option(
+    "--session-id", metavar="ID", shell_complete=_complete_session, help="The session  [default: newest]"
+)
+found_session_id = click.option(
+    "--session-id", metavar="ID", shell_complete=_complete_session, help="The session  [default: found]"
+)
+person_session_id = click.option(
+    "--session-id", metavar="ID", shell_complete=_complete_session, help="The session; not in an attempt"
+)
+person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
+yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else")
 
 
-def sentence(found: Repository, words: tuple[str, ...], hint: str) -> str:
-    """The words of a command line as one text, without secrets."""
-    text = found.redact(" ".join(words)).strip()
-    if not text:
-        raise UserError("The text is empty", hint=hint)
-    return text
+def current_repository() -> Repository:
+    """The repository of the current directory."""
+    return open_repository(Path.cwd())
 
 
-def document(text: str, example: str) -> object:
+def repository_of_caller() -> Repository:
+    """The repository of the current directory; an agent is in a worktree, and means that of its session."""
+    folder = Path(os.environ.get(SESSION_DIR) or ".")
+    return open_repository(folder if folder.is_dir() else Path.cwd())
+
+
+def read_document(text: str, example: str) -> object:
     """A JSON document; `-` reads it from standard input."""
     body = sys.stdin.read() if text == "-" else text
     try:

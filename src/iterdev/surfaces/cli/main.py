@@ -9,8 +9,8 @@ import click
 
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.surfaces.cli.app import app
-
-FINISHED, UNFINISHED, WRONG, DEFECT, UNABLE, WAITING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output.messages import show_error
 
 
 def run(arguments: list[str]) -> int:
@@ -19,44 +19,38 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _refuse(error)
+        return _usage_error(error)
     except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return ExitCode.interrupted
     except BrokenPipeError:
         # The reader of our output went away, as `| head` does.
         sys.stderr.close()
-        return FINISHED
+        return ExitCode.finished
     except IterdevError as error:
-        tell(error)
-        return WRONG if isinstance(error, UserError) else UNABLE
+        show_error(error)
+        return ExitCode.wrong if isinstance(error, UserError) else ExitCode.unable
     except OSError as error:
-        tell(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
-        return UNABLE
+        show_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
+        return ExitCode.unable
     except Exception as error:  # noqa: BLE001 - the boundary: anything else is a defect, and is kept for a report
-        return _admit(error)
-    return code if isinstance(code, int) else FINISHED
+        return _defect(error)
+    return code if isinstance(code, int) else ExitCode.finished
 
 
-def tell(error: IterdevError) -> None:
-    sys.stderr.write(f"iterdev: {error.message}\n")
-    if error.hint:
-        sys.stderr.write(f"hint: {error.hint}\n")
-
-
-def _refuse(error: click.ClickException) -> int:
+def _usage_error(error: click.ClickException) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
-        return WRONG
+        return ExitCode.wrong
     context = error.ctx if isinstance(error, click.UsageError) else None
     help_command = f"{context.command_path} --help" if context else "iterdev --help"
-    tell(UserError(error.format_message().replace("\n", " "), hint=help_command))
-    return WRONG
+    show_error(UserError(error.format_message().replace("\n", " "), hint=help_command))
+    return ExitCode.wrong
 
 
-def _admit(error: Exception) -> int:
+def _defect(error: Exception) -> int:
     descriptor, path = mkstemp(prefix="iterdev-defect-", suffix=".txt", text=True)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.writelines(traceback.format_exception(error))
     sys.stderr.write(f"iterdev: this is a defect of iterdev: {type(error).__name__}: {error}\n")
     sys.stderr.write(f"hint: please report it with {path}\n")
-    return DEFECT
+    return ExitCode.defect

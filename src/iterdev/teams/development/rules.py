@@ -1,8 +1,9 @@
 """The rules of the development team: what its results mean, and what follows when its tasks end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from iterdev.core.collaboration import feedback
+from iterdev.core.results import Discovery
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Event, Finished, GateOpened, TasksAdded, TasksReset, Warned
 from iterdev.core.session.state import State
@@ -12,8 +13,11 @@ from iterdev.core.types import Status, TaskId
 from iterdev.teams.development import critic, pipelines, sprints
 from iterdev.teams.development.events import (
     BaselineMeasured,
+    ConvergenceForced,
     DesignAccepted,
     PipelineChosen,
+    ReviewPassed,
+    RoundStarted,
     SprintRestored,
 )
 from iterdev.teams.development.feedback_planning import uptake
@@ -123,6 +127,28 @@ def rolled_back(before: State, now: State) -> tuple[Event, ...]:
             unjudged=tuple(task for task in judged if task not in then.judged),
         ),
     )
+
+
+def discoveries(state: State, events: Sequence[Event]) -> list[tuple[TaskId, Discovery]]:
+    """What was decided after a round; round 0 is the first work. One decision for a round: a fix round goes first."""
+    judged = [event for event in events if isinstance(event, RoundStarted | ConvergenceForced | ReviewPassed)]
+    return [_gc_decision(state, event) for event in sorted(judged, key=lambda one: isinstance(one, ReviewPassed))]
+
+
+def _gc_decision(
+    state: State, event: RoundStarted | ConvergenceForced | ReviewPassed
+) -> tuple[TaskId, Discovery]:
+    task = event.task if isinstance(event, ReviewPassed) else event.raised_by[0]
+    verdict = development(state).verdicts.get(task)
+    own = fields(state.tasks.plan[task])
+    data: dict[str, object] = {
+        "sprint": own.sprint,
+        "round": own.round,
+        "signal": "REVISION" if isinstance(event, RoundStarted) else "CONVERGE",
+        "critical_count": critic.critical_count(verdict.review) if verdict and verdict.review else 0,
+        "score": verdict.score if verdict else None,
+    }
+    return task, Discovery("gc_decision", data)
 
 
 def has_output(state: State, task: Task) -> bool:

@@ -94,6 +94,7 @@ class DevelopmentTeam:
     completion_error = staticmethod(rules.completion_error)
     rolled_back = staticmethod(rules.rolled_back)
     has_output = staticmethod(rules.has_output)
+    discoveries = staticmethod(rules.discoveries)
     announce = staticmethod(announcements.announce)
     plan_cells = staticmethod(table.plan_cells)
     result_cells = staticmethod(table.result_cells)
@@ -127,6 +128,9 @@ class DevelopmentTeam:
 
     def baseline(self, state: State) -> SuiteReport | None:
         return development(state).baseline
+
+    def pass_rate(self, state: State) -> float:
+        return development(state).thresholds.pass_rate
 
     def session_prefix(self, engine: Engine) -> str:
         return "ids" if engine is Engine.wave else "IDS"

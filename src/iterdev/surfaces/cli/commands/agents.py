@@ -1,57 +1,112 @@
-"""iterdev agents."""
+"""iterdev agents, and agents check, which tries the real coding agents against a scripted model."""
 
-import json
-from pathlib import Path
+import difflib
+from collections.abc import Iterator, Sequence
 
 import click
-import msgspec
-from msgspec import Struct
 
-from iterdev.agents import registry
-from iterdev.core.settings import KNOWN_AGENTS
-from iterdev.engine.repository import Repository
+from iterdev.app import agents as app_agents
+from iterdev.app.agents import KNOWN_AGENTS, AgentView
+from iterdev.conformance.run import Checked
+from iterdev.conformance.run import check as check_agents
+from iterdev.conformance.scenarios import SCENARIOS
+from iterdev.conformance.verdict import Judged
+from iterdev.core.errors import HostError, UserError
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.messages import print_document
+
+CELLS = {"ok": "ok", "explained": "miss", "failed": "FAILED"}
+WIDTH = max(len(scenario.name) for scenario in SCENARIOS) + 2
 
 
-def agents(*, as_json: bool) -> int:
-    repository = Repository(Path.cwd())
-    configured = repository.settings.agents
-    names = [*configured, *(name for name in KNOWN_AGENTS if name not in configured)]
-    rows = [_row(name, repository) for name in names]
+@click.group(cls=CommandGroup, invoke_without_command=True, help="List the coding agents, and whether they can be used")
+@arguments.as_json
+@click.pass_context
+def agents(context: click.Context, *, as_json: bool) -> ExitCode | None:
+    if context.invoked_subcommand:
+        return None
+    views = app_agents.agents(arguments.current_repository())
     if as_json:
-        click.echo(json.dumps({"agents": msgspec.to_builtins(rows)}, ensure_ascii=False))
-        return 0
-    for row in rows:
-        click.echo(f"{row.name:<12} {row.kind:<9} {row.version:<10} {_standing(row)}")
-    return 0
+        print_document({"agents": views})
+        return ExitCode.finished
+    for view in views:
+        click.echo(f"{view.name:<12} {view.kind:<9} {view.version:<10} {_standing(view)}")
+    return ExitCode.finished
 
 
-class Row(Struct, frozen=True, kw_only=True):
-    name: str
-    kind: str
-    installed: bool
-    usable: bool
-    version: str
-    note: str
-    problem: str
-    hint: str
+def _standing(view: AgentView) -> str:
+    if view.usable:
+        return f"usable; {view.note}" if view.note else "usable"
+    return f"not usable: {view.problem}" + (f"; hint: {view.hint}" if view.hint else "")
 
 
-def _row(name: str, repository: Repository) -> Row:
-    configured = repository.settings.agents
-    probe = registry.make(name, configured, repository.top).probe()
-    return Row(
-        name=name,
-        kind=registry.kind(name, configured),
-        installed=probe.installed,
-        usable=probe.installed and not probe.problem,
-        version=probe.version,
-        note=probe.note,
-        problem=probe.problem,
-        hint=probe.hint,
+def _complete_agent(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in KNOWN_AGENTS if name.startswith(incomplete)]
+
+
+@agents.command(help="Try the installed agents, or only NAME, without a key")
+@click.argument("name", required=False, shell_complete=_complete_agent)
+@arguments.as_json
+@click.pass_context
+def check(context: click.Context, *, name: str | None, as_json: bool) -> ExitCode:
+    """0 when all is as expected, or known and explained; 1 when a scenario failed."""
+    if name is not None and name not in KNOWN_AGENTS:
+        raise _unknown(name)
+    checked = check_agents([name] if name else KNOWN_AGENTS, _show_progress)
+    tried = [agent for agent in checked if agent.installed]
+    if not tried:
+        message = f'The agent "{name}" is not installed' if name else "No coding agent is installed"
+        raise HostError(message, hint=checked[0].hint)
+    failed = any(agent.failed for agent in tried)
+    # The option may stand before `check` too, where it means the same.
+    if as_json or (context.parent and context.parent.params.get("as_json")):
+        print_document({"agents": checked, "as_expected": not failed})
+    else:
+        click.echo("\n".join(_page(checked, tried)))
+    return ExitCode.unfinished if failed else ExitCode.finished
+
+
+def _unknown(name: str) -> UserError:
+    near = difflib.get_close_matches(name, KNOWN_AGENTS, 1)
+    suggestion = f', did you mean "{near[0]}"?' if near else ""
+    return UserError(
+        f'How to point the agent "{name}" at a scripted model is not known{suggestion}',
+        hint=f"agents that can be checked: {', '.join(KNOWN_AGENTS)}",
     )
 
 
-def _standing(row: Row) -> str:
-    if row.usable:
-        return f"usable; {row.note}" if row.note else "usable"
-    return f"not usable: {row.problem}" + (f"; hint: {row.hint}" if row.hint else "")
+def _show_progress(agent: str, result: Judged) -> None:
+    words = "; ".join(result.misses) if result.standing == "failed" else result.behaviour
+    line = f"{agent:<9} {result.scenario:<{WIDTH}} {CELLS[result.standing]:<6} {result.seconds:5.1f} s  {words}"
+    click.echo(line.rstrip(), err=True)
+
+
+def _page(checked: Sequence[Checked], tried: Sequence[Checked]) -> Iterator[str]:
+    yield " " * WIDTH + "  ".join(f"{agent.agent:<8}" for agent in tried).rstrip()
+    for row, scenario in enumerate(SCENARIOS):
+        cells = (CELLS[agent.results[row].standing] for agent in tried)
+        yield f"{scenario.name:<{WIDTH}}" + "  ".join(f"{cell:<8}" for cell in cells).rstrip()
+    for agent in checked:
+        yield ""
+        yield from _about(agent)
+
+
+def _about(agent: Checked) -> Iterator[str]:
+    if not agent.installed:
+        yield f"{agent.agent}: not installed; hint: {agent.hint}"
+        return
+    yield f"{agent.agent} {agent.version}" + (f" ({agent.note})" if agent.note else "")
+    for result in agent.results:
+        match result.standing:
+            case "failed":
+                yield f"  FAILED {result.scenario}: {'; '.join(result.misses)}"
+            case "explained":
+                yield f"  miss   {result.scenario}: {'; '.join(result.misses)}"
+                yield f"         {agent.agent}: {result.behaviour}"
+                yield f"         iterdev: {result.reaction}"
+            case "ok" if result.news:
+                yield f"  news   {result.scenario}: {result.news}"
+            case "ok":
+                pass

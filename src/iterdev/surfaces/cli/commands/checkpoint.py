@@ -1,32 +1,53 @@
-"""checkpoint: what a task would need to go on after an interruption."""
-
-import json
+"""iterdev checkpoint: data that a task saves so that a later attempt can continue."""
 
 import click
 
 from iterdev.core.errors import UserError
-from iterdev.surfaces.cli.arguments import document, task_name
-from iterdev.surfaces.cli.main import FINISHED, UNFINISHED, tell
-from iterdev.surfaces.cli.tool_client import called
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.messages import print_document, show_error
+from iterdev.surfaces.cli.tool_client import call_tool
 
 
-def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) -> int:
-    saved = _asked("save", session_id, task, document(data, '{"step": 2}'))
-    click.echo(json.dumps(saved) if as_json else f"Saved {saved['state_data_pointer']}")
-    return FINISHED
+@click.group(cls=CommandGroup, help="Save what a task needs to continue; in an attempt, for its own task")
+def checkpoint() -> None:
+    pass
 
 
-def restore(*, session_id: str | None, task: str | None, as_json: bool) -> int:
-    restored = _asked("restore", session_id, task)
+@checkpoint.command(help="Save a checkpoint of a task; the 5 newest are kept")
+@arguments.person_session_id
+@arguments.person_task
+@click.option("--data", default="{}", metavar="JSON", help="What to keep; - reads it from standard input")
+@arguments.as_json
+def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) -> ExitCode:
+    saved = _call("save", session_id, task, arguments.read_document(data, '{"step": 2}'))
+    if as_json:
+        print_document(saved)
+    else:
+        click.echo(f"Saved {saved['state_data_pointer']}")
+    return ExitCode.finished
+
+
+@checkpoint.command(help="Print the data of a task's newest checkpoint; exits with 1 and the reason when there is none")
+@arguments.person_session_id
+@arguments.person_task
+@arguments.as_json
+def restore(*, session_id: str | None, task: str | None, as_json: bool) -> ExitCode:
+    restored = _call("restore", session_id, task)
     if not restored["restored"]:
-        tell(UserError(str(restored["why"]), hint=str(restored["hint"])))
-        return UNFINISHED
-    click.echo(json.dumps(restored if as_json else restored["data"], ensure_ascii=False))
-    return FINISHED
+        show_error(UserError(str(restored["why"]), hint=str(restored["hint"])))
+        return ExitCode.unfinished
+    print_document(restored if as_json else restored["data"])
+    return ExitCode.finished
 
 
-def checkpoints(*, session_id: str | None, task: str | None, as_json: bool) -> int:
-    match _asked("list", session_id, task):
+@checkpoint.command("list", help="List the checkpoints, the newest first")
+@arguments.person_session_id
+@click.option("--task", metavar="TASK", help="Those of one task")
+@arguments.as_json
+def list_(*, session_id: str | None, task: str | None, as_json: bool) -> ExitCode:
+    match _call("list", session_id, task):
         case {"task_checkpoints": dict(kept)} if not as_json:
             for name, all_ in kept.items():
                 for one in all_:
@@ -34,10 +55,10 @@ def checkpoints(*, session_id: str | None, task: str | None, as_json: bool) -> i
             if not kept:
                 click.echo(f"No checkpoint{f' of {task}' if task else ''} is kept.")
         case found:
-            click.echo(json.dumps(found, ensure_ascii=False))
-    return FINISHED
+            print_document(found)
+    return ExitCode.finished
 
 
-def _asked(operation: str, session: str | None, task: str | None, data: object = None) -> dict[str, object]:
-    given = {"operation": operation, "task": None if task is None else task_name(task), "data": data}
-    return called("checkpoint", given, session=session, hint="iterdev checkpoint --help")
+def _call(operation: str, session: str | None, task: str | None, data: object = None) -> dict[str, object]:
+    given = {"operation": operation, "task": task, "data": data}
+    return call_tool("checkpoint", given, session=session, hint="iterdev checkpoint --help")

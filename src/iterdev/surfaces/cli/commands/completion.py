@@ -1,13 +1,16 @@
-"""The script that a shell needs to complete our commands."""
+"""iterdev completion."""
 
 import click
 from click.shell_completion import get_completion_class
 
-from iterdev.surfaces.cli.app import app
+from iterdev.surfaces.cli.exit_codes import ExitCode
 
 
-def completion(*, shell: str) -> int:
+@click.command(help='Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, *, shell: str) -> ExitCode:
     found = get_completion_class(shell)
     if found is not None:
-        click.echo(found(app, {}, "iterdev", "_ITERDEV_COMPLETE").source())
-    return 0
+        click.echo(found(context.find_root().command, {}, "iterdev", "_ITERDEV_COMPLETE").source())
+    return ExitCode.finished

@@ -1,94 +1,104 @@
-"""debt: shortcuts that will have to be paid for."""
-
-import json
+"""iterdev debt."""
 
 import click
+import msgspec
 
-from iterdev.core.collaboration import tech_debt as pure
-from iterdev.core.collaboration.tech_debt import Debt, DebtCategory, DebtStatus, Effort, Priority
-from iterdev.core.types import Severity
-from iterdev.engine import collaboration
-from iterdev.host import clock
-from iterdev.store.session_folder.collaboration_records import debt_record, debt_report
-from iterdev.surfaces.cli.arguments import repository, sentence, task_name
-
-EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"'
+from iterdev.app import tech_debt
+from iterdev.app.tech_debt import Debt, NewDebt
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.messages import print_document
 
 
-def add(
-    *,
-    text: tuple[str, ...],
-    session_id: str,
-    severity: str,
-    category: str,
-    priority: str,
-    effort: str | None,
-    owner: str | None,
-    plan: str | None,
-    task: str | None,
-    files: tuple[str, ...],
-    as_json: bool,
-) -> int:
-    found = repository()
-    session = found.find(session_id)
-    item = Debt(
-        description=sentence(found, text, EXAMPLE),
-        severity=Severity(severity),
-        category=DebtCategory(category),
-        priority=Priority(priority),
-        estimated_effort=Effort(effort) if effort else None,
-        owner=found.redact(owner) if owner else None,
-        resolution_plan=found.redact(plan) if plan else None,
-        source_task_id=task_name(task) if task else None,
-        related_files=files,
-        detection_date=clock.now(),
-        sprint=found.state(session).sprint,
-    )
-    with collaboration.opened(found, session) as log:
-        noted = collaboration.note_debt(log, item)
+@click.group(cls=CommandGroup, help="Track technical debt")
+def debt() -> None:
+    pass
+
+
+@debt.command(help="Note a technical debt")
+@click.argument("text", nargs=-1)
+@arguments.session_id
+@click.option("--severity", type=arguments.SEVERITIES, default="medium", help="How much it hurts  [default: medium]")
+@click.option(
+    "--category",
+    type=click.Choice(["code", "design", "test", "documentation"]),
+    default="code",
+    help="Where it is  [default: code]",
+)
+@click.option(
+    "--priority",
+    type=click.Choice(["low", "medium", "high"]),
+    default="medium",
+    help="How soon to pay it back  [default: medium]",
+)
+@click.option("--effort", type=click.Choice(["small", "medium", "large"]), help="What paying it back takes")
+@click.option("--owner", metavar="NAME", help="Who looks after it")
+@click.option("--plan", metavar="TEXT", help="How it will be paid back")
+@click.option("--task", metavar="TASK", help="The task that it comes from")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
+@arguments.as_json
+def add(*, text: tuple[str, ...], session_id: str, as_json: bool, **described: object) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    new = msgspec.convert({"description": " ".join(text), **described}, NewDebt)
+    item = tech_debt.add(repository, repository.find(session_id), new)
     if as_json:
-        click.echo(json.dumps(debt_record(noted), ensure_ascii=False))
+        print_document(tech_debt.debt_record(item))
     else:
-        click.echo(f"{noted.debt_id}: {noted.severity}, {noted.category}")
-    return 0
+        click.echo(f"{item.debt_id}: {item.severity}, {item.category}")
+    return ExitCode.finished
 
 
-def items(*, session_id: str, as_json: bool) -> int:
-    found = repository()
-    state = found.state(found.find(session_id))
+@debt.command("list", help="List the debt, the newest first")
+@arguments.session_id
+@arguments.as_json
+def list_(*, session_id: str, as_json: bool) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    session = repository.find(session_id)
+    items = tech_debt.items(repository, session)
     if as_json:
-        records = [debt_record(item) for item in state.debt]
-        click.echo(json.dumps({"tech_debt_items": records}, ensure_ascii=False))
-        return 0
-    if not state.debt:
-        click.echo(f"No technical debt in {state.session.id}.")
-    for item in state.debt:
+        print_document({"tech_debt_items": list(map(tech_debt.debt_record, items))})
+        return ExitCode.finished
+    if not items:
+        click.echo(f"No technical debt in {session}.")
+    for item in items:
         click.echo(_line(item))
-    return 0
+    return ExitCode.finished
 
 
-def report(*, session_id: str, as_json: bool) -> int:
-    found = repository()
-    state = found.state(found.find(session_id))
-    made = pure.report(state.debt)
+@debt.command(help="Count the debt, and show what to pay back first")
+@arguments.session_id
+@arguments.as_json
+def report(*, session_id: str, as_json: bool) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    session = repository.find(session_id)
+    made = tech_debt.report(repository, session)
     if as_json:
-        click.echo(json.dumps(debt_report(made), ensure_ascii=False))
-        return 0
+        print_document(tech_debt.debt_report(made))
+        return ExitCode.finished
     click.echo(f"Total: {made.total}")
     click.echo(f"By severity: {', '.join(f'{word} {count}' for word, count in made.by_severity.items())}")
     click.echo(f"By category: {', '.join(f'{word} {count}' for word, count in made.by_category.items())}")
     click.echo(f"Open: {len(made.open_items)}, in progress: {len(made.in_progress_items)}")
-    for item in pure.ranked(state.debt):
+    for item in tech_debt.ranked(repository, session):
         click.echo(_line(item))
-    return 0
+    return ExitCode.finished
 
 
-def resolve(*, debt: str, session_id: str, status: str) -> int:
-    found = repository()
-    with collaboration.opened(found, found.find(session_id)) as log:
-        moved = collaboration.move_debt(log, debt, DebtStatus(status))
+@debt.command(help="Mark a debt as resolved")
+@click.argument("name", metavar="TD")
+@arguments.session_id
+@click.option(
+    "--status",
+    type=click.Choice(["open", "in_progress", "resolved", "deferred"]),
+    default="resolved",
+    help="Another status  [default: resolved]",
+)
+def resolve(*, name: str, session_id: str, status: str) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    moved = tech_debt.move(repository, repository.find(session_id), name, status)
     click.echo(f"{moved.debt_id} is {moved.status}")
-    return 0
+    return ExitCode.finished
 
 
 def _line(item: Debt) -> str:

@@ -1,78 +1,81 @@
-"""feedback: what the user thinks of the work."""
-
-import json
+"""iterdev feedback."""
 
 import click
 
-from iterdev.core.collaboration import feedback as pure
-from iterdev.core.collaboration.feedback import Feedback, FeedbackCategory, FeedbackStatus
-from iterdev.core.errors import UserError
-from iterdev.core.types import SessionId, Severity
-from iterdev.engine import collaboration
-from iterdev.engine.repository import Repository
-from iterdev.host import clock
-from iterdev.store.session_folder.collaboration_records import feedback_record
-from iterdev.surfaces.cli.arguments import repository, sentence, task_name
+from iterdev.app import feedback as app_feedback
+from iterdev.app.sessions import named_or_newest
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.messages import print_document
 
-EXAMPLE = 'iterdev feedback add --session-id ID "The greeting is too long"'
+feedback_argument = click.argument("name", metavar="FB")
 
 
-def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str, as_json: bool) -> int:
-    found = repository()
-    item = Feedback(
-        description=sentence(found, text, EXAMPLE),
-        severity=Severity(severity),
-        category=FeedbackCategory(category),
-        timestamp=clock.now(),
-    )
-    with collaboration.opened(found, found.find(session_id)) as log:
-        noted = collaboration.give_feedback(log, item)
+@click.group(cls=CommandGroup, help="Tell the team what you think of its work")
+def feedback() -> None:
+    pass
+
+
+@feedback.command(help="Add feedback; high and critical severity reaches every later task")
+@click.argument("text", nargs=-1)
+@arguments.session_id
+@click.option("--severity", type=arguments.SEVERITIES, default="medium", help="How much it matters  [default: medium]")
+@click.option(
+    "--category",
+    type=click.Choice(["general", "ux", "performance", "bug", "feature"]),
+    default="general",
+    help="What it is about  [default: general]",
+)
+@arguments.as_json
+def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str, as_json: bool) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    session = repository.find(session_id)
+    item = app_feedback.add(repository, session, " ".join(text), severity=severity, category=category)
     if as_json:
-        click.echo(json.dumps(feedback_record(noted), ensure_ascii=False))
+        print_document(app_feedback.feedback_record(item))
     else:
-        urgent = noted.severity in pure.URGENT
-        reach = "put before every later task" if urgent else "kept; only high and critical reach later tasks"
-        click.echo(f"{noted.feedback_id}: {noted.severity}, {noted.category}, {reach}")
-    return 0
+        urgent = "put before every later task"
+        reach = urgent if app_feedback.is_urgent(item) else "kept; only high and critical reach later tasks"
+        click.echo(f"{item.feedback_id}: {item.severity}, {item.category}, {reach}")
+    return ExitCode.finished
 
 
-def items(*, session_id: str | None, as_json: bool) -> int:
-    found = repository()
-    state = found.state(found.find(session_id) if session_id else found.newest())
+@feedback.command("list", help="List the feedback, the newest first")
+@arguments.newest_session_id
+@arguments.as_json
+def list_(*, session_id: str | None, as_json: bool) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    session = named_or_newest(repository, session_id)
+    items = app_feedback.items(repository, session)
     if as_json:
-        records = [feedback_record(item) for item in state.feedback]
-        click.echo(json.dumps({"user_feedback_items": records}, ensure_ascii=False))
-        return 0
-    if not state.feedback:
-        click.echo(f"No feedback on {state.session.id}.")
-    for item in state.feedback:
+        print_document({"user_feedback_items": list(map(app_feedback.feedback_record, items))})
+        return ExitCode.finished
+    if not items:
+        click.echo(f"No feedback on {session}.")
+    for item in items:
         linked = f"  ({item.source_task_id})" if item.source_task_id else ""
         text = " ".join(item.description.split())
         click.echo(f"{item.feedback_id}  {item.severity:<8}  {item.status:<9}  {item.category:<11}  {text}{linked}")
-    return 0
+    return ExitCode.finished
 
 
-def link(*, feedback: str, task: str, session_id: str | None) -> int:
-    found = repository()
-    with collaboration.opened(found, _session_of(found, feedback, session_id)) as log:
-        linked = collaboration.link_feedback(log, feedback, task_name(task))
+@feedback.command(help="Link feedback to a task, and mark it as reviewed")
+@feedback_argument
+@click.argument("task")
+@arguments.found_session_id
+def link(*, name: str, task: str, session_id: str | None) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    linked = app_feedback.link(repository, app_feedback.session_of(repository, name, session_id), name, task)
     click.echo(f"{linked.feedback_id} is linked to {linked.source_task_id} and {linked.status}")
-    return 0
+    return ExitCode.finished
 
 
-def close(*, feedback: str, session_id: str | None) -> int:
-    found = repository()
-    with collaboration.opened(found, _session_of(found, feedback, session_id)) as log:
-        closed = collaboration.move_feedback(log, feedback, FeedbackStatus.closed)
+@feedback.command(help="Close feedback that needs nothing more")
+@feedback_argument
+@arguments.found_session_id
+def close(*, name: str, session_id: str | None) -> ExitCode:
+    repository = arguments.repository_of_caller()
+    closed = app_feedback.close(repository, app_feedback.session_of(repository, name, session_id), name)
     click.echo(f"{closed.feedback_id} is {closed.status}")
-    return 0
-
-
-def _session_of(found: Repository, feedback: str, named: str | None) -> SessionId:
-    """The session that was named, or else the newest one that has the feedback."""
-    if named:
-        return found.find(named)
-    for session in reversed(found.sessions()):
-        if pure.named(found.state(session).feedback, feedback):
-            return session
-    raise UserError(f'No session has the feedback "{feedback}"', hint="iterdev feedback list")
+    return ExitCode.finished

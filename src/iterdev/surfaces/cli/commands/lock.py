@@ -1,72 +1,76 @@
-"""lock: who may use a resource, and who has to wait."""
-
-import difflib
-import json
+"""iterdev lock: which task may use a resource, and which has to wait."""
 
 import click
 
 from iterdev.core.errors import UserError
-from iterdev.core.session.announcements import COORDINATOR
-from iterdev.core.types import Role
-from iterdev.surfaces.cli.arguments import task_name
-from iterdev.surfaces.cli.main import FINISHED, UNFINISHED, tell
-from iterdev.surfaces.cli.tool_client import called
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.messages import print_document, show_error
+from iterdev.surfaces.cli.tool_client import call_tool
 
-ROLES = (COORDINATOR, *Role)
 HINT = "iterdev lock --help"
+resource_option = click.option("--resource", required=True, metavar="NAME", help="What is locked, such as a path")
+role_option = click.option("--role", metavar="ROLE", help="The role of the task; not in an attempt")
 
 
-def acquire(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> int:
-    answer = _asked("acquire", session_id, resource, task, role)
+@click.group(cls=CommandGroup, help="Lock a resource while a task uses it; in an attempt, for its own task")
+def lock() -> None:
+    pass
+
+
+@lock.command(
+    help="Lock a resource for a task, or renew its lock; exits with 1 and names the holder when it is refused"
+)
+@arguments.person_session_id
+@resource_option
+@arguments.person_task
+@role_option
+@arguments.as_json
+def acquire(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> ExitCode:
+    given = {"operation": "acquire", "resource": resource, "task": task, "role": role}
+    answer = call_tool("lock", given, session=session_id, hint=HINT)
     if as_json:
-        click.echo(json.dumps(answer, ensure_ascii=False))
+        print_document(answer)
     elif answer["granted"]:
         holder, name = answer["locked_by_task_id"], answer["resource"]
         click.echo(f'{holder} holds "{name}" until {answer["until"]}; asking again renews it')
     else:
-        tell(UserError(str(answer["why"]), hint=str(answer["hint"])))
-    return FINISHED if answer["granted"] else UNFINISHED
+        show_error(UserError(str(answer["why"]), hint=str(answer["hint"])))
+    return ExitCode.finished if answer["granted"] else ExitCode.unfinished
 
 
-def release(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> int:
-    answer = _asked("release", session_id, resource, task, role)
+@lock.command(help="Release the lock of a task; nothing happens if the task does not hold it")
+@arguments.person_session_id
+@resource_option
+@arguments.person_task
+@role_option
+@arguments.as_json
+def release(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> ExitCode:
+    given = {"operation": "release", "resource": resource, "task": task, "role": role}
+    answer = call_tool("lock", given, session=session_id, hint=HINT)
     holder, name = answer["task"], answer["resource"]
     if as_json:
-        click.echo(json.dumps(answer, ensure_ascii=False))
+        print_document(answer)
     elif answer["released"]:
         click.echo(f'{holder} released "{name}"')
     else:
         click.echo(f'{holder} does not hold "{name}"; nothing is changed')
-    return FINISHED
+    return ExitCode.finished
 
 
-def locks(*, session_id: str | None, as_json: bool) -> int:
-    match called("lock", {"operation": "list"}, session=session_id, hint=HINT):
+@lock.command("list", help="Show who holds what, and who waits for it")
+@arguments.person_session_id
+@arguments.as_json
+def list_(*, session_id: str | None, as_json: bool) -> ExitCode:
+    match call_tool("lock", {"operation": "list"}, session=session_id, hint=HINT):
         case {"resource_locks": dict(held), "waiting": dict(waiting)} if not as_json:
-            for name, lock in held.items():
-                click.echo(f"{name}  {lock['locked_by_task_id']} ({lock['holder_role']})  since {lock['timestamp']}")
+            for name, one in held.items():
+                click.echo(f"{name}  {one['locked_by_task_id']} ({one['holder_role']})  since {one['timestamp']}")
             for task, name in waiting.items():
                 click.echo(f"{task} waits for {name}")
             if not held:
                 click.echo("No task holds a lock.")
         case answer:
-            click.echo(json.dumps(answer, ensure_ascii=False))
-    return FINISHED
-
-
-def _asked(operation: str, session: str | None, resource: str, task: str | None, role: str | None) -> dict[str, object]:
-    given = {
-        "operation": operation,
-        "resource": resource,
-        "task": None if task is None else task_name(task),
-        "role": None if role is None else _role(role),
-    }
-    return called("lock", given, session=session, hint=HINT)
-
-
-def _role(name: str) -> str:
-    if name not in ROLES:
-        near = difflib.get_close_matches(name, ROLES, 1)
-        suggestion = f' (did you mean "{near[0]}"?)' if near else ""
-        raise UserError(f'There is no role "{name}"{suggestion}', hint=f"roles: {', '.join(ROLES)}")
-    return name
+            print_document(answer)
+    return ExitCode.finished

@@ -1,47 +1,40 @@
-"""replay: the decisions of a session, made again."""
+"""iterdev replay."""
 
 import json
-from pathlib import Path
 
 import click
-import msgspec
 
-from iterdev.core.session.replay_check import Difference, Replay, compare
-from iterdev.engine.repository import Repository
+from iterdev.app import replay as app_replay
+from iterdev.core.views.replay import DifferenceView, RecordView, replay_document
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output.messages import print_document
 
 WIDTH = 400
 """Characters of an event that are printed; `--json` has all of them."""
 
 
-def replay(*, session: str, as_json: bool) -> int:
-    """0 if today the same would be decided, 1 if not."""
-    repository = Repository(Path.cwd())
-    found = repository.find(session)
-    replayed = compare(repository.journal.read(found))
+@click.command(help="Decide a session's journal again, and report the first difference")
+@arguments.session
+@arguments.as_json
+def replay(*, session: str, as_json: bool) -> ExitCode:
+    repository = arguments.current_repository()
+    view = app_replay.replay(repository, repository.find(session))
     if as_json:
-        click.echo(json.dumps({"session": found, **_document(replayed)}, ensure_ascii=False))
-    elif difference := replayed.difference:
-        click.echo("\n".join([f"{found}: entry {difference.seq} was not decided", *_lines(difference)]))
+        print_document(replay_document(view))
+    elif difference := view.difference:
+        click.echo("\n".join([f"{view.session}: entry {difference.seq} was not decided", *_lines(difference)]))
     else:
-        counted = f"{replayed.entries} entries, {replayed.decisions} of them decided"
-        click.echo(f"{found}: {counted}; deciding again makes no difference")
-    return 1 if replayed.difference else 0
+        counted = f"{view.entries} entries, {view.decisions} of them decided"
+        click.echo(f"{view.session}: {counted}; deciding again makes no difference")
+    return ExitCode.unfinished if view.difference else ExitCode.finished
 
 
-def _document(replayed: Replay) -> dict[str, object]:
-    document: dict[str, object] = msgspec.to_builtins(replayed)
-    if difference := replayed.difference:
-        decided = [{"command": type(one).__name__, **msgspec.to_builtins(one)} for one in difference.decided]
-        document["difference"] = msgspec.to_builtins(difference) | {"decided": decided}
-    return document
-
-
-def _lines(difference: Difference) -> list[str]:
+def _lines(difference: DifferenceView) -> list[str]:
     now = [_short(command) for command in difference.decided] or ["nothing"]
     return [f"  recorded then: {_short(difference.recorded)}", *(f"  decided now:   {text}" for text in now)]
 
 
-def _short(value: msgspec.Struct) -> str:
-    text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
-    named = f"{type(value).__name__} {text}"
-    return named if len(named) <= WIDTH else f"{named[:WIDTH]}…"
+def _short(record: RecordView) -> str:
+    text = f"{record.kind} {json.dumps(record.fields, ensure_ascii=False)}"
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"

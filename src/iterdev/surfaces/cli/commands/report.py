@@ -1,15 +1,16 @@
 """iterdev report."""
 
-from pathlib import Path
-
 import click
 
-from iterdev.core.views import report as reports
-from iterdev.engine.repository import Repository
+from iterdev.app import inspect
+from iterdev.app.sessions import named_or_newest
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
 
 
-def report(*, session: str | None) -> int:
-    repository = Repository(Path.cwd())
-    state = repository.state(repository.find(session) if session else repository.newest())
-    click.echo(reports.report(state), nl=False)
-    return 0
+@click.command(help="Print the report of a session")
+@arguments.any_session
+def report(*, session: str | None) -> ExitCode:
+    repository = arguments.current_repository()
+    click.echo(inspect.report(repository, named_or_newest(repository, session)), nl=False)
+    return ExitCode.finished

@@ -1,23 +1,22 @@
 """iterdev rollback."""
 
-from pathlib import Path
-
 import click
 
 from iterdev.app.rollback import roll_back
-from iterdev.core import ids
-from iterdev.engine.repository import Repository
-from iterdev.host import clock
-from iterdev.store.session_log import SessionLog
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
 
 
-def rollback(*, session: str, task: str, reason: str) -> int:
-    repository = Repository(Path.cwd())
-    log = SessionLog(repository.journal, repository.find(session), now=clock.now)
-    planned = roll_back(repository, log, task, reason)
-    undone = ", ".join([*(row.id for row in planned.rows), *planned.removed])
-    click.echo(f"{ids.branch(log.session)} is at {planned.tip[:12]} again, as before {task}; undone: {undone}")
-    if log.state.accepted:
-        click.echo(f"{log.state.session.branch} keeps what was accepted as {log.state.accepted[:12]}")
-    click.echo(f"Go on with: iterdev resume {log.session}")
-    return 0
+@click.command(help="Go back to the state before a task landed, or before a wave (wave-N)")
+@arguments.session
+@click.argument("task")
+@click.option("--reason", default="the user wants it", metavar="TEXT", help="Why, for everybody to read")
+def rollback(*, session: str, task: str, reason: str) -> ExitCode:
+    repository = arguments.current_repository()
+    found = repository.find(session)
+    done = roll_back(repository, found, task, reason)
+    click.echo(f"{done.branch} is at {done.tip[:12]} again, as before {task}; undone: {', '.join(done.undone)}")
+    if done.accepted:
+        click.echo(f"{done.accepted_into} keeps what was accepted as {done.accepted[:12]}")
+    click.echo(f"Go on with: iterdev resume {found}")
+    return ExitCode.finished

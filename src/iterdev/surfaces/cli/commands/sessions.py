@@ -1,27 +1,25 @@
 """iterdev sessions."""
 
-import json
-from pathlib import Path
-
 import click
 
-from iterdev.core.types import Status
-from iterdev.engine.repository import Repository
-from iterdev.surfaces.cli.output.text import as_document
+from iterdev.app import inspect
+from iterdev.core.views.session import session_document
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output.messages import print_document
 
 
-def sessions(*, as_json: bool) -> int:
-    repository = Repository(Path.cwd())
-    states = [repository.state(session) for session in repository.sessions()]
+@click.command(help="List every session of this repository")
+@arguments.as_json
+def sessions(*, as_json: bool) -> ExitCode:
+    repository = arguments.current_repository()
     if as_json:
-        documents = [as_document(state, engine_alive=repository.engine_alive(state)) for state in states]
-        click.echo(json.dumps({"sessions": documents}, ensure_ascii=False))
-        return 0
-    if not states:
+        print_document({"sessions": list(map(session_document, inspect.statuses(repository)))})
+        return ExitCode.finished
+    summaries = list(inspect.summaries(repository))
+    if not summaries:
         click.echo('No sessions yet. Start one with: iterdev run "Add a greeting"')
-    for state in states:
-        done = f"{state.count(Status.completed)}/{len(state.tasks)}"
-        standing = "running" if repository.engine_alive(state) else state.phase.value
-        requirement = " ".join(state.session.requirement.split())[:120]
-        click.echo(f"{state.session.id}  {standing:<9}  {done:>5}  {requirement}")
-    return 0
+    for one in summaries:
+        done = f"{one.completed}/{one.tasks}"
+        click.echo(f"{one.id}  {one.standing:<9}  {done:>5}  {' '.join(one.requirement.split())[:120]}")
+    return ExitCode.finished

@@ -1,20 +1,24 @@
 """iterdev status."""
 
-import json
-from pathlib import Path
-
 import click
 
-from iterdev.engine.repository import Repository
-from iterdev.surfaces.cli.output.text import as_document, status_text
+from iterdev.app import inspect
+from iterdev.app.sessions import named_or_newest
+from iterdev.core.views.session import session_document
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.text import status_text
 
 
-def status(*, session: str | None, as_json: bool) -> int:
-    repository = Repository(Path.cwd())
-    state = repository.state(repository.find(session) if session else repository.newest())
-    alive = repository.engine_alive(state)
+@click.command(help="Show what is done, running and waiting, and on what (also: check)")
+@arguments.any_session
+@arguments.as_json
+def status(*, session: str | None, as_json: bool) -> ExitCode:
+    repository = arguments.current_repository()
+    view = inspect.status(repository, named_or_newest(repository, session))
     if as_json:
-        click.echo(json.dumps(as_document(state, engine_alive=alive), ensure_ascii=False))
+        print_document(session_document(view))
     else:
-        click.echo(status_text(state, engine_alive=alive))
-    return 0
+        click.echo(status_text(view))
+    return ExitCode.finished

@@ -1,23 +1,44 @@
-"""team: the messages and discoveries of a session, for people, and for agents that do not speak MCP."""
+"""iterdev team: the messages and discoveries of a session, for people, and for agents that do not speak MCP."""
 
 import json
 
 import click
 
-from iterdev.surfaces.cli.arguments import document
-from iterdev.surfaces.cli.tool_client import called
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.tool_client import call_tool
 
 EXAMPLE = '{"status": "half done"}'
 
-ELSEWHERE = {
+OPERATIONS = {
+    "log": ("team_msg", "log"),
+    "broadcast": ("team_msg", "broadcast"),
+    "list": ("team_msg", "list"),
+    "read": ("team_msg", "read"),
+    "status": ("team_msg", "status"),
+    "get-state": ("team_msg", "get_state"),
+    "delete": ("team_msg", "delete"),
+    "clear": ("team_msg", "clear"),
     "board-read": ("board", "read"),
     "board-add": ("board", "add"),
     "report-result": ("report_result", ""),
-    "get-state": ("team_msg", "get_state"),
 }
-"""Operations that are not called as they are, or not of the tool `team_msg`."""
+"""The tool of each operation, and the tool's own name for it."""
 
 
+@click.command(help="Use the messages and discoveries of a session; in an attempt, for its own task")
+@click.argument("operation", type=click.Choice(list(OPERATIONS)))
+@arguments.person_session_id
+@click.option("--from", "sender", metavar="ROLE", help="The sender, or whose messages to list")
+@click.option("--to", metavar="ROLE", help="The recipient  [default: coordinator]")
+@click.option("--type", "kind", metavar="TYPE", help="The type of the message or discovery")
+@click.option("--summary", metavar="TEXT", help="The message in one sentence")
+@click.option("--data", metavar="JSON", help="More, as a JSON object; - reads it from standard input")
+@click.option("--last", type=click.IntRange(1, 100), metavar="N", help="How many to list  [default: 20]")
+@click.option("--id", "message", metavar="MSG", help="The message to read or delete, such as MSG-007")
+@click.option("--role", metavar="ROLE", help="Whose shared state to get")
+@arguments.as_json
 def team(
     *,
     operation: str,
@@ -31,36 +52,39 @@ def team(
     message: str | None,
     role: str | None,
     as_json: bool,
-) -> int:
-    tool, wanted = ELSEWHERE.get(operation, ("team_msg", operation))
+) -> ExitCode:
+    tool, name = OPERATIONS[operation]
     if tool == "report_result":
-        given: dict[str, object] = {"result": document(data or "-", EXAMPLE)}
+        given: dict[str, object] = {"result": arguments.read_document(data or "-", EXAMPLE)}
     else:
-        given = {"operation": wanted, "to": to, "type": kind, "summary": summary, "last": last, "id": message}
-        given |= {"role": role, "data": document(data, EXAMPLE) if data else None}
+        given = {"operation": name, "to": to, "type": kind, "summary": summary, "last": last, "id": message}
+        given |= {"role": role, "data": arguments.read_document(data, EXAMPLE) if data else None}
         given |= {"from": sender} if tool == "team_msg" else {}
-    answer = called(tool, given, session=session_id, hint="iterdev team --help", sender=sender or "")
-    click.echo(json.dumps(answer, ensure_ascii=False) if as_json else _shown(operation, answer))
-    return 0
+    answer = call_tool(tool, given, session=session_id, hint="iterdev team --help", sender=sender or "")
+    if as_json:
+        print_document(answer)
+    else:
+        click.echo(_text(operation, answer))
+    return ExitCode.finished
 
 
-def _shown(operation: str, answer: dict[str, object]) -> str:
+def _text(operation: str, answer: dict[str, object]) -> str:
     match answer:
         case {"messages": list(found)}:
-            return "\n".join(map(_line, found)) or "No message fits."
+            return "\n".join(map(_line, found)) or "No matching messages."
         case {"members": list(found)}:
             return "\n".join(f"{m['name']:<12} {m['count']:>4}  {m['last_seen']}  {m['last_action']}" for m in found)
         case {"discoveries": list(found)}:
             lines = (f"{one['worker']} {one['type']}: {json.dumps(one['data'], ensure_ascii=False)}" for one in found)
-            return "\n".join(lines) or "Nothing is on the board."
+            return "\n".join(lines) or "No discoveries."
         case {"accepted": True, "note": str(note)} | {"added": False, "note": str(note)}:
             return note
         case {"deleted": str(name)}:
-            return f"{name} is deleted."
+            return f"Deleted {name}."
         case {"cleared": int(count)}:
-            return f"{count} messages are gone."
+            return f"Deleted {count} messages."
         case {"added": True}:
-            return "It is on the board."
+            return "Discovery added."
         case {"id": str(), "summary": str()} if operation != "read":
             return _line(answer)
         case _:

@@ -1,20 +1,17 @@
 """iterdev why."""
 
-from pathlib import Path
-
 import click
 
-from iterdev.core.errors import UserError
-from iterdev.core.types import TaskId
-from iterdev.core.views import session as session_view
-from iterdev.engine.repository import Repository
+from iterdev.app import inspect
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
 
 
-def why(*, session: str, task: str) -> int:
-    repository = Repository(Path.cwd())
-    state = repository.state(repository.find(session))
-    if task not in state.tasks:
-        raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
-    for line in session_view.why(state, TaskId(task), engine_alive=repository.engine_alive(state)):
+@click.command(help="Show exactly what a task waits for")
+@arguments.session
+@click.argument("task")
+def why(*, session: str, task: str) -> ExitCode:
+    repository = arguments.current_repository()
+    for line in inspect.why(repository, repository.find(session), task):
         click.echo(line)
-    return 0
+    return ExitCode.finished

@@ -1,20 +1,26 @@
-"""wisdom: what the sessions of this repository learned, and what of it a person rejects."""
-
-import json
-from pathlib import Path
+"""iterdev wisdom."""
 
 import click
-import msgspec
 
-from iterdev.app import wisdom
-from iterdev.engine.repository import Repository
+from iterdev.app import wisdom as app_wisdom
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.messages import print_document
 
 
-def listing(*, as_json: bool) -> int:
-    entries = wisdom.learned(Repository(Path.cwd()))
+@click.group(cls=CommandGroup, help="Show what the sessions of this repository learned, and reject what is wrong")
+def wisdom() -> None:
+    pass
+
+
+@wisdom.command("list", help="List what was learned, with its evidence")
+@arguments.as_json
+def list_(*, as_json: bool) -> ExitCode:
+    entries = app_wisdom.learned(arguments.current_repository())
     if as_json:
-        click.echo(json.dumps({"wisdom": msgspec.to_builtins(entries)}, ensure_ascii=False))
-        return 0
+        print_document({"wisdom": entries})
+        return ExitCode.finished
     if not entries:
         click.echo("Nothing has been learned yet.")
     for entry in entries:
@@ -23,11 +29,13 @@ def listing(*, as_json: bool) -> int:
             click.echo(f"    {note.evidence}")
         if entry.rejected:
             click.echo(f"    rejected{f': {entry.reason}' if entry.reason else ''}")
-    return 0
+    return ExitCode.finished
 
 
-def reject(*, entry: str, reason: tuple[str, ...]) -> int:
-    repository = Repository(Path.cwd())
-    found = wisdom.reject(repository, entry, repository.redact(" ".join(reason)))
-    click.echo(f"{found.id} is not used any more: {found.text}")
-    return 0
+@wisdom.command(help="Take an entry out of use, now and in later sessions")
+@click.argument("entry", metavar="ID")
+@click.argument("reason", nargs=-1)
+def reject(*, entry: str, reason: tuple[str, ...]) -> ExitCode:
+    rejected = app_wisdom.reject(arguments.current_repository(), entry, " ".join(reason))
+    click.echo(f"{rejected.id} is not used any more: {rejected.text}")
+    return ExitCode.finished

@@ -1,8 +1,7 @@
 """The live picture of a run in a terminal: waves, tasks, time, the last line of each agent, cost."""
 
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,19 +10,11 @@ from rich.live import Live as RichLive
 from rich.table import Table
 from rich.text import Text
 
-from iterdev.agents.contract import AgentEvent, Said
-from iterdev.core.ids import moment
-from iterdev.core.limits import providers
-from iterdev.core.limits.spending import spending
-from iterdev.core.session import conflict_tasks
-from iterdev.core.session.events import Gate
-from iterdev.core.session.state import Progress, State
-from iterdev.core.session.tasks import Task
-from iterdev.core.types import Signal, Status, TaskId
-from iterdev.core.views import session as session_view
-from iterdev.core.views.session import excerpt
+from iterdev.core.types import Status
+from iterdev.core.views.pauses import PauseView
+from iterdev.core.views.session import GateView, SessionView
+from iterdev.core.views.tasks import TaskView
 from iterdev.surfaces.cli.output import prompt
-from iterdev.teams.development import critic, sprints
 
 STYLES = {
     Status.pending: ("·", "dim"),
@@ -42,7 +33,7 @@ MARGIN = 2
 class Live:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
-        self._state: State | None = None
+        self._view: Callable[[int], SessionView] | None = None
         self._said: dict[str, str] = {}
         self._since = time.time()
         # Last, because rich asks for the first picture at once.
@@ -60,17 +51,16 @@ class Live:
     ) -> None:
         self._live.stop()
 
-    def show(self, state: State) -> None:
-        self._state = state
+    def show(self, view: Callable[[int], SessionView]) -> None:
+        self._view = view
 
-    def hear(self, task: str, event: AgentEvent) -> None:
-        if isinstance(event, Said) and event.text.strip():
-            self._said[task] = event.text.strip()
+    def hear(self, task: str, text: str) -> None:
+        self._said[task] = text
 
     def say(self, text: str) -> None:
         self._console.print(text, style="yellow")
 
-    async def ask(self, gate: Gate) -> str | None:
+    async def ask(self, gate: GateView) -> str | None:
         if not prompt.can_ask():
             return None
         # The picture makes room for the question; one that is started again would paint over it.
@@ -83,98 +73,93 @@ class Live:
             self._live.start()
 
     def _picture(self) -> Group:
-        if self._state is None:
+        if self._view is None:
             return Group(Text("starting", style="dim"))
-        foot = self._foot(self._state)
-        room = self._console.height - len(foot) - MARGIN
-        return Group(self._head(self._state), *self._rows(self._state, max(room, 1)), *foot)
+        view = self._view(self._console.height)
+        foot = _foot(view, time.time())
+        room = max(self._console.height - len(foot) - MARGIN, 1)
+        if len(view.tasks) > room:
+            # One line less, which says how many tasks are not shown.
+            view = self._view(max(room - 1, 1))
+        return Group(self._head(view), self._table(view), *_rest(view), *foot)
 
-    def _head(self, state: State) -> Text:
-        done = state.count(Status.completed)
-        cost = f"  ${state.spent.cost_usd:.2f}" if state.spent.cost_usd else ""
-        text = Text(f"{state.session.id}  ", style="bold")
-        sprint = f" sprint {state.sprint} of {total}" if (total := sprints.total(state)) > 1 else ""
-        elapsed = _span(time.time() - self._since)
-        text.append(f"{state.pipeline or ''}{sprint} {done}/{len(state.tasks)}  {elapsed}{cost}")
+    def _head(self, view: SessionView) -> Text:
+        cost = f"  ${view.usage.cost_usd:.2f}" if view.usage.cost_usd else ""
+        sprint = f" sprint {view.sprint.number} of {view.sprint.total}" if view.sprint.total > 1 else ""
+        done, total = view.counts[Status.completed], sum(view.counts.values())
+        text = Text(f"{view.id}  ", style="bold")
+        text.append(f"{view.pipeline}{sprint} {done}/{total}  {_span(time.time() - self._since)}{cost}")
         return text
 
-    def _rows(self, state: State, room: int) -> list[Table | Text]:
-        """The table; of one that is too long for the terminal, a part that says most, and what the rest is."""
-        if len(state.order) <= room:
-            return [self._table(state, state.order)]
-        shown = excerpt(state, max(room - 1, 1))
-        hidden = Counter(state.progress[task].status for task in state.order.keys() - shown)
-        counts = ", ".join(f"{hidden[status]} {status}" for status in Status if hidden[status])
-        return [self._table(state, shown), Text(f"   and {counts}", "dim")]
-
-    def _table(self, state: State, tasks: Iterable[TaskId]) -> Table:
+    def _table(self, view: SessionView) -> Table:
         table = Table.grid(padding=(0, 1), expand=True)
         for options in ({"width": 2, "justify": "right"}, {}, {}, {}, {"justify": "right"}):
             table.add_column(no_wrap=True, **options)
         # Only the note gives way in a narrow terminal.
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         wave = 0
-        for task, progress in ((state.tasks[name], state.progress[name]) for name in tasks):
-            mark, style = _mark(state, task, progress)
-            note = conflict_tasks.collision(state, task.id) or self._note(task, progress)
+        for task in view.tasks:
+            mark, style = _mark(task)
             table.add_row(
                 str(task.wave) if task.wave != wave else "",
                 Text(mark, style),
                 Text(task.id, style),
                 Text(task.role, "dim"),
-                Text(_elapsed(progress), "dim"),
-                Text(note, style if progress.status is Status.failed else ""),
+                Text(_elapsed(task), "dim"),
+                Text(task.result.conflict or self._note(task), style if task.status is Status.failed else ""),
             )
             wave = task.wave
         return table
 
-    def _note(self, task: Task, progress: Progress) -> str:
-        match progress.status:
+    def _note(self, task: TaskView) -> str:
+        result = task.result
+        match task.status:
             case Status.in_progress:
-                worker = session_view.asked_agent(task, progress) or "iterdev"
-                return self._said.get(task.id, f"{worker} is working")
+                return self._said.get(task.id, f"{task.agent or 'iterdev'} is working")
             case Status.landing:
                 return "landing"
-            case Status.completed if progress.score is not None:
-                return f"score {progress.score:g}  {progress.findings}"
+            case Status.completed if result.score is not None:
+                return f"score {result.score:g}  {result.findings}"
             case Status.completed:
-                return " ".join(progress.findings.split())
+                return " ".join(result.findings.split())
             case Status.failed | Status.skipped:
-                return progress.error
+                return result.error
             case _:
                 return task.title
 
-    def _foot(self, state: State) -> list[Text]:
-        lines = [Text(f"warning: {text}", "yellow") for text in state.warnings[-3:]]
-        lines += [Text(text, "bold yellow") for text in _pauses(state, time.time())]
-        if state.round:
-            lines.append(Text(f"fix rounds: {state.round} of {state.policy.rounds}", "dim"))
-        if spent := spending(state).by_role_and_agent:
-            lines.append(Text(f"spent: {spent}", "dim"))
-        return lines
+
+def _rest(view: SessionView) -> list[Text]:
+    """What the tasks are that there is no room for."""
+    counts = ", ".join(f"{view.omitted[status]} {status}" for status in Status if view.omitted.get(status))
+    return [Text(f"   and {counts}", "dim")] if counts else []
 
 
-def _mark(state: State, task: Task, progress: Progress) -> tuple[str, str]:
+def _foot(view: SessionView, now: float) -> list[Text]:
+    lines = [Text(f"warning: {text}", "yellow") for text in view.warnings[-3:]]
+    lines += [Text(_pause(pause, now), "bold yellow") for pause in view.pauses if pause.ends_at > now]
+    if view.sprint.round:
+        lines.append(Text(f"fix rounds: {view.sprint.round} of {view.sprint.rounds}", "dim"))
+    if spent := view.spending.by_role_and_agent:
+        lines.append(Text(f"spent: {spent}", "dim"))
+    return lines
+
+
+def _mark(task: TaskView) -> tuple[str, str]:
     """How the task stands; a verdict that asks for a fix round is done, but no success."""
-    verification = state.verifications.get(task.id)
-    bad = progress.signal is Signal.revision_needed or (verification is not None and critic.fails(verification))
-    status = state.progress[conflict_tasks.resolver(state, task.id) or task.id].status
-    return ("!", "yellow") if bad and status is Status.completed else STYLES[status]
+    status = task.effective_status
+    return ("!", "yellow") if task.result.needs_revision and status is Status.completed else STYLES[status]
 
 
-def _pauses(state: State, now: float) -> list[str]:
-    return [
-        f"the provider of {', '.join(providers.clients(state, provider))} is paused for {_span(pause.until - now)}, "
-        f"until {moment(pause.until)}: {pause.why}"
-        for provider, pause in providers.in_force(state, now).items()
-    ]
+def _pause(pause: PauseView, now: float) -> str:
+    left = _span(pause.ends_at - now)
+    return f"the provider of {', '.join(pause.agents)} is paused for {left}, until {pause.until}: {pause.why}"
 
 
-def _elapsed(progress: Progress) -> str:
-    if progress.started_at is None:
+def _elapsed(task: TaskView) -> str:
+    if task.started_at is None:
         return ""
-    cost = f" ${progress.usage.cost_usd:.2f}" if progress.usage.cost_usd else ""
-    return _span((progress.ended_at or time.time()) - progress.started_at) + cost
+    cost = f" ${task.cost_usd:.2f}" if task.cost_usd else ""
+    return _span((task.ended_at or time.time()) - task.started_at) + cost
 
 
 def _span(seconds: float) -> str:

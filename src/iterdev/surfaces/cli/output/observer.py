@@ -3,29 +3,22 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from iterdev.agents.contract import AgentEvent
+from iterdev.app.resume import RunObserver, no_answer
 from iterdev.core.types import SessionId
-from iterdev.engine.run import Audience, nobody
-from iterdev.surfaces.cli.output.plain import Lines, complain, tell
+from iterdev.surfaces.cli.output.plain import print_change, print_error, print_line
 from iterdev.surfaces.cli.output.prompt import ask, can_ask, is_terminal
 
 
 @contextmanager
-def opened(session: SessionId, *, quiet: bool) -> Iterator[Audience]:
-    """The audience of one run."""
+def observing(session: SessionId, *, quiet: bool) -> Iterator[RunObserver]:
+    """The observer of one run."""
     if quiet:
-        yield Audience(ask=nobody, say=complain)
+        yield RunObserver(say=print_error)
     elif is_terminal():
-        # rich takes 60 ms to load; plain output does without it.
-        from iterdev.surfaces.cli.output.live import Live
+        from iterdev.surfaces.cli.output.live import Live  # noqa: PLC0415 - rich takes 60 ms to load
 
         with Live() as live:
-            yield Audience(show=live.show, hear=live.hear, ask=live.ask, say=live.say)
+            yield RunObserver(show=live.show, hear=live.hear, ask=live.ask, say=live.say)
     else:
-        tell(f"session {session}")
-        lines = Lines()
-        yield Audience(show=lines.show, hear=_unheard, ask=ask if can_ask() else nobody, say=complain)
-
-
-def _unheard(_task: str, _event: AgentEvent) -> None:
-    """Plain output tells of tasks, not of every line that agents write."""
+        print_line(f"session {session}")
+        yield RunObserver(report=print_change, ask=ask if can_ask() else no_answer, say=print_error)

@@ -6,7 +6,7 @@ import sys
 import anyio
 import click
 
-from iterdev.core.session.events import Gate
+from iterdev.core.views.session import GateView
 
 
 def is_terminal() -> bool:
@@ -18,7 +18,7 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def ask(gate: Gate) -> str | None:
+async def ask(gate: GateView) -> str | None:
     """Asks on the terminal until an answer fits; the end of the input is no answer."""
     click.echo(gate.question)
     for number, choice in enumerate(gate.choices, 1):

@@ -1,140 +1,127 @@
-"""Sessions as text and as JSON documents."""
+"""Sessions as text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import msgspec
-
-from iterdev.core.limits.spending import Spending, in_one_line
-from iterdev.core.results import Usage
-from iterdev.core.session import conflict_tasks
-from iterdev.core.session.state import State
-from iterdev.core.types import Phase, Status
-from iterdev.core.views import session as session_view
-from iterdev.engine.loop import Ending
-from iterdev.teams.development import sprints
-from iterdev.teams.development.gates import PIPELINE_GATE
+from iterdev.core.types import Ending, Phase, Status
+from iterdev.core.views.pauses import pause_text
+from iterdev.core.views.session import SessionView, spending_lines
+from iterdev.core.views.team import SprintView
 
 
-def as_document(state: State, *, engine_alive: bool) -> dict[str, object]:
-    picture = session_view.picture(state, engine_alive=engine_alive)
-    document: dict[str, object] = msgspec.to_builtins(picture)
-    document["tasks"] = document.pop("lines")
-    document["gates"] = [msgspec.to_builtins(gate) for gate in state.gates.values()]
-    document["running"] = engine_alive
-    return document
-
-
-def status_text(state: State, *, engine_alive: bool) -> str:
+def status_text(view: SessionView) -> str:
     """The status picture: a mark per task, then rounds, sprint and session."""
-    picture = session_view.picture(state, engine_alive=engine_alive)
-    width = max((len(line.id) for line in picture.lines), default=0)
-    lines = [f"Pipeline Status ({picture.pipeline or 'not chosen yet'}):"]
-    lines += [f"{line.mark:<6} {line.id:<{width}} ({line.role}) -> {line.note}" for line in picture.lines]
+    width = max((len(task.id) for task in view.tasks), default=0)
+    lines = [f"Pipeline Status ({view.pipeline or 'not chosen yet'}):"]
+    lines += [f"{task.mark:<6} {task.id:<{width}} ({task.role}) -> {task.note}" for task in view.tasks]
     lines += [
         "",
-        f"GC Rounds: {picture.round}/{picture.rounds}",
-        f"Sprint: {_sprint(picture)}",
-        f"Session: {picture.session}",
-        f"State: {_standing(state, engine_alive=engine_alive)}",
-        f"Tasks: {', '.join(f'{count} {status}' for status, count in picture.counts.items() if count)}",
+        f"GC Rounds: {view.sprint.round}/{view.sprint.rounds}",
+        f"Sprint: {_sprint(view.sprint)}",
+        f"Session: {view.id}",
+        f"State: {_standing(view)}",
+        f"Tasks: {', '.join(f'{count} {status}' for status, count in view.counts.items() if count)}",
     ]
-    if picture.usage != Usage():
-        usage = picture.usage
+    usage = view.usage
+    if usage.tokens or usage.cost_usd:
         lines.append(f"Spent: {usage.input_tokens} tokens in, {usage.output_tokens} out, ${usage.cost_usd:.2f}")
-        lines += [f"  by {name}: {in_one_line(usages)}" for name, usages in _groups(picture.spending)]
-    lines += [f"Paused: {session_view.paused_provider(pause)}" for pause in picture.pauses]
-    open_items = (("Feedback", picture.feedback), ("Technical debt", picture.debt))
-    lines += [f"{name}: {count}" for name, count in open_items if count]
-    lines += [f"Warning: {text}" for text in picture.warnings]
-    if picture.stall:
-        lines.append(f"Stalled: {picture.stall}")
-    lines += question_lines(state)
+        lines += [f"  {line}" for line in spending_lines(view)]
+    lines += [f"Paused: {pause_text(pause)}" for pause in view.pauses]
+    lines += [f"{name}: {text}" for name, text in (("Feedback", view.feedback), ("Technical debt", view.debt)) if text]
+    lines += [f"Warning: {text}" for text in view.warnings]
+    if view.stall:
+        lines.append(f"Stalled: {view.stall}")
+    lines += _questions(view)
     return "\n".join(lines)
 
 
-def _sprint(picture: session_view.Picture) -> str:
+def _sprint(sprint: SprintView) -> str:
     """Which one it is, and what each is for if there are several."""
-    if picture.sprints == 1:
-        return picture.sprint
-    goals = "; ".join(f"{number}. {goal}" for number, goal in enumerate(picture.goals, 1))
-    return f"{picture.sprint} of {picture.sprints} ({goals})"
+    if sprint.total == 1:
+        return f"sprint-{sprint.number}"
+    goals = "; ".join(f"{number}. {goal}" for number, goal in enumerate(sprint.goals, 1))
+    return f"sprint-{sprint.number} of {sprint.total} ({goals})"
 
 
-def _groups(spending: Spending) -> tuple[tuple[str, Mapping[str, Usage]], ...]:
-    return ("role", spending.roles), ("task", spending.tasks), ("agent", spending.agents)
-
-
-def _standing(state: State, *, engine_alive: bool) -> str:
-    if state.is_over:
-        return ", ".join((f"{state.phase}{f' ({state.why})' if state.why else ''}", *_reservations(state)))
-    if engine_alive:
+def _standing(view: SessionView) -> str:
+    if view.outcome.is_over:
+        return ", ".join((f"{view.phase}{f' ({view.why})' if view.why else ''}", *_reservations(view)))
+    if view.running:
         return "running"
-    if state.gates:
+    if view.gates:
         return "waiting for an answer, see below"
-    why = f": {state.why}" if state.why else ""
-    return f"not running{why}; go on with `iterdev resume {state.session.id}`"
+    why = f": {view.why}" if view.why else ""
+    return f"not running{why}; go on with `iterdev resume {view.id}`"
 
 
-def _reservations(state: State) -> Iterator[str]:
+def _reservations(view: SessionView) -> Iterator[str]:
     """What a word such as "completed" does not say."""
-    if state.forced:
-        yield f"with convergence forced in {', '.join(f'sprint-{number}' for number in state.forced)}"
-    if state.sprint < sprints.total(state):
-        yield f"stopped after sprint {state.sprint} of {sprints.total(state)}"
-    if state.accepted:
-        yield f"accepted as {state.accepted[:12]}"
+    sprint = view.sprint
+    if sprint.forced:
+        yield f"with convergence forced in {', '.join(f'sprint-{number}' for number in sprint.forced)}"
+    if sprint.number < sprint.total:
+        yield f"stopped after sprint {sprint.number} of {sprint.total}"
+    if view.branch.accepted:
+        yield f"accepted as {view.branch.accepted[:12]}"
 
 
-def question_lines(state: State) -> list[str]:
+def _questions(view: SessionView) -> list[str]:
     lines: list[str] = []
-    for gate in state.gates.values():
+    for gate in view.gates:
+        listed, others = gate.choices[: gate.listed], gate.choices[gate.listed :]
         lines += ["", f"Question ({gate.id}): {gate.question}"]
-        choices = gate.choices if gate.id != PIPELINE_GATE else gate.choices[:1]
-        lines += [f"  iterdev answer {state.session.id} {gate.id} {choice}" for choice in choices]
-        if others := gate.choices[len(choices) :]:
-            lines.append(f"  or, in place of {choices[0]}: {', '.join(others)}")
+        lines += [f"  iterdev answer {view.id} {gate.id} {choice}" for choice in listed]
+        if others:
+            lines.append(f"  or, in place of {listed[0]}: {', '.join(others)}")
     return lines
 
 
-def summary(state: State, ending: Ending) -> str:
+def summary(view: SessionView, ending: Ending) -> str:
     """The last words of a run."""
-    session = state.session.id
-    counts = ", ".join(
-        f"{state.count(status)} {status}" for status in (Status.completed, Status.failed, Status.skipped)
-    )
-    lines = [f"{session}: {counts}"]
-    lines += [f"  failed  {task.id}: {p.error}" for task, p in state.rows() if p.status is Status.failed]
-    lines += [f"  skipped {task.id}: {p.error}" for task, p in state.rows() if p.status is Status.skipped]
-    lines += [f"  not landed {task}: {conflict_tasks.collision(state, task)}" for task in conflict_tasks.lost(state)]
-    lines += [f"  warning: {text}" for text in state.warnings]
+    lines = [f"{view.id}: {_final_counts(view)}"]
+    for status in (Status.failed, Status.skipped):
+        lines += [f"  {status:<7} {task.id}: {task.result.error}" for task in view.tasks if task.status is status]
+    lines += [f"  not landed {task}: {conflict}" for task, conflict in view.outcome.not_landed.items()]
+    lines += [f"  warning: {text}" for text in view.warnings]
     match ending:
         case Ending.over:
-            lines += _hand_over(state)
+            lines += _next_steps(view)
         case Ending.waiting:
-            lines += question_lines(state)
-            lines += ["", f"Then: iterdev resume {session}"]
+            lines += [*_questions(view), "", f"Then: iterdev resume {view.id}"]
         case Ending.interrupted:
-            lines.append(f"Interrupted; everything is saved. Go on with: iterdev resume {session}")
+            lines.append(f"Interrupted; everything is saved. Go on with: iterdev resume {view.id}")
         case Ending.stepped:
-            lines.append(f"One step done. Next: iterdev resume {session} --step")
+            lines.append(f"One step done. Next: iterdev resume {view.id} --step")
     return "\n".join(lines)
 
 
-def _hand_over(state: State) -> list[str]:
-    session = state.session.id
-    if state.why and not state.completion.kept:
-        return [f"Ended: {state.why}"]
-    lines = [f"Report: {state.session.folder}/context.md"]
-    if state.tip != state.session.base:
-        lines.append(f"Branch: iterdev/{session} ({state.tip[:12]})")
-    if state.phase is Phase.archived:
-        lines.append(f"Archived; open it again with: iterdev reopen {session}")
-    if state.accepted:
-        return [*lines, f"Accepted as {state.accepted[:12]}"]
-    failed = state.count(Status.failed) or state.count(Status.skipped)
+def _final_counts(view: SessionView) -> str:
+    return ", ".join(f"{view.counts[status]} {status}" for status in Status if status.is_final)
+
+
+def _next_steps(view: SessionView) -> list[str]:
+    if view.outcome.ended_early:
+        return [f"Ended: {view.why}"]
+    branch = view.branch
+    lines = [f"Report: {view.folder}/context.md"]
+    if branch.has_changes:
+        lines.append(f"Branch: {branch.name} ({branch.tip[:12]})")
+    if view.phase is Phase.archived:
+        lines.append(f"Archived; open it again with: iterdev reopen {view.id}")
+    if branch.accepted:
+        return [*lines, f"Accepted as {branch.accepted[:12]}"]
+    failed = view.counts[Status.failed] or view.counts[Status.skipped]
     if failed:
-        lines.append(f"Try again with: iterdev retry {session}")
-    if state.tip != state.session.base:
-        what = "what landed all the same" if failed or state.forced else "it over"
-        lines.append(f"Take {what} with: iterdev accept {session}")
+        lines.append(f"Try again with: iterdev retry {view.id}")
+    if branch.has_changes:
+        what = "what landed all the same" if failed or view.sprint.forced else "it over"
+        lines.append(f"Take {what} with: iterdev accept {view.id}")
     return lines
+
+
+def completion_text(view: SessionView) -> str:
+    """Where a session is after it was archived, kept or reopened, and how to get on with it."""
+    counts = _final_counts(view)
+    if view.phase is not Phase.archived:
+        return f"{view.id} is kept active: {counts}\nGo on with: iterdev resume {view.id}"
+    exported = f"\nExported to: {view.outcome.exported}" if view.outcome.exported else ""
+    return f"{view.id} is archived: {counts}{exported}\nOpen it again with: iterdev reopen {view.id}"

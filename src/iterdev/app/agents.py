@@ -1,0 +1,42 @@
+"""Which coding agents there are, and whether they can be used."""
+
+from msgspec import Struct
+
+from iterdev.agents import registry
+from iterdev.core.settings import KNOWN_AGENTS
+from iterdev.engine.repository import Repository
+
+__all__ = ["KNOWN_AGENTS", "AgentView", "agent_view", "agents"]
+
+
+class AgentView(Struct, frozen=True, kw_only=True):
+    name: str
+    kind: str
+    installed: bool
+    usable: bool
+    version: str
+    note: str
+    problem: str
+    hint: str
+
+
+def agents(repository: Repository) -> list[AgentView]:
+    """The agents of the configuration, then the others that iterdev knows."""
+    configured = repository.settings.agents
+    names = [*configured, *(name for name in KNOWN_AGENTS if name not in configured)]
+    return [agent_view(repository, name) for name in names]
+
+
+def agent_view(repository: Repository, name: str) -> AgentView:
+    configured = repository.settings.agents
+    probe = registry.make(name, configured, repository.top).probe()
+    return AgentView(
+        name=name,
+        kind=registry.kind(name, configured),
+        installed=probe.installed,
+        usable=probe.installed and not probe.problem,
+        version=probe.version,
+        note=probe.note,
+        problem=probe.problem,
+        hint=probe.hint,
+    )

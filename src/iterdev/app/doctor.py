@@ -1,0 +1,91 @@
+"""Checks the machine, the repository and its sessions, and says how to fix what is wrong."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.app.agents import agent_view
+from iterdev.core.errors import IterdevError
+from iterdev.core.types import WORKERS, Role
+from iterdev.engine.repository import STATE, Repository
+from iterdev.host import paths
+from iterdev.host.git import command, refs
+from iterdev.host.sandbox import bubblewrap
+
+ENOUGH_DISK = 500 * 1024 * 1024
+
+
+class Finding(Struct, frozen=True):
+    """What was looked at; if something is wrong with it, the problem and how to fix it."""
+
+    subject: str
+    problem: str = ""
+    hint: str = ""
+
+
+def findings(folder: Path) -> Iterator[Finding]:
+    yield Finding(f"python {'.'.join(map(str, sys.version_info[:3]))}")
+    try:
+        version = command.version()
+        command.check_version(version)
+        yield Finding(f"git {'.'.join(map(str, version))}")
+        repository = Repository(folder)
+        yield Finding(f"repository {repository.top}")
+        yield from _repository(repository)
+        yield from _agents(repository)
+    except IterdevError as error:
+        yield Finding("machine and repository", error.message, error.hint)
+    yield _disk()
+
+
+def _repository(repository: Repository) -> Iterator[Finding]:
+    try:
+        refs.head(repository.top)
+    except IterdevError as error:
+        yield Finding("first commit", error.message, error.hint)
+    if repository.settings.run.sandbox:
+        yield _sandbox(repository)
+    state = repository.top / STATE
+    writable = os.access(state if state.exists() else repository.top, os.W_OK)
+    yield Finding("state folder", "" if writable else f'"{state}" is not writable', f"chmod u+w {state}")
+    if not repository.has_journal:
+        yield Finding("journal (none yet)")
+        return
+    problems = repository.journal.problems()
+    yield Finding("journal", "; ".join(problems[:3]), "move it away; it is rebuilt from the session folders")
+    for session in repository.sessions():
+        current = repository.state(session)
+        stuck = bool(current.running) and not repository.engine_alive(current)
+        yield Finding(f"session {session}", "its engine died" if stuck else "", f"iterdev resume {session}")
+
+
+def _agents(repository: Repository) -> Iterator[Finding]:
+    """The agents that a run would start, as they are configured."""
+    for name in sorted({repository.settings.agent_for(Role(role)) for role in WORKERS}):
+        try:
+            agent = agent_view(repository, name)
+        except IterdevError as error:
+            yield Finding(f"agent {name}", error.message, error.hint)
+            continue
+        note = f" ({agent.note})" if agent.note else ""
+        yield Finding(f"agent {name} {agent.version}".rstrip() + note, agent.problem, agent.hint)
+
+
+def _sandbox(repository: Repository) -> Finding:
+    try:
+        return Finding(f"sandbox {bubblewrap.build(repository.top, os.environ).program}")
+    except IterdevError as error:
+        return Finding("sandbox", error.message, error.hint)
+
+
+def _disk() -> Finding:
+    root = paths.state_root()
+    existing = next(path for path in (root, *root.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    problem = "" if free > ENOUGH_DISK else f"only {free // 2**20} MiB are free at {existing}"
+    subject = f"disk ({free // 2**30} GiB free at {existing})"
+    return Finding(subject, problem, "free some space, or set ITERDEV_HOME")

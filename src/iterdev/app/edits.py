@@ -1,0 +1,58 @@
+"""What the edits of a session by a person have in common, with or without a running engine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from iterdev.core.errors import UserError
+from iterdev.core.session import tasks
+from iterdev.core.session.state import State
+from iterdev.core.types import SessionId, TaskId
+from iterdev.engine.repository import Repository
+from iterdev.host import clock, session_lease
+from iterdev.store.session_folder.projector import Projector
+from iterdev.store.session_log import SessionLog
+
+
+@contextmanager
+def edit_session(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
+    """The session's log; if no engine runs, the session folder is brought up to date with what was written."""
+    log = SessionLog(repository.journal, session, now=clock.now)
+    before = log.state.seq
+    yield log
+    folder = repository.folder(log.state)
+    if log.state.seq == before or not folder.is_dir():
+        return
+    with suppress(session_lease.Held), session_lease.lease(folder, wait=lambda: False):
+        log.refresh()
+        projector = Projector(folder, repository.journal)
+        projector.prepare()
+        projector.write(log.state)
+
+
+def project(repository: Repository, log: SessionLog) -> None:
+    """Brings the session folder up to date while the caller holds the session's lease."""
+    projector = Projector(repository.folder(log.state), repository.journal)
+    projector.write(log.state)
+
+
+def task_id(text: str) -> TaskId:
+    """A task that a person names; it need not be in the table."""
+    if not tasks.NAME.fullmatch(text):
+        raise UserError(f'"{text}" cannot name a task', hint="--task DEV-001")
+    return TaskId(text)
+
+
+def require_task(state: State, text: str) -> TaskId:
+    """A task of the table."""
+    task = task_id(text)
+    if task not in state.tasks:
+        raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
+    return task
+
+
+def redacted_text(repository: Repository, text: str, example: str) -> str:
+    """A text of a person without secrets."""
+    redacted = repository.redact(text).strip()
+    if not redacted:
+        raise UserError("The text is empty", hint=example)
+    return redacted

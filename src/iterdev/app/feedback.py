@@ -1,0 +1,84 @@
+"""What the user says about the work of a session."""
+
+from collections.abc import Sequence
+
+from iterdev.app.edits import edit_session, redacted_text, require_task
+from iterdev.core.collaboration import feedback as rules
+from iterdev.core.collaboration.feedback import (
+    Feedback,
+    FeedbackCategory,
+    FeedbackLinked,
+    FeedbackMoved,
+    FeedbackStatus,
+)
+from iterdev.core.errors import UserError
+from iterdev.core.session.events import Event
+from iterdev.core.session.state import State
+from iterdev.core.types import SessionId, Severity
+from iterdev.engine.repository import Repository
+from iterdev.host import clock
+from iterdev.store.session_folder.collaboration_records import feedback_record
+
+__all__ = ["Feedback", "add", "close", "feedback_record", "is_urgent", "items", "link", "session_of"]
+
+EXAMPLE = 'iterdev feedback add --session-id ID "The greeting is too long"'
+
+
+def add(repository: Repository, session: SessionId, text: str, *, severity: str, category: str) -> Feedback:
+    item = Feedback(
+        description=redacted_text(repository, text, EXAMPLE),
+        severity=Severity(severity),
+        category=FeedbackCategory(category),
+        timestamp=clock.now(),
+    )
+    with edit_session(repository, session) as log:
+        log.transact(lambda state, _: [rules.given(state.feedback, item)])
+        return log.state.feedback[0]
+
+
+def is_urgent(item: Feedback) -> bool:
+    """Whether the feedback is put before every later task."""
+    return item.severity in rules.URGENT
+
+
+def items(repository: Repository, session: SessionId) -> Sequence[Feedback]:
+    """The newest first."""
+    return repository.state(session).feedback
+
+
+def link(repository: Repository, session: SessionId, name: str, task: str) -> Feedback:
+    """Links feedback to a task, and marks it as reviewed."""
+
+    def rule(state: State, _: float) -> Sequence[Event]:
+        _known(state, name)
+        return [FeedbackLinked(feedback_id=name, task=require_task(state, task))]
+
+    with edit_session(repository, session) as log:
+        log.transact(rule)
+        return _known(log.state, name)
+
+
+def close(repository: Repository, session: SessionId, name: str) -> Feedback:
+    def rule(state: State, _: float) -> Sequence[Event]:
+        return [FeedbackMoved(feedback_id=_known(state, name).feedback_id, status=FeedbackStatus.closed)]
+
+    with edit_session(repository, session) as log:
+        log.transact(rule)
+        return _known(log.state, name)
+
+
+def session_of(repository: Repository, name: str, session: str | None) -> SessionId:
+    """The session that was named, or else the newest one that has the feedback."""
+    if session:
+        return repository.find(session)
+    for found in reversed(repository.sessions()):
+        if rules.named(repository.state(found).feedback, name):
+            return found
+    raise UserError(f'No session has the feedback "{name}"', hint="iterdev feedback list")
+
+
+def _known(state: State, name: str) -> Feedback:
+    if item := rules.named(state.feedback, name):
+        return item
+    known = ", ".join(item.feedback_id for item in state.feedback) or "none"
+    raise UserError(f'There is no feedback "{name}" in {state.session.id}', hint=f"feedback: {known}")

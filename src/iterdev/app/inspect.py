@@ -1,0 +1,40 @@
+"""Looks at sessions: what is done, running and waiting, and why. Nothing here changes anything."""
+
+from collections.abc import Iterator
+
+from iterdev.core.errors import UserError
+from iterdev.core.types import SessionId, TaskId
+from iterdev.core.views import report as reports
+from iterdev.core.views import why as reasons
+from iterdev.core.views.session import SessionView, session_view
+from iterdev.core.views.sessions import SessionSummary, session_summary
+from iterdev.engine.repository import Repository
+
+
+def status(repository: Repository, session: SessionId) -> SessionView:
+    state = repository.state(session)
+    return session_view(state, engine_alive=repository.engine_alive(state))
+
+
+def statuses(repository: Repository) -> Iterator[SessionView]:
+    """Every session, the newest last."""
+    return (status(repository, session) for session in repository.sessions())
+
+
+def summaries(repository: Repository) -> Iterator[SessionSummary]:
+    """Every session in one line each, the newest last."""
+    states = map(repository.state, repository.sessions())
+    return (session_summary(state, engine_alive=repository.engine_alive(state)) for state in states)
+
+
+def why(repository: Repository, session: SessionId, task: str) -> list[str]:
+    """What the task waits for, down to the first cause."""
+    state = repository.state(session)
+    if task not in state.tasks:
+        raise UserError(f'There is no task "{task}" in {session}', hint=f"iterdev status {session}")
+    return reasons.why(state, TaskId(task), engine_alive=repository.engine_alive(state))
+
+
+def report(repository: Repository, session: SessionId) -> str:
+    """The report as Markdown."""
+    return reports.report(repository.state(session))

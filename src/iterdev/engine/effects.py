@@ -1,0 +1,74 @@
+"""Effects: one `with effect("land", task=...)` round everything that touches the world.
+
+It is at once a line of the session's log, a span of a trace, and a kill point of the crash matrix.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+from iterdev.core.ids import moment
+
+LOG = "logs/engine.jsonl"
+
+Fields = Mapping[str, str | int]
+Observer = Callable[[str, Fields], AbstractContextManager[None]]
+"""Is entered before an effect and left after it, with its error if it has one."""
+
+
+class Effects:
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    @contextmanager
+    def __call__(self, name: str, **fields: str | int) -> Iterator[None]:
+        with ExitStack() as stack:
+            for observer in self._observers:
+                stack.enter_context(observer(name, fields))
+            yield
+
+
+class EffectLog:
+    """Appends a line to the engine's log when an effect has ended. A log that cannot be written is no reason to stop."""
+
+    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
+        self._path, self._now = folder / LOG, now
+
+    @contextmanager
+    def __call__(self, name: str, fields: Fields) -> Iterator[None]:
+        began = time.monotonic()
+        error = ""
+        try:
+            yield
+        except BaseException as problem:
+            error = f"{type(problem).__name__}: {problem}"
+            raise
+        finally:
+            line = {"ts": moment(self._now()), "effect": name, **fields, "seconds": round(time.monotonic() - began, 4)}
+            self._write(line | ({"error": error} if error else {}))
+
+    def _write(self, line: Mapping[str, object]) -> None:
+        try:
+            self._path.parent.mkdir(exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError:
+            return
+
+
+def tracing() -> tuple[Observer, ...]:
+    """Spans of OpenTelemetry, where the user has installed its API and configured an exporter; nothing otherwise."""
+    try:
+        from opentelemetry import trace  # noqa: PLC0415 - an extra, and slow to load
+    except ImportError:
+        return ()
+    tracer = trace.get_tracer("iterdev")
+
+    @contextmanager
+    def span(name: str, fields: Fields) -> Iterator[None]:
+        with tracer.start_as_current_span(name, attributes={f"iterdev.{key}": value for key, value in fields.items()}):
+            yield
+
+    return (span,)

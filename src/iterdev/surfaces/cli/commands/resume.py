@@ -1,0 +1,23 @@
+"""iterdev resume."""
+
+from functools import partial
+
+import click
+
+from iterdev.app import resume as app_resume
+from iterdev.app.sessions import to_resume
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.session_run import choose_session, show_run
+
+
+@click.command(help="Go on with a paused or interrupted session (also: continue)")
+@arguments.any_session
+@arguments.yes
+@click.option("--step", is_flag=True, help="One step, then stop")
+@arguments.as_json
+def resume(*, session: str | None, yes: bool, step: bool, as_json: bool) -> ExitCode:
+    repository = arguments.current_repository()
+    found = repository.find(session) if session else choose_session(to_resume(repository))
+    run = partial(app_resume.resume, repository, found, auto=yes, step=step)
+    return show_run(repository, found, run=run, as_json=as_json)

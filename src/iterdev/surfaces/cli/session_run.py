@@ -1,0 +1,81 @@
+"""Runs a session, shows it, and says how it ended: what run, resume, retry and demo have in common."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+import click
+
+from iterdev.app import archive
+from iterdev.app.resume import RunObserver, RunResult, is_done, run_session
+from iterdev.app.retry import reset_failed_tasks
+from iterdev.app.sessions import Repository, SessionChoice
+from iterdev.core.types import Ending, SessionId
+from iterdev.core.views.session import session_document
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output import prompt
+from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.observer import observing
+from iterdev.surfaces.cli.output.plain import print_error
+from iterdev.surfaces.cli.output.text import completion_text, summary
+
+Run: TypeAlias = Callable[[RunObserver], Awaitable[RunResult]]
+
+
+def choose_session(found: SessionId | SessionChoice) -> SessionId:
+    """The session that was found, or that the user chooses."""
+    if not isinstance(found, SessionChoice):
+        return found
+    if not prompt.can_ask():
+        return found.unasked()
+    sessions = found.sessions
+    return SessionId(click.prompt("Which session?", type=click.Choice(sessions), default=sessions[-1]))
+
+
+def show_run(repository: Repository, session: SessionId, *, run: Run | None = None, as_json: bool = False) -> ExitCode:
+    """Runs the session as `run` does, or to its end."""
+    with observing(session, quiet=as_json or is_done(repository, session)) as observer:
+        result = anyio.run(run or partial(run_session, repository, session), observer)
+    if result.failure:
+        print_error(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
+    code = exit_code(result)
+    if as_json:
+        print_document(session_document(result.view) | {"exit_code": code})
+        return code
+    click.echo(summary(result.view, result.ending))
+    if result.idle_role:
+        click.echo(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
+    if result.ending is Ending.over and _complete(repository, session) == archive.RETRY:
+        reset_failed_tasks(repository, session)
+        return show_run(repository, session)
+    return code
+
+
+def exit_code(result: RunResult) -> ExitCode:
+    match result.ending:
+        case Ending.over:
+            return ExitCode.finished if result.view.outcome.succeeded else ExitCode.unfinished
+        case Ending.waiting:
+            return ExitCode.waiting
+        case Ending.interrupted:
+            return ExitCode.interrupted
+        case Ending.stepped:
+            return ExitCode.finished
+
+
+def _complete(repository: Repository, session: SessionId) -> str | None:
+    """Asks what becomes of a finished session, and does it unless its failed tasks are to be retried."""
+    question = archive.completion_question(repository, session)
+    if question is None or not prompt.can_ask():
+        return None
+    choice = anyio.run(prompt.ask, question)
+    if choice is None or choice == archive.RETRY:
+        return choice
+    target = Path(click.prompt("Export to which folder?")) if choice == archive.EXPORT else None
+    view, failure = archive.complete(repository, session, choice, target)
+    if failure:
+        print_error(f"iterdev: {failure.choice} failed: {failure.error}")
+    click.echo(completion_text(view))
+    return choice
