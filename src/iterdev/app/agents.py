@@ -6,8 +6,6 @@ from iterdev.agents import registry
 from iterdev.core.settings import KNOWN_AGENTS
 from iterdev.engine.repository import Repository
 
-__all__ = ["KNOWN_AGENTS", "AgentView", "agent_view", "agents"]
-
 
 class AgentView(Struct, frozen=True, kw_only=True):
     name: str

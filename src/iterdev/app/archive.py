@@ -9,22 +9,8 @@ from msgspec import Struct
 
 from iterdev.app.edits import project
 from iterdev.core.errors import HostError, IterdevError, UserError
-from iterdev.core.session.archive import (
-    ARCHIVE,
-    DELIVERABLES,
-    EXPORT,
-    GATE,
-    KEEP,
-    KEPT,
-    PATCH,
-    RETRY,
-    Action,
-    Archived,
-    CompletionEvent,
-    Kept,
-    Reopened,
-    choices,
-)
+from iterdev.core.session import archive as completion
+from iterdev.core.session.archive import EXPORT, RETRY, Action, CompletionEvent
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, SessionId, Status
@@ -34,20 +20,6 @@ from iterdev.host import clock, paths, session_lease
 from iterdev.host.git import commits
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_log import SessionLog
-
-__all__ = [
-    "EXPORT",
-    "RETRY",
-    "CompletionFailure",
-    "answer",
-    "archive",
-    "complete",
-    "complete_as_configured",
-    "completion_question",
-    "export",
-    "keep",
-    "reopen",
-]
 
 
 class CompletionFailure(Struct, frozen=True):
@@ -61,19 +33,19 @@ def archive(repository: Repository, session: SessionId, *, exported: str = "") -
     """Removes the session's worktrees and temporary files, and archives it."""
     with _finished(repository, session) as log:
         Pool(repository.top, paths.workspaces_of(repository.top) / session, paths.temps()).close()
-        return _record(repository, log, Archived(exported))
+        return _record(repository, log, completion.Archived(exported))
 
 
 def keep(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
-        return _view(log) if log.state.completion.kept else _record(repository, log, Kept())
+        return _view(log) if log.state.completion.kept else _record(repository, log, completion.Kept())
 
 
 def reopen(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
         if log.state.phase is not Phase.archived:
             raise UserError(f'"{session}" is not archived', hint=f"iterdev status {session}")
-        return _record(repository, log, Reopened())
+        return _record(repository, log, completion.Reopened())
 
 
 def export(repository: Repository, session: SessionId, target: Path) -> SessionView:
@@ -90,19 +62,19 @@ def answer(repository: Repository, session: SessionId, choice: str) -> SessionVi
     offered = _choices(repository.state(session))
     commands = {EXPORT: f"iterdev export {session} PATH", RETRY: f"iterdev retry {session}"}
     if choice not in offered:
-        raise UserError(f'"{choice}" is not an answer to "{GATE}"', hint=f"one of: {', '.join(offered)}")
+        raise UserError(f'"{choice}" is not an answer to "{completion.GATE}"', hint=f"one of: {', '.join(offered)}")
     if choice in commands:
         raise UserError(f'"{choice}" is a command of its own', hint=commands[choice])
-    return archive(repository, session) if choice == ARCHIVE else keep(repository, session)
+    return archive(repository, session) if choice == completion.ARCHIVE else keep(repository, session)
 
 
 def completion_question(repository: Repository, session: SessionId) -> GateView | None:
     """The question at the end of a run, if the configuration leaves it to the user and it is not answered yet."""
     state = repository.state(session)
     interactive = repository.settings.session.completion_action is Action.interactive and not state.policy.auto
-    if not interactive or state.phase is Phase.archived or state.why not in {"", KEPT}:
+    if not interactive or state.phase is Phase.archived or state.why not in {"", completion.KEPT}:
         return None
-    return gate_view(Gate(id=GATE, question="The pipeline is complete. What now?", choices=_choices(state)))
+    return gate_view(Gate(id=completion.GATE, question="The pipeline is complete. What now?", choices=_choices(state)))
 
 
 def complete_as_configured(repository: Repository, session: SessionId) -> CompletionFailure | None:
@@ -110,9 +82,9 @@ def complete_as_configured(repository: Repository, session: SessionId) -> Comple
     phase = repository.state(session).phase
     match repository.settings.session.completion_action:
         case Action.auto_archive if phase is not Phase.archived:
-            return complete(repository, session, ARCHIVE)[1]
+            return complete(repository, session, completion.ARCHIVE)[1]
         case Action.auto_keep if phase is Phase.completed:
-            return complete(repository, session, KEEP)[1]
+            return complete(repository, session, completion.KEEP)[1]
         case _:
             return None
 
@@ -122,7 +94,7 @@ def complete(
 ) -> tuple[SessionView, CompletionFailure | None]:
     """Does what was chosen. Completion must not harm finished work: when it fails, the session is kept."""
     try:
-        if choice == ARCHIVE:
+        if choice == completion.ARCHIVE:
             return archive(repository, session), None
         if choice == EXPORT and target:
             return export(repository, session, target), None
@@ -132,7 +104,7 @@ def complete(
 
 
 def _choices(state: State) -> tuple[str, ...]:
-    return choices(failures=bool(state.count(Status.failed) or state.count(Status.skipped)))
+    return completion.choices(failures=bool(state.count(Status.failed) or state.count(Status.skipped)))
 
 
 def _record(repository: Repository, log: SessionLog, event: CompletionEvent) -> SessionView:
@@ -161,8 +133,8 @@ def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog
 
 def _copy(repository: Repository, state: State, target: Path) -> None:
     folder = repository.folder(state)
-    names = [name for name in DELIVERABLES if (folder / name).exists()]
-    taken = [name for name in (*names, PATCH) if (target / name).exists()]
+    names = [name for name in completion.DELIVERABLES if (folder / name).exists()]
+    taken = [name for name in (*names, completion.PATCH) if (target / name).exists()]
     if taken or (target.exists() and not target.is_dir()):
         what = target / taken[0] if taken else target
         raise UserError(f'"{what}" is already there', hint="name a folder that is empty or not there yet")
@@ -172,7 +144,7 @@ def _copy(repository: Repository, state: State, target: Path) -> None:
             _copy_one(folder / name, target / name)
     except OSError as error:
         raise HostError(f'Cannot write to "{target}": {error.strerror or error}', hint="name another folder") from error
-    commits.write_patch(repository.top, state.session.base, state.tip, (target / PATCH).absolute())
+    commits.write_patch(repository.top, state.session.base, state.tip, (target / completion.PATCH).absolute())
 
 
 def _copy_one(source: Path, target: Path) -> None:

@@ -19,8 +19,6 @@ from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store.session_folder.collaboration_records import feedback_record
 
-__all__ = ["Feedback", "add", "close", "feedback_record", "is_urgent", "items", "link", "session_of"]
-
 EXAMPLE = 'iterdev feedback add --session-id ID "The greeting is too long"'
 
 
@@ -39,6 +37,11 @@ def add(repository: Repository, session: SessionId, text: str, *, severity: str,
 def is_urgent(item: Feedback) -> bool:
     """Whether the feedback is put before every later task."""
     return item.severity in rules.URGENT
+
+
+def document(item: Feedback) -> dict[str, object]:
+    """What `--json` prints of it."""
+    return feedback_record(item)
 
 
 def items(repository: Repository, session: SessionId) -> Sequence[Feedback]:

@@ -1,10 +1,9 @@
-"""Decides the journal of a session again, and reports the first difference."""
+"""Decides the journal of a session again, and finds the first difference."""
 
-from iterdev.core.session.replay_check import compare
+from iterdev.core.session.replay_check import Replay, compare
 from iterdev.core.types import SessionId
-from iterdev.core.views.replay import ReplayView, replay_view
 from iterdev.engine.repository import Repository
 
 
-def replay(repository: Repository, session: SessionId) -> ReplayView:
-    return replay_view(session, compare(repository.journal.read(session)))
+def replay(repository: Repository, session: SessionId) -> Replay:
+    return compare(repository.journal.read(session))

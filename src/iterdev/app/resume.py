@@ -12,21 +12,10 @@ from iterdev.core.session.worker_callbacks import known_role
 from iterdev.core.types import Ending, Role, SessionId
 from iterdev.core.views.session import SessionView, session_view
 from iterdev.engine.repository import Repository
-from iterdev.engine.run import RunObserver, drive, no_answer
+from iterdev.engine.run import RunObserver, drive
 from iterdev.engine.run_scope import OneRole, OneStep, Pace
 from iterdev.host import clock
 from iterdev.store.session_log import SessionLog
-
-__all__ = [
-    "RunObserver",
-    "RunResult",
-    "is_done",
-    "no_answer",
-    "resume",
-    "run_role",
-    "run_session",
-    "worker_role",
-]
 
 
 class RunResult(Struct, frozen=True, kw_only=True):

@@ -9,16 +9,6 @@ from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 
-__all__ = [
-    "Repository",
-    "SessionChoice",
-    "named_or_newest",
-    "open_repository",
-    "session_ids",
-    "to_continue",
-    "to_resume",
-]
-
 
 class SessionChoice(Struct, frozen=True):
     """Several sessions may be meant: the user chooses one of them."""

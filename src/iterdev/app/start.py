@@ -21,8 +21,6 @@ from iterdev.host import clock
 from iterdev.host.git import refs
 from iterdev.store.session_folder import tasks_csv
 
-__all__ = ["Request", "analyze", "checked", "read_table", "start"]
-
 
 def start(repository: Repository, request: Request, rows: tuple[RowEdit, ...] = ()) -> SessionId:
     """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""

@@ -11,7 +11,11 @@ from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import CallRejected, Document, Person, TeamTools
 
-__all__ = ["TOOLS_TOKEN", "TOOLS_URL", "CallRejected", "use"]
+
+def address(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """The address and the token of the team's tools, inside of an attempt."""
+    url, token = environment.get(TOOLS_URL), environment.get(TOOLS_TOKEN)
+    return (url, token) if url and token else None
 
 
 def use(

@@ -14,8 +14,6 @@ from iterdev.core.types import SessionId, Severity
 from iterdev.engine.repository import Repository
 from iterdev.store.session_folder.collaboration_records import debt_record, debt_report
 
-__all__ = ["Debt", "NewDebt", "add", "debt_record", "debt_report", "items", "move", "ranked", "report"]
-
 EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"'
 
 
@@ -57,6 +55,11 @@ def add(repository: Repository, session: SessionId, new: NewDebt) -> Debt:
         return log.state.debt[0]
 
 
+def document(item: Debt) -> dict[str, object]:
+    """What `--json` prints of it."""
+    return debt_record(item)
+
+
 def items(repository: Repository, session: SessionId) -> Sequence[Debt]:
     """The newest first."""
     return repository.state(session).debt
@@ -64,6 +67,10 @@ def items(repository: Repository, session: SessionId) -> Sequence[Debt]:
 
 def report(repository: Repository, session: SessionId) -> Report:
     return rules.report(repository.state(session).debt)
+
+
+def report_document(made: Report) -> dict[str, object]:
+    return debt_report(made)
 
 
 def ranked(repository: Repository, session: SessionId) -> Sequence[Debt]:

@@ -26,7 +26,7 @@ from iterdev.core.session.events import (
 )
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, SessionId
-from iterdev.core.views.progress import ProgressChange, changes
+from iterdev.core.views.progress import progress_lines
 from iterdev.core.views.session import GateView, SessionView, gate_view, session_view
 from iterdev.engine.assembly import check_agents, sandboxed
 from iterdev.engine.loop import Loop
@@ -68,8 +68,8 @@ class RunObserver(Struct, frozen=True, kw_only=True):
     ask: Callable[[GateView], Awaitable[str | None]] = no_answer
     show: Callable[[Callable[[int], SessionView]], None] = lambda _: None
     """Called after every change with a function from the room for tasks to the view, which is not made in vain."""
-    report: Callable[[ProgressChange], None] | None = None
-    """Called for every change that is worth a line."""
+    report: Callable[[str], None] | None = None
+    """Called with a line of text for every change that is worth one."""
     hear: Callable[[str, str], None] = lambda _task, _text: None
     """Called with the task for every line that its agent says."""
     say: Callable[[str], None] = lambda _: None
@@ -83,8 +83,8 @@ def _shown_to(observer: RunObserver) -> Callable[[State], None]:
     def show(state: State) -> None:
         nonlocal last
         if observer.report:
-            for change in changes(last, state):
-                observer.report(change)
+            for line in progress_lines(last, state):
+                observer.report(line)
         last = state
         observer.show(lambda room: session_view(state, room=room))
 

@@ -1,4 +1,6 @@
-"""The result of deciding a session's journal again, as documents."""
+"""The result of deciding a session's journal again, as text and as a document."""
+
+import json
 
 import msgspec
 from msgspec import Struct
@@ -6,60 +8,31 @@ from msgspec import Struct
 from iterdev.core.session.replay_check import Difference, Replay
 from iterdev.core.types import SessionId
 
-
-class RecordView(Struct, frozen=True, kw_only=True):
-    """An event or a command: its kind and its fields."""
-
-    kind: str
-    fields: dict[str, object]
+WIDTH = 400
+"""Characters of an event that the text has; the document has all of them."""
 
 
-class DifferenceView(Struct, frozen=True, kw_only=True):
-    """The first entry that would not be written today."""
-
-    seq: int
-    at: float
-    recorded: RecordView
-    decided: tuple[RecordView, ...]
+def replay_text(session: SessionId, replay: Replay) -> str:
+    if replay.difference:
+        return f"{session}: entry {replay.difference.seq} was not decided\n{_lines(replay.difference)}"
+    counted = f"{replay.entries} entries, {replay.decisions} of them decided"
+    return f"{session}: {counted}; deciding again makes no difference"
 
 
-class ReplayView(Struct, frozen=True, kw_only=True):
-    session: SessionId
-    entries: int
-    decisions: int
-    difference: DifferenceView | None
-
-
-def replay_view(session: SessionId, replay: Replay) -> ReplayView:
-    return ReplayView(
-        session=session,
-        entries=replay.entries,
-        decisions=replay.decisions,
-        difference=_difference_view(replay.difference) if replay.difference else None,
-    )
-
-
-def _difference_view(difference: Difference) -> DifferenceView:
-    return DifferenceView(
-        seq=difference.seq,
-        at=difference.at,
-        recorded=_record_view(difference.recorded),
-        decided=tuple(map(_record_view, difference.decided)),
-    )
-
-
-def _record_view(record: Struct) -> RecordView:
-    return RecordView(kind=type(record).__name__, fields=msgspec.to_builtins(record))
-
-
-def replay_document(view: ReplayView) -> dict[str, object]:
+def replay_document(session: SessionId, replay: Replay) -> dict[str, object]:
     """What `--json` prints of it."""
-    document: dict[str, object] = msgspec.to_builtins(view)
-    if difference := view.difference:
-        document["difference"] = {
-            "seq": difference.seq,
-            "at": difference.at,
-            "recorded": difference.recorded.fields,
-            "decided": [{"command": command.kind, **command.fields} for command in difference.decided],
-        }
+    document: dict[str, object] = {"session": session, **msgspec.to_builtins(replay)}
+    if difference := replay.difference:
+        decided = [{"command": type(one).__name__, **msgspec.to_builtins(one)} for one in difference.decided]
+        document["difference"] = msgspec.to_builtins(difference) | {"decided": decided}
     return document
+
+
+def _lines(difference: Difference) -> str:
+    now = [_short(command) for command in difference.decided] or ["nothing"]
+    return "\n".join([f"  recorded then: {_short(difference.recorded)}", *(f"  decided now:   {text}" for text in now)])
+
+
+def _short(value: Struct) -> str:
+    text = f"{type(value).__name__} {json.dumps(msgspec.to_builtins(value), ensure_ascii=False)}"
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"

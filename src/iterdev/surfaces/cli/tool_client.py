@@ -40,10 +40,9 @@ def call_tool(
 ) -> dict[str, object]:
     """What the tool answers to those arguments that are given; `hint` goes with an error."""
     arguments = {key: value for key, value in given.items() if value is not None}
-    url, token = os.environ.get(team_tools.TOOLS_URL), os.environ.get(team_tools.TOOLS_TOKEN)
-    if url and token:
+    if address := team_tools.address(os.environ):
         about = {"session_id": session} if session and name != "board" else {}
-        return _call(url, token, name, arguments | about, hint=hint)
+        return _call(*address, name, arguments | about, hint=hint)
     if not session:
         raise UserError("No session is named", hint="--session-id ID, from `iterdev sessions`")
     repository = repository_of_caller()

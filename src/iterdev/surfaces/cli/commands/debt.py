@@ -43,7 +43,7 @@ def add(*, text: tuple[str, ...], session_id: str, as_json: bool, **described: o
     new = msgspec.convert({"description": " ".join(text), **described}, NewDebt)
     item = tech_debt.add(repository, repository.find(session_id), new)
     if as_json:
-        print_document(tech_debt.debt_record(item))
+        print_document(tech_debt.document(item))
     else:
         click.echo(f"{item.debt_id}: {item.severity}, {item.category}")
     return ExitCode.finished
@@ -57,7 +57,7 @@ def list_(*, session_id: str, as_json: bool) -> ExitCode:
     session = repository.find(session_id)
     items = tech_debt.items(repository, session)
     if as_json:
-        print_document({"tech_debt_items": list(map(tech_debt.debt_record, items))})
+        print_document({"tech_debt_items": list(map(tech_debt.document, items))})
         return ExitCode.finished
     if not items:
         click.echo(f"No technical debt in {session}.")
@@ -74,7 +74,7 @@ def report(*, session_id: str, as_json: bool) -> ExitCode:
     session = repository.find(session_id)
     made = tech_debt.report(repository, session)
     if as_json:
-        print_document(tech_debt.debt_report(made))
+        print_document(tech_debt.report_document(made))
         return ExitCode.finished
     click.echo(f"Total: {made.total}")
     click.echo(f"By severity: {', '.join(f'{word} {count}' for word, count in made.by_severity.items())}")

@@ -33,7 +33,7 @@ def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str,
     session = repository.find(session_id)
     item = app_feedback.add(repository, session, " ".join(text), severity=severity, category=category)
     if as_json:
-        print_document(app_feedback.feedback_record(item))
+        print_document(app_feedback.document(item))
     else:
         urgent = "put before every later task"
         reach = urgent if app_feedback.is_urgent(item) else "kept; only high and critical reach later tasks"
@@ -49,7 +49,7 @@ def list_(*, session_id: str | None, as_json: bool) -> ExitCode:
     session = named_or_newest(repository, session_id)
     items = app_feedback.items(repository, session)
     if as_json:
-        print_document({"user_feedback_items": list(map(app_feedback.feedback_record, items))})
+        print_document({"user_feedback_items": list(map(app_feedback.document, items))})
         return ExitCode.finished
     if not items:
         click.echo(f"No feedback on {session}.")

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from iterdev.app.resume import RunObserver, no_answer
+import msgspec
+
+from iterdev.app.resume import RunObserver
 from iterdev.core.types import SessionId
-from iterdev.surfaces.cli.output.plain import print_change, print_error, print_line
+from iterdev.surfaces.cli.output.plain import print_error, print_line
 from iterdev.surfaces.cli.output.prompt import ask, can_ask, is_terminal
 
 
@@ -21,4 +23,5 @@ def observing(session: SessionId, *, quiet: bool) -> Iterator[RunObserver]:
             yield RunObserver(show=live.show, hear=live.hear, ask=live.ask, say=live.say)
     else:
         print_line(f"session {session}")
-        yield RunObserver(report=print_change, ask=ask if can_ask() else no_answer, say=print_error)
+        observer = RunObserver(report=print_line, say=print_error)
+        yield msgspec.structs.replace(observer, ask=ask) if can_ask() else observer

@@ -1,0 +1,81 @@
+"""Runs of a whole session, without a command line."""
+
+import anyio
+from tests.app.conftest import Sessions
+
+from iterdev.app.answer import answer
+from iterdev.app.inspect import status
+from iterdev.app.resume import RunObserver, is_done, resume, run_role, run_session
+from iterdev.app.start import Request, start
+from iterdev.core.types import Ending, Pipeline, Role, SessionId, Status
+from iterdev.core.views.session import GateView, SessionView
+
+
+def new(sessions: Sessions, **request: object) -> SessionId:
+    return start(sessions.repository, Request(requirement="Add a greeting", pipeline=Pipeline.patch, **request))
+
+
+def test_an_observer_sees_lines_views_and_questions(sessions: Sessions) -> None:
+    session = new(sessions)
+    lines: list[str] = []
+    views: list[SessionView] = []
+    asked: list[str] = []
+
+    async def ask(gate: GateView) -> str:
+        asked.append(gate.id)
+        return gate.choices[0]
+
+    observer = RunObserver(ask=ask, report=lines.append, show=lambda view: views.append(view(1)))
+    result = anyio.run(run_session, sessions.repository, session, observer)
+
+    assert (result.ending, result.view.outcome.succeeded, result.failure) == (Ending.over, True, None)
+    assert asked == ["plan"]
+    assert "  DEV-001 started (developer, mine, attempt 1)" in lines
+    assert lines[-1].startswith("  VERIFY-001 completed")
+    assert {len(view.tasks) for view in views[-3:]} == {1}
+    assert views[-1].omitted == {Status.completed: 1}
+    assert is_done(sessions.repository, session)
+
+
+def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessions: Sessions) -> None:
+    session = new(sessions)
+
+    waiting = anyio.run(run_session, sessions.repository, session, RunObserver())
+    answered = answer(sessions.repository, session, "plan", "approve")
+    done = anyio.run(resume, sessions.repository, session, RunObserver())
+
+    assert (waiting.ending, [gate.id for gate in waiting.view.gates]) == (Ending.waiting, ["plan"])
+    assert (answered.running, answered.gates) == (False, ())
+    assert done.ending is Ending.over
+    assert status(sessions.repository, session) == done.view
+
+
+def test_a_step_ends_before_the_work_is_done(sessions: Sessions) -> None:
+    session = new(sessions, auto=True)
+
+    result = anyio.run(lambda: resume(sessions.repository, session, RunObserver(), step=True))
+
+    assert result.ending is Ending.stepped
+    assert result.view.counts[Status.completed] == 1
+    assert not is_done(sessions.repository, session)
+
+
+def test_a_role_without_a_ready_task_is_idle(sessions: Sessions) -> None:
+    session = new(sessions, auto=True)
+
+    idle = anyio.run(run_role, sessions.repository, session, Role.reviewer, RunObserver())
+    busy = anyio.run(run_role, sessions.repository, session, Role.developer, RunObserver())
+
+    assert (idle.idle_role, busy.idle_role) == (Role.reviewer, None)
+    assert busy.view.tasks[0].status is Status.completed
+
+
+def test_a_finished_session_is_not_run_again(sessions: Sessions) -> None:
+    session = new(sessions, auto=True)
+    anyio.run(run_session, sessions.repository, session, RunObserver())
+    before = sessions.kinds(session)
+
+    again = anyio.run(run_session, sessions.repository, session, RunObserver())
+
+    assert again.ending is Ending.over
+    assert sessions.kinds(session) == before

@@ -1,0 +1,69 @@
+"""Which session is meant, and when the user has to choose."""
+
+import pytest
+from tests.app.conftest import Sessions, failed
+
+from iterdev.app.sessions import SessionChoice, named_or_newest, session_ids, to_continue, to_resume
+from iterdev.core.errors import UserError
+
+
+def test_without_a_session_there_is_nothing_to_go_on_with(sessions: Sessions) -> None:
+    for find in (to_continue, to_resume):
+        with pytest.raises(UserError, match="There is no session in"):
+            find(sessions.repository)
+
+
+def test_the_newest_session_is_meant_unless_one_is_named(sessions: Sessions) -> None:
+    first, second = sessions.start("First thing"), sessions.start("Second thing")
+
+    assert named_or_newest(sessions.repository, None) == second
+    assert named_or_newest(sessions.repository, "first") == first
+
+
+def test_of_several_unfinished_sessions_the_user_chooses_one_to_resume(sessions: Sessions) -> None:
+    first, second = sessions.start("First thing"), sessions.start("Second thing")
+    sessions.start("Third thing", *failed())
+
+    choice = to_resume(sessions.repository)
+
+    assert choice == SessionChoice((first, second), second)
+    assert choice.unasked() == second
+    assert to_continue(sessions.repository) == second
+
+
+def test_the_only_unfinished_session_is_resumed_without_a_choice(sessions: Sessions) -> None:
+    first = sessions.start("First thing")
+    sessions.start("Second thing", *failed())
+
+    assert to_resume(sessions.repository) == to_continue(sessions.repository) == first
+
+
+def test_when_every_session_is_finished_the_user_has_to_choose(sessions: Sessions) -> None:
+    only = sessions.start("First thing", *failed())
+
+    choice = to_continue(sessions.repository)
+
+    assert isinstance(choice, SessionChoice)
+    assert choice.sessions == (only,)
+    with pytest.raises(UserError, match="No session is unfinished") as error:
+        choice.unasked()
+    assert f"iterdev status {only}" in error.value.hint
+
+
+def test_a_name_that_fits_no_session_exactly_is_a_choice_with_a_fallback(sessions: Sessions) -> None:
+    first, second = sessions.start("First thing"), sessions.start("Second thing")
+
+    exact, part, unknown = (to_continue(sessions.repository, name) for name in (first, "second", "nothing"))
+
+    assert exact == first
+    assert part == SessionChoice((first, second), second)
+    assert isinstance(unknown, SessionChoice)
+    with pytest.raises(UserError, match='There is no session "nothing"'):
+        unknown.unasked()
+
+
+def test_sessions_are_completed_inside_of_a_repository_only(sessions: Sessions) -> None:
+    first = sessions.start("First thing")
+
+    assert session_ids(sessions.repo.path) == [first]
+    assert session_ids(sessions.repo.home) == []

@@ -1,0 +1,66 @@
+"""What a command imports, and what the list of commands says."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from tests.conftest import Repo
+
+from iterdev.surfaces.cli.app import SHORT_HELPS, app
+
+COMMANDS = "iterdev.surfaces.cli.commands."
+
+
+def loaded(repo: Repo, *arguments: str) -> set[str]:
+    """The modules that a command has imported at its end."""
+    called = f"import sys; from iterdev.__main__ import start; start({list(arguments)})"
+    code = f"{called}; sys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=repo.path, env=repo.env, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.fixture
+def with_session(repo: Repo) -> Repo:
+    repo.iterdev("run", "--pipeline", "patch", "Fix it")
+    return repo
+
+
+def test_the_version_loads_nothing_of_the_program(repo: Repo) -> None:
+    modules = loaded(repo, "--version")
+
+    assert {name for name in modules if name.startswith("iterdev.")} == {"iterdev.__main__"}
+    assert "click" not in modules
+
+
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["status", "--json"], ["sessions"], ["report"], ["feedback", "list"]]
+)
+def test_looking_at_a_session_loads_no_engine(with_session: Repo, arguments: list[str]) -> None:
+    modules = loaded(with_session, *arguments)
+
+    assert {name for name in modules if name.startswith(COMMANDS)} == {f"{COMMANDS}{arguments[0]}"}
+    assert not modules & {"asyncio", "anyio", "h11", "rich", "acp"}
+    engine = {name for name in modules if name.startswith(("iterdev.engine.", "iterdev.agents", "iterdev.execution"))}
+    assert engine == {"iterdev.engine.repository"}
+
+
+def test_help_loads_no_command(repo: Repo) -> None:
+    assert not [name for name in loaded(repo, "--help") if name.startswith(COMMANDS)]
+
+
+@pytest.mark.parametrize("name", SHORT_HELPS)
+def test_each_command_is_listed_with_its_own_help(name: str) -> None:
+    command = app.get_command(click.Context(app), name)
+
+    assert command
+    assert command.name == name
+    assert command.help == SHORT_HELPS[name]
+
+
+def test_shell_completion_of_command_names_has_all_of_them() -> None:
+    items = app.shell_complete(click.Context(app), "re")
+
+    assert [item.value for item in items] == ["reopen", "replay", "report", "resume", "retry"]
