@@ -45,7 +45,7 @@ def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessio
     done = anyio.run(resume, sessions.repository, session, RunObserver())
 
     assert (waiting.ending, [gate.id for gate in waiting.view.gates]) == (Ending.waiting, ["plan"])
-    assert (answered.running, answered.gates) == (False, ())
+    assert (answered.completes, answered.view.running, answered.view.gates) == (False, False, ())
     assert done.ending is Ending.over
     assert status(sessions.repository, session) == done.view
 

@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from iterdev.app.edits import project
 from iterdev.core.errors import HostError, IterdevError, UserError
-from iterdev.core.session import archive as completion
-from iterdev.core.session.archive import EXPORT, RETRY, Action, CompletionEvent
-from iterdev.core.session.events import Gate
+from iterdev.core.session.events import Archived, Event, Gate, Kept, Reopened
+from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices
+from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
-from iterdev.core.types import Phase, SessionId, Status
+from iterdev.core.types import CompletionAction, Phase, SessionId, Status
 from iterdev.core.views.session import GateView, SessionView, gate_view, session_view
 from iterdev.engine.repository import Repository
-from iterdev.host import clock, paths, session_lease
+from iterdev.host import paths, session_lease
 from iterdev.host.git import commits
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_log import SessionLog
@@ -33,19 +33,19 @@ def archive(repository: Repository, session: SessionId, *, exported: str = "") -
     """Removes the session's worktrees and temporary files, and archives it."""
     with _finished(repository, session) as log:
         Pool(repository.top, paths.workspaces_of(repository.top) / session, paths.temps()).close()
-        return _record(repository, log, completion.Archived(exported))
+        return _record(repository, log, Archived(exported))
 
 
 def keep(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
-        return _view(log) if log.state.completion.kept else _record(repository, log, completion.Kept())
+        return _view(log) if log.state.lifecycle.kept else _record(repository, log, Kept())
 
 
 def reopen(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
-        if log.state.phase is not Phase.archived:
+        if log.state.lifecycle.phase is not Phase.archived:
             raise UserError(f'"{session}" is not archived', hint=f"iterdev status {session}")
-        return _record(repository, log, completion.Reopened())
+        return _record(repository, log, Reopened(), *log.team.reopened(log.state))
 
 
 def export(repository: Repository, session: SessionId, target: Path) -> SessionView:
@@ -60,31 +60,38 @@ def export(repository: Repository, session: SessionId, target: Path) -> SessionV
 def answer(repository: Repository, session: SessionId, choice: str) -> SessionView:
     """Answers the question about what becomes of a finished session."""
     offered = _choices(repository.state(session))
-    commands = {EXPORT: f"iterdev export {session} PATH", RETRY: f"iterdev retry {session}"}
+    commands = {
+        CompletionChoice.export: f"iterdev export {session} PATH",
+        CompletionChoice.retry: f"iterdev retry {session}",
+    }
     if choice not in offered:
-        raise UserError(f'"{choice}" is not an answer to "{completion.GATE}"', hint=f"one of: {', '.join(offered)}")
+        raise UserError(f'"{choice}" is not an answer to "{GateKind.completion}"', hint=f"one of: {', '.join(offered)}")
     if choice in commands:
-        raise UserError(f'"{choice}" is a command of its own', hint=commands[choice])
-    return archive(repository, session) if choice == completion.ARCHIVE else keep(repository, session)
+        raise UserError(f'"{choice}" is a command of its own', hint=commands[CompletionChoice(choice)])
+    return archive(repository, session) if choice == CompletionChoice.archive else keep(repository, session)
 
 
 def completion_question(repository: Repository, session: SessionId) -> GateView | None:
     """The question at the end of a run, if the configuration leaves it to the user and it is not answered yet."""
     state = repository.state(session)
-    interactive = repository.settings.session.completion_action is Action.interactive and not state.policy.auto
-    if not interactive or state.phase is Phase.archived or state.why not in {"", completion.KEPT}:
+    interactive = (
+        repository.settings.session.completion_action is CompletionAction.interactive and not state.policy.auto
+    )
+    if not interactive or state.lifecycle.phase is Phase.archived or state.lifecycle.why not in {"", KEPT}:
         return None
-    return gate_view(Gate(id=completion.GATE, question="The pipeline is complete. What now?", choices=_choices(state)))
+    question = "The pipeline is complete. What now?"
+    gate = Gate(kind=GateKind.completion, question=question, choices=_choices(state))
+    return gate_view(gate, repository.team(state))
 
 
 def complete_as_configured(repository: Repository, session: SessionId) -> CompletionFailure | None:
     """Archives or keeps a session that is over, if the configuration says so."""
-    phase = repository.state(session).phase
+    phase = repository.state(session).lifecycle.phase
     match repository.settings.session.completion_action:
-        case Action.auto_archive if phase is not Phase.archived:
-            return complete(repository, session, completion.ARCHIVE)[1]
-        case Action.auto_keep if phase is Phase.completed:
-            return complete(repository, session, completion.KEEP)[1]
+        case CompletionAction.auto_archive if phase is not Phase.archived:
+            return complete(repository, session, CompletionChoice.archive)[1]
+        case CompletionAction.auto_keep if phase is Phase.completed:
+            return complete(repository, session, CompletionChoice.keep)[1]
         case _:
             return None
 
@@ -94,9 +101,9 @@ def complete(
 ) -> tuple[SessionView, CompletionFailure | None]:
     """Does what was chosen. Completion must not harm finished work: when it fails, the session is kept."""
     try:
-        if choice == completion.ARCHIVE:
+        if choice == CompletionChoice.archive:
             return archive(repository, session), None
-        if choice == EXPORT and target:
+        if choice == CompletionChoice.export and target:
             return export(repository, session, target), None
     except (IterdevError, OSError) as error:
         return keep(repository, session), CompletionFailure(choice, str(error))
@@ -104,27 +111,27 @@ def complete(
 
 
 def _choices(state: State) -> tuple[str, ...]:
-    return completion.choices(failures=bool(state.count(Status.failed) or state.count(Status.skipped)))
+    return completion_choices(failures=bool(state.tasks.count(Status.failed) or state.tasks.count(Status.skipped)))
 
 
-def _record(repository: Repository, log: SessionLog, event: CompletionEvent) -> SessionView:
-    log.record(event)
+def _record(repository: Repository, log: SessionLog, *events: Event) -> SessionView:
+    log.record(*events)
     project(repository, log)
     return _view(log)
 
 
 def _view(log: SessionLog) -> SessionView:
-    return session_view(log.state, engine_alive=False)
+    return session_view(log.state, log.team, engine_alive=False)
 
 
 @contextmanager
 def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
     """A session whose work is done, and that no engine can take up meanwhile."""
-    log = SessionLog(repository.journal, session, now=clock.now)
+    log = repository.log(session)
     try:
         with session_lease.lease(repository.folder(log.state), wait=lambda: False):
             log.refresh()
-            if not log.state.is_finished:
+            if not log.state.lifecycle.is_finished:
                 raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
             yield log
     except session_lease.Held:
@@ -133,8 +140,8 @@ def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog
 
 def _copy(repository: Repository, state: State, target: Path) -> None:
     folder = repository.folder(state)
-    names = [name for name in completion.DELIVERABLES if (folder / name).exists()]
-    taken = [name for name in (*names, completion.PATCH) if (target / name).exists()]
+    names = [name for name in DELIVERABLES if (folder / name).exists()]
+    taken = [name for name in (*names, PATCH) if (target / name).exists()]
     if taken or (target.exists() and not target.is_dir()):
         what = target / taken[0] if taken else target
         raise UserError(f'"{what}" is already there', hint="name a folder that is empty or not there yet")
@@ -144,7 +151,7 @@ def _copy(repository: Repository, state: State, target: Path) -> None:
             _copy_one(folder / name, target / name)
     except OSError as error:
         raise HostError(f'Cannot write to "{target}": {error.strerror or error}', hint="name another folder") from error
-    commits.write_patch(repository.top, state.session.base, state.tip, (target / completion.PATCH).absolute())
+    commits.write_patch(repository.top, state.session.base, state.branch.tip, (target / PATCH).absolute())
 
 
 def _copy_one(source: Path, target: Path) -> None:

@@ -5,14 +5,12 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from iterdev.app.sessions import SessionChoice, to_resume
-from iterdev.core.collaboration import messages
-from iterdev.core.session import capability_gaps, worker_callbacks
-from iterdev.core.session.announcements import COORDINATOR
+from iterdev.core.collaboration.messages import COORDINATOR, Escalation, compose
+from iterdev.core.session import worker_callbacks
+from iterdev.core.session.escalations import capability_gap
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import held
-from iterdev.host import clock
-from iterdev.store.session_log import SessionLog
 
 
 class WorkerCallback(Struct, frozen=True, kw_only=True):
@@ -34,28 +32,33 @@ Callback: TypeAlias = WorkerCallback | CapabilityGap
 
 def callback_in(repository: Repository, text: str) -> Callback | None:
     """What the text tells a session, known by a role's tag, a task id or a keyword at its beginning."""
-    if callback := worker_callbacks.callback(text):
+    roles = [role for team in repository.teams.values() for role in team.workers]
+    if callback := worker_callbacks.callback(text, roles):
         is_request = not text.lstrip().startswith("[") and not repository.unfinished()
         return None if is_request else WorkerCallback(session=to_resume(repository), callback=callback)
-    if (lacking := capability_gaps.told(text)) is not None:
+    if (lacking := capability_gap(text)) is not None:
         return CapabilityGap(session=to_resume(repository), lacking=lacking)
-    if not (task := worker_callbacks.begins_with_task(text)):
+    if not (task := worker_callbacks.begins_with_task(text, _prefixes(repository))):
         return None
-    having = [session for session in repository.unfinished() if task in repository.state(session).tasks]
+    having = [session for session in repository.unfinished() if task in repository.state(session).tasks.plan]
     if not having:
         return None
     session = SessionChoice(tuple(having), having[-1]) if len(having) > 1 else having[0]
     return WorkerCallback(session=session, callback=worker_callbacks.Callback(None, text))
 
 
+def _prefixes(repository: Repository) -> list[str]:
+    return [role.prefix for team in repository.teams.values() for role in team.roles.values()]
+
+
 def record(repository: Repository, session: SessionId, told: Callback) -> None:
     """Records what was told. A running engine hears its own workers, so it is not told by others."""
-    log = SessionLog(repository.journal, session, now=clock.now)
-    if repository.engine_alive(log.state):
+    log = repository.log(session)
+    if repository.engine_alive(log.state.session):
         raise held(repository, session)
     match told:
         case WorkerCallback(callback=callback):
-            log.transact(lambda state, _: [worker_callbacks.completed(state, callback)])
+            log.transact(lambda state, _: [worker_callbacks.completed(state, log.team, callback)])
         case CapabilityGap(lacking=lacking):
             summary = repository.redact(lacking)
-            log.record(messages.composed(COORDINATOR, kind=capability_gaps.GAP, summary=summary))
+            log.record(compose(COORDINATOR, kind=Escalation.capability_gap, summary=summary))

@@ -9,14 +9,13 @@ from pathlib import Path
 from iterdev.app.start import start
 from iterdev.core import ids
 from iterdev.core.request import Request
-from iterdev.core.types import Pipeline, SessionId, Signal
+from iterdev.core.types import SessionId
 from iterdev.core.views import report
 from iterdev.engine.repository import Repository
 from iterdev.host.git import checkout, commits, refs, worktrees
 from iterdev.host.git.command import Identity
-from iterdev.teams.development import critic
+from iterdev.teams.development.demo import PIPELINE, REQUIREMENT, found_and_fixed
 
-REQUIREMENT = "Add percentage discounts to the till"
 AUTHOR = Identity("iterdev demo", "demo@iterdev.invalid")
 
 
@@ -44,12 +43,13 @@ def _new_folder() -> Path:
 
 
 def start_session(repository: Repository) -> SessionId:
-    return start(repository, Request(requirement=REQUIREMENT, auto=True, pipeline=Pipeline.sprint))
+    return start(repository, Request(requirement=REQUIREMENT, auto=True, pipeline=PIPELINE))
 
 
 def short_report(repository: Repository, session: SessionId) -> str:
     """The report without the part about each task."""
-    shortened, _, _ = report.report(repository.state(session)).partition("\n---\n\n## Pipeline Execution")
+    state = repository.state(session)
+    shortened, _, _ = report.report(state, repository.team(state)).partition("\n---\n\n## Pipeline Execution")
     return shortened
 
 
@@ -60,9 +60,5 @@ def branch_log(repository: Repository, session: SessionId) -> tuple[str, str]:
 
 
 def converged(repository: Repository, session: SessionId) -> bool:
-    """The first verdicts found the defect, the last ones found nothing, and nothing was forced."""
-    state = repository.state(session)
-    reviews = [critic.signal(review) for review in state.reviews.values()]
-    tests = [verification.passed for verification in state.verifications.values()]
-    found = Signal.revision_needed in reviews[:1] and False in tests[:1]
-    return found and reviews[-1] is Signal.converged and tests[-1] and not state.forced
+    """Whether the planted defect was found and fixed."""
+    return found_and_fixed(repository.state(session))

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from iterdev.app.agents import agent_view
 from iterdev.core.errors import IterdevError
-from iterdev.core.types import WORKERS, Role
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import paths
 from iterdev.host.git import command, refs
@@ -57,15 +56,15 @@ def _repository(repository: Repository) -> Iterator[Finding]:
         return
     problems = repository.journal.problems()
     yield Finding("journal", "; ".join(problems[:3]), "move it away; it is rebuilt from the session folders")
-    for session in repository.sessions():
-        current = repository.state(session)
-        stuck = bool(current.running) and not repository.engine_alive(current)
-        yield Finding(f"session {session}", "its engine died" if stuck else "", f"iterdev resume {session}")
+    for summary in repository.summaries():
+        stuck = summary.running and not repository.engine_alive(summary)
+        yield Finding(f"session {summary.id}", "its engine died" if stuck else "", f"iterdev resume {summary.id}")
 
 
 def _agents(repository: Repository) -> Iterator[Finding]:
     """The agents that a run would start, as they are configured."""
-    for name in sorted({repository.settings.agent_for(Role(role)) for role in WORKERS}):
+    roles = (role for team in repository.teams.values() for role in team.workers)
+    for name in sorted({repository.settings.agent_for(role) for role in roles}):
         try:
             agent = agent_view(repository, name)
         except IterdevError as error:

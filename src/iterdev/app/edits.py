@@ -8,7 +8,7 @@ from iterdev.core.session import tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
-from iterdev.host import clock, session_lease
+from iterdev.host import session_lease
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
 
@@ -16,7 +16,7 @@ from iterdev.store.session_log import SessionLog
 @contextmanager
 def edit_session(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
     """The session's log; if no engine runs, the session folder is brought up to date with what was written."""
-    log = SessionLog(repository.journal, session, now=clock.now)
+    log = repository.log(session)
     before = log.state.seq
     yield log
     folder = repository.folder(log.state)
@@ -24,14 +24,14 @@ def edit_session(repository: Repository, session: SessionId) -> Iterator[Session
         return
     with suppress(session_lease.Held), session_lease.lease(folder, wait=lambda: False):
         log.refresh()
-        projector = Projector(folder, repository.journal)
+        projector = Projector(folder, repository.journal, log.team)
         projector.prepare()
         projector.write(log.state)
 
 
 def project(repository: Repository, log: SessionLog) -> None:
     """Brings the session folder up to date while the caller holds the session's lease."""
-    projector = Projector(repository.folder(log.state), repository.journal)
+    projector = Projector(repository.folder(log.state), repository.journal, log.team)
     projector.write(log.state)
 
 
@@ -45,7 +45,7 @@ def task_id(text: str) -> TaskId:
 def require_task(state: State, text: str) -> TaskId:
     """A task of the table."""
     task = task_id(text)
-    if task not in state.tasks:
+    if task not in state.tasks.plan:
         raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
     return task
 

@@ -30,7 +30,7 @@ def add(repository: Repository, session: SessionId, text: str, *, severity: str,
         timestamp=clock.now(),
     )
     with edit_session(repository, session) as log:
-        log.transact(lambda state, _: [rules.given(state.feedback, item)])
+        log.transact(lambda state, _: [rules.give(state.feedback, item, kept=state.policy.feedback_kept)])
         return log.state.feedback[0]
 
 
@@ -75,13 +75,13 @@ def session_of(repository: Repository, name: str, session: str | None) -> Sessio
     if session:
         return repository.find(session)
     for found in reversed(repository.sessions()):
-        if rules.named(repository.state(found).feedback, name):
+        if rules.by_id(repository.state(found).feedback, name):
             return found
     raise UserError(f'No session has the feedback "{name}"', hint="iterdev feedback list")
 
 
 def _known(state: State, name: str) -> Feedback:
-    if item := rules.named(state.feedback, name):
+    if item := rules.by_id(state.feedback, name):
         return item
     known = ", ".join(item.feedback_id for item in state.feedback) or "none"
     raise UserError(f'There is no feedback "{name}" in {state.session.id}', hint=f"feedback: {known}")

@@ -7,13 +7,13 @@ from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
 from iterdev.core.views.session import SessionView, session_view
-from iterdev.core.views.sessions import SessionSummary, session_summary
+from iterdev.core.views.sessions import SessionLine, session_line
 from iterdev.engine.repository import Repository
 
 
 def status(repository: Repository, session: SessionId) -> SessionView:
     state = repository.state(session)
-    return session_view(state, engine_alive=repository.engine_alive(state))
+    return session_view(state, repository.team(state), engine_alive=repository.engine_alive(state.session))
 
 
 def statuses(repository: Repository) -> Iterator[SessionView]:
@@ -21,20 +21,21 @@ def statuses(repository: Repository) -> Iterator[SessionView]:
     return (status(repository, session) for session in repository.sessions())
 
 
-def summaries(repository: Repository) -> Iterator[SessionSummary]:
-    """Every session in one line each, the newest last."""
-    states = map(repository.state, repository.sessions())
-    return (session_summary(state, engine_alive=repository.engine_alive(state)) for state in states)
+def summaries(repository: Repository) -> Iterator[SessionLine]:
+    """Every session in one line each, the newest last; no session is folded."""
+    found = repository.summaries()
+    return (session_line(summary, engine_alive=repository.engine_alive(summary)) for summary in found)
 
 
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     """What the task waits for, down to the first cause."""
     state = repository.state(session)
-    if task not in state.tasks:
+    if task not in state.tasks.plan:
         raise UserError(f'There is no task "{task}" in {session}', hint=f"iterdev status {session}")
-    return reasons.why(state, TaskId(task), engine_alive=repository.engine_alive(state))
+    return reasons.why(state, repository.team(state), TaskId(task), engine_alive=repository.engine_alive(state.session))
 
 
 def report(repository: Repository, session: SessionId) -> str:
     """The report as Markdown."""
-    return reports.report(repository.state(session))
+    state = repository.state(session)
+    return reports.report(state, repository.team(state))

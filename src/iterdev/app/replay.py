@@ -6,4 +6,4 @@ from iterdev.engine.repository import Repository
 
 
 def replay(repository: Repository, session: SessionId) -> Replay:
-    return compare(repository.journal.read(session))
+    return compare(repository.journal.read(session), repository.team(repository.state(session)))

@@ -4,18 +4,16 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.app import archive
-from iterdev.app.answer import answer_with_defaults, start_next_sprint
+from iterdev.app.answer import answer_on_resume, answer_with_defaults
 from iterdev.app.archive import CompletionFailure
-from iterdev.core.session.announcements import COORDINATOR
+from iterdev.core.collaboration.messages import COORDINATOR
+from iterdev.core.errors import UserError
 from iterdev.core.session.state import State
-from iterdev.core.session.worker_callbacks import known_role
 from iterdev.core.types import Ending, Role, SessionId
 from iterdev.core.views.session import SessionView, session_view
 from iterdev.engine.repository import Repository
-from iterdev.engine.run import RunObserver, drive
-from iterdev.engine.run_scope import OneRole, OneStep, Pace
-from iterdev.host import clock
-from iterdev.store.session_log import SessionLog
+from iterdev.engine.run import MakeExecutor, RunObserver, drive, local_executor
+from iterdev.engine.run_scope import OneStep, OneWorker, RunScope
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -31,21 +29,26 @@ async def resume(
     repository: Repository, session: SessionId, observer: RunObserver, *, auto: bool = False, step: bool = False
 ) -> RunResult:
     """Goes on with a session. One that waits between two sprints starts the next one."""
-    start_next_sprint(SessionLog(repository.journal, session, now=clock.now))
+    answer_on_resume(repository.log(session))
     scope = OneStep() if step else None
     return await run_session(repository, session, observer, auto=auto, scope=scope)
 
 
 async def run_role(repository: Repository, session: SessionId, role: Role, observer: RunObserver) -> RunResult:
-    """Runs the next task of one role, and for the developer those after it."""
-    scope = OneRole(role)
+    """Runs the next task of one role, and for a role that loops those after it."""
+    scope = OneWorker(repository.team(repository.state(session)).roles[role])
     result = await run_session(repository, session, observer, scope=scope)
     return result if scope.taken else msgspec.structs.replace(result, idle_role=role)
 
 
-def worker_role(name: str) -> Role | None:
+def worker_role(repository: Repository, name: str) -> Role | None:
     """The role of one worker; the coordinator is the whole team."""
-    return None if name == COORDINATOR else known_role(name)
+    if name == COORDINATOR:
+        return None
+    workers = list(dict.fromkeys(role for team in repository.teams.values() for role in team.workers))
+    if name not in workers:
+        raise UserError(f'There is no role "{name}"', hint=f"roles: {COORDINATOR}, {', '.join(workers)}")
+    return name
 
 
 def is_done(repository: Repository, session: SessionId) -> bool:
@@ -59,21 +62,27 @@ async def run_session(
     observer: RunObserver,
     *,
     auto: bool = False,
-    scope: Pace | None = None,
+    scope: RunScope | None = None,
+    executor: MakeExecutor = local_executor,
 ) -> RunResult:
     """Runs the engine unless all work is done, and completes a session that is over as the configuration says.
 
     With `auto`, open questions and later ones are answered with their defaults.
     """
-    log = SessionLog(repository.journal, session, now=clock.now)
+    log = repository.log(session)
     ending = Ending.over
     if not _is_done(log.state):
         if auto:
             answer_with_defaults(log)
-        ending = await drive(repository, session, observer, pace=scope)
+        ending = await drive(repository, session, observer, scope=scope, executor=executor)
     failure = archive.complete_as_configured(repository, session) if ending is Ending.over else None
-    return RunResult(ending=ending, view=session_view(repository.state(session), engine_alive=False), failure=failure)
+    return RunResult(ending=ending, view=_view(repository, session), failure=failure)
+
+
+def _view(repository: Repository, session: SessionId) -> SessionView:
+    state = repository.state(session)
+    return session_view(state, repository.team(state), engine_alive=False)
 
 
 def _is_done(state: State) -> bool:
-    return state.is_finished and all(progress.status.is_final for progress in state.progress.values())
+    return state.lifecycle.is_finished and all(progress.status.is_final for progress in state.tasks.progress.values())

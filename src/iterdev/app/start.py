@@ -1,57 +1,98 @@
 """Creates a session from a request."""
 
+import os
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.registry import make_present
+from iterdev.agents.registry import make_present, make_usable
 from iterdev.app import wisdom
 from iterdev.core import ids
 from iterdev.core.errors import UserError
-from iterdev.core.request import Request, checked, new_session
-from iterdev.core.session.events import Entry, RowEdit
+from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
+from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
-from iterdev.core.types import Role, SessionId, Team
-from iterdev.engine.assembly import check_agents, sandboxed
+from iterdev.core.session.table_edits import TableRow
+from iterdev.core.types import SessionId
+from iterdev.engine.assembly import check_agents, configured_sandbox
 from iterdev.engine.repository import Repository
-from iterdev.execution import analyzer
-from iterdev.host import clock
+from iterdev.execution.analyzer import Analysis, assess
+from iterdev.host import clock, paths
 from iterdev.host.git import refs
+from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_folder import tasks_csv
+from iterdev.store.session_log import create
+from iterdev.teams.contract import Team
+from iterdev.teams.table import DEFAULT_TEAM, TEAMS
 
 
-def start(repository: Repository, request: Request, rows: tuple[RowEdit, ...] = ()) -> SessionId:
+def default_team(repository: Repository) -> Team:
+    return repository.teams[DEFAULT_TEAM]
+
+
+def pipelines() -> tuple[str, ...]:
+    return TEAMS[DEFAULT_TEAM].pipelines
+
+
+def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] = ()) -> SessionId:
     """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
+    team, settings = default_team(repository), repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
+    if rows and not request.pipeline:
+        request = msgspec.structs.replace(request, pipeline=team.plan_cells(rows[0].edit.task).get("pipeline"))
     repository.instructions()
     repository.prepare()
-    taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
-    session = ids.session_id(Team.iterdev, request.engine, request.requirement, clock.now(), taken)
-    events = new_session(request, repository.settings, session=session, base=base, branch=branch, rows=rows)
+    name = _free_id(repository, team, request)
+    agents = named_agents(request, team.roles)
+    session = session_facts(
+        request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
+    )
+    limits = policy(settings, team.workers, auto=request.auto, concurrency=request.concurrency)
+    edits = tuple(row.edit for row in rows)
+    events = new_session(session, limits, team.started(request, settings, agents), edits)
+    at = clock.now()
+    planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
+    if planned is None:
+        raise AssertionError("a session with events has a state")
+    events += team.table_edited(planned, rows)
     if inherited := wisdom.inherited(repository, request.requirement):
         events.append(inherited)
-    planned = replay([Entry(number, clock.now(), event) for number, event in enumerate(events, 1)])
-    if planned:
-        check_agents(
-            repository, planned, partial(make_present, configured=repository.settings.agents, root=repository.top)
-        )
-    sandboxed(repository)
-    (repository.top / ids.folder(request.engine, session)).mkdir(parents=True)
-    repository.journal.append(session, events, at=clock.now(), after=0)
-    return session
+    present = partial(make_present, configured=settings.agents, root=repository.top)
+    check_agents(repository, planned, team, present)
+    configured_sandbox(repository)
+    (repository.top / session.folder).mkdir(parents=True)
+    create(repository.journal, events, at=at)
+    return name
+
+
+def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
+    """An id that neither a session of the journal nor a session folder has."""
+    taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
+    prefix, words = team.session_prefix(request.engine), team.session_words(request.requirement)
+    return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 
 
 async def analyze(repository: Repository, request: Request) -> Request | str:
-    """The request with what the architect's agent makes of it, or why the agent gave no usable answer."""
-    agent = request.role_agents.get(Role.architect) or request.agent
-    found = await analyzer.assessed(repository, request.requirement, agent)
+    """The request with what an agent makes of it, or why the agent gave no usable answer."""
+    analyzer, settings = default_team(repository).analyzer, repository.settings
+    name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
+    folder = paths.workspaces_of(repository.top) / f"analysis-{os.getpid()}"
+    analysis = Analysis(
+        top=repository.top,
+        settings=settings,
+        redact=repository.redact,
+        agent=make_usable(name, settings.agents, repository.top),
+        pool=Pool(repository.top, folder, paths.temps()),
+        analyzer=analyzer,
+    )
+    found = await assess(analysis, request.requirement)
     return found if isinstance(found, str) else msgspec.structs.replace(request, assessment=found)
 
 
-def read_table(path: Path) -> tuple[RowEdit, ...]:
+def read_table(repository: Repository, path: Path) -> tuple[TableRow, ...]:
     """The rows of a table that a person made."""
     try:
         text = path.read_bytes().decode("utf-8")
@@ -59,7 +100,7 @@ def read_table(path: Path) -> tuple[RowEdit, ...]:
         raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
     except OSError as error:
         raise UserError(f'Cannot read "{path}": {error.strerror}', hint="check the path after --tasks") from error
-    rows = tasks_csv.parse(text, path.name)
+    rows = tasks_csv.parse(text, default_team(repository), path.name)
     if not rows:
         raise UserError(f'"{path}" has no tasks', hint="add a row under the header")
     return tuple(rows)

@@ -29,6 +29,9 @@ def use(
         raise CallRejected(str(error)) from error
     with edit_session(repository, session) as log:
         tools = TeamTools(
-            log, repository.folder(log.state), redact=repository.redact, engine_alive=repository.engine_alive
+            log,
+            repository.folder(log.state),
+            redact=repository.redact,
+            engine_alive=lambda state: repository.engine_alive(state.session),
         )
         return tools.use(Person(sender), asked)

@@ -46,7 +46,7 @@ def add(repository: Repository, session: SessionId, new: NewDebt) -> Debt:
             source_task_id=require_task(state, new.task) if new.task else None,
             related_files=new.files,
             detection_date=at,
-            sprint=state.sprint,
+            sprint=repository.team(state).sprint(state),
         )
         return [rules.identified(state.debt, item)]
 
@@ -82,7 +82,13 @@ def move(repository: Repository, session: SessionId, name: str, status: str) -> 
     """Gives a debt another status."""
 
     def rule(state: State, _: float) -> Sequence[Event]:
-        return [DebtMoved(debt_id=_known(state, name).debt_id, status=DebtStatus(status), sprint=state.sprint)]
+        return [
+            DebtMoved(
+                debt_id=_known(state, name).debt_id,
+                status=DebtStatus(status),
+                sprint=repository.team(state).sprint(state),
+            )
+        ]
 
     with edit_session(repository, session) as log:
         log.transact(rule)
@@ -90,7 +96,7 @@ def move(repository: Repository, session: SessionId, name: str, status: str) -> 
 
 
 def _known(state: State, name: str) -> Debt:
-    if item := rules.named(state.debt, name):
+    if item := rules.by_id(state.debt, name):
         return item
     known = ", ".join(item.debt_id for item in state.debt) or "none"
     raise UserError(f'There is no debt "{name}" in {state.session.id}', hint=f"debt: {known}")

@@ -29,9 +29,9 @@ def inherited(repository: Repository, requirement: str) -> wisdom.WisdomInherite
     earlier = [
         wisdom.Earlier(
             requirement=state.session.requirement,
-            finished=state.is_finished,
-            notes=state.notes,
-            rejected=state.heritage.rejected,
+            finished=state.lifecycle.is_finished,
+            notes=state.wisdom.notes,
+            rejected=state.wisdom.rejected,
         )
         for state in states
     ]
@@ -47,8 +47,8 @@ def _learned(states: Iterable[State]) -> list[Learned]:
     evidence: dict[str, list[Note]] = {}
     rejected: dict[str, str] = {}
     for state in states:
-        rejected.update(state.heritage.rejected)
-        for note in state.notes:
+        rejected.update(state.wisdom.rejected)
+        for note in state.wisdom.notes:
             evidence.setdefault(note.id, []).append(note)
     return [
         Learned(
@@ -70,8 +70,8 @@ def reject(repository: Repository, name: str, reason: str) -> Learned:
     if not found:
         raise UserError(f'There is no entry "{name}"', hint="iterdev wisdom list")
     for state in states:
-        has = any(note.id == name for note in (*state.notes, *state.heritage.inherited))
-        if has or not state.is_finished:
+        has = any(note.id == name for note in (*state.wisdom.notes, *state.wisdom.inherited))
+        if has or not state.lifecycle.is_finished:
             with edit_session(repository, state.session.id) as log:
                 log.record(wisdom.WisdomRejected(name, repository.redact(reason)))
     return found[0]

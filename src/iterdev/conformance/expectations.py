@@ -8,9 +8,12 @@ from msgspec import Struct
 from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, PermissionAsked, Reply, TroubleKind
 from iterdev.conformance.model.tool_server import Note
 from iterdev.core.results import Misfit, Result, decode
-from iterdev.core.types import Role, TaskId
+from iterdev.core.session.team_rules import Procedure
+from iterdev.core.types import TaskId
+from iterdev.teams.table import DEFAULT_TEAM, TEAMS
 
-TASK, ROLE = TaskId("DEV-001"), Role.developer
+(ROLE,) = (role for role in TEAMS[DEFAULT_TEAM].roles.values() if role.procedure is Procedure.change)
+TASK = TaskId(f"{ROLE.prefix}-001")
 
 EARLY, LATE = 2.0, 62.0
 """Seconds by which a reset time may be off; Codex tells the minute only."""
@@ -157,7 +160,7 @@ def _result(reply: Reply | None) -> Result | str:
     if not isinstance(reply, Answer):
         return _told(reply)
     try:
-        return decode(reply.body, role=ROLE, task=TASK)
+        return decode(reply.body, kind=ROLE.result, task=TASK)
     except Misfit as misfit:
         return f"a result that does not fit ({misfit})"
 

@@ -76,13 +76,13 @@ def _site(name: str, scenario: Scenario, spawn: Spawn, patience: float) -> Itera
         variables = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMPDIR": str(temporary)}
         assignment = Assignment(
             task=TASK,
-            role=ROLE,
+            role=ROLE.name,
             attempt=1,
             session="conformance",
             session_dir=str(session),
             workspace=str(workspace),
             result_path=str(session / "result.json"),
-            schema=schema(ROLE),
+            schema=schema(ROLE.result),
             permissions=scenario.permissions,
             limit=scenario.limit,
             environment=variables | pointed_at(model.url, name, home),

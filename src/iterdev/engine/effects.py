@@ -31,7 +31,7 @@ class Effects:
 
 
 class EffectLog:
-    """Appends a line to the engine's log when an effect has ended. A log that cannot be written is no reason to stop."""
+    """Appends a line to the engine's log when an effect has ended. An unwritable log does not stop the run."""
 
     def __init__(self, folder: Path, now: Callable[[], float]) -> None:
         self._path, self._now = folder / LOG, now

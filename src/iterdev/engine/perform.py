@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
 from iterdev.core.results import Discovery
@@ -27,8 +29,8 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, TaskId
-from iterdev.engine.checkpoint_files import NothingRestored, read_checkpoint, restored_event
 from iterdev.engine.shared_limits import SharedLimits
+from iterdev.engine.team_tools import NoCheckpoint, restored_event, stored_checkpoint
 from iterdev.execution.contract import Effect, Executor, Job
 from iterdev.execution.kept_work import in_thread
 from iterdev.host.git import commits, landing
@@ -44,23 +46,27 @@ URGENT = (WaveStarted, WaveMerged, GateOpened, TasksAdded, Finished, TeamEvent)
 """Events after which the session folder is written at once."""
 
 
+class RepositoryFacts(Struct, frozen=True, kw_only=True):
+    top: Path
+    settings: Settings
+    instructions: Mapping[Role, str]
+    """What the user wrote for each role."""
+
+
 class Performer:
     def __init__(
         self,
-        top: Path,
+        repository: RepositoryFacts,
         log: SessionLog,
         *,
         limits: SharedLimits,
         projector: Projector,
-        settings: Settings,
-        instructions: Mapping[Role, str],
         effect: Effect,
-        now: Callable[[], float],
         show: Callable[[State], None],
     ) -> None:
-        self._top, self._log, self._limits, self._projector = top, log, limits, projector
-        self._settings, self._instructions = settings, instructions
-        self._effect, self._now, self._show = effect, now, show
+        self._repository, self._top, self._log = repository, repository.top, log
+        self._limits, self._projector = limits, projector
+        self._effect, self._now, self._show = effect, log.now, show
         self._rests_until = 0.0
         self._projected_seq = 0
         self._changed: tuple[str, tuple[str, ...]] = ("", ())
@@ -110,12 +116,12 @@ class Performer:
         await executor.submit(job)
 
     def _restored(self, task: Task) -> str:
-        """What the last attempt at the task saved; an unreadable checkpoint is a warning, and the task starts afresh."""
+        """What the last attempt at the task saved; an unreadable checkpoint is a warning."""
         state = self._log.state
         if task.id not in state.checkpoints:
             return ""
-        found = read_checkpoint(state, self._top / state.session.folder, task.id)
-        if isinstance(found, NothingRestored):
+        found = stored_checkpoint(state, self._top / state.session.folder, task.id)
+        if isinstance(found, NoCheckpoint):
             self.append(Warned(f"{task.id} begins afresh: {found.why}"))
             return ""
         self.append(restored_event(found, task.id))
@@ -189,7 +195,7 @@ class Performer:
             board=discoveries.NAME,
             discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in found),
             changed=changed,
-            instructions=self._instructions.get(task.role, ""),
+            instructions=self._repository.instructions.get(task.role, ""),
             checkpoint=checkpoint,
         )
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
@@ -199,7 +205,7 @@ class Performer:
             task=task,
             number=command.number,
             agent=command.agent,
-            settings=self._settings,
+            settings=self._repository.settings,
             base=state.branch.tip,
             session_base=session.base,
             prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),

@@ -1,39 +1,50 @@
-"""What is found when a session is taken up: the work of attempts that never ended is kept, then they end."""
+"""What is done when a session is resumed after its engine died: the work of open attempts is kept, then they end."""
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from iterdev.core.session.events import AttemptEnded, Interrupted
-from iterdev.core.types import Role
-from iterdev.execution.context import Mark
+from iterdev.core import ids
+from iterdev.core.session import outcomes
+from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.events import Event, Interrupted
+from iterdev.core.session.state import State
+from iterdev.core.session.team_rules import Procedure
+from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs
 from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Leftover, Pool
 from iterdev.store.session_log import SessionLog
 
 
-def recover(log: SessionLog, top: Path, pool: Pool, mark: Mark) -> None:
+def recover(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None:
     """Afterwards no attempt is open and no workspace is lent out."""
     for leftover in list(pool.leftovers()):
-        mark(f"rescue wanted {leftover.task}")
-        _rescue(log, top, pool, leftover)
-        mark(f"rescued {leftover.task}")
-    for task, started in list(log.state.running.items()):
-        ref = f"refs/iterdev/{log.session}/{task}/{started.number}"
-        commit = refs.resolve(top, ref)
-        mark(f"interruption noted {task}")
-        # Nobody is left who counted the requests. There was one, but for a tester, whom nobody may have had to ask.
-        requests = 0 if log.state.tasks[task].role is Role.tester else 1
-        log.record(AttemptEnded(task, started.number, requests, Interrupted(commit=commit)))
+        with effect("keep leftover work", task=leftover.task):
+            _keep(log, top, pool, leftover)
+    for task, started in list(log.state.attempts.running.items()):
+        commit = refs.resolve(top, ids.kept_ref(log.session, task, started.number))
+        # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
+        role = log.team.roles[log.state.tasks.plan[task].role]
+        requests = 0 if role.procedure is Procedure.verify else 1
+        report = AttemptReport(task=task, number=started.number, requests=requests, outcome=Interrupted(commit=commit))
+        with effect("record", events="AttemptEnded"):
+            log.transact(partial(_ended, log, report))
 
 
-def _rescue(log: SessionLog, top: Path, pool: Pool, leftover: Leftover) -> None:
-    known = {str(task): (value, log.state.progress[task]) for task, value in log.state.tasks.items()}
+def _ended(log: SessionLog, report: AttemptReport, state: State, at: float) -> Sequence[Event]:
+    return outcomes.attempt_ended(state, log.team, report, at)
+
+
+def _keep(log: SessionLog, top: Path, pool: Pool, leftover: Leftover) -> None:
+    tasks = log.state.tasks
+    known = {str(task): (value, tasks.progress[task]) for task, value in tasks.plan.items()}
     task, progress = known.get(leftover.task, (None, None))
     label = landing.Label(
         session=log.session,
         task=leftover.task,
         number=leftover.number,
-        role=task.role if task else "developer",
+        role=task.role if task else "unknown",
         agent=progress.agent if progress else "unknown",
         title=f"{task.title if task else leftover.task} (interrupted)",
     )

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.session.fold import replay
+from iterdev.core.session.events import Session
 from iterdev.core.session.state import State
+from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
 from iterdev.host import clock, secrets, session_lease
@@ -17,6 +18,9 @@ from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import Identity, alive
 from iterdev.store.journal import NAME, Damaged, Journal
 from iterdev.store.session_folder import rebuild
+from iterdev.store.session_log import SessionLog, create, read_state
+from iterdev.teams.contract import Team
+from iterdev.teams.table import TEAMS
 
 STATE = ".workflow"
 
@@ -24,10 +28,11 @@ T = TypeVar("T")
 
 
 class Repository:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, teams: Mapping[str, Team] = TEAMS) -> None:
         command.check_version(command.version())
         self.top = checkout.top_level(folder)
-        self.settings = read_settings(self.top)
+        self.teams = teams
+        self.settings = read_settings(self.top, teams)
         self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
         self._journal: Journal | None = None
 
@@ -51,10 +56,18 @@ class Repository:
         return self._read(Journal.sessions) if self.has_journal else []
 
     def state(self, session: SessionId) -> State:
-        state = replay(self._read(lambda journal: journal.read(session)))
-        if state is None:
-            raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
-        return state
+        return self._read(lambda journal: read_state(journal, session))
+
+    def team(self, state: State) -> Team:
+        return self.teams[state.session.team]
+
+    def summaries(self) -> list[SessionSummary]:
+        """Every session in a few fields, the newest last."""
+        return self._read(Journal.summaries) if self.has_journal else []
+
+    def log(self, session: SessionId) -> SessionLog:
+        """What writes to a session."""
+        return SessionLog(self.journal, session, now=clock.now)
 
     def find(self, name: str) -> SessionId:
         """The session of that name, or the only one whose name contains it."""
@@ -76,15 +89,15 @@ class Repository:
         return sessions[-1]
 
     def unfinished(self) -> list[SessionId]:
-        return [session for session in self.sessions() if not self.state(session).is_over]
+        return [summary.id for summary in self.summaries() if not summary.is_over]
 
     def folder(self, state: State) -> Path:
         return self.top / state.session.folder
 
-    def engine_alive(self, state: State) -> bool:
+    def engine_alive(self, session: Session | SessionSummary) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""
-        holder = self.journal.holder(state.session.id)
-        if holder is None or not session_lease.is_held(self.folder(state)):
+        holder = self.journal.holder(session.id)
+        if holder is None or not session_lease.is_held(self.top / session.folder):
             return False
         return alive(Identity(pid=holder.pid, started=int(holder.started or 0), boot=holder.boot))
 
@@ -103,9 +116,7 @@ class Repository:
 
     def instructions(self) -> dict[Role, str]:
         """What the user wrote for each role."""
-        return {
-            Role(role): self._read_file(role, table.file) for role, table in self.settings.roles.items() if table.file
-        }
+        return {role: self._read_file(role, table.file) for role, table in self.settings.roles.items() if table.file}
 
     def _read_file(self, role: str, name: str) -> str:
         try:
@@ -113,17 +124,17 @@ class Repository:
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 f'The file of the role "{role}" is expected at "{self.top / name}", and cannot be read: {error}',
-                hint=f"write it, or mend `file` under [roles.{role}] in iterdev.toml",
+                hint=f"write it, or fix `file` under [roles.{role}] in iterdev.toml",
             ) from error
 
     def _open_journal(self) -> Journal:
         path = self.top / STATE / NAME
         try:
-            journal = Journal(path)
+            journal = Journal(path, self.teams)
             known = journal.sessions()
         except Damaged:
             self._set_aside(path)
-            journal, known = Journal(path), []
+            journal, known = Journal(path, self.teams), []
         self._rebuild(journal, known)
         return journal
 
@@ -150,13 +161,14 @@ class Repository:
                 continue
             base, branch = refs.head(self.top), refs.current_branch(self.top)
             try:
-                session, created, events = rebuild.session_from(folder, engine, base=base, branch=branch)
+                team = self.teams.get(rebuild.team_name(folder)) or next(iter(self.teams.values()))
+                _, created, events = rebuild.session_events(folder, engine, team, base=base, branch=branch)
             except UserError:
                 continue
-            journal.append(session, events, at=created or clock.now(), after=0)
+            create(journal, events, at=created or clock.now())
 
 
-def read_settings(top: Path) -> Settings:
+def read_settings(top: Path, teams: Mapping[str, Team]) -> Settings:
     path = top / settings.FILE
     try:
         document: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -166,4 +178,4 @@ def read_settings(top: Path) -> Settings:
         raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"mend {settings.FILE}") from error
     except OSError as error:
         raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
-    return settings.read(document)
+    return settings.read(document, tuple(dict.fromkeys(role for team in teams.values() for role in team.workers)))

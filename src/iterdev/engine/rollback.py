@@ -4,44 +4,39 @@ from collections.abc import Sequence
 
 from iterdev.core import ids
 from iterdev.core.errors import HostError
-from iterdev.core.session import events
+from iterdev.core.session.events import Entry, RollbackCompleted, RollbackFailed, RollbackStarted
 from iterdev.core.session.fold import replay
 from iterdev.engine.repository import Repository
-from iterdev.execution.context import Mark
+from iterdev.execution.contract import Effect
 from iterdev.host.git import landing
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
 
 
-def follow(repository: Repository, log: SessionLog, *, mark: Mark) -> None:
-    """Carries out a rollback that was begun, also by somebody who was killed before the end of it."""
-    state = log.state
-    if not state.rewind:
+def follow(repository: Repository, log: SessionLog, effect: Effect) -> None:
+    """Carries out a rollback that was begun, also by a process that was killed before its end."""
+    rewind, tip = log.state.branch.rewind, log.state.branch.tip
+    if not rewind:
         return
-    kept = f"refs/iterdev/{log.session}/rolled-back/{state.rewind}"
+    kept = f"refs/iterdev/{log.session}/rolled-back/{rewind}"
+    projector = Projector(repository.folder(log.state), repository.journal, log.team)
     try:
-        landing.rewind(repository.top, ids.branch(log.session), state.tip, kept)
+        with effect("move branch back"):
+            landing.rewind(repository.top, ids.branch(log.session), tip, kept)
     except HostError as error:
-        log.record(events.RollbackFailed(state.rewind, error.message))
+        log.record(RollbackFailed(rewind, error.message))
         raise
-    mark("branch moved back")
-    _withdraw(repository, log)
-    mark("before RollbackCompleted")
-    log.record(events.RollbackCompleted(state.rewind))
-    mark("after RollbackCompleted")
-    Projector(repository.folder(state), repository.journal).write(log.state)
-    mark("folder written")
-
-
-def _withdraw(repository: Repository, log: SessionLog) -> None:
     entries = repository.journal.read(log.session)
-    before = replay(entries[: last_rollback(entries)[0]])
-    if before:
-        Projector(repository.folder(before), repository.journal).withdraw(before, log.state)
+    if before := replay(entries[: last_rollback(entries)[0]], log.team):
+        projector.withdraw(before, log.state)
+    with effect("record", events="RollbackCompleted"):
+        log.record(RollbackCompleted(rewind))
+    with effect("write folder"):
+        projector.write(log.state)
 
 
-def last_rollback(entries: Sequence[events.Entry]) -> tuple[int, events.RollbackStarted]:
+def last_rollback(entries: Sequence[Entry]) -> tuple[int, RollbackStarted]:
     (*_, last) = (
-        (place, entry.event) for place, entry in enumerate(entries) if isinstance(entry.event, events.RollbackStarted)
+        (place, entry.event) for place, entry in enumerate(entries) if isinstance(entry.event, RollbackStarted)
     )
     return last

@@ -16,8 +16,17 @@ from msgspec import Struct
 from iterdev.agents.contract import ToolServer
 from iterdev.core import ids, results
 from iterdev.core.collaboration import checkpoints, locks, messages
-from iterdev.core.collaboration.checkpoints import Checkpoint, CheckpointRestored, CheckpointSaved
-from iterdev.core.collaboration.locks import Ask, DeadlockBroken, LockReleased
+from iterdev.core.collaboration.checkpoints import Checkpoint, CheckpointRestored
+from iterdev.core.collaboration.locks import DeadlockBroken, LockReleased, LockRequest
+from iterdev.core.collaboration.messages import (
+    COORDINATOR,
+    EVERYONE,
+    Message,
+    MessageDeleted,
+    MessageQuery,
+    MessagesCleared,
+    MessageSent,
+)
 from iterdev.core.collaboration.tool_schemas import (
     Board,
     ReportResult,
@@ -29,10 +38,9 @@ from iterdev.core.collaboration.tool_schemas import (
 from iterdev.core.errors import UserError
 from iterdev.core.results import Discovery, Misfit, Result
 from iterdev.core.session import tasks
-from iterdev.core.session.announcements import COORDINATOR, EVERYBODY
-from iterdev.core.session.events import Event, MessageDeleted, MessagesCleared, MessageSent, Warned
-from iterdev.core.session.state import Message, State
-from iterdev.core.types import Role, TaskId
+from iterdev.core.session.events import Event, Warned
+from iterdev.core.session.state import State
+from iterdev.core.types import TaskId
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store import atomic_files
@@ -41,8 +49,6 @@ from iterdev.store.session_folder.collaboration_records import checkpoint_record
 from iterdev.store.session_log import SessionLog
 
 Document: TypeAlias = dict[str, object]
-
-ROLES = (COORDINATOR, *Role)
 
 
 class CallRejected(Exception):
@@ -55,7 +61,11 @@ class Caller:
     def __init__(self, job: Job, server: ToolServer) -> None:
         self.job, self.server = job, server
         self.reported: Result | None = None
-        """What the agent has reported since it was last asked."""
+
+    def take_result(self) -> Result | None:
+        """What the agent has reported since this was last called."""
+        reported, self.reported = self.reported, None
+        return reported
 
 
 class Person(Struct, frozen=True):
@@ -109,23 +119,25 @@ class TeamTools:
     def _message(self, caller: Caller | Person, asked: TeamMsg) -> Document:
         match asked.operation:
             case "log" | "broadcast":
-                self._write(_always(self._composed(caller, asked)))
-                return json_records.message_record(self._log.state.messages[-1])
+                message = self._composed(caller, asked)
+                self._write(_always(message))
+                return json_records.message_record(_recorded(self._log.state, message))
             case "delete":
                 self._write(lambda state, _: [MessageDeleted(_own_message(state, asked.id, caller).number)])
                 return {"deleted": asked.id}
             case "clear":
                 return self._clear(caller)
             case "list":
-                wanted = messages.Wanted(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
-                return {"messages": [json_records.message_record(one) for one in messages.listed(self._seen(), wanted)]}
+                query = MessageQuery(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
+                found = messages.find(self._seen().messages, query)
+                return {"messages": [json_records.message_record(message) for message in found]}
             case "read":
                 return json_records.message_record(_known_message(self._seen(), asked.id))
             case "status":
-                members = (msgspec.to_builtins(member) for member in messages.members(self._seen()))
+                members = (msgspec.to_builtins(member) for member in messages.members(self._seen().messages))
                 return {"members": [member | {"last_seen": ids.moment(member["last_seen"])} for member in members]}
             case "get_state":
-                return _shared(self._seen(), asked.role)
+                return self._shared(asked.role)
 
     def _composed(self, caller: Caller | Person, asked: TeamMsg) -> MessageSent:
         if isinstance(caller, Person):
@@ -134,14 +146,14 @@ class TeamTools:
         if asked.sender not in {"", task.role}:
             raise CallRejected(f'You are the {task.role} of {task.id} and cannot speak as "{asked.sender}".')
         message = self._completed(asked, task.role, task.id)
-        if objection := messages.objection(task.role, message):
+        if objection := messages.objection(task.role, message, self._log.team.message_types):
             raise CallRejected(f"This cannot be sent: {objection}.")
         return message
 
     def _completed(self, asked: TeamMsg, sender: str, task: TaskId | None = None) -> MessageSent:
-        to = EVERYBODY if asked.operation == "broadcast" else asked.to
+        to = EVERYONE if asked.operation == "broadcast" else asked.to
         summary, data = self._redact(asked.summary), self._redacted(asked.data)
-        return messages.composed(sender, to=to, kind=asked.kind, summary=summary, data=data, task=task)
+        return messages.compose(sender, to=to, kind=asked.kind, summary=summary, data=data, task=task)
 
     def _clear(self, caller: Caller | Person) -> Document:
         """Deletes all messages; what was done and decided stays."""
@@ -151,7 +163,7 @@ class TeamTools:
 
         def rule(state: State, _: float) -> Sequence[Event]:
             nonlocal count
-            count = len(state.messages)
+            count = len(state.messages.sent)
             return [MessagesCleared()]
 
         self._write(rule)
@@ -174,14 +186,14 @@ class TeamTools:
             current = locks.current(state.locks, self._log.now(), self._dead_tasks(state))
             waiting = {task: want.resource for task, want in current.wanted.items()}
             return {"resource_locks": lock_records(current.held), "waiting": waiting}
-        task, role = _acting_for(caller, asked.task, asked.role)
+        task, role = self._acting_for(caller, asked.task, asked.role)
         if not role and asked.operation == "acquire":
             raise UserError(f"No role is named for {task}", hint="--role developer")
         resource = self._redact(asked.resource).strip()
         if not resource:
             raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')
         if asked.operation == "acquire":
-            return self._acquire(Ask(resource=resource, task=task, role=role))
+            return self._acquire(LockRequest(resource=resource, task=task, role=role))
         written = self._write(
             lambda state, at: locks.release(state.locks, resource, task, at, dead=self._dead_tasks(state))
         )
@@ -191,17 +203,17 @@ class TeamTools:
             "task": task,
         }
 
-    def _acquire(self, ask: Ask) -> Document:
+    def _acquire(self, ask: LockRequest) -> Document:
         def rule(state: State, at: float) -> Sequence[Event]:
-            started = {task: state.progress[task].started_at or 0 for task in state.running}
-            return locks.request(state.locks, ask, at, started=started, dead=self._dead_tasks(state))
+            dead = self._dead_tasks(state)
+            return locks.request(state.locks, ask, at, state.policy, started=state.started, dead=dead)
 
         aborted = any(isinstance(event, DeadlockBroken) and event.task == ask.task for event in self._write(rule))
         lock = self._log.state.locks.held[ask.resource]
         granted = lock.task == ask.task
         document: Document = {"granted": granted, "resource": ask.resource, **lock_record(lock)}
         if granted:
-            return document | {"until": ids.moment(lock.ends_at)}
+            return document | {"until": ids.moment(lock.until)}
         held = f'The lock on "{ask.resource}" is held by {lock.task} ({lock.role}) since {ids.moment(lock.at)}'
         if aborted:
             why = f"{held}, and both waited for each other: {ask.task} is the younger one, and lost its locks"
@@ -211,7 +223,7 @@ class TeamTools:
 
     def _dead_tasks(self, state: State) -> tuple[TaskId, ...]:
         """Tasks that are called running, but whose agents died with their engine."""
-        return () if self._engine_alive(state) else tuple(state.running)
+        return () if self._engine_alive(state) else tuple(state.attempts.running)
 
     def _checkpoint(self, caller: Caller | Person, asked: TaskCheckpoint) -> Document:
         match asked.operation:
@@ -220,23 +232,22 @@ class TeamTools:
                 records = {name: [checkpoint_record(one) for one in all_] for name, all_ in kept.items()}
                 return {"task_checkpoints": records}
             case "save":
-                task, _ = _acting_for(caller, asked.task)
+                task, _ = self._acting_for(caller, asked.task)
                 return checkpoint_record(self._save(task, self._redacted(asked.data)))
             case "restore":
-                task, _ = _acting_for(caller, asked.task)
+                task, _ = self._acting_for(caller, asked.task)
                 return self._restore(task)
 
     def _save(self, task: TaskId, data: Document) -> Checkpoint:
         """Writes the data, then records where it is; files of checkpoints that are not kept any more are deleted."""
-        before = self._seen().checkpoints
-        pointer = checkpoints.pointer(before, task, self._log.now())
+        state = self._seen()
+        saved = checkpoints.save(state.checkpoints, task, self._log.now(), kept=state.policy.checkpoints_kept)
         text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-        atomic_files.write(self._folder / pointer, text, durable=True)
-        self._write(_always(CheckpointSaved(task=task, pointer=pointer)))
-        kept = self._log.state.checkpoints[task]
-        for dropped in set(before.get(task, ())) - set(kept):
-            (self._folder / dropped.pointer).unlink(missing_ok=True)
-        return kept[0]
+        atomic_files.write(self._folder / saved.pointer, text, durable=True)
+        self._write(_always(saved))
+        for dropped in saved.dropped:
+            (self._folder / dropped).unlink(missing_ok=True)
+        return self._log.state.checkpoints[task][0]
 
     def _restore(self, task: TaskId) -> Document:
         stored = stored_checkpoint(self._seen(), self._folder, task)
@@ -258,10 +269,32 @@ class TeamTools:
         task = caller.job.task
         body = json.dumps(self._redact.everywhere(result), ensure_ascii=False)
         try:
-            caller.reported = results.decode(body, role=task.role, task=task.id)
+            caller.reported = results.decode(body, kind=caller.job.role.result, task=task.id)
         except Misfit as misfit:
             raise CallRejected(f"The result was not accepted: {misfit}. Fix it and report it again.") from misfit
         return {"accepted": True, "note": f"This is the result of {task.id}. You may end now."}
+
+    def _acting_for(self, caller: Caller | Person, task: str, role: str = "") -> tuple[TaskId, str]:
+        """The task and the role that are acted for: an agent's own, or those that a person names."""
+        if isinstance(caller, Person):
+            return _named_task(task), _named_role(role, (COORDINATOR, *self._log.team.roles))
+        mine = caller.job.task
+        if task not in {"", mine.id} or role not in {"", mine.role}:
+            other = " of ".join(name for name in (role, task) if name)
+            raise CallRejected(f'You are the {mine.role} of {mine.id} and cannot act as "{other}".')
+        return mine.id, mine.role
+
+    def _shared(self, role: str) -> Document:
+        """What the roles share, of all of them or of one."""
+        state = self._seen()
+        shared = json_records.meta(state, self._log.team.records(state))
+        if not role:
+            return shared
+        states = shared["role_state"]
+        if not isinstance(states, dict) or role not in states:
+            known = ", ".join(states) if isinstance(states, dict) else ""
+            raise CallRejected(f'"{role}" has shared nothing yet; known: {known or "no role"}.')
+        return {"role": role, "state": states[role]}
 
     def _seen(self) -> State:
         """The newest state."""
@@ -297,6 +330,11 @@ def restored_event(stored: StoredCheckpoint, task: TaskId) -> CheckpointRestored
     return CheckpointRestored(task=task, pointer=stored.checkpoint.pointer, saved_at=stored.checkpoint.at)
 
 
+def _recorded(state: State, sent: MessageSent) -> Message:
+    """The message as it was recorded; announcements may follow it at once."""
+    return next(message for message in reversed(state.messages.sent) if message.summary == sent.summary)
+
+
 def _always(event: Event) -> Callable[[State, float], Sequence[Event]]:
     return lambda _state, _at: [event]
 
@@ -304,17 +342,6 @@ def _always(event: Event) -> Callable[[State, float], Sequence[Event]]:
 def _check_session(caller: Caller, session: str) -> None:
     if session not in {"", caller.job.session}:
         raise CallRejected(f'You work for the session "{caller.job.session}", not for "{session}".')
-
-
-def _acting_for(caller: Caller | Person, task: str, role: str = "") -> tuple[TaskId, str]:
-    """The task and the role that are acted for: an agent's own, or those that a person names."""
-    if isinstance(caller, Person):
-        return _named_task(task), _named_role(role)
-    mine = caller.job.task
-    if task not in {"", mine.id} or role not in {"", mine.role}:
-        other = " of ".join(name for name in (role, task) if name)
-        raise CallRejected(f'You are the {mine.role} of {mine.id} and cannot act as "{other}".')
-    return mine.id, mine.role
 
 
 def _named_task(name: str) -> TaskId:
@@ -326,11 +353,11 @@ def _named_task(name: str) -> TaskId:
     return TaskId(name)
 
 
-def _named_role(name: str) -> str:
-    if name and name not in ROLES:
-        near = difflib.get_close_matches(name, ROLES, 1)
+def _named_role(name: str, roles: Sequence[str]) -> str:
+    if name and name not in roles:
+        near = difflib.get_close_matches(name, roles, 1)
         suggestion = f' (did you mean "{near[0]}"?)' if near else ""
-        raise UserError(f'There is no role "{name}"{suggestion}', hint=f"roles: {', '.join(ROLES)}")
+        raise UserError(f'There is no role "{name}"{suggestion}', hint=f"roles: {', '.join(roles)}")
     return name
 
 
@@ -341,30 +368,18 @@ def _signature(person: Person) -> str:
 
 
 def _known_message(state: State, name: str) -> Message:
-    message = messages.found(state, name)
+    message = messages.by_id(state.messages, name)
     if message is None:
-        raise CallRejected(f'There is no message "{name}"; there are {len(state.messages)}.')
+        raise CallRejected(f'There is no message "{name}"; there are {len(state.messages.sent)}.')
     return message
 
 
 def _own_message(state: State, name: str, caller: Caller | Person) -> Message:
     """A message that the caller may delete: an agent those that it sent, a person every one."""
     message = _known_message(state, name)
-    if isinstance(caller, Caller) and not messages.is_of(message, caller.job.task.role, caller.job.task.id):
+    if isinstance(caller, Caller) and not messages.is_of_task(message, caller.job.task.role, caller.job.task.id):
         raise CallRejected(f"{message.id} is not yours: it was sent by the {message.sender}.")
     return message
-
-
-def _shared(state: State, role: str) -> Document:
-    """What the roles share, of all of them or of one."""
-    shared = json_records.meta(state)
-    if not role:
-        return shared
-    states = shared["role_state"]
-    if not isinstance(states, dict) or role not in states:
-        known = ", ".join(states) if isinstance(states, dict) else ""
-        raise CallRejected(f'"{role}" has shared nothing yet; known: {known or "no role"}.')
-    return {"role": role, "state": states[role]}
 
 
 def _checked_discovery(found: Discovery) -> Discovery:

@@ -142,9 +142,7 @@ async def _merge_problems(
     if job.merge is None:
         return [], []
     work = job.merge.task
-    merged = await in_thread(
-        partial(assisted_merge.finished, context.top, job.base, job.merge.commit, commit)
-    )
+    merged = await in_thread(partial(assisted_merge.finished, context.top, job.base, job.merge.commit, commit))
     claimed = result.changed_files
 
     def left_alone(file: str) -> bool:

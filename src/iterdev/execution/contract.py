@@ -114,4 +114,3 @@ class Executor(Protocol):
     async def cancel(self, task: TaskId) -> None:
         """Ends an attempt; its outcome is `Interrupted`, and its work is kept."""
         ...
-

@@ -169,9 +169,7 @@ async def retry_overload(request: Callable[[], Awaitable[Reply]], waits: Sequenc
 
 
 @asynccontextmanager
-async def open_conversation(
-    job: Job, context: AttemptContext, workspace: Workspace
-) -> AsyncIterator[TaskConversation]:
+async def open_conversation(job: Job, context: AttemptContext, workspace: Workspace) -> AsyncIterator[TaskConversation]:
     """Opens the conversation with the agent, and closes it whatever happens."""
     output, agent, link = AgentOutput(job, context), context.agent(job.agent), context.link
     async with link.documents(job) as session_dir, link.tools(job) as tools:

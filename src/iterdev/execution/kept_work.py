@@ -52,9 +52,7 @@ async def keep(job: Job, context: AttemptContext, workspace: Workspace, *, merge
     if not job.role.writes and await in_thread(partial(worktrees.is_untouched, workspace.tree, job.base)):
         return None
     with context.effect("commit", task=job.task.id):
-        return await in_thread(
-            partial(landing.keep, context.top, workspace.tree, job.base, label(job), brings=merges)
-        )
+        return await in_thread(partial(landing.keep, context.top, workspace.tree, job.base, label(job), brings=merges))
 
 
 async def with_kept_work(
@@ -80,9 +78,7 @@ async def observed(job: Job, context: AttemptContext, workspace: Workspace, succ
         await keep(job, context, workspace)
         notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
     elif job.role.procedure is Procedure.change and success.commit:
-        ref = await in_thread(
-            partial(landing.keep_late, context.top, workspace.tree, success.commit, label(job))
-        )
+        ref = await in_thread(partial(landing.keep_late, context.top, workspace.tree, success.commit, label(job)))
         notes.append(f"{task}: files changed after the work was handed in; that was set aside as {ref}")
     if strays := workspace.strays():
         notes.append(f"{task}: {job.agent} wrote outside its workspace: {', '.join(strays)}")

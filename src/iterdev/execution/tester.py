@@ -150,9 +150,7 @@ class _Tester:
         measured = compare(await self.measure(suite), baseline)
         note = f"{job.task.id}: the {job.task.role} changed files outside the change, which were restored: "
         kept = tuple(name for name in changed if name not in outside) if commit else ()
-        return self.conclude(
-            measured, new_baseline, commit=commit, changed=kept, notes=(note + ", ".join(outside),)
-        )
+        return self.conclude(measured, new_baseline, commit=commit, changed=kept, notes=(note + ", ".join(outside),))
 
     def conclude(
         self,
@@ -164,7 +162,7 @@ class _Tester:
         notes: tuple[str, ...] = (),
     ) -> Success:
         answer = self._answer or self._job.role.result(id=self._job.task.id, status="completed")
-        gave_up = f"; the agent gave up: {self.gave_up}" if self.gave_up else ""
+        gave_up = f"; the {self._job.task.role} gave up: {self.gave_up}" if self.gave_up else ""
         unverified = [f"{self._job.task.id}: nothing was verified: {measured.note}"] * (measured.pass_rate is None)
         return Success(
             result=msgspec.structs.replace(answer, findings=cut(_sentence(measured) + gave_up)),

@@ -18,7 +18,7 @@ import msgspec
 from iterdev.core.errors import HostError
 from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, KernelEvent, SessionStarted
 from iterdev.core.session.summary import SessionSummary
-from iterdev.core.types import SessionId
+from iterdev.core.types import SessionId, TaskFields
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
 
@@ -284,5 +284,5 @@ class EventCodec:
         event: Event = self._decoder.decode(body)
         return event
 
-    def _task_fields(self, _: type, value: Any) -> object:  # noqa: ANN401 - the hook's own signature
-        return msgspec.convert(value, self._fields[value["type"]])
+    def _task_fields(self, kind: type, value: Any) -> object:  # noqa: ANN401 - the hook's own signature
+        return msgspec.convert(value, self._fields[value["type"]]) if kind is TaskFields else value

@@ -18,7 +18,7 @@ from msgspec import Struct
 from iterdev.core.prompts import PromptContext, TeamParts
 from iterdev.core.request import Request
 from iterdev.core.results import Discovery
-from iterdev.core.session.events import Event
+from iterdev.core.session.events import Event, Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
@@ -26,7 +26,7 @@ from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Role, TaskFields, TaskId, TaskKind
 from iterdev.core.verification import SuiteReport
-from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
+from iterdev.core.views.team import TeamViews
 
 
 class TableColumns(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class Analyzer(Protocol):
         ...
 
 
-class Team(TeamRules, Protocol):
+class Team(TeamRules, TeamViews, Protocol):
     @property
     def workers(self) -> tuple[Role, ...]:
         """The roles whose tasks agents do."""
@@ -123,6 +123,14 @@ class Team(TeamRules, Protocol):
 
     def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
         """What a change of the configuration means for a session that is resumed."""
+        ...
+
+    def choice_on_resume(self, gate: Gate) -> str | None:
+        """The answer that resuming a session gives to an open gate; None if the user has to answer it."""
+        ...
+
+    def reopened(self, state: State) -> Sequence[Event]:
+        """What has to be forgotten when an archived session is opened again."""
         ...
 
     def roles_needed(self, state: State) -> set[Role]:
@@ -178,9 +186,3 @@ class Team(TeamRules, Protocol):
     def records(self, state: State) -> Records: ...
 
     def ledger_entry(self, state: State, task: TaskId) -> Mapping[str, object]: ...
-
-    def report(self, state: State) -> TeamReport: ...
-
-    def view(self, state: State) -> TeamView: ...
-
-    def task_notes(self, state: State, task: TaskId) -> TaskNotes: ...

@@ -9,6 +9,7 @@ from iterdev.teams.contract import Team
 from iterdev.teams.development.team import DEVELOPMENT
 
 TEAMS: dict[str, Team] = {team.name: team for team in (DEVELOPMENT,)}
+DEFAULT_TEAM = DEVELOPMENT.name
 
 
 def team_of(state: State) -> Team:

@@ -1,4 +1,4 @@
-"""Resource locks: which task holds what, which task waits for it, and what follows from a request. Nothing here waits."""
+"""Resource locks: which task holds what, which task waits, and what follows from a request. Nothing here waits."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce

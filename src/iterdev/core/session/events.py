@@ -393,10 +393,8 @@ KernelEvent = Union[  # noqa: UP007 - a union of unions reads better in one colu
 ]
 
 
-class TeamEvent:
+class TeamEvent(Struct, frozen=True):
     """Base class of the events of a team."""
-
-    __slots__ = ()
 
 
 Event = KernelEvent | TeamEvent

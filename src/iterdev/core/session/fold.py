@@ -9,8 +9,13 @@ from typing import Any, get_args
 import msgspec
 
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, messages, tech_debt, wisdom
+from iterdev.core.collaboration.checkpoints import CheckpointEvent, Checkpoints
+from iterdev.core.collaboration.external_packages import Packages
+from iterdev.core.collaboration.wisdom import Wisdom
 from iterdev.core.draft import Folding, PureDraft
 from iterdev.core.limits import providers, spending
+from iterdev.core.limits.providers import Providers
+from iterdev.core.limits.spending import Spending
 from iterdev.core.session import attempts, conflicts, gates, lifecycle, task_table
 from iterdev.core.session.events import (
     AttemptEnded,
@@ -29,41 +34,44 @@ from iterdev.core.session.state import Branch, State, evolve_branch
 from iterdev.core.session.team_rules import TeamRules
 
 
-def _checkpoints(part: checkpoints.Checkpoints, event: Any, at: float) -> checkpoints.Checkpoints:
+def _checkpoints(part: Checkpoints, event: CheckpointEvent | RollbackStarted, at: float) -> Checkpoints:
     if isinstance(event, RollbackStarted):
         return {task: kept for task, kept in part.items() if task not in event.undone}
     return checkpoints.evolve(part, event, at)
 
 
-def _feedback(part: feedback.Items, event: Any, _: float) -> feedback.Items:
-    undone = isinstance(event, RollbackStarted)
-    return feedback.without_tasks(part, event.undone) if undone else feedback.evolve(part, event)
+def _feedback(part: feedback.Items, event: feedback.FeedbackEvent | RollbackStarted, _: float) -> feedback.Items:
+    if isinstance(event, RollbackStarted):
+        return feedback.without_tasks(part, event.undone)
+    return feedback.evolve(part, event)
 
 
-def _debt(part: tech_debt.Items, event: Any, _: float) -> tech_debt.Items:
-    undone = isinstance(event, RollbackStarted)
-    return tech_debt.without_tasks(part, event.undone) if undone else tech_debt.evolve(part, event)
+def _debt(part: tech_debt.Items, event: tech_debt.DebtEvent | RollbackStarted, _: float) -> tech_debt.Items:
+    if isinstance(event, RollbackStarted):
+        return tech_debt.without_tasks(part, event.undone)
+    return tech_debt.evolve(part, event)
 
 
-def _wisdom(part: wisdom.Wisdom, event: Any, _: float) -> wisdom.Wisdom:
-    undone = isinstance(event, RollbackStarted)
-    return wisdom.without_tasks(part, event.undone) if undone else wisdom.evolve(part, event)
+def _wisdom(part: Wisdom, event: wisdom.WisdomEvent | RollbackStarted, _: float) -> Wisdom:
+    if isinstance(event, RollbackStarted):
+        return wisdom.without_tasks(part, event.undone)
+    return wisdom.evolve(part, event)
 
 
-def _packages(part: external_packages.Packages, event: Any, _: float) -> external_packages.Packages:
+def _packages(part: Packages, event: external_packages.PackageEvent | AttemptEnded, _: float) -> Packages:
     if not isinstance(event, AttemptEnded):
         return external_packages.evolve(part, event)
     noted = external_packages.note_checks(part, event.task, event.checked, event.blocked_by)
     return external_packages.declare(noted, event.task, getattr(event.outcome, "dependencies", ()))
 
 
-def _providers(part: providers.Providers, event: Any, _: float) -> providers.Providers:
+def _providers(part: Providers, event: providers.ProviderEvent | EngineStarted, _: float) -> Providers:
     if isinstance(event, EngineStarted):
         return msgspec.structs.replace(part, unusable={})
     return providers.evolve(part, event)
 
 
-def _spending(part: spending.Spending, event: Any, _: float) -> spending.Spending:
+def _spending(part: Spending, event: spending.DaySpent | AttemptEnded, _: float) -> Spending:
     if isinstance(event, AttemptEnded):
         return spending.spend(part, event.agent, event.outcome.usage)
     return spending.evolve(part, event)

@@ -1,4 +1,4 @@
-"""A session in a few fields, for lists of sessions: kept beside its journal, so that no list has to fold every session."""
+"""A session in a few fields: kept beside its journal, so that a list of sessions does not fold every one."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""What the kernel asks of a session's team. The kernel names no role, pipeline or verdict; a team answers these questions.
+"""What the kernel asks of a session's team. The kernel names no role, pipeline or verdict.
 
 A team's own events are recorded and folded like all others. Everything else that a team says (its table, prompts,
 documents) is in `teams/contract.py`.
@@ -72,7 +72,7 @@ class TeamRules(Protocol):
 
     @property
     def folded(self) -> frozenset[type]:
-        """The events that the team's part of the state is made of: its own, and those of the kernel that matter to it."""
+        """The events that the team's part of the state is made of: its own, and some of the kernel's."""
         ...
 
     @property

@@ -23,11 +23,11 @@ def pauses(state: State) -> tuple[PauseView, ...]:
     return tuple(
         PauseView(
             provider=provider,
-            agents=tuple(providers.clients(state, provider)),
+            agents=tuple(state.agents.clients(provider)),
             ends_at=pause.until,
             why=pause.why,
         )
-        for provider, pause in providers.in_force(state, state.updated_at).items()
+        for provider, pause in providers.in_force(state.providers, state.updated_at).items()
     )
 
 

@@ -3,51 +3,61 @@
 from collections.abc import Iterator
 
 from iterdev.core.collaboration import feedback, tech_debt
-from iterdev.core.ids import branch, moment, number_of
-from iterdev.core.limits.spending import figures, spending
+from iterdev.core.ids import branch, moment
+from iterdev.core.limits.spending import figures
 from iterdev.core.results import Usage
 from iterdev.core.session import conflict_tasks
-from iterdev.core.session.state import Progress, State
+from iterdev.core.session.state import State
+from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Role, Status
-from iterdev.core.views import team
+from iterdev.core.types import Status
 from iterdev.core.views.session import open_debt, open_feedback
+from iterdev.core.views.spending import spending_view
 from iterdev.core.views.tasks import asked_agent
+from iterdev.core.views.team import TeamReport, TeamViews
 
 
-def report(state: State) -> str:
+def report(state: State, team: TeamViews) -> str:
+    own = team.report(state)
     parts = (
-        _header, _summary, team.sprints_section, _rollbacks, _warnings, _left_open,
-        team.verdicts_section, _spending, _waves, _details, _deliverables,
-    )  # fmt: skip
-    return "\n---\n\n".join(text for part in parts if (text := part(state)))
-
-
-def _header(state: State) -> str:
-    finished_at = state.completion.finished_at
-    ended = moment(finished_at) if finished_at is not None else "not yet"
-    accepted = f"**Accepted**: {state.accepted}\n" if state.accepted else ""
-    return (
-        "# Team IterDev Report\n\n"
-        f"**Session**: {state.session.id}\n"
-        f"**Requirement**: {state.session.requirement}\n"
-        f"**Pipeline**: {state.pipeline or 'not chosen'}\n"
-        f"**Branch**: {branch(state.session.id)} at {state.tip[:12]}\n"
-        f"{accepted}"
-        f"**Completed**: {ended}\n"
+        _header(state, own),
+        _summary(state, own),
+        own.overview,
+        _rollbacks(state),
+        _warnings(state),
+        _left_open(state),
+        own.verdicts,
+        _spending(state),
+        _waves(state),
+        _details(state, team),
+        _deliverables(state, own),
     )
+    return "\n---\n\n".join(text for text in parts if text)
 
 
-def _summary(state: State) -> str:
+def _header(state: State, own: TeamReport) -> str:
+    finished_at, accepted = state.lifecycle.finished_at, state.lifecycle.accepted
+    facts = (
+        ("Session", state.session.id),
+        ("Requirement", state.session.requirement),
+        *own.header,
+        ("Branch", f"{branch(state.session.id)} at {state.branch.tip[:12]}"),
+        *((("Accepted", accepted),) if accepted else ()),
+        ("Completed", moment(finished_at) if finished_at is not None else "not yet"),
+    )
+    return f"# {own.title}\n\n" + "".join(f"**{name}**: {text}\n" for name, text in facts)
+
+
+def _summary(state: State, own: TeamReport) -> str:
     rows = (
-        ("Total Tasks", len(state.tasks)),
-        ("Completed", state.count(Status.completed)),
-        ("Failed", state.count(Status.failed)),
-        ("Skipped", state.count(Status.skipped)),
-        ("GC Rounds", sum(state.rounds.values())),
+        ("Total Tasks", len(state.tasks.plan)),
+        ("Completed", state.tasks.count(Status.completed)),
+        ("Failed", state.tasks.count(Status.failed)),
+        ("Skipped", state.tasks.count(Status.skipped)),
+        *own.summary,
     )
     lines = "".join(f"| {name} | {count} |\n" for name, count in rows)
-    spent = state.spent
+    spent = state.spending.total
     cost = f"\nTokens: {spent.input_tokens} in, {spent.output_tokens} out. Cost: ${spent.cost_usd:.2f}.\n"
     return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent != Usage() else "")
 
@@ -55,7 +65,7 @@ def _summary(state: State) -> str:
 def _rollbacks(state: State) -> str:
     lines = "".join(
         f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}\n"
-        for message in state.messages
+        for message in state.messages.sent
         if message.type == "rollback_initiated"
     )
     return f"## Rollbacks\n\n{lines}" if lines else ""
@@ -66,7 +76,7 @@ def _warnings(state: State) -> str:
 
 
 def _left_open(state: State) -> str:
-    """What the user said and what the team owes, as far as nobody has dealt with it."""
+    """Urgent feedback and technical debt that are still open."""
     counts = (("Feedback", open_feedback(state)), ("Technical debt", open_debt(state)))
     lines = "".join(f"{name}: {count}.\n" for name, count in counts if count)
     wishes = ((item.feedback_id, item.severity, item.description) for item in feedback.urgent(state.feedback))
@@ -76,7 +86,7 @@ def _left_open(state: State) -> str:
 
 
 def _spending(state: State) -> str:
-    spent = spending(state)
+    spent = spending_view(state)
     groups = (("Role", spent.roles), ("Task", spent.tasks), ("Agent", spent.agents))
     lines = [f"| {kind} | {name} | {figures(usage)} |\n" for kind, usages in groups for name, usage in usages.items()]
     return f"## Spending\n\n| By | Name | Spent |\n|----|------|-------|\n{''.join(lines)}" if lines else ""
@@ -84,8 +94,8 @@ def _spending(state: State) -> str:
 
 def _waves(state: State) -> str:
     waves: dict[int, list[str]] = {}
-    for task, progress in state.rows():
-        collision = conflict_tasks.collision(state, task.id)
+    for task, progress in state.tasks.rows():
+        collision = conflict_tasks.conflict_note(state, task.id)
         standing = f"{progress.status}{f'; {collision}' if collision else ''}"
         waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {standing}\n")
     return "## Pipeline Execution\n\n" + "\n".join(
@@ -93,47 +103,38 @@ def _waves(state: State) -> str:
     )
 
 
-def _details(state: State) -> str:
-    return "## Task Details\n\n" + "\n".join("".join(_detail(state, task, progress)) for task, progress in state.rows())
+def _details(state: State, team: TeamViews) -> str:
+    rows = ("".join(_detail(state, team, task, progress)) for task, progress in state.tasks.rows())
+    return "## Task Details\n\n" + "\n".join(rows)
 
 
-def _detail(state: State, task: Task, progress: Progress) -> Iterator[str]:
+def _detail(state: State, team: TeamViews, task: Task, progress: Progress) -> Iterator[str]:
     yield f"### {task.id}: {task.title}\n\n"
-    agent = asked_agent(task, progress)
+    notes = team.task_notes(state, task.id)
+    agent = asked_agent(progress, notes)
     yield f"- Role: {task.role}" + (f", agent: {agent}" if agent else "") + "\n"
     yield f"- Status: {progress.status}, requests: {progress.requests}\n"
-    if progress.score is not None:
-        yield f"- Score: {progress.score:g} ({progress.signal})\n"
+    for line in notes.report:
+        yield f"- {line}\n"
     if progress.changed:
         yield f"- Changed: {', '.join(progress.changed)}\n"
     if progress.findings:
         yield f"- Findings: {progress.findings}\n"
     if progress.error:
         yield f"- Error: {progress.error}\n"
-    for wish in progress.denied:
-        yield f"- Asked for, and denied: {wish}\n"
+    for request in progress.denied:
+        yield f"- Asked for, and denied: {request}\n"
     if progress.commit:
-        yield f"- Commit: {conflict_tasks.commit(state, task.id)}\n"
-    if collision := conflict_tasks.collision(state, task.id):
+        yield f"- Commit: {conflict_tasks.commit_note(state, task.id)}\n"
+    if collision := conflict_tasks.conflict_note(state, task.id):
         yield f"- Conflict: {collision.removeprefix('conflict ')}\n"
-    for commit in progress.unlanded:
+    for commit in progress.unmerged_commits:
         yield f"- Kept, not landed: {commit}\n"
 
 
-def _deliverables(state: State) -> str:
-    def numbered(role: Role, form: str) -> list[str]:
-        done = (task for task, progress in state.rows() if progress.status is Status.completed)
-        return [form.format(number_of(task.id)) for task in done if task.role is role]
-
-    rows = (
-        ("Design Document", numbered(Role.architect, "design/design-{}.md")),
-        ("Task Breakdown", ["design/task-breakdown.json"] if state.designs else []),
-        ("Dev Log", ["code/dev-log.md"] if numbered(Role.developer, "{}") else []),
-        ("Verification", numbered(Role.tester, "verify/verify-{}.json")),
-        ("Review Report", numbered(Role.reviewer, "review/review-{}.md")),
-        ("Wisdom", ["wisdom/"]),
-    )
+def _deliverables(state: State, own: TeamReport) -> str:
     lines = "".join(
-        f"| {name} | {', '.join(f'{state.session.folder}/{file}' for file in files) or '-'} |\n" for name, files in rows
+        f"| {name} | {', '.join(f'{state.session.folder}/{file}' for file in files) or '-'} |\n"
+        for name, files in own.deliverables
     )
     return f"## Deliverables\n\n| Artifact | Path |\n|----------|------|\n{lines}"

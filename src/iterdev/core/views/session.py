@@ -9,15 +9,16 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.collaboration import feedback, tech_debt
-from iterdev.core.limits.spending import Spending, in_one_line, spending
+from iterdev.core.limits.spending import in_one_line
 from iterdev.core.results import Usage
 from iterdev.core.session import conflict_tasks
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
 from iterdev.core.views.pauses import PauseView, pauses
+from iterdev.core.views.spending import SpendingView, spending_view
 from iterdev.core.views.tasks import TaskView, excerpt, task_view
-from iterdev.core.views.team import SprintView, listed_choices, sprint_view
+from iterdev.core.views.team import TeamView, TeamViews
 from iterdev.core.views.why import stall
 
 Document: TypeAlias = dict[str, object]
@@ -60,7 +61,6 @@ class OutcomeView(Struct, frozen=True, kw_only=True):
 class SessionView(Struct, frozen=True, kw_only=True):
     id: SessionId
     requirement: str
-    pipeline: str
     engine: Engine
     folder: str
     phase: Phase
@@ -73,10 +73,10 @@ class SessionView(Struct, frozen=True, kw_only=True):
     """How many tasks there was no room for, by status."""
     counts: Mapping[Status, int]
     gates: tuple[GateView, ...]
-    sprint: SprintView
+    team: TeamView
     branch: BranchView
     usage: Usage
-    spending: Spending
+    spending: SpendingView
     pauses: tuple[PauseView, ...]
     warnings: tuple[str, ...]
     stall: str
@@ -85,35 +85,36 @@ class SessionView(Struct, frozen=True, kw_only=True):
     debt: str
 
 
-def session_view(state: State, *, engine_alive: bool = True, room: int | None = None) -> SessionView:
+def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, room: int | None = None) -> SessionView:
     """The session as it is; without a living engine, what is called running is not.
 
     With more tasks than there is room for, only those are shown that say most.
     """
-    shown = state.order if room is None else excerpt(state, room)
+    shown = state.tasks.order if room is None else excerpt(state, room)
     return SessionView(
         id=state.session.id,
         requirement=state.session.requirement,
-        pipeline=state.pipeline or "",
         engine=state.session.engine,
         folder=state.session.folder,
-        phase=state.phase,
-        why=state.why,
+        phase=state.lifecycle.phase,
+        why=state.lifecycle.why,
         running=engine_alive,
         outcome=_outcome(state),
-        tasks=tuple(task_view(state, task, engine_alive=engine_alive) for task in shown),
-        omitted=Counter(state.progress[task].status for task in state.order.keys() - shown) if room is not None else {},
-        counts={status: state.count(status) for status in Status},
-        gates=tuple(map(gate_view, state.gates.values())),
-        sprint=sprint_view(state),
+        tasks=tuple(task_view(state, team, task, engine_alive=engine_alive) for task in shown),
+        omitted=Counter(state.tasks.progress[task].status for task in state.tasks.order.keys() - shown)
+        if room is not None
+        else {},
+        counts={status: state.tasks.count(status) for status in Status},
+        gates=tuple(gate_view(gate, team) for gate in state.gates.open.values()),
+        team=team.view(state),
         branch=BranchView(
             name=ids.branch(state.session.id),
-            tip=state.tip,
-            has_changes=state.tip != state.session.base,
-            accepted=state.accepted,
+            tip=state.branch.tip,
+            has_changes=state.branch.tip != state.session.base,
+            accepted=state.lifecycle.accepted,
         ),
-        usage=state.spent,
-        spending=spending(state),
+        usage=state.spending.total,
+        spending=spending_view(state),
         pauses=pauses(state),
         warnings=state.warnings,
         stall=stall(state, engine_alive=engine_alive),
@@ -122,20 +123,20 @@ def session_view(state: State, *, engine_alive: bool = True, room: int | None = 
     )
 
 
-def gate_view(gate: Gate) -> GateView:
-    return GateView(id=gate.id, question=gate.question, choices=gate.choices, listed=listed_choices(gate))
+def gate_view(gate: Gate, team: TeamViews) -> GateView:
+    return GateView(id=gate.id, question=gate.question, choices=gate.choices, listed=team.listed_choices(gate))
 
 
 def _outcome(state: State) -> OutcomeView:
-    completed = all(progress.status is Status.completed for progress in state.progress.values())
-    ended_early = bool(state.why) and not state.completion.kept
+    completed = all(progress.status is Status.completed for progress in state.tasks.progress.values())
+    ended_early = bool(state.lifecycle.why) and not state.lifecycle.kept
     return OutcomeView(
-        is_over=state.is_over,
-        is_finished=state.is_finished,
-        succeeded=completed and state.is_finished and not ended_early,
+        is_over=state.lifecycle.is_over,
+        is_finished=state.lifecycle.is_finished,
+        succeeded=completed and state.lifecycle.is_finished and not ended_early,
         ended_early=ended_early,
-        not_landed={task: conflict_tasks.collision(state, task) for task in conflict_tasks.lost(state)},
-        exported=state.completion.exported,
+        not_landed={task: conflict_tasks.conflict_note(state, task) for task in conflict_tasks.not_landed(state)},
+        exported=state.lifecycle.exported,
     )
 
 
@@ -147,10 +148,10 @@ def open_feedback(state: State) -> str:
 
 def open_debt(state: State) -> str:
     """The debt by severity, the gravest first."""
-    unsettled = tech_debt.unsettled(state.debt)
-    counts = {severity: sum(item.severity is severity for item in unsettled) for severity in Severity}
+    unresolved = tech_debt.unresolved(state.debt)
+    counts = {severity: sum(item.severity is severity for item in unresolved) for severity in Severity}
     parts = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
-    return f"{len(unsettled)} open ({parts})" if unsettled else ""
+    return f"{len(unresolved)} open ({parts})" if unresolved else ""
 
 
 def spending_lines(view: SessionView) -> list[str]:
@@ -163,17 +164,13 @@ def session_document(view: SessionView) -> Document:
     return {
         "session": view.id,
         "requirement": view.requirement,
-        "pipeline": view.pipeline,
+        "pipeline": view.team.pipeline,
         "engine": view.engine,
         "phase": view.phase,
         "why": view.why,
         "gates": [{"id": gate.id, "question": gate.question, "choices": gate.choices} for gate in view.gates],
         "counts": {status.value: count for status, count in view.counts.items()},
-        "round": view.sprint.round,
-        "rounds": view.sprint.rounds,
-        "sprint": f"sprint-{view.sprint.number}",
-        "sprints": view.sprint.total,
-        "goals": view.sprint.goals,
+        **view.team.fields,
         "branch": view.branch.name,
         "tip": view.branch.tip,
         "folder": view.folder,
@@ -204,7 +201,7 @@ def _task_document(task: TaskView) -> Document:
         "mark": task.mark,
         "note": task.note,
         "agent": task.agent,
-        "score": task.result.score,
+        **task.result.notes.fields,
         "requests": task.requests,
         "started_at": task.started_at,
         "ended_at": task.ended_at,

@@ -2,11 +2,11 @@
 
 from msgspec import Struct
 
-from iterdev.core.session.state import State
-from iterdev.core.types import SessionId, Status
+from iterdev.core.session.summary import SessionSummary
+from iterdev.core.types import SessionId
 
 
-class SessionSummary(Struct, frozen=True, kw_only=True):
+class SessionLine(Struct, frozen=True, kw_only=True):
     id: SessionId
     standing: str
     """The phase, or that an engine is running."""
@@ -15,11 +15,11 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     requirement: str
 
 
-def session_summary(state: State, *, engine_alive: bool) -> SessionSummary:
-    return SessionSummary(
-        id=state.session.id,
-        standing="running" if engine_alive else state.phase.value,
-        completed=state.count(Status.completed),
-        tasks=len(state.tasks),
-        requirement=state.session.requirement,
+def session_line(summary: SessionSummary, *, engine_alive: bool) -> SessionLine:
+    return SessionLine(
+        id=summary.id,
+        standing="running" if engine_alive else summary.phase.value,
+        completed=summary.completed,
+        tasks=summary.tasks,
+        requirement=summary.requirement,
     )

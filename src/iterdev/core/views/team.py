@@ -1,8 +1,13 @@
 """What a team adds to the views and the report: values that every surface can render without knowing the team."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec import Struct
+
+from iterdev.core.session.events import Gate
+from iterdev.core.session.state import State
+from iterdev.core.types import TaskId
 
 
 class TaskNotes(Struct, frozen=True, kw_only=True):
@@ -14,6 +19,8 @@ class TaskNotes(Struct, frozen=True, kw_only=True):
     """The verdict of a completed task, in a few words."""
     unfavourable: bool = False
     """The task is completed, and its verdict asks for more work."""
+    asks_agent: bool = True
+    """An agent is asked; False while iterdev itself does the work."""
     report: tuple[str, ...] = ()
     """Lines of the report, such as its score."""
     fields: Mapping[str, object] = {}
@@ -30,8 +37,12 @@ class TeamView(Struct, frozen=True, kw_only=True):
     """Lines of the status: a label and a text."""
     steps: tuple[str, ...] = ()
     """What has begun so far, one line each; a new line is worth a line of progress."""
+    note: str = ""
+    """What the live picture says below the tasks."""
     reservations: tuple[str, ...] = ()
     """What a word such as "completed" does not say."""
+    forced: bool = False
+    """The team accepted work that did not meet its own rules."""
     fields: Mapping[str, object] = {}
     """For programs that read the JSON document."""
 
@@ -48,3 +59,17 @@ class TeamReport(Struct, frozen=True, kw_only=True):
     """What was measured, as opposed to what was said; a section."""
     deliverables: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The name of an artifact, and its files relative to the session folder."""
+
+
+class TeamViews(Protocol):
+    """What the views ask of a team."""
+
+    def view(self, state: State) -> TeamView: ...
+
+    def task_notes(self, state: State, task: TaskId) -> TaskNotes: ...
+
+    def report(self, state: State) -> TeamReport: ...
+
+    def listed_choices(self, gate: Gate) -> int:
+        """How many choices of a gate are worth a line of their own; the others are variants of the first."""
+        ...

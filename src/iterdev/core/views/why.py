@@ -5,49 +5,54 @@ from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
 from iterdev.core.views.pauses import pause_text, pauses
 from iterdev.core.views.tasks import asked_agent, lock_waits, waits_for
+from iterdev.core.views.team import TeamViews
 
 
-def why(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
+def why(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
     """One line for each cause, and one for each thing that its agents were denied."""
-    denied = [f"asked for, and denied: {wish}" for wish in state.progress[task].denied]
-    return _reasons(state, task, engine_alive=engine_alive) + denied
+    denied = [f"asked for, and denied: {wish}" for wish in state.tasks.progress[task].denied]
+    return _reasons(state, team, task, engine_alive=engine_alive) + denied
 
 
-def _reasons(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
-    progress = state.progress[task]
+def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
+    progress = state.tasks.progress[task]
     if progress.status.is_final:
-        cause = progress.error or conflict_tasks.collision(state, task)
+        cause = progress.error or conflict_tasks.conflict_note(state, task)
         reason = f": {cause}" if cause else ""
         return [f"{task} is {progress.status}{reason}"]
-    if state.is_over:
-        return [f"{task} is {progress.status}, and stays so: {state.why or 'the session is over'}"]
+    if state.lifecycle.is_over:
+        return [f"{task} is {progress.status}, and stays so: {state.lifecycle.why or 'the session is over'}"]
     if progress.status is not Status.pending:
-        return _activity(state, task, engine_alive=engine_alive)
+        return _activity(state, team, task, engine_alive=engine_alive)
     lines = [f"{task} is pending: {waits_for(state, task)}", *lock_waits(state, task)]
-    lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.values()]
+    lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.open.values()]
     for link in chain(state, task):
-        lines.append(f"{link} is {state.progress[link].status}: {_cause(state, link, engine_alive=engine_alive)}")
+        lines.append(
+            f"{link} is {state.tasks.progress[link].status}: {_cause(state, team, link, engine_alive=engine_alive)}"
+        )
     lines += [pause_text(pause) for pause in pauses(state)]
-    if state.phase is Phase.paused:
-        lines.append(f"the session is paused: {state.why}")
+    if state.lifecycle.phase is Phase.paused:
+        lines.append(f"the session is paused: {state.lifecycle.why}")
     if not engine_alive:
         lines.append(f"no engine is running: `iterdev resume {state.session.id}`")
     return lines
 
 
-def _activity(state: State, task: TaskId, *, engine_alive: bool) -> list[str]:
-    progress = state.progress[task]
-    agent = asked_agent(state.tasks[task], progress)
+def _activity(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
+    progress = state.tasks.progress[task]
+    agent = asked_agent(progress, team.task_notes(state, task))
     lines = [
         f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else ""),
         *lock_waits(state, task),
     ]
-    lines += [f"its agent last said: {state.last_words[task]}"] if task in state.last_words else []
+    lines += (
+        [f"its agent last said: {state.messages.last_of_task[task]}"] if task in state.messages.last_of_task else []
+    )
     return lines + ([] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"])
 
 
-def _cause(state: State, task: TaskId, *, engine_alive: bool) -> str:
-    progress = state.progress[task]
+def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> str:
+    progress = state.tasks.progress[task]
     match progress.status:
         case Status.pending:
             return waits_for(state, task)
@@ -56,18 +61,18 @@ def _cause(state: State, task: TaskId, *, engine_alive: bool) -> str:
         case _ if not engine_alive:
             return "interrupted"
         case _:
-            return asked_agent(state.tasks[task], progress) or "iterdev runs the tests"
+            return asked_agent(progress, team.task_notes(state, task)) or "iterdev runs the tests"
 
 
 def chain(state: State, task: TaskId) -> list[TaskId]:
     """The blockers of a task, and theirs, each once, nearest first."""
     seen: dict[TaskId, None] = {}
-    queue = state.unmet(task)
+    queue = state.tasks.unmet(task)
     while queue:
         link = queue.pop(0)
         if link not in seen:
             seen[link] = None
-            queue += state.unmet(link)
+            queue += state.tasks.unmet(link)
     return list(seen)
 
 
@@ -76,10 +81,14 @@ def stall(state: State, *, engine_alive: bool = True) -> str:
 
     While an engine lives it does not come to that. What a dead one left running does not run.
     """
-    pending = [task for task, progress in state.progress.items() if progress.status is Status.pending]
-    moves = state.ready or state.doomed or (engine_alive and (state.running or state.landing))
-    if state.is_over or not pending or moves:
+    pending = [task for task, progress in state.tasks.progress.items() if progress.status is Status.pending]
+    moves = (
+        state.tasks.ready
+        or state.tasks.blocked_by_failure
+        or (engine_alive and (state.attempts.running or state.attempts.landing))
+    )
+    if state.lifecycle.is_over or not pending or moves:
         return ""
     first = pending[0]
-    links = [f"{link} ({state.progress[link].status})" for link in chain(state, first)]
+    links = [f"{link} ({state.tasks.progress[link].status})" for link in chain(state, first)]
     return f"{first} is blocked by {' <- '.join(links)}"

@@ -27,8 +27,8 @@ class ToolDesk:
         self._url = ""
 
     @contextmanager
-    def admitting(self, job: Job) -> Iterator[Caller]:
-        """Gives an attempt its token, which is worth nothing afterwards."""
+    def admit(self, job: Job) -> Iterator[Caller]:
+        """Gives an attempt its token, which is invalid afterwards."""
         token = new_token()
         caller = Caller(job, ToolServer(url=self._url, token=token))
         self._callers[_digest(token)] = caller

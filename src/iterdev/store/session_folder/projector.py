@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from iterdev.core.errors import UserError
 from iterdev.core.collaboration.messages import Message
+from iterdev.core.errors import UserError
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.session.table_edits import TableRow, claim
@@ -229,7 +229,7 @@ class Projector:
         yield from self._team.documents(state, self._shown).items()
         if state.lifecycle.is_finished:
             yield "results.csv", table
-            yield "context.md", report(state, self._team.report(state))
+            yield "context.md", report(state, self._team)
 
     def _write_wave_files(self, state: State) -> None:
         wanted: dict[str, str] = {}

@@ -3,13 +3,16 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from iterdev.app.sessions import Repository, open_repository, session_ids
 from iterdev.core.errors import UserError
 
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
 SESSION_DIR = "ITERDEV_SESSION_DIR"
 SEVERITIES = click.Choice(["low", "medium", "high", "critical"])
 
@@ -22,18 +25,15 @@ session = click.argument("session", shell_complete=_complete_session)
 any_session = click.argument("session", required=False, shell_complete=_complete_session)
 """Without it, the newest session is meant."""
 
-session_id = click.option(
-    "--session-id", required=True, metavar="ID", shell_complete=_complete_session, help="The session"
-)
-newest_session_id = click.option(
-    "--session-id", metavar="ID", shell_complete=_complete_session, help="The session  [default: newest]"
-)
-found_session_id = click.option(
-    "--session-id", metavar="ID", shell_complete=_complete_session, help="The session  [default: found]"
-)
-person_session_id = click.option(
-    "--session-id", metavar="ID", shell_complete=_complete_session, help="The session; not in an attempt"
-)
+
+def _session_id(text: str, *, required: bool = False) -> Callable[[Decorated], Decorated]:
+    return click.option("--session-id", required=required, metavar="ID", shell_complete=_complete_session, help=text)
+
+
+session_id = _session_id("The session", required=True)
+newest_session_id = _session_id("The session  [default: newest]")
+found_session_id = _session_id("The session  [default: found]")
+person_session_id = _session_id("The session; not in an attempt")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else")

@@ -47,7 +47,7 @@ def show_run(repository: Repository, session: SessionId, *, run: Run | None = No
     click.echo(summary(result.view, result.ending))
     if result.idle_role:
         click.echo(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
-    if result.ending is Ending.over and _complete(repository, session) == archive.RETRY:
+    if result.ending is Ending.over and _complete(repository, session) == archive.CompletionChoice.retry:
         reset_failed_tasks(repository, session)
         return show_run(repository, session)
     return code
@@ -71,9 +71,9 @@ def _complete(repository: Repository, session: SessionId) -> str | None:
     if question is None or not prompt.can_ask():
         return None
     choice = anyio.run(prompt.ask, question)
-    if choice is None or choice == archive.RETRY:
+    if choice is None or choice == archive.CompletionChoice.retry:
         return choice
-    target = Path(click.prompt("Export to which folder?")) if choice == archive.EXPORT else None
+    target = Path(click.prompt("Export to which folder?")) if choice == archive.CompletionChoice.export else None
     view, failure = archive.complete(repository, session, choice, target)
     if failure:
         print_error(f"iterdev: {failure.choice} failed: {failure.error}")

@@ -30,7 +30,7 @@ class Thresholds(Struct, frozen=True, kw_only=True):
     """The most items of the breakdown that one developer is given at once."""
 
 
-class TeamStarted(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class TeamStarted(TeamEvent, frozen=True, kw_only=True, tag=True):
     """What is known before the first task: the analysis of the requirement, and the pipeline if the user named one."""
 
     analysis: Analysis
@@ -38,22 +38,22 @@ class TeamStarted(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
     thresholds: Thresholds = Thresholds()
 
 
-class ThresholdsChanged(TeamEvent, Struct, frozen=True, tag=True):
+class ThresholdsChanged(TeamEvent, frozen=True, tag=True):
     thresholds: Thresholds
 
 
-class PipelineChosen(TeamEvent, Struct, frozen=True, tag=True):
+class PipelineChosen(TeamEvent, frozen=True, tag=True):
     pipeline: Pipeline
 
 
-class DesignAccepted(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class DesignAccepted(TeamEvent, frozen=True, kw_only=True, tag=True):
     task: TaskId
     design: Design
     revised: bool = False
     """It takes the place of an earlier one of its sprint."""
 
 
-class ReviewScored(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class ReviewScored(TeamEvent, frozen=True, kw_only=True, tag=True):
     task: TaskId
     review: Review
     score: float
@@ -62,7 +62,7 @@ class ReviewScored(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
     """Of the verdict: high asks for a round, medium is worth a warning, low passes."""
 
 
-class TestsMeasured(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class TestsMeasured(TeamEvent, frozen=True, kw_only=True, tag=True):
     task: TaskId
     verification: Verification
     iterations: int = 0
@@ -70,13 +70,13 @@ class TestsMeasured(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
     """The tests ask for a round. Tests that say nothing do not; they are reported as unverified."""
 
 
-class BaselineMeasured(TeamEvent, Struct, frozen=True, tag=True):
+class BaselineMeasured(TeamEvent, frozen=True, tag=True):
     """The tests on the session's base commit."""
 
     report: SuiteReport
 
 
-class VerdictEdited(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class VerdictEdited(TeamEvent, frozen=True, kw_only=True, tag=True):
     """A score or signal that a person wrote into tasks.csv."""
 
     task: TaskId
@@ -86,24 +86,24 @@ class VerdictEdited(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
     """What follows from it is in the table already."""
 
 
-class RoundStarted(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class RoundStarted(TeamEvent, frozen=True, kw_only=True, tag=True):
     sprint: int
     number: int
     raised_by: tuple[TaskId, ...]
     why: str
 
 
-class Reverified(TeamEvent, Struct, frozen=True, tag=True):
+class Reverified(TeamEvent, frozen=True, tag=True):
     """A failed verification of work that has changed since; another one looks at the newer work."""
 
     task: TaskId
 
 
-class ReviewPassed(TeamEvent, Struct, frozen=True, tag=True):
+class ReviewPassed(TeamEvent, frozen=True, tag=True):
     task: TaskId
 
 
-class ConvergenceForced(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class ConvergenceForced(TeamEvent, frozen=True, kw_only=True, tag=True):
     sprint: int
     raised_by: tuple[TaskId, ...]
     problems: tuple[str, ...]
@@ -111,7 +111,7 @@ class ConvergenceForced(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
     why: str = ""
 
 
-class RoundDecided(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class RoundDecided(TeamEvent, frozen=True, kw_only=True, tag=True):
     """The decision of a controller task."""
 
     task: TaskId
@@ -138,17 +138,17 @@ class SprintRecord(Struct, frozen=True, kw_only=True):
     """The technical debt at its end, in one line."""
 
 
-class SprintEnded(TeamEvent, Struct, frozen=True, tag=True):
+class SprintEnded(TeamEvent, frozen=True, tag=True):
     sprint: int
     record: SprintRecord
 
 
-class SprintStarted(TeamEvent, Struct, frozen=True, tag=True):
+class SprintStarted(TeamEvent, frozen=True, tag=True):
     sprint: int
     goal: str
 
 
-class SprintRestored(TeamEvent, Struct, frozen=True, kw_only=True, tag=True):
+class SprintRestored(TeamEvent, frozen=True, kw_only=True, tag=True):
     """A rollback took the session back to this sprint."""
 
     sprint: int

@@ -135,9 +135,7 @@ def discoveries(state: State, events: Sequence[Event]) -> list[tuple[TaskId, Dis
     return [_gc_decision(state, event) for event in sorted(judged, key=lambda one: isinstance(one, ReviewPassed))]
 
 
-def _gc_decision(
-    state: State, event: RoundStarted | ConvergenceForced | ReviewPassed
-) -> tuple[TaskId, Discovery]:
+def _gc_decision(state: State, event: RoundStarted | ConvergenceForced | ReviewPassed) -> tuple[TaskId, Discovery]:
     task = event.task if isinstance(event, ReviewPassed) else event.raised_by[0]
     verdict = development(state).verdicts.get(task)
     own = fields(state.tasks.plan[task])

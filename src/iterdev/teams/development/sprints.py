@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from iterdev.core.collaboration import tech_debt
-from iterdev.core.session.events import Event, Gate, GateOpened, TasksAdded, TasksReplanned, Warned
+from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, TasksAdded, TasksReplanned, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining, redirected
 from iterdev.core.types import UNSUCCESSFUL, Engine, Status, TaskId, TaskKind
@@ -117,6 +117,18 @@ def _developers(state: State, sprint: int) -> list[Task]:
 
 def is_first_work(task: Task) -> bool:
     return not fields(task).round and task.kind is not TaskKind.conflict_fix
+
+
+def choice_on_resume(gate: Gate) -> str | None:
+    """Resuming starts the next sprint, unless the question advises to stop, as one about overdue debt does."""
+    starts = gate.kind == SPRINT_GATE and gate.choices[0] == SprintChoice.go_on
+    return SprintChoice.go_on if starts else None
+
+
+def reopened(state: State) -> tuple[Event, ...]:
+    """A session that was stopped between two sprints asks again."""
+    gate = gate_id(development(state).sprint)
+    return (AnswerApplied(gate),) if state.gates.answer(gate) == SprintChoice.stop else ()
 
 
 def transition(state: State) -> tuple[Event, ...]:

@@ -73,7 +73,7 @@ class DevelopmentTeam:
     workers: tuple[str, ...] = WORKERS
     conflict_brief = pipelines.CONFLICT
     pipelines: tuple[str, ...] = tuple(Pipeline)
-    message_types = {
+    message_types: Mapping[str, tuple[str, ...]] = {
         **announcements.MESSAGE_TYPES,
         "coordinator": (*announcements.MESSAGE_TYPES["coordinator"], *COORDINATOR_TYPES),
     }
@@ -101,12 +101,15 @@ class DevelopmentTeam:
     read_plan = staticmethod(table.read_plan)
     check_results = staticmethod(table.check_results)
     prompt_parts = staticmethod(prompts.team_parts)
+    choice_on_resume = staticmethod(sprints.choice_on_resume)
+    reopened = staticmethod(sprints.reopened)
     planned_files = staticmethod(sprints.planned_files)
     documents = staticmethod(documents.documents)
     ledger_entry = staticmethod(records.ledger_entry)
     records = staticmethod(records.records)
     report = staticmethod(views.team_report)
     view = staticmethod(views.team_view)
+    listed_choices = staticmethod(views.listed_choices)
     task_notes = staticmethod(views.task_notes)
 
     def initial(self) -> TeamState:

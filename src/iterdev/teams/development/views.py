@@ -1,6 +1,7 @@
 """What the views and the report say about the development team."""
 
 from iterdev.core.ids import number_of
+from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
@@ -8,6 +9,7 @@ from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, findings, sprints
 from iterdev.teams.development.events import SprintRecord
 from iterdev.teams.development.fields import Role, Signal
+from iterdev.teams.development.gates import PIPELINE_GATE
 from iterdev.teams.development.state import development
 
 
@@ -20,6 +22,7 @@ def task_notes(state: State, task: TaskId) -> TaskNotes:
         artifact=_artifact(state.tasks.plan[task], score),
         verdict=f"score {score:g}, {verdict.signal}" if verdict and score is not None else "",
         unfavourable=revision or (run is not None and run.failed),
+        asks_agent=state.tasks.plan[task].role != Role.tester,
         report=(f"Score: {score:g} ({verdict.signal})",) if verdict and score is not None else (),
         fields={"score": score},
     )
@@ -53,7 +56,9 @@ def team_view(state: State) -> TeamView:
             ("Sprint", sprint if total == 1 else f"{sprint} of {total} ({listed})"),
         ),
         steps=tuple(_steps(state)),
+        note=f"fix rounds: {part.round} of {rounds}" if part.round else "",
         reservations=tuple(_reservations(state)),
+        forced=bool(part.forced),
         fields={
             "round": part.round,
             "rounds": rounds,
@@ -62,6 +67,11 @@ def team_view(state: State) -> TeamView:
             "goals": list(goals),
         },
     )
+
+
+def listed_choices(gate: Gate) -> int:
+    """Other pipelines are variants of the approval."""
+    return 1 if gate.kind == PIPELINE_GATE else len(gate.choices)
 
 
 def _steps(state: State) -> list[str]:

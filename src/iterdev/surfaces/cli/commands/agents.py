@@ -24,16 +24,15 @@ WIDTH = max(len(scenario.name) for scenario in SCENARIOS) + 2
 @click.group(cls=CommandGroup, invoke_without_command=True, help="List the coding agents, and whether they can be used")
 @arguments.as_json
 @click.pass_context
-def agents(context: click.Context, *, as_json: bool) -> ExitCode | None:
+def agents(context: click.Context, *, as_json: bool) -> None:
     if context.invoked_subcommand:
-        return None
+        return
     views = app_agents.agents(arguments.current_repository())
     if as_json:
         print_document({"agents": views})
-        return ExitCode.finished
+        return
     for view in views:
         click.echo(f"{view.name:<12} {view.kind:<9} {view.version:<10} {_standing(view)}")
-    return ExitCode.finished
 
 
 def _standing(view: AgentView) -> str:

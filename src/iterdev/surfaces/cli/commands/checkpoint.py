@@ -6,7 +6,7 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document, show_error
+from iterdev.surfaces.cli.output.messages import print_document, print_either, show_error
 from iterdev.surfaces.cli.tool_client import call_tool
 
 
@@ -20,13 +20,9 @@ def checkpoint() -> None:
 @arguments.person_task
 @click.option("--data", default="{}", metavar="JSON", help="What to keep; - reads it from standard input")
 @arguments.as_json
-def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) -> ExitCode:
+def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) -> None:
     saved = _call("save", session_id, task, arguments.read_document(data, '{"step": 2}'))
-    if as_json:
-        print_document(saved)
-    else:
-        click.echo(f"Saved {saved['state_data_pointer']}")
-    return ExitCode.finished
+    print_either(f"Saved {saved['state_data_pointer']}", saved, as_json=as_json)
 
 
 @checkpoint.command(help="Print the data of a task's newest checkpoint; exits with 1 and the reason when there is none")
@@ -46,7 +42,7 @@ def restore(*, session_id: str | None, task: str | None, as_json: bool) -> ExitC
 @arguments.person_session_id
 @click.option("--task", metavar="TASK", help="Those of one task")
 @arguments.as_json
-def list_(*, session_id: str | None, task: str | None, as_json: bool) -> ExitCode:
+def list_(*, session_id: str | None, task: str | None, as_json: bool) -> None:
     match _call("list", session_id, task):
         case {"task_checkpoints": dict(kept)} if not as_json:
             for name, all_ in kept.items():
@@ -56,7 +52,6 @@ def list_(*, session_id: str | None, task: str | None, as_json: bool) -> ExitCod
                 click.echo(f"No checkpoint{f' of {task}' if task else ''} is kept.")
         case found:
             print_document(found)
-    return ExitCode.finished
 
 
 def _call(operation: str, session: str | None, task: str | None, data: object = None) -> dict[str, object]:

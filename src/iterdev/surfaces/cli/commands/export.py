@@ -6,14 +6,12 @@ import click
 
 from iterdev.app import archive
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.text import completion_text
 
 
 @click.command(help="Copy what a finished session made to the folder PATH, then archive it")
 @arguments.session
 @click.argument("path", type=click.Path(path_type=Path))
-def export(*, session: str, path: Path) -> ExitCode:
+def export(*, session: str, path: Path) -> None:
     repository = arguments.current_repository()
     click.echo(completion_text(archive.export(repository, repository.find(session), path)))
-    return ExitCode.finished

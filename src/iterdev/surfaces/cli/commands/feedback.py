@@ -5,9 +5,8 @@ import click
 from iterdev.app import feedback as app_feedback
 from iterdev.app.sessions import named_or_newest
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.messages import print_document, print_either
 
 feedback_argument = click.argument("name", metavar="FB")
 
@@ -28,54 +27,48 @@ def feedback() -> None:
     help="What it is about  [default: general]",
 )
 @arguments.as_json
-def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str, as_json: bool) -> ExitCode:
+def add(*, text: tuple[str, ...], session_id: str, severity: str, category: str, as_json: bool) -> None:
     repository = arguments.repository_of_caller()
     session = repository.find(session_id)
     item = app_feedback.add(repository, session, " ".join(text), severity=severity, category=category)
-    if as_json:
-        print_document(app_feedback.document(item))
-    else:
-        urgent = "put before every later task"
-        reach = urgent if app_feedback.is_urgent(item) else "kept; only high and critical reach later tasks"
-        click.echo(f"{item.feedback_id}: {item.severity}, {item.category}, {reach}")
-    return ExitCode.finished
+    urgent, kept = "put before every later task", "kept; only high and critical reach later tasks"
+    reach = urgent if app_feedback.is_urgent(item) else kept
+    line = f"{item.feedback_id}: {item.severity}, {item.category}, {reach}"
+    print_either(line, app_feedback.document(item), as_json=as_json)
 
 
 @feedback.command("list", help="List the feedback, the newest first")
 @arguments.newest_session_id
 @arguments.as_json
-def list_(*, session_id: str | None, as_json: bool) -> ExitCode:
+def list_(*, session_id: str | None, as_json: bool) -> None:
     repository = arguments.repository_of_caller()
     session = named_or_newest(repository, session_id)
     items = app_feedback.items(repository, session)
     if as_json:
         print_document({"user_feedback_items": list(map(app_feedback.document, items))})
-        return ExitCode.finished
+        return
     if not items:
         click.echo(f"No feedback on {session}.")
     for item in items:
         linked = f"  ({item.source_task_id})" if item.source_task_id else ""
         text = " ".join(item.description.split())
         click.echo(f"{item.feedback_id}  {item.severity:<8}  {item.status:<9}  {item.category:<11}  {text}{linked}")
-    return ExitCode.finished
 
 
 @feedback.command(help="Link feedback to a task, and mark it as reviewed")
 @feedback_argument
 @click.argument("task")
 @arguments.found_session_id
-def link(*, name: str, task: str, session_id: str | None) -> ExitCode:
+def link(*, name: str, task: str, session_id: str | None) -> None:
     repository = arguments.repository_of_caller()
     linked = app_feedback.link(repository, app_feedback.session_of(repository, name, session_id), name, task)
     click.echo(f"{linked.feedback_id} is linked to {linked.source_task_id} and {linked.status}")
-    return ExitCode.finished
 
 
 @feedback.command(help="Close feedback that needs nothing more")
 @feedback_argument
 @arguments.found_session_id
-def close(*, name: str, session_id: str | None) -> ExitCode:
+def close(*, name: str, session_id: str | None) -> None:
     repository = arguments.repository_of_caller()
     closed = app_feedback.close(repository, app_feedback.session_of(repository, name, session_id), name)
     click.echo(f"{closed.feedback_id} is {closed.status}")
-    return ExitCode.finished

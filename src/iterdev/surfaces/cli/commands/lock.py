@@ -6,7 +6,7 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document, show_error
+from iterdev.surfaces.cli.output.messages import print_document, print_either, show_error
 from iterdev.surfaces.cli.tool_client import call_tool
 
 HINT = "iterdev lock --help"
@@ -46,23 +46,18 @@ def acquire(*, session_id: str | None, resource: str, task: str | None, role: st
 @arguments.person_task
 @role_option
 @arguments.as_json
-def release(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> ExitCode:
+def release(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> None:
     given = {"operation": "release", "resource": resource, "task": task, "role": role}
     answer = call_tool("lock", given, session=session_id, hint=HINT)
     holder, name = answer["task"], answer["resource"]
-    if as_json:
-        print_document(answer)
-    elif answer["released"]:
-        click.echo(f'{holder} released "{name}"')
-    else:
-        click.echo(f'{holder} does not hold "{name}"; nothing is changed')
-    return ExitCode.finished
+    nothing = f'{holder} does not hold "{name}"; nothing is changed'
+    print_either(f'{holder} released "{name}"' if answer["released"] else nothing, answer, as_json=as_json)
 
 
 @lock.command("list", help="Show who holds what, and who waits for it")
 @arguments.person_session_id
 @arguments.as_json
-def list_(*, session_id: str | None, as_json: bool) -> ExitCode:
+def list_(*, session_id: str | None, as_json: bool) -> None:
     match call_tool("lock", {"operation": "list"}, session=session_id, hint=HINT):
         case {"resource_locks": dict(held), "waiting": dict(waiting)} if not as_json:
             for name, one in held.items():
@@ -73,4 +68,3 @@ def list_(*, session_id: str | None, as_json: bool) -> ExitCode:
                 click.echo("No task holds a lock.")
         case answer:
             print_document(answer)
-    return ExitCode.finished

@@ -4,13 +4,11 @@ import click
 
 from iterdev.app import archive as app_archive
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.text import completion_text
 
 
 @click.command(help="Reopen an archived session")
 @arguments.session
-def reopen(*, session: str) -> ExitCode:
+def reopen(*, session: str) -> None:
     repository = arguments.current_repository()
     click.echo(completion_text(app_archive.reopen(repository, repository.find(session))))
-    return ExitCode.finished

@@ -4,14 +4,13 @@ import click
 
 from iterdev.app.rollback import roll_back
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 
 
 @click.command(help="Go back to the state before a task landed, or before a wave (wave-N)")
 @arguments.session
 @click.argument("task")
 @click.option("--reason", default="the user wants it", metavar="TEXT", help="Why, for everybody to read")
-def rollback(*, session: str, task: str, reason: str) -> ExitCode:
+def rollback(*, session: str, task: str, reason: str) -> None:
     repository = arguments.current_repository()
     found = repository.find(session)
     done = roll_back(repository, found, task, reason)
@@ -19,4 +18,3 @@ def rollback(*, session: str, task: str, reason: str) -> ExitCode:
     if done.accepted:
         click.echo(f"{done.accepted_into} keeps what was accepted as {done.accepted[:12]}")
     click.echo(f"Go on with: iterdev resume {found}")
-    return ExitCode.finished

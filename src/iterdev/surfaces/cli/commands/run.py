@@ -9,7 +9,7 @@ import click
 from iterdev.app import callbacks, resume, start
 from iterdev.app.sessions import Repository, to_continue, to_resume
 from iterdev.core.errors import UserError
-from iterdev.core.types import WORKERS, Engine, Pipeline, Role
+from iterdev.core.types import Engine, Role
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.plain import print_error
@@ -20,7 +20,7 @@ from iterdev.surfaces.cli.session_run import choose_session, show_run
 @click.argument("text", nargs=-1)
 @arguments.yes
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
-@click.option("--pipeline", type=click.Choice(["patch", "sprint", "multi-sprint"]), help="Choose the pipeline yourself")
+@click.option("--pipeline", type=click.Choice(start.pipelines()), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
 @click.option(
     "--engine",
@@ -57,7 +57,7 @@ def run(
 ) -> ExitCode:
     repository = arguments.current_repository()
     words = " ".join(text)
-    if role and (worker := resume.worker_role(role)):
+    if role and (worker := resume.worker_role(repository, role)):
         session = repository.find(words) if words else choose_session(to_resume(repository))
         worked = partial(resume.run_role, repository, session, worker)
         return show_run(repository, session, run=worked, as_json=as_json)
@@ -73,16 +73,16 @@ def run(
         session = choose_session(to_continue(repository, words))
         continued = partial(resume.run_session, repository, session, auto=yes)
         return show_run(repository, session, run=continued, as_json=as_json)
-    rows = start.read_table(tasks) if tasks else ()
+    rows = start.read_table(repository, tasks) if tasks else ()
     request = start.Request(
         requirement=words or (f"Run the tasks of {tasks.name}" if tasks else ""),
         auto=yes,
         concurrency=concurrency,
-        pipeline=Pipeline(pipeline) if pipeline else None,
+        pipeline=pipeline,
         files=files,
         engine=Engine(engine),
         agent=agent,
-        role_agents=_role_agents(role_agent),
+        role_agents=_role_agents(repository, role_agent),
         team_name=team,
     )
     if analyze:
@@ -99,13 +99,14 @@ def _analyzed(repository: Repository, request: start.Request) -> start.Request:
     return analyzed
 
 
-def _role_agents(pairs: tuple[str, ...]) -> dict[Role, str]:
+def _role_agents(repository: Repository, pairs: tuple[str, ...]) -> dict[Role, str]:
+    workers = start.default_team(repository).workers
     chosen: dict[Role, str] = {}
     for pair in pairs:
         role, _, name = pair.partition("=")
-        if role not in WORKERS:
-            raise UserError(f'There is no role "{role}"', hint=f"roles: {', '.join(WORKERS)}")
+        if role not in workers:
+            raise UserError(f'There is no role "{role}"', hint=f"roles: {', '.join(workers)}")
         if not name:
             raise UserError(f'"{pair}" names no agent', hint=f"--role-agent {role}=NAME")
-        chosen[Role(role)] = name
+        chosen[role] = name
     return chosen

@@ -5,21 +5,19 @@ import click
 from iterdev.app import inspect
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.messages import print_document
 
 
 @click.command(help="List every session of this repository")
 @arguments.as_json
-def sessions(*, as_json: bool) -> ExitCode:
+def sessions(*, as_json: bool) -> None:
     repository = arguments.current_repository()
     if as_json:
         print_document({"sessions": list(map(session_document, inspect.statuses(repository)))})
-        return ExitCode.finished
+        return
     summaries = list(inspect.summaries(repository))
     if not summaries:
         click.echo('No sessions yet. Start one with: iterdev run "Add a greeting"')
     for one in summaries:
         done = f"{one.completed}/{one.tasks}"
         click.echo(f"{one.id}  {one.standing:<9}  {done:>5}  {' '.join(one.requirement.split())[:120]}")
-    return ExitCode.finished

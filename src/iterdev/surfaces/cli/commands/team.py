@@ -5,8 +5,7 @@ import json
 import click
 
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.messages import print_either
 from iterdev.surfaces.cli.tool_client import call_tool
 
 EXAMPLE = '{"status": "half done"}'
@@ -52,7 +51,7 @@ def team(
     message: str | None,
     role: str | None,
     as_json: bool,
-) -> ExitCode:
+) -> None:
     tool, name = OPERATIONS[operation]
     if tool == "report_result":
         given: dict[str, object] = {"result": arguments.read_document(data or "-", EXAMPLE)}
@@ -61,11 +60,7 @@ def team(
         given |= {"role": role, "data": arguments.read_document(data, EXAMPLE) if data else None}
         given |= {"from": sender} if tool == "team_msg" else {}
     answer = call_tool(tool, given, session=session_id, hint="iterdev team --help", sender=sender or "")
-    if as_json:
-        print_document(answer)
-    else:
-        click.echo(_text(operation, answer))
-    return ExitCode.finished
+    print_either(_text(operation, answer), answer, as_json=as_json)
 
 
 def _text(operation: str, answer: dict[str, object]) -> str:

@@ -4,14 +4,12 @@ import click
 
 from iterdev.app import inspect
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 
 
 @click.command(help="Show exactly what a task waits for")
 @arguments.session
 @click.argument("task")
-def why(*, session: str, task: str) -> ExitCode:
+def why(*, session: str, task: str) -> None:
     repository = arguments.current_repository()
     for line in inspect.why(repository, repository.find(session), task):
         click.echo(line)
-    return ExitCode.finished

@@ -4,7 +4,6 @@ import click
 
 from iterdev.app import wisdom as app_wisdom
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.messages import print_document
 
@@ -16,11 +15,11 @@ def wisdom() -> None:
 
 @wisdom.command("list", help="List what was learned, with its evidence")
 @arguments.as_json
-def list_(*, as_json: bool) -> ExitCode:
+def list_(*, as_json: bool) -> None:
     entries = app_wisdom.learned(arguments.current_repository())
     if as_json:
         print_document({"wisdom": entries})
-        return ExitCode.finished
+        return
     if not entries:
         click.echo("Nothing has been learned yet.")
     for entry in entries:
@@ -29,13 +28,11 @@ def list_(*, as_json: bool) -> ExitCode:
             click.echo(f"    {note.evidence}")
         if entry.rejected:
             click.echo(f"    rejected{f': {entry.reason}' if entry.reason else ''}")
-    return ExitCode.finished
 
 
 @wisdom.command(help="Take an entry out of use, now and in later sessions")
 @click.argument("entry", metavar="ID")
 @click.argument("reason", nargs=-1)
-def reject(*, entry: str, reason: tuple[str, ...]) -> ExitCode:
+def reject(*, entry: str, reason: tuple[str, ...]) -> None:
     rejected = app_wisdom.reject(arguments.current_repository(), entry, " ".join(reason))
     click.echo(f"{rejected.id} is not used any more: {rejected.text}")
-    return ExitCode.finished

@@ -85,10 +85,10 @@ class Live:
 
     def _head(self, view: SessionView) -> Text:
         cost = f"  ${view.usage.cost_usd:.2f}" if view.usage.cost_usd else ""
-        sprint = f" sprint {view.sprint.number} of {view.sprint.total}" if view.sprint.total > 1 else ""
+        position = f" {view.team.position}" if view.team.position else ""
         done, total = view.counts[Status.completed], sum(view.counts.values())
         text = Text(f"{view.id}  ", style="bold")
-        text.append(f"{view.pipeline}{sprint} {done}/{total}  {_span(time.time() - self._since)}{cost}")
+        text.append(f"{view.team.pipeline}{position} {done}/{total}  {_span(time.time() - self._since)}{cost}")
         return text
 
     def _table(self, view: SessionView) -> Table:
@@ -118,8 +118,8 @@ class Live:
                 return self._said.get(task.id, f"{task.agent or 'iterdev'} is working")
             case Status.landing:
                 return "landing"
-            case Status.completed if result.score is not None:
-                return f"score {result.score:g}  {result.findings}"
+            case Status.completed if result.notes.verdict:
+                return f"{result.notes.verdict}  {result.findings}"
             case Status.completed:
                 return " ".join(result.findings.split())
             case Status.failed | Status.skipped:
@@ -137,8 +137,8 @@ def _rest(view: SessionView) -> list[Text]:
 def _foot(view: SessionView, now: float) -> list[Text]:
     lines = [Text(f"warning: {text}", "yellow") for text in view.warnings[-3:]]
     lines += [Text(_pause(pause, now), "bold yellow") for pause in view.pauses if pause.ends_at > now]
-    if view.sprint.round:
-        lines.append(Text(f"fix rounds: {view.sprint.round} of {view.sprint.rounds}", "dim"))
+    if view.team.note:
+        lines.append(Text(view.team.note, "dim"))
     if spent := view.spending.by_role_and_agent:
         lines.append(Text(f"spent: {spent}", "dim"))
     return lines
@@ -147,7 +147,7 @@ def _foot(view: SessionView, now: float) -> list[Text]:
 def _mark(task: TaskView) -> tuple[str, str]:
     """How the task stands; a verdict that asks for a fix round is done, but no success."""
     status = task.effective_status
-    return ("!", "yellow") if task.result.needs_revision and status is Status.completed else STYLES[status]
+    return ("!", "yellow") if task.result.notes.unfavourable and status is Status.completed else STYLES[status]
 
 
 def _pause(pause: PauseView, now: float) -> str:

@@ -14,6 +14,14 @@ def print_document(document: object) -> None:
     click.echo(json.dumps(msgspec.to_builtins(document), ensure_ascii=False))
 
 
+def print_either(text: str, document: object, *, as_json: bool) -> None:
+    """Prints a text for people, or a document for programs."""
+    if as_json:
+        print_document(document)
+    else:
+        click.echo(text)
+
+
 def show_error(error: IterdevError) -> None:
     sys.stderr.write(f"iterdev: {error.message}\n")
     if error.hint:

@@ -1,22 +1,18 @@
 """Sessions as text."""
 
-from collections.abc import Iterator
-
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.pauses import pause_text
 from iterdev.core.views.session import SessionView, spending_lines
-from iterdev.core.views.team import SprintView
 
 
 def status_text(view: SessionView) -> str:
-    """The status picture: a mark per task, then rounds, sprint and session."""
+    """The status: a mark per task, then what the team says about itself, and the session."""
     width = max((len(task.id) for task in view.tasks), default=0)
-    lines = [f"Pipeline Status ({view.pipeline or 'not chosen yet'}):"]
+    lines = [f"Pipeline Status ({view.team.pipeline or 'not chosen yet'}):"]
     lines += [f"{task.mark:<6} {task.id:<{width}} ({task.role}) -> {task.note}" for task in view.tasks]
     lines += [
         "",
-        f"GC Rounds: {view.sprint.round}/{view.sprint.rounds}",
-        f"Sprint: {_sprint(view.sprint)}",
+        *(f"{name}: {text}" for name, text in view.team.facts),
         f"Session: {view.id}",
         f"State: {_standing(view)}",
         f"Tasks: {', '.join(f'{count} {status}' for status, count in view.counts.items() if count)}",
@@ -34,14 +30,6 @@ def status_text(view: SessionView) -> str:
     return "\n".join(lines)
 
 
-def _sprint(sprint: SprintView) -> str:
-    """Which one it is, and what each is for if there are several."""
-    if sprint.total == 1:
-        return f"sprint-{sprint.number}"
-    goals = "; ".join(f"{number}. {goal}" for number, goal in enumerate(sprint.goals, 1))
-    return f"sprint-{sprint.number} of {sprint.total} ({goals})"
-
-
 def _standing(view: SessionView) -> str:
     if view.outcome.is_over:
         return ", ".join((f"{view.phase}{f' ({view.why})' if view.why else ''}", *_reservations(view)))
@@ -53,15 +41,10 @@ def _standing(view: SessionView) -> str:
     return f"not running{why}; go on with `iterdev resume {view.id}`"
 
 
-def _reservations(view: SessionView) -> Iterator[str]:
+def _reservations(view: SessionView) -> list[str]:
     """What a word such as "completed" does not say."""
-    sprint = view.sprint
-    if sprint.forced:
-        yield f"with convergence forced in {', '.join(f'sprint-{number}' for number in sprint.forced)}"
-    if sprint.number < sprint.total:
-        yield f"stopped after sprint {sprint.number} of {sprint.total}"
-    if view.branch.accepted:
-        yield f"accepted as {view.branch.accepted[:12]}"
+    accepted = [f"accepted as {view.branch.accepted[:12]}"] if view.branch.accepted else []
+    return [*view.team.reservations, *accepted]
 
 
 def _questions(view: SessionView) -> list[str]:
@@ -113,7 +96,7 @@ def _next_steps(view: SessionView) -> list[str]:
     if failed:
         lines.append(f"Try again with: iterdev retry {view.id}")
     if branch.has_changes:
-        what = "what landed all the same" if failed or view.sprint.forced else "it over"
+        what = "what landed all the same" if failed or view.team.forced else "it over"
         lines.append(f"Take {what} with: iterdev accept {view.id}")
     return lines
 
