@@ -126,7 +126,7 @@ def _view(log: SessionLog) -> SessionView:
 
 @contextmanager
 def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
-    """A session whose work is done, and that no engine can take up meanwhile."""
+    """A session whose work is done, and that no engine can run meanwhile."""
     log = repository.log(session)
     try:
         with session_lease.lease(repository.folder(log.state), wait=lambda: False):

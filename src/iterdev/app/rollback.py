@@ -64,7 +64,7 @@ def _begin(repository: Repository, log: SessionLog, target: str, reason: str, ef
 
 @contextmanager
 def _alone(repository: Repository, log: SessionLog) -> Iterator[None]:
-    """No engine can take up the session meanwhile; one that died is waited for until all its processes are gone."""
+    """Keeps engines off the session, and waits for the processes of one that died to end."""
     folder = repository.folder(log.state)
     folder.mkdir(parents=True, exist_ok=True)
     try:

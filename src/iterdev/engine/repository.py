@@ -139,7 +139,7 @@ class Repository:
         return journal
 
     def _read(self, question: Callable[[Journal], T]) -> T:
-        """Asks the journal; damage that shows only now is mended in the same way."""
+        """Asks the journal; damage that shows only now is repaired in the same way."""
         try:
             return question(self.journal)
         except Damaged:
@@ -175,7 +175,7 @@ def read_settings(top: Path, teams: Mapping[str, Team]) -> Settings:
     except FileNotFoundError:
         return Settings()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"mend {settings.FILE}") from error
+        raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
     except OSError as error:
         raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
     return settings.read(document, tuple(dict.fromkeys(role for team in teams.values() for role in team.workers)))

@@ -1,7 +1,7 @@
-"""HTTP on loopback, for programs that iterdev itself started: one listener, and one answer to each request.
+"""HTTP on loopback, for programs that iterdev itself started: one listener, and one response to each request.
 
-It knows sockets and HTTP, and turns away whatever a web page could make a browser send. What is asked for it does not
-understand.
+It knows sockets and HTTP, and rejects whatever a web page could make a browser send. It does not know what requests are
+about.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -33,8 +33,8 @@ class Response(Struct, frozen=True, kw_only=True):
 Respond = Callable[[Request], Awaitable[Response]]
 
 
-class TurnedAway(Exception):
-    """A request that nobody has to understand to refuse it."""
+class RequestRejected(Exception):
+    """A request that is rejected without looking at what it is about."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -43,30 +43,30 @@ class TurnedAway(Exception):
 
 @asynccontextmanager
 async def serving(respond: Respond) -> AsyncIterator[str]:
-    """Answers requests at the address that it gives; leaving the context hangs up on everybody at once."""
+    """Serves requests at the address that it yields; leaving the context closes every connection at once."""
     listener = await anyio.create_tcp_listener(local_host=ADDRESS, local_port=0)
     host = f"{ADDRESS}:{listener.extra(SocketAttribute.local_port)}"  # noqa: S610 - this is no query
     async with listener, anyio.create_task_group() as group:
 
-        async def talk(stream: ByteStream) -> None:
+        async def connected(stream: ByteStream) -> None:
             async with stream:
-                await _Talk(stream, host, respond).until_it_ends()
+                await _Connection(stream, host, respond).serve()
 
-        group.start_soon(listener.serve, talk)
+        group.start_soon(listener.serve, connected)
         try:
             yield f"http://{host}"
         finally:
             group.cancel_scope.cancel()
 
 
-class _Talk:
+class _Connection:
     """One connection, over any number of requests."""
 
     def __init__(self, stream: ByteStream, host: str, respond: Respond) -> None:
         self._stream, self._host, self._respond = stream, host, respond
         self._http = h11.Connection(h11.SERVER)
 
-    async def until_it_ends(self) -> None:
+    async def serve(self) -> None:
         # A client may leave at any time, in the middle of a request too.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             while await self._answered_one():
@@ -81,8 +81,8 @@ class _Talk:
             await self._send(await self._respond(request))
         except h11.RemoteProtocolError as error:
             await self._send(Response(status=error.error_status_hint, headers={"connection": "close"}))
-        except TurnedAway as refusal:
-            await self._send(Response(status=refusal.status, headers={"connection": "close"}))
+        except RequestRejected as rejection:
+            await self._send(Response(status=rejection.status, headers={"connection": "close"}))
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     async def _request(self) -> Request | None:
@@ -91,12 +91,12 @@ class _Talk:
             return None
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
         if _is_foreign(headers, self._host):
-            raise TurnedAway(403)
+            raise RequestRejected(403)
         body = bytearray()
         while isinstance(part := await self._event(), h11.Data):
             body += part.data
             if len(body) > BODY_LIMIT:
-                raise TurnedAway(413)
+                raise RequestRejected(413)
         if not isinstance(part, h11.EndOfMessage):
             return None
         path = head.target.decode("ascii").partition("?")[0]

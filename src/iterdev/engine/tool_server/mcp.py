@@ -14,7 +14,7 @@ from iterdev.core.collaboration.tool_schemas import TOOLS, ToolArguments
 from iterdev.engine.team_tools import CallRejected, Document
 
 VERSIONS = ("2025-06-18", "2025-11-25")
-"""Those that have the same few messages; somebody who offers another one is answered with the newest of these."""
+"""Those that have the same few messages; a client that offers another one gets the newest of these."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 

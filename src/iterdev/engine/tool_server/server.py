@@ -1,4 +1,4 @@
-"""Where agents find the tools of the team: an address on loopback, and a token for each attempt while it runs."""
+"""The server of the team's tools: an address on loopback, and a token for each attempt while it runs."""
 
 import hashlib
 from collections.abc import AsyncIterator, Iterator
@@ -19,7 +19,7 @@ JSON = {"content-type": "application/json"}
 
 
 class ToolDesk:
-    """Knows who may use the tools now."""
+    """Admits attempts to the tools."""
 
     def __init__(self, tools: TeamTools) -> None:
         self._tools = tools

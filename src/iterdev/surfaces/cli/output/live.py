@@ -31,11 +31,11 @@ MARGIN = 2
 
 
 class Live:
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False)
+    def __init__(self, console: Console | None = None, now: Callable[[], float] = time.time) -> None:
+        self._console, self._now = console or Console(highlight=False), now
         self._view: Callable[[int], SessionView] | None = None
         self._said: dict[str, str] = {}
-        self._since = time.time()
+        self._since = now()
         # Last, because rich asks for the first picture at once.
         self._live = self._new()
 
@@ -76,7 +76,7 @@ class Live:
         if self._view is None:
             return Group(Text("starting", style="dim"))
         view = self._view(self._console.height)
-        foot = _foot(view, time.time())
+        foot = _foot(view, self._now())
         room = max(self._console.height - len(foot) - MARGIN, 1)
         if len(view.tasks) > room:
             # One line less, which says how many tasks are not shown.
@@ -88,7 +88,7 @@ class Live:
         position = f" {view.team.position}" if view.team.position else ""
         done, total = view.counts[Status.completed], sum(view.counts.values())
         text = Text(f"{view.id}  ", style="bold")
-        text.append(f"{view.team.pipeline}{position} {done}/{total}  {_span(time.time() - self._since)}{cost}")
+        text.append(f"{view.team.pipeline}{position} {done}/{total}  {_span(self._now() - self._since)}{cost}")
         return text
 
     def _table(self, view: SessionView) -> Table:
@@ -105,7 +105,7 @@ class Live:
                 Text(mark, style),
                 Text(task.id, style),
                 Text(task.role, "dim"),
-                Text(_elapsed(task), "dim"),
+                Text(_elapsed(task, self._now()), "dim"),
                 Text(task.result.conflict or self._note(task), style if task.status is Status.failed else ""),
             )
             wave = task.wave
@@ -155,11 +155,11 @@ def _pause(pause: PauseView, now: float) -> str:
     return f"the provider of {', '.join(pause.agents)} is paused for {left}, until {pause.until}: {pause.why}"
 
 
-def _elapsed(task: TaskView) -> str:
+def _elapsed(task: TaskView, now: float) -> str:
     if task.started_at is None:
         return ""
     cost = f" ${task.cost_usd:.2f}" if task.cost_usd else ""
-    return _span((task.ended_at or time.time()) - task.started_at) + cost
+    return _span((task.ended_at or now) - task.started_at) + cost
 
 
 def _span(seconds: float) -> str:

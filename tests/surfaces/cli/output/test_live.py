@@ -1,0 +1,66 @@
+"""The live picture of a run, as it is painted in a terminal of some size."""
+
+from io import StringIO
+
+from rich.console import Console
+from tests.core.conftest import Story, review, task
+
+from iterdev.core.session import events
+from iterdev.core.views.session import session_view
+from iterdev.surfaces.cli.output.live import Live
+
+
+def painted(story: Story, *, height: int = 20, said: dict[str, str] | None = None) -> list[str]:
+    console = Console(file=StringIO(), width=100, height=height, force_terminal=False)
+    live = Live(console, now=lambda: story.now)
+    live.show(lambda room: session_view(story.state, room=room))
+    for name, text in (said or {}).items():
+        live.hear(name, text)
+    with console.capture() as capture:
+        console.print(live._picture())
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_each_task_has_a_line_with_its_mark_its_role_and_a_note() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("DEV-003"))
+    story.does("DEV-001")
+    story.fails("DEV-002", "no luck")
+    story.starts("DEV-003")
+
+    head, *lines = painted(story, said={"DEV-003": "half way"})
+
+    assert head.startswith(f"{story.state.session.id}   1/3")
+    assert [line.split()[-2:] for line in lines] == [["of", "DEV-001"], ["no", "luck"], ["half", "way"]]
+    assert [mark for line in lines for mark in line if mark in "✓✗▸"] == ["✓", "✗", "▸"]
+
+
+def test_a_verdict_that_asks_for_a_fix_round_is_no_success() -> None:
+    story = Story(task("REVIEW-001"))
+    story.reviews("REVIEW-001", review(3))
+
+    _, line = painted(story)
+
+    assert "! REVIEW-001" in " ".join(line.split())
+    assert "score 3" in line
+
+
+def test_a_table_that_is_too_long_says_what_is_not_shown() -> None:
+    story = Story(*(task(f"DEV-{number:03d}") for number in range(1, 31)))
+    story.starts("DEV-020")
+
+    lines = painted(story, height=10)
+
+    assert len(lines) == 10 - 1
+    assert any("DEV-020" in line for line in lines)
+    assert lines[-1] == "   and 23 pending"
+
+
+def test_warnings_and_pauses_stand_below_the_tasks() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(events.Warned("odd"))
+    story.does("DEV-001", events.Limited(error="429", reset_at=1090))
+
+    lines = painted(story)
+
+    assert "warning: odd" in lines
+    assert any(line.startswith("the provider of mine is paused for 1:30, until ") for line in lines)

@@ -1,0 +1,63 @@
+"""Sessions as text."""
+
+import pytest
+from tests.core.conftest import Story, task
+
+from iterdev.core.session import events
+from iterdev.core.types import Ending
+from iterdev.core.views.session import session_view
+from iterdev.surfaces.cli.output.text import status_text, summary
+
+PIPELINE = events.Gate(id="pipeline", question="Which one?", choices=("approve", "patch", "sprint"))
+PLAN = events.Gate(id="plan", question="Run these tasks?", choices=("approve", "reject"))
+
+
+def test_a_question_has_a_command_for_each_answer() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(events.GateOpened(PLAN))
+    session = story.state.session.id
+
+    lines = status_text(session_view(story.state, engine_alive=False)).splitlines()
+
+    assert "State: waiting for an answer, see below" in lines
+    assert lines[-3:] == [
+        "Question (plan): Run these tasks?",
+        f"  iterdev answer {session} plan approve",
+        f"  iterdev answer {session} plan reject",
+    ]
+
+
+def test_variants_of_an_answer_share_a_line() -> None:
+    story = Story()
+    story.happens(events.GateOpened(PIPELINE))
+
+    lines = status_text(session_view(story.state)).splitlines()
+
+    assert lines[-1] == "  or, in place of approve: patch, sprint"
+
+
+@pytest.mark.parametrize(
+    ("ending", "last"),
+    [
+        (Ending.interrupted, "Interrupted; everything is saved. Go on with: iterdev resume {session}"),
+        (Ending.stepped, "One step done. Next: iterdev resume {session} --step"),
+        (Ending.waiting, "Then: iterdev resume {session}"),
+        (Ending.over, "Try again with: iterdev retry {session}"),
+    ],
+)
+def test_the_last_line_of_a_run_says_what_to_do_next(ending: Ending, last: str) -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.does("DEV-001")
+    story.fails("DEV-002", "no luck")
+
+    lines = summary(session_view(story.state), ending).splitlines()
+
+    assert lines[:2] == [f"{story.state.session.id}: 1 completed, 1 failed, 0 skipped", "  failed  DEV-002: no luck"]
+    assert lines[-1] == last.format(session=story.state.session.id)
+
+
+def test_a_rejected_plan_says_only_that() -> None:
+    story = Story()
+    story.happens(events.Finished(events.Finished.WHY_REJECTED))
+
+    assert summary(session_view(story.state), Ending.over).splitlines()[-1] == "Ended: the plan was rejected"
