@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from iterdev.core.errors import UserError
-from iterdev.core.session import tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
@@ -24,30 +23,21 @@ def edit_session(repository: Repository, session: SessionId) -> Iterator[Session
         return
     with suppress(session_lease.Held), session_lease.lease(folder, wait=lambda: False):
         log.refresh()
-        projector = Projector(folder, repository.journal, log.team)
-        projector.prepare()
-        projector.write(log.state)
+        project(repository, log)
 
 
 def project(repository: Repository, log: SessionLog) -> None:
     """Brings the session folder up to date while the caller holds the session's lease."""
     projector = Projector(repository.folder(log.state), repository.journal, log.team)
+    projector.prepare()
     projector.write(log.state)
-
-
-def task_id(text: str) -> TaskId:
-    """A task that a person names; it need not be in the table."""
-    if not tasks.NAME.fullmatch(text):
-        raise UserError(f'"{text}" cannot name a task', hint="--task DEV-001")
-    return TaskId(text)
 
 
 def require_task(state: State, text: str) -> TaskId:
     """A task of the table."""
-    task = task_id(text)
-    if task not in state.tasks.plan:
-        raise UserError(f'There is no task "{task}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
-    return task
+    if text not in state.tasks.plan:
+        raise UserError(f'There is no task "{text}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
+    return TaskId(text)
 
 
 def redacted_text(repository: Repository, text: str, example: str) -> str:

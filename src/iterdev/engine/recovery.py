@@ -20,16 +20,16 @@ from iterdev.store.session_log import SessionLog
 def recover(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None:
     """Afterwards no attempt is open and no workspace is lent out."""
     for leftover in list(pool.leftovers()):
-        mark(f"rescue wanted {leftover.task}")
-        _rescue(log, top, pool, leftover)
-        mark(f"rescued {leftover.task}")
-    for task, started in list(log.state.running.items()):
-        ref = f"refs/iterdev/{log.session}/{task}/{started.number}"
-        commit = refs.resolve(top, ref)
-        mark(f"interruption noted {task}")
-        # The count of requests died with the engine: at least one, except for a tester, whose agent may not be asked.
-        requests = 0 if log.state.tasks[task].role is Role.tester else 1
-        log.record(AttemptEnded(task, started.number, requests, Interrupted(commit=commit)))
+        with effect("keep leftover work", task=leftover.task):
+            _keep(log, top, pool, leftover)
+    for task, started in list(log.state.attempts.running.items()):
+        commit = refs.resolve(top, ids.kept_ref(log.session, task, started.number))
+        # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
+        role = log.team.roles[log.state.tasks.plan[task].role]
+        requests = 0 if role.procedure is Procedure.verify else 1
+        report = AttemptReport(task=task, number=started.number, requests=requests, outcome=Interrupted(commit=commit))
+        with effect("record", events="AttemptEnded"):
+            log.transact(partial(_ended, log, report))
 
 
 def _ended(log: SessionLog, report: AttemptReport, state: State, at: float) -> Sequence[Event]:

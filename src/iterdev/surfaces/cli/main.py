@@ -10,7 +10,7 @@ import click
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.surfaces.cli.app import app
 from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.surfaces.cli.output.messages import show_error
+from iterdev.surfaces.cli.output.console import print_error
 
 
 def run(arguments: list[str]) -> int:
@@ -27,10 +27,10 @@ def run(arguments: list[str]) -> int:
         sys.stderr.close()
         return ExitCode.finished
     except IterdevError as error:
-        show_error(error)
+        print_error(error)
         return ExitCode.wrong if isinstance(error, UserError) else ExitCode.unable
     except OSError as error:
-        show_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
+        print_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
         return ExitCode.unable
     except Exception as error:  # noqa: BLE001 - the boundary: anything else is a defect, and is kept for a report
         return _defect(error)
@@ -43,7 +43,7 @@ def _usage_error(error: click.ClickException) -> int:
         return ExitCode.wrong
     context = error.ctx if isinstance(error, click.UsageError) else None
     help_command = f"{context.command_path} --help" if context else "iterdev --help"
-    show_error(UserError(error.format_message().replace("\n", " "), hint=help_command))
+    print_error(UserError(error.format_message().replace("\n", " "), hint=help_command))
     return ExitCode.wrong
 
 

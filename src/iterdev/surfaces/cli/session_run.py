@@ -16,9 +16,8 @@ from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
-from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.console import print_document, print_warning
 from iterdev.surfaces.cli.output.observer import observing
-from iterdev.surfaces.cli.output.plain import print_error
 from iterdev.surfaces.cli.output.text import completion_text, summary
 
 Run: TypeAlias = Callable[[RunObserver], Awaitable[RunResult]]
@@ -39,7 +38,7 @@ def show_run(repository: Repository, session: SessionId, *, run: Run | None = No
     with observing(session, quiet=as_json or is_done(repository, session)) as observer:
         result = anyio.run(run or partial(run_session, repository, session), observer)
     if result.failure:
-        print_error(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
+        print_warning(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
     code = exit_code(result)
     if as_json:
         print_document(session_document(result.view) | {"exit_code": code})
@@ -76,6 +75,6 @@ def _complete(repository: Repository, session: SessionId) -> str | None:
     target = Path(click.prompt("Export to which folder?")) if choice == archive.CompletionChoice.export else None
     view, failure = archive.complete(repository, session, choice, target)
     if failure:
-        print_error(f"iterdev: {failure.choice} failed: {failure.error}")
+        print_warning(f"iterdev: {failure.choice} failed: {failure.error}")
     click.echo(completion_text(view))
     return choice

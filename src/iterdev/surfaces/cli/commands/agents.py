@@ -15,7 +15,7 @@ from iterdev.core.errors import HostError, UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.console import print_document
 
 CELLS = {"ok": "ok", "explained": "miss", "failed": "FAILED"}
 WIDTH = max(len(scenario.name) for scenario in SCENARIOS) + 2

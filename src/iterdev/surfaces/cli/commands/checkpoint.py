@@ -6,7 +6,7 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document, print_either, show_error
+from iterdev.surfaces.cli.output.console import print_document, print_either, print_error
 from iterdev.surfaces.cli.tool_client import call_tool
 
 
@@ -32,7 +32,7 @@ def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) 
 def restore(*, session_id: str | None, task: str | None, as_json: bool) -> ExitCode:
     restored = _call("restore", session_id, task)
     if not restored["restored"]:
-        show_error(UserError(str(restored["why"]), hint=str(restored["hint"])))
+        print_error(UserError(str(restored["why"]), hint=str(restored["hint"])))
         return ExitCode.unfinished
     print_document(restored if as_json else restored["data"])
     return ExitCode.finished

@@ -7,7 +7,7 @@ from iterdev.app import tech_debt
 from iterdev.app.tech_debt import Debt, NewDebt
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document, print_either
+from iterdev.surfaces.cli.output.console import print_document, print_either
 
 
 @click.group(cls=CommandGroup, help="Track technical debt")

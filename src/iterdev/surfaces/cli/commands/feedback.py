@@ -6,7 +6,7 @@ from iterdev.app import feedback as app_feedback
 from iterdev.app.sessions import named_or_newest
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document, print_either
+from iterdev.surfaces.cli.output.console import print_document, print_either
 
 feedback_argument = click.argument("name", metavar="FB")
 

@@ -6,7 +6,7 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document, print_either, show_error
+from iterdev.surfaces.cli.output.console import print_document, print_either, print_error
 from iterdev.surfaces.cli.tool_client import call_tool
 
 HINT = "iterdev lock --help"
@@ -36,7 +36,7 @@ def acquire(*, session_id: str | None, resource: str, task: str | None, role: st
         holder, name = answer["locked_by_task_id"], answer["resource"]
         click.echo(f'{holder} holds "{name}" until {answer["until"]}; asking again renews it')
     else:
-        show_error(UserError(str(answer["why"]), hint=str(answer["hint"])))
+        print_error(UserError(str(answer["why"]), hint=str(answer["hint"])))
     return ExitCode.finished if answer["granted"] else ExitCode.unfinished
 
 

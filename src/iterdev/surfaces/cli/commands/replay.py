@@ -6,7 +6,7 @@ from iterdev.app import replay as app_replay
 from iterdev.core.views.replay import replay_document, replay_text
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.surfaces.cli.output.messages import print_either
+from iterdev.surfaces.cli.output.console import print_either
 
 
 @click.command(help="Decide a session's journal again, and report the first difference")

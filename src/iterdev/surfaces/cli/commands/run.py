@@ -12,7 +12,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import Engine, Role
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.surfaces.cli.output.plain import print_error
+from iterdev.surfaces.cli.output.console import print_warning
 from iterdev.surfaces.cli.session_run import choose_session, show_run
 
 
@@ -94,7 +94,7 @@ def _analyzed(repository: Repository, request: start.Request) -> start.Request:
     """An analyzer that fails is no reason not to start: then the text decides, as it does without one."""
     analyzed = anyio.run(start.analyze, repository, request)
     if isinstance(analyzed, str):
-        print_error(f"The analyzer gave no usable answer, so the text decides: {analyzed}")
+        print_warning(f"The analyzer gave no usable answer, so the text decides: {analyzed}")
         return request
     return analyzed
 

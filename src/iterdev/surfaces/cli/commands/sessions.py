@@ -5,7 +5,7 @@ import click
 from iterdev.app import inspect
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.console import print_document
 
 
 @click.command(help="List every session of this repository")

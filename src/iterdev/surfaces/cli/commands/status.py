@@ -6,7 +6,7 @@ from iterdev.app import inspect
 from iterdev.app.sessions import named_or_newest
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.output.messages import print_either
+from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.text import status_text
 
 

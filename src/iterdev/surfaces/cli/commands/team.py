@@ -5,7 +5,7 @@ import json
 import click
 
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.output.messages import print_either
+from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.tool_client import call_tool
 
 EXAMPLE = '{"status": "half done"}'

@@ -5,7 +5,7 @@ import click
 from iterdev.app import wisdom as app_wisdom
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.messages import print_document
+from iterdev.surfaces.cli.output.console import print_document
 
 
 @click.group(cls=CommandGroup, help="Show what the sessions of this repository learned, and reject what is wrong")

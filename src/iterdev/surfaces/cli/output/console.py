@@ -1,12 +1,21 @@
-"""What commands print: documents on standard output, errors on standard error."""
+"""What commands print: text and documents on standard output, errors on standard error."""
 
 import json
+import os
 import sys
 
 import click
 import msgspec
 
 from iterdev.core.errors import IterdevError
+
+
+def print_line(text: str) -> None:
+    """Prints a line. When the reader of a pipe is gone, as after `| head`, the run goes on without output."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_document(document: object) -> None:
@@ -22,7 +31,11 @@ def print_either(text: str, document: object, *, as_json: bool) -> None:
         click.echo(text)
 
 
-def show_error(error: IterdevError) -> None:
+def print_warning(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def print_error(error: IterdevError) -> None:
     sys.stderr.write(f"iterdev: {error.message}\n")
     if error.hint:
         sys.stderr.write(f"hint: {error.hint}\n")
