@@ -65,7 +65,7 @@ class Messages(Struct, frozen=True, kw_only=True):
     shared: Mapping[str, SharedData] = {}
     """By sender."""
     last_of_task: Mapping[TaskId, str] = {}
-    """The last message of each task's agent."""
+    """The last message of each task's agent, until the next attempt at the task starts."""
 
 
 class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
@@ -129,6 +129,11 @@ class MessagesDraft:
                 self._part = msgspec.structs.replace(self._part, shared={})
             case _:
                 raise TypeError(event)
+
+
+    def attempt_started(self, task: TaskId) -> None:
+        last = {other: text for other, text in self._part.last_of_task.items() if other != task}
+        self._part = msgspec.structs.replace(self._part, last_of_task=last)
 
 
 def _message(event: MessageSent | Announced, at: float) -> Message:

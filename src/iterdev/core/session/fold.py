@@ -19,6 +19,7 @@ from iterdev.core.limits.spending import Spending
 from iterdev.core.session import attempts, conflicts, gates, lifecycle, task_table
 from iterdev.core.session.events import (
     AttemptEnded,
+    AttemptStarted,
     EngineStarted,
     Entry,
     Landed,
@@ -77,6 +78,14 @@ def _spending(part: Spending, event: spending.DaySpent | AttemptEnded, _: float)
     return spending.evolve(part, event)
 
 
+class _MessagesDraft(messages.MessagesDraft):
+    def apply(self, event: object, at: float, seq: int) -> None:
+        if isinstance(event, AttemptStarted):
+            self.attempt_started(event.task)
+        else:
+            super().apply(event, at, seq)
+
+
 Make = Callable[[Any], Folding]
 
 
@@ -96,7 +105,7 @@ PARTS: dict[str, tuple[Iterable[type], Make]] = {
     "lifecycle": (get_args(lifecycle.LifecycleEvent), _pure(lifecycle.evolve)),
     "policy": ((PolicyChanged,), _pure(lambda _part, event, _: event.policy)),
     "warnings": ((Warned,), _pure(lambda part, event, _: (*part, event.text))),
-    "messages": (get_args(messages.MessageEvent), messages.MessagesDraft),
+    "messages": ((*get_args(messages.MessageEvent), AttemptStarted), _MessagesDraft),
     "locks": (get_args(locks.LockEvent), _pure(locks.evolve)),
     "checkpoints": ((*get_args(checkpoints.CheckpointEvent), RollbackStarted), _pure(_checkpoints)),
     "feedback": ((*get_args(feedback.FeedbackEvent), RollbackStarted), _pure(_feedback)),
