@@ -112,7 +112,7 @@ def note(state: State, file: str, text: str, task: TaskId, commit: str, at: floa
 
 
 def _debt(state: State, team: TeamRules, task: TaskId, result: Result, at: float) -> tuple[DebtIdentified, ...]:
-    return tech_debt.reported(state.debt, result.tech_debt, task=task, sprint=team.sprint(state), at=at)
+    return tech_debt.reported(state.debt, result.tech_debt, task=task, sprint=team.sprint(state, task), at=at)
 
 
 def _unknown_debt(state: State, task: TaskId, named: Iterable[str]) -> Iterator[Warned]:
@@ -122,7 +122,7 @@ def _unknown_debt(state: State, task: TaskId, named: Iterable[str]) -> Iterator[
 
 
 def _resolved_debt(state: State, team: TeamRules, task: TaskId, named: Iterable[str]) -> tuple[DebtMoved, ...]:
-    return tech_debt.resolved_by(state.debt, named, task, team.sprint(state))
+    return tech_debt.resolved_by(state.debt, named, task, team.sprint(state, task))
 
 
 def _answered(state: State, task: TaskId, at: float) -> Iterator[ProviderAnswered]:

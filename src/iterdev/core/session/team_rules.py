@@ -130,8 +130,8 @@ class TeamRules(Protocol):
         """The role that covers what the text asks for."""
         ...
 
-    def sprint(self, state: State) -> int:
-        """The number of the current sprint; 1 for a team without sprints."""
+    def sprint(self, state: State, task: TaskId | None = None) -> int:
+        """The number of a task's sprint, or of the current one; 1 for a team without sprints."""
         ...
 
     def announce(self, event: Event, state: State) -> Announced | None:

@@ -15,7 +15,7 @@ from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
 from iterdev.core.session.team_rules import Procedure, RoleSpec
 from iterdev.core.settings import Settings
-from iterdev.core.types import Engine, TeamState
+from iterdev.core.types import Engine, TaskId, TeamState
 from iterdev.core.verification import SuiteReport
 from iterdev.teams.development import analyzer as analysis_task
 from iterdev.teams.development import (
@@ -34,7 +34,7 @@ from iterdev.teams.development import (
 )
 from iterdev.teams.development.analyzer import Assessment
 from iterdev.teams.development.events import TeamStarted, Thresholds, ThresholdsChanged
-from iterdev.teams.development.fields import WORKERS, Fields, Pipeline, Role
+from iterdev.teams.development.fields import WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.development.requirement_analysis import TEAM_OF, analyse
 from iterdev.teams.development.results import Decision, Design, Development, Finding, Review, Testing
 from iterdev.teams.development.state import FOLDED, DevelopmentDraft, development
@@ -126,8 +126,8 @@ class DevelopmentTeam:
         found = analyse(text).capabilities
         return found[0].role if found else Role.developer
 
-    def sprint(self, state: State) -> int:
-        return development(state).sprint
+    def sprint(self, state: State, task: TaskId | None = None) -> int:
+        return fields(state.tasks.plan[task]).sprint if task else development(state).sprint
 
     def baseline(self, state: State) -> SuiteReport | None:
         return development(state).baseline
