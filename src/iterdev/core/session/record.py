@@ -15,6 +15,7 @@ from iterdev.core.session.announcements import announcement
 from iterdev.core.session.escalations import escalated
 from iterdev.core.session.events import (
     AttemptEnded,
+    EngineStarted,
     Entry,
     Event,
     TaskCompleted,
@@ -33,7 +34,7 @@ def record(state: State, team: TeamRules, events: Sequence[Event], at: float) ->
     """The entries to write, and the state after them."""
     fold, entries, queue = Fold(state, team), list[Entry](), deque(events)
     while queue:
-        event = _numbered(queue.popleft(), state)
+        event = _as_recorded(queue.popleft(), state)
         entry = Entry(state.seq + 1, at, event)
         entries.append(entry)
         fold.apply(entry)
@@ -43,11 +44,16 @@ def record(state: State, team: TeamRules, events: Sequence[Event], at: float) ->
     return entries, state
 
 
-def _numbered(event: Event, state: State) -> Event:
+def _as_recorded(event: Event, state: State) -> Event:
     """Messages are numbered in their order; one that is read back from a session folder keeps its number."""
-    if isinstance(event, MessageSent | Announced):
-        return msgspec.structs.replace(event, number=max(event.number, next_number(state.messages)))
-    return event
+    match event:
+        case MessageSent() | Announced():
+            return msgspec.structs.replace(event, number=max(event.number, next_number(state.messages)))
+        case EngineStarted() if state.attempts.landing:
+            # Work that is about to land may be on the branch already, and a rollback to before it must not stop there.
+            return msgspec.structs.replace(event, tip=state.branch.tip)
+        case _:
+            return event
 
 
 def _consequences(event: Event, state: State, team: TeamRules) -> tuple[Event, ...]:
