@@ -2,28 +2,50 @@
 
 from collections.abc import Sequence
 
-from iterdev.core.results import Component, Design, Finding, Review, Scores, WorkItem
-from iterdev.core.session.decide import Command, Land, Record, Start, decide
+import msgspec
+
+from iterdev.core.collaboration.external_packages import PackageCheck
+from iterdev.core.policy import Policy
+from iterdev.core.prompts import PromptContext, render
+from iterdev.core.results import Dependency, Discovery, LearnedTexts, Result, TechDebt, Usage
+from iterdev.core.session import fold
+from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.decide import decide
 from iterdev.core.session.events import (
-    AttemptEnded,
     AttemptStarted,
-    Done,
     Entry,
     Event,
     Failed,
-    Landed,
-    Outcome,
-    Policy,
+    Interrupted,
+    Limited,
+    RollbackStarted,
+    RowEdit,
     Session,
     SessionStarted,
+    TableEdited,
     TasksAdded,
+    Unmet,
 )
-from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.outcomes import attempt_ended, landed, landing_refused
+from iterdev.core.session.record import record
+from iterdev.core.session.rollback import plan
+from iterdev.core.session.schedule import Command, Land, Record, Start
 from iterdev.core.session.state import State
+from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task, with_waves
-from iterdev.core.types import WORKERS, Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
-from iterdev.core.verification import Verification
+from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
+from iterdev.core.verification import Measurement, SuiteReport, Verification
+from iterdev.teams.development.events import TeamStarted, Thresholds
+from iterdev.teams.development.fields import WORKERS, Fields, Part, Pipeline, Role
 from iterdev.teams.development.requirement_analysis import analyse
+from iterdev.teams.development.results import Component, Design, Development, Finding, Review, Scores, Testing, WorkItem
+from iterdev.teams.development.state import Development as DevelopmentState
+from iterdev.teams.development.state import development
+from iterdev.teams.development.team import DEVELOPMENT
+
+AROUND = PromptContext(board="discoveries.ndjson")
+"""What only the shell knows, when there is nothing to tell."""
+Outcome = Success | Failed | Limited | Interrupted | Unmet
 
 ROLES = {
     "DESIGN": Role.architect,
@@ -39,23 +61,24 @@ def task(
     *deps: str,
     sprint: int = 1,
     round: int = 0,  # noqa: A002 - the field's own name
+    part: Part = Part.own,
     context: Sequence[str] = (),
     pipeline: Pipeline = Pipeline.sprint,
     mode: Mode | None = None,
 ) -> Task:
     """A row whose role follows from its id; the check of the critic loop is interactive, as in the templates."""
     role = ROLES[name.rpartition("-")[0].removesuffix("-fix")]
+    decides = role is Role.gc_controller
     return Task(
         id=TaskId(name),
         title=f"title of {name}",
         description=f"work of {name}",
         role=role,
-        pipeline=pipeline,
-        sprint=sprint,
-        round=round,
+        fields=Fields(pipeline=pipeline, sprint=sprint, round=round, part=part),
+        kind=TaskKind.decision if decides else TaskKind.work,
         deps=tuple(map(TaskId, deps)),
         context_from=tuple(map(TaskId, context)),
-        mode=mode or (Mode.interactive if role is Role.gc_controller else Mode.csv_wave),
+        mode=mode or (Mode.interactive if decides else Mode.csv_wave),
     )
 
 
@@ -88,16 +111,61 @@ def a_design() -> Design:
     )
 
 
+def done(
+    findings: str = "",
+    *,
+    design: Design | None = None,
+    review: Review | None = None,
+    verification: Verification | None = None,
+    baseline: SuiteReport | None = None,
+    iterations: int = 0,
+    dependencies: tuple[Dependency, ...] = (),
+    resolved_debt: tuple[str, ...] = (),
+    tech_debt: tuple[TechDebt | str, ...] = (),
+    wisdom: LearnedTexts | None = None,
+    discoveries: tuple[Discovery, ...] = (),
+    commit: str | None = None,
+    changed: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+    usage: Usage | None = None,
+) -> Success:
+    """An attempt that succeeded; without anything that only one role hands in, it is a developer's."""
+    handed_in: Result = design or review or _result(dependencies, resolved_debt, tests=verification is not None)
+    return Success(
+        result=msgspec.structs.replace(
+            handed_in,
+            findings=findings,
+            tech_debt=tech_debt,
+            wisdom=wisdom or LearnedTexts(),
+            discoveries=discoveries,
+        ),
+        measured=Measurement(verification=verification, baseline=baseline, iterations=iterations)
+        if verification
+        else None,
+        commit=commit,
+        changed=changed,
+        notes=notes,
+        usage=usage or Usage(),
+    )
+
+
+def _result(dependencies: tuple[Dependency, ...], resolved_debt: tuple[str, ...], *, tests: bool) -> Result:
+    if tests:
+        return Testing(id="VERIFY-001", status="completed")
+    return Development(
+        id="DEV-001", status="completed", external_dependencies=dependencies, resolved_debt=resolved_debt
+    )
+
+
 def session(engine: Engine = Engine.wave, requirement: str = "Add export endpoint", **facts: object) -> Session:
     given: dict[str, object] = {
         "id": SessionId("ids-add-export-endpoint-20260308"),
-        "team": Team.iterdev,
+        "team": DEVELOPMENT.name,
         "engine": engine,
         "requirement": requirement,
         "folder": ".workflow/.csv-wave/ids-add-export-endpoint-20260308",
         "base": "base0000",
         "branch": "main",
-        "analysis": analyse(requirement),
     }
     return Session(**(given | facts))
 
@@ -112,52 +180,84 @@ class Story:
         pipeline: Pipeline | None = None,
         requirement: str = "Add export endpoint",
         auto: bool = True,
+        rounds: int = 3,
         **policy: object,
     ) -> None:
         self.now = 1000.0
-        started = SessionStarted(
-            session(engine, requirement, pipeline=pipeline),
-            Policy(**({"auto": auto, "agents": dict.fromkeys(WORKERS, "mine")} | policy)),
-        )
-        self.entries = [Entry(1, self.now, started)]
-        first = replay(self.entries)
+        rules = Policy(**({"auto": auto, "agents": dict.fromkeys(WORKERS, "mine")} | policy))
+        self.entries = [Entry(1, self.now, SessionStarted(session(engine, requirement), rules))]
+        first = fold.replay(self.entries, DEVELOPMENT)
         assert first
         self.state: State = first
+        thresholds = Thresholds(rounds=rounds)
+        self.happens(TeamStarted(analysis=analyse(requirement), pipeline=pipeline, thresholds=thresholds))
         if tasks:
             self.happens(TasksAdded(with_waves(tasks)))
 
+    @property
+    def team(self) -> DevelopmentState:
+        """The development team's part of the state."""
+        return development(self.state)
+
     def happens(self, *events: Event) -> State:
-        new = [Entry(self.state.seq + number, self.now, event) for number, event in enumerate(events, 1)]
-        self.entries += new
-        self.state = evolve(self.state, new)
+        """Records events, with all that follows from each of them."""
+        entries, self.state = record(self.state, DEVELOPMENT, events, self.now)
+        self.entries += entries
         return self.state
 
     def decides(self) -> tuple[Command, ...]:
-        return decide(self.state, self.now)
+        return decide(self.state, DEVELOPMENT, self.now)
 
     def starts(self, *names: str, agent: str = "mine") -> State:
         for name in names:
-            number = self.state.progress[TaskId(name)].number + 1
-            self.happens(AttemptStarted(TaskId(name), number, agent, self.state.tip))
+            number = self.state.tasks.progress[TaskId(name)].number + 1
+            self.happens(AttemptStarted(TaskId(name), number, agent, self.state.branch.tip))
         return self.state
 
-    def ends(self, name: str, outcome: Outcome, requests: int = 1) -> State:
-        number = self.state.running[TaskId(name)].number
-        return self.happens(AttemptEnded(TaskId(name), number, requests, outcome))
+    def ends(self, name: str, outcome: Outcome, requests: int = 1, *, checked: tuple[PackageCheck, ...] = ()) -> State:
+        number = self.state.attempts.running[TaskId(name)].number
+        report = AttemptReport(task=TaskId(name), number=number, requests=requests, outcome=outcome, checked=checked)
+        return self.happens(*attempt_ended(self.state, DEVELOPMENT, report, self.now))
 
     def does(self, name: str, outcome: Outcome | None = None) -> State:
         """One attempt from start to end; without an outcome the work is done and nothing changed."""
         self.starts(name)
-        return self.ends(name, outcome or Done(findings=f"findings of {name}"))
+        return self.ends(name, outcome or done(f"findings of {name}"))
 
     def fails(self, name: str, error: str = "it broke") -> State:
         return self.does(name, Failed(error=error))
 
     def reviews(self, name: str, verdict: Review) -> State:
-        return self.does(name, Done(findings=f"findings of {name}", review=verdict))
+        return self.does(name, done(f"findings of {name}", review=verdict))
 
     def verifies(self, name: str, rate: float | None) -> State:
-        return self.does(name, Done(findings=f"findings of {name}", verification=measured(rate)))
+        return self.does(name, done(f"findings of {name}", verification=measured(rate)))
+
+    def lands(self, name: str, tip: str = "") -> State:
+        """The work of a task is on the branch."""
+        return self.happens(*landed(self.state, DEVELOPMENT, TaskId(name), tip or f"tip of {name}"))
+
+    def is_refused(self, name: str, *files: str) -> State:
+        """The work of a task does not merge with what landed before it."""
+        return self.happens(*landing_refused(self.state, DEVELOPMENT, TaskId(name), files, self.state.branch.tip))
+
+    def edits(self, row: RowEdit, **results: str) -> State:
+        """A person leaves a row of tasks.csv like this, with these result cells of the team."""
+        edited = TableRow(edit=row, results=results)
+        return self.happens(TableEdited((row,)), *DEVELOPMENT.table_edited(self.state, (edited,)))
+
+    def rolls_back(self, target: str) -> RollbackStarted:
+        """What no longer holds is recorded; the branch has still to follow."""
+        started, *follow = plan(self.entries, DEVELOPMENT, target)
+        assert isinstance(started, RollbackStarted)
+        self.happens(started, *follow)
+        return started
+
+    def prompt(self, name: str, context: PromptContext = AROUND) -> str:
+        """What the agent of a task would be told now."""
+        task = self.row(name)
+        parts, schema = DEVELOPMENT.prompt_parts(self.state, task, context), DEVELOPMENT.result_schema(task.role)
+        return render(self.state, task, DEVELOPMENT.roles[task.role], context, parts, schema)
 
     def goes_on(self) -> list[str]:
         """Carries out everything that needs no agent; returns the tasks that are to be started."""
@@ -168,7 +268,7 @@ class Story:
                     case Record(events):
                         self.happens(*events)
                     case Land(name):
-                        self.happens(Landed(name, f"tip of {name}"))
+                        self.lands(name)
             if not any(isinstance(command, Record | Land) for command in commands):
                 return [command.task for command in commands if isinstance(command, Start)]
         raise AssertionError("it never stops deciding")
@@ -178,7 +278,7 @@ class Story:
         return [entry.event for entry in self.entries if isinstance(entry.event, kinds)]
 
     def status(self, name: str) -> str:
-        return self.state.progress[TaskId(name)].status.value
+        return self.state.tasks.status(TaskId(name)).value
 
     def row(self, name: str) -> Task:
-        return self.state.tasks[TaskId(name)]
+        return self.state.tasks.plan[TaskId(name)]

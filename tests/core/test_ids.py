@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterdev.core import ids
-from iterdev.core.types import Engine, Role, SessionId, Team
+from iterdev.core.types import Engine, SessionId
+from iterdev.teams.development.fields import Role
+from iterdev.teams.development.pipelines import role_of
+from iterdev.teams.development.team import DEVELOPMENT
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC).timestamp()
 LATE = datetime(2026, 3, 8, 17, tzinfo=UTC).timestamp()
@@ -55,17 +58,17 @@ def test_a_slug_is_short_has_single_dashes_and_none_at_its_ends(text: str) -> No
     ],
 )
 def test_a_session_id_has_prefix_slug_and_the_date_in_utc_plus_8(engine: Engine, at: float, expected: str) -> None:
-    assert ids.session_id(Team.iterdev, engine, "Auth: JWT", at) == expected
+    assert ids.session_id(DEVELOPMENT.session_prefix(engine), ids.slug("Auth: JWT"), engine, at) == expected
 
 
 def test_a_session_id_without_a_slug_has_no_empty_part() -> None:
-    assert ids.session_id(Team.iterdev, Engine.wave, "???", NOON) == "ids-20260308"
+    assert ids.session_id("ids", ids.slug("???"), Engine.wave, NOON) == "ids-20260308"
 
 
 def test_a_second_session_of_the_same_name_and_day_gets_a_number() -> None:
     taken = {"ids-x-20260308", "ids-x-20260308-2"}
 
-    assert ids.session_id(Team.iterdev, Engine.wave, "x", NOON, taken) == "ids-x-20260308-3"
+    assert ids.session_id("ids", "x", Engine.wave, NOON, taken) == "ids-x-20260308-3"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_each_engine_keeps_its_sessions_in_its_own_folder(engine: Engine, folder
     ],
 )
 def test_the_prefix_of_a_task_id_names_its_role(task: str, role: Role | None) -> None:
-    assert ids.role_of(task) is role
+    assert role_of(task) is role
 
 
 @pytest.mark.requirement("R37")

@@ -1,13 +1,14 @@
 """What a task is told of the tasks before it."""
 
 import pytest
-from tests.core.conftest import Story, task
+from tests.core.conftest import Story, done, task
 
-from iterdev.core.prompts import NOTHING, previous
+from iterdev.core.prompts import NO_CONTEXT, previous_context
 from iterdev.core.session import events
-from iterdev.core.session.fold import replay
 from iterdev.core.types import TaskId
 from iterdev.store.session_folder import tasks_csv
+from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.table import replay
 
 LAST = TaskId("REVIEW-001")
 
@@ -17,9 +18,9 @@ def told() -> Story:
     sources = ["DESIGN-001", "DEV-001", "DEV-002"]
     story = Story(*(task(name) for name in sources), task("REVIEW-001", "DESIGN-001", context=sources))
     story.does("DESIGN-001")
-    story.does("DEV-001", events.Done(findings="findings that came to nothing", commit="c1"))
-    story.happens(events.LandingRefused(TaskId("DEV-001"), ("a.py",)))
-    story.does("DEV-002", events.Done(findings=""))
+    story.does("DEV-001", done("findings that came to nothing", commit="c1"))
+    story.is_refused(TaskId("DEV-001"), "a.py")
+    story.does("DEV-002", done(""))
     return story
 
 
@@ -33,7 +34,7 @@ def test_each_completed_source_with_findings_has_one_line_with_id_and_title() ->
     story.does("DESIGN-001")
     story.does("DEV-001")
 
-    assert previous(story.state, LAST).splitlines() == [
+    assert previous_context(story.state, LAST).splitlines() == [
         "[Task DESIGN-001: title of DESIGN-001] findings of DESIGN-001",
         "[Task DEV-001: title of DEV-001] findings of DEV-001",
     ]
@@ -41,15 +42,15 @@ def test_each_completed_source_with_findings_has_one_line_with_id_and_title() ->
 
 @pytest.mark.requirement("R51")
 def test_sources_that_failed_or_found_nothing_are_left_out() -> None:
-    assert previous(told().state, LAST) == "[Task DESIGN-001: title of DESIGN-001] findings of DESIGN-001"
+    assert previous_context(told().state, LAST) == "[Task DESIGN-001: title of DESIGN-001] findings of DESIGN-001"
 
 
 @pytest.mark.requirement("R52")
 def test_a_task_without_usable_context_is_told_so() -> None:
     story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001", context=["DEV-001"]))
 
-    assert previous(story.state, TaskId("DEV-001")) == NOTHING
-    assert previous(story.state, LAST) == NOTHING == "No previous context available"
+    assert previous_context(story.state, TaskId("DEV-001")) == NO_CONTEXT
+    assert previous_context(story.state, LAST) == NO_CONTEXT == "No previous context available"
 
 
 @pytest.mark.requirement("R53")
@@ -58,14 +59,14 @@ def test_a_restarted_process_tells_the_same() -> None:
     again = replay(story.entries)
 
     assert again
-    assert previous(again, LAST) == previous(story.state, LAST)
+    assert previous_context(again, LAST) == previous_context(story.state, LAST)
 
 
 @pytest.mark.requirement("R53")
 def test_a_session_made_again_from_its_table_tells_the_same() -> None:
     story = told()
-    rows = tasks_csv.parse(tasks_csv.table(story.state))
-    again = Story(*(row.task for row in rows))
-    again.happens(events.TableEdited(tuple(rows)))
+    rows = tasks_csv.parse(tasks_csv.table(story.state, DEVELOPMENT), DEVELOPMENT)
+    again = Story(*(row.edit.task for row in rows))
+    again.happens(events.TableEdited(tuple(row.edit for row in rows)))
 
-    assert previous(again.state, LAST) == previous(story.state, LAST)
+    assert previous_context(again.state, LAST) == previous_context(story.state, LAST)

@@ -4,21 +4,24 @@ import json
 
 import msgspec
 import pytest
-from tests.core.conftest import Story, a_design, measured, review, task
+from tests.core.conftest import Story, a_design, done, measured, review, task
 
 from iterdev.core import prompts
 from iterdev.core.collaboration.checkpoints import CheckpointSaved
-from iterdev.core.prompts import Surroundings, render
-from iterdev.core.results import Finding, Wisdom, schema
+from iterdev.core.prompts import PromptContext
+from iterdev.core.results import LearnedTexts
 from iterdev.core.session import events
 from iterdev.core.task_description import missing_sections
-from iterdev.core.types import Pipeline, Role, TaskId
+from iterdev.core.types import TaskId
+from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.results import Finding
+from iterdev.teams.development.team import DEVELOPMENT
 
-AROUND = Surroundings(session_dir="/s", board_path="/s/discoveries.ndjson", changed=("app.py", "lib.py"))
+AROUND = PromptContext(board="discoveries.ndjson", changed=("app.py", "lib.py"))
 
 
-def prompt(story: Story, name: str, around: Surroundings = AROUND) -> str:
-    return render(story.state, story.row(name), around)
+def prompt(story: Story, name: str, around: PromptContext = AROUND) -> str:
+    return story.prompt(name, around)
 
 
 def part(text: str, title: str) -> str:
@@ -30,9 +33,7 @@ def in_sprint() -> Story:
     """A sprint in which the design is there and the work is done."""
     story = Story(pipeline=Pipeline.sprint)
     story.goes_on()
-    story.does(
-        "DESIGN-001", events.Done(findings="one module", design=a_design(), wisdom=Wisdom(decisions=("no ORM",)))
-    )
+    story.does("DESIGN-001", done("one module", design=a_design(), wisdom=LearnedTexts(decisions=("no ORM",))))
     story.goes_on()
     story.does("DEV-001")
     return story
@@ -89,7 +90,7 @@ def test_a_reviewer_is_bound_to_the_commit_under_review_and_its_files() -> None:
 
     under = part(prompt(story, "REVIEW-001"), "Under review")
 
-    assert f"git diff base0000 {story.state.tip}" in under
+    assert f"git diff base0000 {story.state.branch.tip}" in under
     assert under.splitlines()[1:] == ["- app.py", "- lib.py"]
 
 
@@ -157,7 +158,7 @@ def test_a_later_fix_gets_the_findings_of_the_latest_review_only() -> None:
 
 
 def test_what_the_team_learned_and_discovered_is_passed_on() -> None:
-    around = Surroundings(session_dir="/s", board_path="/b", discoveries=("- DEV-001 convention: tabs",))
+    around = PromptContext(board="discoveries.ndjson", discoveries=("- DEV-001 convention: tabs",))
     text = prompt(in_sprint(), "VERIFY-001", around)
 
     assert part(text, "What the team has learned") == "- decisions: no ORM"
@@ -167,10 +168,8 @@ def test_what_the_team_learned_and_discovered_is_passed_on() -> None:
 def test_only_the_newest_notes_and_discoveries_are_passed_on() -> None:
     story = in_sprint()
     story.goes_on()
-    story.does(
-        "VERIFY-001", events.Done(findings="", wisdom=Wisdom(learnings=tuple(f"n{number}" for number in range(99))))
-    )
-    around = Surroundings(session_dir="/s", board_path="/b", discoveries=tuple(f"d{number}" for number in range(99)))
+    story.does("VERIFY-001", done("", wisdom=LearnedTexts(learnings=tuple(f"n{number}" for number in range(99)))))
+    around = PromptContext(board="discoveries.ndjson", discoveries=tuple(f"d{number}" for number in range(99)))
 
     text = prompt(story, "REVIEW-001", around)
 
@@ -214,25 +213,28 @@ def test_a_prompt_ends_with_the_schema_of_its_role(name: str, role: Role) -> Non
     body = part(prompt(in_sprint(), name), "Result")
 
     assert f'"id" is "{name}".' in body
-    assert json.loads(body.partition("```json\n")[2].removesuffix("\n```")) == json.loads(json.dumps(schema(role)))
+    assert json.loads(body.partition("```json\n")[2].removesuffix("\n```")) == json.loads(
+        json.dumps(DEVELOPMENT.result_schema(role))
+    )
 
 
 def test_a_correction_quotes_the_error_and_the_schema() -> None:
-    text = prompts.correction('"id" is "X"', Role.developer)
+    text = prompts.correction('"id" is "X"', DEVELOPMENT.result_schema(Role.developer))
 
     assert 'Your result was not usable: "id" is "X"' in text
     assert '"$ref"' in text
 
 
-def test_mending_is_confined_to_the_changed_files() -> None:
-    text = prompts.mend(task("VERIFY-001"), measured(0.5), ["app.py"])
+def test_fixing_tests_is_confined_to_the_changed_files() -> None:
+    schema = DEVELOPMENT.result_schema(Role.tester)
+    text = prompts.fix_tests(TaskId("VERIFY-001"), measured(0.5), ["app.py"], schema)
 
     assert "- test_a" in text
     assert part(text, "You may change only these files").startswith("- app.py")
 
 
 def test_problems_of_a_change_are_sent_back_to_its_developer() -> None:
-    text = prompts.repair(["app.py does not parse", "lib.py is missing"], Role.developer)
+    text = prompts.repair(["app.py does not parse", "lib.py is missing"], DEVELOPMENT.result_schema(Role.developer))
 
     assert "- app.py does not parse\n- lib.py is missing" in text
 
@@ -244,18 +246,12 @@ def test_the_same_state_always_gives_the_same_prompt() -> None:
 def test_every_task_of_a_session_has_a_prompt() -> None:
     story = after_review("critical", rate=0.2)
 
-    for name in story.state.tasks:
+    for name in story.state.tasks.plan:
         assert prompt(story, name).startswith(f"# {TaskId(name)}: ")
 
 
-def test_the_tools_are_named_only_where_they_can_be_called() -> None:
-    story = in_sprint()
+def test_the_tools_are_named_once_in_the_rules() -> None:
+    text = prompt(in_sprint(), "DEV-001")
 
-    without, with_tools = (
-        prompt(story, "DEV-001"),
-        prompt(story, "DEV-001", msgspec.structs.replace(AROUND, tools=True)),
-    )
-
-    assert "report_result" not in without
-    assert with_tools.count("`report_result`") == 1
-    assert part(with_tools, "Rules").endswith("have it checked at once.")
+    assert text.count("`report_result`") == 1
+    assert part(text, "Rules").endswith("have it checked at once.")

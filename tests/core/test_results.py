@@ -5,27 +5,19 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.conftest import Story, a_design, task
+from tests.core.conftest import Story, a_design, done, task
 
-from iterdev.core import results
-from iterdev.core.results import (
-    FINDINGS_LIMIT,
-    Design,
-    Development,
-    Discovery,
-    Finding,
-    Misfit,
-    Result,
-    Review,
-    Usage,
-    decode,
-    schema,
-)
+from iterdev.core.results import FINDINGS_LIMIT, Discovery, Misfit, Result, Usage, decode
 from iterdev.core.session import events
-from iterdev.core.types import Role, Severity, TaskId
-from iterdev.store import journal
+from iterdev.core.types import Severity, Status, TaskId
+from iterdev.store.journal import EventCodec
+from iterdev.teams.development import results as team_results
 from iterdev.teams.development.documents import documents
+from iterdev.teams.development.fields import Role
+from iterdev.teams.development.results import Design, Development, Finding, Review
+from iterdev.teams.development.team import DEVELOPMENT
 
+CODEC = EventCodec()
 COMPONENT = {"name": "export", "dependencies": []}
 ITEM = {"id": "task-1", "title": "Write it"}
 SCORES = dict.fromkeys(("correctness", "completeness", "maintainability", "security"), 8)
@@ -39,7 +31,7 @@ EXTRA: dict[Role, dict[str, object]] = {
 
 def handed_in(role: Role, **fields: object) -> Result:
     document = {"id": "T-1", "status": "completed", **EXTRA[role], **fields}
-    return decode(json.dumps(document), role=role, task=TaskId("T-1"))
+    return decode(json.dumps(document), kind=DEVELOPMENT.roles[role].result, task=TaskId("T-1"))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +39,7 @@ def handed_in(role: Role, **fields: object) -> Result:
     [
         (Role.architect, Design),
         (Role.developer, Development),
-        (Role.tester, results.Testing),
+        (Role.tester, team_results.Testing),
         (Role.reviewer, Review),
     ],
 )
@@ -85,7 +77,7 @@ def test_a_design_has_components_and_tasks_with_their_fields() -> None:
 @pytest.mark.requirement("R85")
 def test_a_design_is_written_as_a_document_and_as_a_breakdown_with_an_order() -> None:
     story = Story(task("DESIGN-001"))
-    story.does("DESIGN-001", events.Done(findings="", design=a_design()))
+    story.does("DESIGN-001", done("", design=a_design()))
 
     files = documents(story.state)
     breakdown = json.loads(files["design/task-breakdown.json"])
@@ -164,7 +156,7 @@ def test_a_finding_without_a_line_is_placed_by_its_file(file: str, line: int | s
 
 @pytest.mark.requirement("R91")
 def test_every_finding_is_asked_for_a_place_and_a_dimension_and_taken_without() -> None:
-    asked = json.loads(json.dumps(schema(Role.reviewer)))["$defs"]["Finding"]
+    asked = DEVELOPMENT.result_schema(Role.reviewer)["$defs"]["Finding"]
     review = handed_in(Role.reviewer, issues=[{"severity": "high", "description": "nothing is tested"}])
 
     assert {"file", "line", "dimension"} <= set(asked["required"])
@@ -201,12 +193,14 @@ def test_an_unknown_severity_is_refused_with_the_known_ones() -> None:
 )
 def test_a_result_that_does_not_fit_is_refused_with_a_reason(body: str | bytes, complaint: str) -> None:
     with pytest.raises(Misfit, match=complaint):
-        decode(body, role=Role.developer, task=TaskId("T-1"))
+        decode(body, kind=Development, task=TaskId("T-1"))
 
 
 @pytest.mark.parametrize("role", EXTRA)
 def test_an_agent_that_failed_owes_only_the_reason(role: Role) -> None:
-    result = decode('{"id": "T-1", "status": "failed", "error": "no luck"}', role=role, task=TaskId("T-1"))
+    result = decode(
+        '{"id": "T-1", "status": "failed", "error": "no luck"}', kind=DEVELOPMENT.roles[role].result, task=TaskId("T-1")
+    )
 
     assert (result.status, result.error) == ("failed", "no luck")
 
@@ -226,7 +220,7 @@ def test_fields_that_nobody_knows_are_no_reason_to_refuse() -> None:
     ],
 )
 def test_the_schema_that_an_agent_reads_names_what_its_role_owes(role: Role, required: set[str]) -> None:
-    document = json.loads(json.dumps(schema(role)))
+    document = DEVELOPMENT.result_schema(role)
     (name,) = (name for name in document["$defs"] if document["$ref"].endswith(f"/{name}"))
 
     assert set(document["$defs"][name]["required"]) == required
@@ -256,8 +250,10 @@ def test_whatever_an_agent_hands_in_survives_the_journal(
         discoveries=[{"type": "convention", "data": data}],
         usage={"input_tokens": tokens, "cost_usd": cost},
     )
-    done = events.Done(findings=result.findings, discoveries=result.discoveries, usage=result.usage)
-    event = events.AttemptEnded(TaskId("T-1"), 1, 1, done)
+    outcome = events.Done(findings=result.findings, discoveries=result.discoveries, usage=result.usage)
+    event = events.AttemptEnded(
+        task=TaskId("T-1"), number=1, agent="mine", requests=1, outcome=outcome, status=Status.completed
+    )
 
-    assert journal.decode(journal.encode(event)) == event
+    assert CODEC.decode(CODEC.encode(event)) == event
     assert result.discoveries == (Discovery("convention", data),)

@@ -6,7 +6,7 @@ import pytest
 
 from iterdev.core.errors import UserError
 from iterdev.core.settings import Settings, read
-from iterdev.core.types import WORKERS, Role
+from iterdev.teams.development.fields import WORKERS, Role
 
 WHOLE = """
 [run]
@@ -37,13 +37,13 @@ ONE_WAY = "needs exactly one of `command`, `script`, `acp` and `uses`"
 
 def problems(text: str) -> str:
     with pytest.raises(UserError) as caught:
-        read(tomllib.loads(text))
+        read(tomllib.loads(text), WORKERS)
     return caught.value.message.removeprefix("iterdev.toml: ")
 
 
 @pytest.mark.requirement("R2")
 def test_without_a_configuration_everything_has_its_default() -> None:
-    settings = read({})
+    settings = read({}, WORKERS)
 
     assert settings == Settings()
     assert settings.run.concurrency == 3
@@ -57,7 +57,7 @@ def test_an_interactive_agent_has_120_seconds_and_60_more_after_it_was_urged() -
 
 
 def test_a_whole_document_is_read() -> None:
-    settings = read(tomllib.loads(WHOLE))
+    settings = read(tomllib.loads(WHOLE), WORKERS)
 
     assert settings.run.concurrency == 4
     assert settings.project.copy == (".env",)
@@ -66,7 +66,7 @@ def test_a_whole_document_is_read() -> None:
 
 
 def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
-    settings = read(tomllib.loads(WHOLE))
+    settings = read(tomllib.loads(WHOLE), WORKERS)
 
     assert settings.agent_for(Role.reviewer) == "codex"
     assert settings.agent_for(Role.developer) == "claude"
@@ -74,7 +74,8 @@ def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
 
 def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
     settings = read(
-        tomllib.loads("[run]\nshell = false\n[roles.tester]\nnetwork = true\n[roles.developer]\nshell = true")
+        tomllib.loads("[run]\nshell = false\n[roles.tester]\nnetwork = true\n[roles.developer]\nshell = true"),
+        WORKERS,
     )
 
     assert {role: settings.allows_shell(role) for role in WORKERS} == {
@@ -84,7 +85,9 @@ def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
         Role.reviewer: False,
     }
     assert [role for role in WORKERS if settings.allows_network(role)] == [Role.tester]
-    assert [role for role in WORKERS if not read({}).allows_shell(role) or read({}).allows_network(role)] == []
+    assert [
+        role for role in WORKERS if not read({}, WORKERS).allows_shell(role) or read({}, WORKERS).allows_network(role)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
     ],
 )
 def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
-    assert len(read(tomllib.loads(table)).agents) == 1
+    assert len(read(tomllib.loads(table), WORKERS).agents) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import pytest
 
-from iterdev.core.task_description import SECTIONS, Brief, Scope, describe, has_inner_loop, missing_sections, repaired
-from iterdev.core.types import Role
+from iterdev.core.task_description import SECTIONS, Brief, Scope, completed, describe, missing_sections
+from iterdev.teams.development.fields import Role
+from iterdev.teams.development.team import DEVELOPMENT
 
 SCOPE = Scope(requirement="Add export endpoint", folder=".workflow/x")
 BRIEF = Brief(
@@ -18,7 +19,7 @@ BRIEF = Brief(
 
 @pytest.mark.requirement("R40")
 def test_a_description_has_every_section_with_its_content() -> None:
-    assert describe(BRIEF, SCOPE, Role.developer).splitlines() == [
+    assert describe(BRIEF, SCOPE, inner_loop=True).splitlines() == [
         "PURPOSE: Build it | Success: it is there",
         "TASK:",
         "  - Look",
@@ -40,14 +41,14 @@ def test_a_description_has_every_section_with_its_content() -> None:
 def test_only_the_developer_has_the_inner_loop(role: Role) -> None:
     expected = role is Role.developer
 
-    assert has_inner_loop(role) is expected
-    assert describe(BRIEF, SCOPE, role).endswith(f"InnerLoop: {str(expected).lower()}")
+    assert DEVELOPMENT.roles[role].loops is expected
+    assert describe(BRIEF, SCOPE, inner_loop=expected).endswith(f"InnerLoop: {str(expected).lower()}")
 
 
 @pytest.mark.requirement("R41")
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_missing_section_is_noticed(section: str) -> None:
-    whole = describe(BRIEF, SCOPE, Role.tester)
+    whole = describe(BRIEF, SCOPE, inner_loop=False)
     broken = "\n".join(line for line in whole.splitlines() if not line.startswith(section))
 
     assert missing_sections(whole) == ()
@@ -58,7 +59,7 @@ def test_a_missing_section_is_noticed(section: str) -> None:
 def test_a_free_description_is_put_into_the_form_without_losing_a_word() -> None:
     free = "Add an option\n- called --dry-run\n--dry-run must print only\n\n  * and nothing else -"
 
-    mended = repaired(free, title="Dry run", scope=SCOPE, role=Role.developer)
+    mended = completed(free, title="Dry run", scope=SCOPE, inner_loop=True)
 
     assert missing_sections(mended) == ()
     assert mended.startswith("PURPOSE: Dry run | Success:")
@@ -72,6 +73,6 @@ def test_a_free_description_is_put_into_the_form_without_losing_a_word() -> None
 
 @pytest.mark.requirement("R41")
 def test_a_description_that_has_the_form_stays_as_it_is() -> None:
-    whole = describe(BRIEF, SCOPE, Role.tester)
+    whole = describe(BRIEF, SCOPE, inner_loop=False)
 
-    assert repaired(whole, title="other", scope=SCOPE, role=Role.developer) == whole
+    assert completed(whole, title="other", scope=SCOPE, inner_loop=True) == whole

@@ -2,17 +2,16 @@ import pytest
 from tests.core.conftest import Story, task
 
 from iterdev.core.collaboration import checkpoints
-from iterdev.core.collaboration.checkpoints import CheckpointRestored, CheckpointSaved
-from iterdev.core.session import rollback
+from iterdev.core.collaboration.checkpoints import CheckpointRestored
 from iterdev.core.types import TaskId
 
 DEV = TaskId("DEV-001")
 
 
 def saved(story: Story, name: TaskId = DEV) -> str:
-    pointer = checkpoints.pointer(story.state.checkpoints, name, story.now)
-    story.happens(CheckpointSaved(task=name, pointer=pointer))
-    return pointer
+    event = checkpoints.save(story.state.checkpoints, name, story.now, kept=story.state.policy.checkpoints_kept)
+    story.happens(event)
+    return event.pointer
 
 
 @pytest.mark.requirement("R135")
@@ -61,7 +60,7 @@ def test_saving_and_restoring_are_told_to_everybody_with_the_file() -> None:
     kept = story.state.checkpoints
     story.happens(CheckpointRestored(task=DEV, pointer=pointer, saved_at=1000))
 
-    messages = story.state.messages[-2:]
+    messages = story.state.messages.sent[-2:]
     assert [message.type for message in messages] == ["context_checkpoint_saved", "context_restored"]
     assert {message.to for message in messages} == {"all"}
     assert [message.data["ref"] for message in messages] == [pointer, pointer]
@@ -75,6 +74,6 @@ def test_the_checkpoints_of_undone_work_are_forgotten() -> None:
     story.does("DEV-001")
     story.does("VERIFY-001")
 
-    story.happens(rollback.plan(story.entries, "VERIFY-001"))
+    story.rolls_back("VERIFY-001")
 
     assert list(story.state.checkpoints) == ["DEV-001"]

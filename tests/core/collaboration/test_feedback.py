@@ -1,7 +1,6 @@
 import pytest
 from tests.core.conftest import Story, task
 
-from iterdev.core import prompts
 from iterdev.core.collaboration import feedback
 from iterdev.core.collaboration.feedback import (
     Feedback,
@@ -11,15 +10,16 @@ from iterdev.core.collaboration.feedback import (
     FeedbackStatus,
 )
 from iterdev.core.types import Severity, TaskId
-from iterdev.core.views import report
+from iterdev.core.views.report import report
 from iterdev.core.views.session import session_view
+from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")
 
 
 def says(story: Story, text: str, **fields: object) -> Feedback:
     item = Feedback(description=text, timestamp=story.now, **fields)
-    story.happens(feedback.given(story.state.feedback, item))
+    story.happens(feedback.give(story.state.feedback, item, kept=story.state.policy.feedback_kept))
     return story.state.feedback[0]
 
 
@@ -64,10 +64,10 @@ def test_linking_sets_the_task_and_the_status_reviewed_of_that_item_only() -> No
 
     story.happens(FeedbackLinked(feedback_id=first.feedback_id, task=DEV))
 
-    linked = feedback.named(story.state.feedback, first.feedback_id)
+    linked = feedback.by_id(story.state.feedback, first.feedback_id)
     assert linked
     assert (linked.source_task_id, linked.status, linked.description) == (DEV, "reviewed", "one")
-    assert feedback.named(story.state.feedback, second.feedback_id) == second
+    assert feedback.by_id(story.state.feedback, second.feedback_id) == second
 
 
 @pytest.mark.requirement("R139")
@@ -87,12 +87,11 @@ def test_urgent_feedback_is_high_or_critical_and_open_with_the_gravest_and_oldes
 @pytest.mark.requirement("R139")
 def test_every_later_prompt_shows_urgent_feedback_and_no_other() -> None:
     story = Story(task("DEV-001"))
-    around = prompts.Surroundings(session_dir="/s", board_path="/s/b")
-    before = prompts.render(story.state, story.row("DEV-001"), around)
+    before = story.prompt("DEV-001")
     says(story, "the button is red", severity=Severity.high)
     says(story, "nice colours")
 
-    after = prompts.render(story.state, story.row("DEV-001"), around)
+    after = story.prompt("DEV-001")
 
     assert "the button is red" in after
     assert "nice colours" not in after
@@ -104,7 +103,7 @@ def test_feedback_is_told_to_everybody_with_its_severity_and_its_first_50_charac
     story = Story(task("DEV-001"))
     item = says(story, "x" * 50 + "y", severity=Severity.high, category=FeedbackCategory.ux)
 
-    message = story.state.messages[-1]
+    message = story.state.messages.sent[-1]
     assert (message.type, message.sender, message.to) == ("user_feedback_received", "coordinator", "all")
     assert message.summary.endswith("high - " + "x" * 50)
     assert message.data["ref"] == item.feedback_id
@@ -112,12 +111,12 @@ def test_feedback_is_told_to_everybody_with_its_severity_and_its_first_50_charac
 
 def test_open_feedback_is_counted_in_the_picture_and_the_urgent_is_listed_in_the_report() -> None:
     story = Story(task("DEV-001"))
-    without = session_view(story.state).feedback, report.report(story.state)
+    without = session_view(story.state, DEVELOPMENT).feedback, report(story.state, DEVELOPMENT)
     urgent = says(story, "the button\nis red", severity=Severity.critical)
     done = says(story, "nice colours")
     story.happens(FeedbackMoved(feedback_id=done.feedback_id, status=FeedbackStatus.addressed))
 
     assert without[0] == ""
     assert "Left open" not in without[1]
-    assert session_view(story.state).feedback == "1 open, 1 of high or critical severity"
-    assert f"- {urgent.feedback_id} (critical): the button is red\n" in report.report(story.state)
+    assert session_view(story.state, DEVELOPMENT).feedback == "1 open, 1 of high or critical severity"
+    assert f"- {urgent.feedback_id} (critical): the button is red\n" in report(story.state, DEVELOPMENT)

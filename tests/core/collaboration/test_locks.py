@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as chosen
 from hypothesis import strategies as st
-from tests.core.conftest import Story, task
+from tests.core.conftest import Outcome, Story, done, task
 
 from iterdev.core.collaboration import locks
 from iterdev.core.collaboration.locks import (
-    AGE,
-    REPEAT,
-    Ask,
     DeadlockBroken,
     Lock,
     LockEvent,
@@ -22,19 +19,24 @@ from iterdev.core.collaboration.locks import (
     LockRefused,
     LockReleased,
     LockRenewed,
+    LockRequest,
     Locks,
 )
-from iterdev.core.session.decide import Cancel, Record, Wait
-from iterdev.core.session.events import Done, Failed, Interrupted, Limited, Outcome, TaskFailed, TasksReset, WaveStarted
+from iterdev.core.policy import Policy
+from iterdev.core.session.events import Failed, Interrupted, Limited, TaskFailed, TasksReset, WaveStarted
+from iterdev.core.session.schedule import Cancel, Record, Wait
 from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.session import session_view
 from iterdev.core.views.why import why
+from iterdev.teams.development.team import DEVELOPMENT
 
+POLICY = Policy()
+AGE, REPEAT = POLICY.lock_seconds, POLICY.contention_seconds
 ONE, TWO, THREE = TaskId("DEV-001"), TaskId("DEV-002"), TaskId("DEV-003")
 
 
-def ask(resource: str, name: TaskId = ONE) -> Ask:
-    return Ask(resource=resource, task=name, role="developer")
+def ask(resource: str, name: TaskId = ONE) -> LockRequest:
+    return LockRequest(resource=resource, task=name, role="developer")
 
 
 class Desk:
@@ -50,7 +52,9 @@ class Desk:
         started: dict[TaskId, float] | None = None,
         dead: Sequence[TaskId] = (),
     ) -> bool:
-        self._happens(locks.request(self.locks, ask(resource, name), self.now, started=started or {}, dead=dead))
+        self._happens(
+            locks.request(self.locks, ask(resource, name), self.now, POLICY, started=started or {}, dead=dead)
+        )
         return self.locks.held[resource].task == name
 
     def releases(self, name: TaskId, resource: str) -> None:
@@ -72,8 +76,8 @@ def test_a_free_lock_is_granted_and_kept_with_task_time_and_role() -> None:
 
     assert desk.asks(ONE, "a")
 
-    assert desk.locks.held == {"a": Lock(task=ONE, role="developer", at=1000.0)}
-    assert desk.told == [LockGranted(resource="a", task=ONE, role="developer")]
+    assert desk.locks.held == {"a": Lock(task=ONE, role="developer", at=1000.0, until=1000.0 + AGE)}
+    assert desk.told == [LockGranted(resource="a", task=ONE, role="developer", until=1000.0 + AGE)]
 
 
 @pytest.mark.requirement("R125")
@@ -83,7 +87,7 @@ def test_a_lock_that_another_task_holds_is_refused_with_the_holder_s_id() -> Non
 
     assert not desk.asks(TWO, "a")
 
-    assert desk.told[1:] == [LockRefused(resource="a", task=TWO, role="developer", holder=ONE)]
+    assert desk.told[1:] == [LockRefused(resource="a", task=TWO, role="developer", holder=ONE, until=1000.0 + AGE)]
     assert desk.locks.held["a"].task == ONE
 
 
@@ -95,7 +99,7 @@ def test_the_holder_may_ask_again_and_its_lock_is_as_new() -> None:
 
     assert desk.asks(ONE, "a")
 
-    assert desk.told[1:] == [LockRenewed(resource="a", task=ONE)]
+    assert desk.told[1:] == [LockRenewed(resource="a", task=ONE, until=1200.0 + AGE)]
     assert desk.locks.held["a"].at == 1200.0
 
 
@@ -264,8 +268,8 @@ def side_by_side(engine: Engine = Engine.beat) -> Story:
 
 
 def asks(story: Story, name: TaskId, resource: str) -> None:
-    started = {name: story.state.progress[name].started_at or 0 for name in story.state.running}
-    story.happens(*locks.request(story.state.locks, ask(resource, name), story.now, started=started))
+    state = story.state
+    story.happens(*locks.request(state.locks, ask(resource, name), story.now, state.policy, started=state.started))
 
 
 def deadlocked(engine: Engine = Engine.beat) -> Story:
@@ -276,15 +280,15 @@ def deadlocked(engine: Engine = Engine.beat) -> Story:
 
 
 def told(story: Story, kind: str) -> list[str]:
-    return [message.summary for message in story.state.messages if message.type == kind]
+    return [message.summary for message in story.state.messages.sent if message.type == kind]
 
 
 @pytest.mark.requirement("R126")
 @pytest.mark.parametrize(
     "outcome",
     [
-        Done(findings="done"),
-        Done(findings="done", commit="c1"),
+        done("done"),
+        done("done", commit="c1"),
         Failed(error="broke"),
         Limited(error="429", reset_at=5000),
         Interrupted(),
@@ -302,7 +306,7 @@ def test_when_an_attempt_ends_its_locks_are_free_at_once_and_everybody_is_told(o
     assert list(story.state.locks.held) == ["b"]
     assert story.state.locks.wanted == {}
     assert told(story, "resource_unlocked") == ['[coordinator] DEV-001 released "a"']
-    assert {message.to for message in story.state.messages if message.type == "resource_unlocked"} == {"all"}
+    assert {message.to for message in story.state.messages.sent if message.type == "resource_unlocked"} == {"all"}
 
 
 def test_the_locks_of_a_task_that_never_starts_are_free_when_it_fails() -> None:
@@ -327,7 +331,7 @@ def test_the_engine_takes_an_old_lock_away_and_looks_again_just_when_it_is_due()
     assert Wait(story.now) in before
     assert record == Record((LockExpired(resource="a", task=ONE, role="developer"),))
     assert story.state.locks.held == {}
-    (message,) = [message for message in story.state.messages if message.data.get("forced")]
+    (message,) = [message for message in story.state.messages.sent if message.data.get("forced")]
     assert (message.type, message.to, message.data["task"]) == ("resource_unlocked", "all", ONE)
     assert "DEV-001" in message.summary
     assert any('"a"' in warning for warning in story.state.warnings)
@@ -344,19 +348,19 @@ def test_the_attempt_of_an_aborted_task_is_cancelled_and_the_task_fails(engine: 
 
     assert Cancel(TWO) in commands
     assert [story.status(name) for name in ("DEV-001", "DEV-002")] == ["in_progress", "failed"]
-    assert "DEV-001" in story.state.progress[TWO].error
+    assert "DEV-001" in story.state.tasks.progress[TWO].error
     assert Cancel(TWO) not in story.decides()
-    assert [message.data["task"] for message in story.state.messages if message.data.get("deadlock")] == [TWO]
+    assert [message.data["task"] for message in story.state.messages.sent if message.data.get("deadlock")] == [TWO]
     assert "DEV-002 was aborted" in told(story, "error")[0]
 
 
 def test_work_that_an_aborted_task_handed_in_before_it_was_ended_counts() -> None:
     story = deadlocked()
 
-    story.ends("DEV-002", Done(findings="just in time"))
+    story.ends("DEV-002", done("just in time"))
 
     assert story.status("DEV-002") == "completed"
-    assert story.state.aborted == {}
+    assert story.state.attempts.aborted == {}
 
 
 def test_an_aborted_task_can_be_run_again() -> None:
@@ -377,20 +381,6 @@ def test_a_task_that_is_not_running_loses_its_locks_in_a_deadlock_and_nothing_el
     story.does("DEV-002")
 
     assert story.status("DEV-002") == "completed"
-
-
-def test_why_names_the_lock_that_a_task_waits_for_and_who_holds_it() -> None:
-    story = side_by_side()
-    asks(story, ONE, "src/a.py")
-    asks(story, TWO, "src/a.py")
-
-    waiting = why(story.state, TWO, engine_alive=True)
-    holding = why(story.state, ONE, engine_alive=True)
-    (line,) = [line for line in session_view(story.state).tasks if line.id == TWO]
-
-    assert any('the lock on "src/a.py", held by DEV-001 (developer)' in text for text in waiting)
-    assert not any("lock" in text for text in holding)
-    assert "DEV-001" in line.note
 
 
 # Crowds.
@@ -458,7 +448,7 @@ class Crowd:
             return
         request = ask(resource, worker.name)
         worker.waits_for = worker.waits_for if resource in worker.holds else resource
-        self.happens(locks.request(self.locks, request, self.now, started=self.started))
+        self.happens(locks.request(self.locks, request, self.now, POLICY, started=self.started))
         assert (resource in worker.holds) == (self.locks.held[resource].task == worker.name)
 
     def gives_back(self, worker: Worker) -> None:
@@ -514,3 +504,17 @@ def test_the_crowds_of_the_property_do_meet_deadlocks() -> None:
         crowd.live()
 
     assert sum(crowd.aborted for crowd in crowds_seen) > 20
+
+
+def test_why_names_the_lock_that_a_task_waits_for_and_who_holds_it() -> None:
+    story = side_by_side()
+    asks(story, ONE, "src/a.py")
+    asks(story, TWO, "src/a.py")
+
+    waiting = why(story.state, DEVELOPMENT, TWO, engine_alive=True)
+    holding = why(story.state, DEVELOPMENT, ONE, engine_alive=True)
+    (line,) = [line for line in session_view(story.state, DEVELOPMENT).tasks if line.id == TWO]
+
+    assert any('the lock on "src/a.py", held by DEV-001 (developer)' in text for text in waiting)
+    assert not any("lock" in text for text in holding)
+    assert "DEV-001" in line.note

@@ -1,15 +1,16 @@
 import pytest
-from tests.core.conftest import Story, task
+from tests.core.conftest import Story, done, task
 
 from iterdev.core.collaboration import tech_debt
-from iterdev.core.collaboration.tech_debt import Debt, DebtCategory, DebtMoved, DebtRule, DebtStatus, Effort, Priority
-from iterdev.core.request import rules
+from iterdev.core.collaboration.tech_debt import Debt, DebtCategory, DebtMoved, DebtStatus, Effort, Priority
+from iterdev.core.policy import DebtRule, Policy
+from iterdev.core.request import policy
 from iterdev.core.results import TechDebt
-from iterdev.core.session import events, rollback
 from iterdev.core.settings import read
-from iterdev.core.types import Severity, Strategy, TaskId
-from iterdev.core.views import report
+from iterdev.core.types import ConflictStrategy, Severity, TaskId
+from iterdev.core.views.report import report
 from iterdev.core.views.session import session_view
+from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")
 
@@ -18,6 +19,11 @@ def owes(story: Story, text: str, **fields: object) -> Debt:
     item = Debt(description=text, detection_date=story.now, **fields)
     story.happens(tech_debt.identified(story.state.debt, item))
     return story.state.debt[0]
+
+
+def limits(document: dict[str, object]) -> Policy:
+    """The policy of a configuration."""
+    return policy(read(document, DEVELOPMENT.workers), DEVELOPMENT.workers, auto=False, concurrency=1)
 
 
 def moves(story: Story, item: Debt, status: DebtStatus, sprint: int = 1) -> None:
@@ -54,7 +60,7 @@ def test_debt_is_told_to_everybody_with_its_category_and_its_first_50_characters
     story = Story(task("DEV-001"))
     item = owes(story, "x" * 50 + "y", category=DebtCategory.test)
 
-    message = story.state.messages[-1]
+    message = story.state.messages.sent[-1]
     assert (message.type, message.sender, message.to) == ("tech_debt_identified", "coordinator", "all")
     assert message.summary.endswith("test - " + "x" * 50)
     assert message.data["ref"] == item.debt_id
@@ -83,7 +89,7 @@ def test_debt_that_an_agent_reports_is_taken_up_when_its_attempt_is_done() -> No
         related_files=("a.py",),
     )
 
-    story.does("DEV-001", events.Done(findings="", tech_debt=("no tests for it", found)))
+    story.does("DEV-001", done("", tech_debt=("no tests for it", found)))
 
     second, first = story.state.debt
     assert (first.description, first.category, first.severity) == ("no tests for it", "code", "medium")
@@ -92,14 +98,14 @@ def test_debt_that_an_agent_reports_is_taken_up_when_its_attempt_is_done() -> No
     assert (second.estimated_effort, second.owner) == (Effort.small, "architect")
     assert (second.resolution_plan, second.related_files, second.sprint) == ("merge them", ("a.py",), 2)
     assert first.debt_id != second.debt_id
-    assert [message.type for message in story.state.messages].count("tech_debt_identified") == 2
+    assert [message.type for message in story.state.messages.sent].count("tech_debt_identified") == 2
 
 
 def test_words_that_nobody_knows_count_as_nothing_said_and_empty_debt_is_none() -> None:
     story = Story(task("DEV-001"))
     strange = TechDebt(description="x", category="attic", severity="ugly", estimated_effort="days", priority="now")
 
-    story.does("DEV-001", events.Done(findings="", tech_debt=(strange, " ", TechDebt(description=""))))
+    story.does("DEV-001", done("", tech_debt=(strange, " ", TechDebt(description=""))))
 
     (item,) = story.state.debt
     assert (item.category, item.severity, item.priority) == ("code", "medium", "medium")
@@ -109,11 +115,11 @@ def test_words_that_nobody_knows_count_as_nothing_said_and_empty_debt_is_none() 
 def test_debt_that_is_known_is_not_taken_up_again_unless_it_was_resolved() -> None:
     story = Story(task("DEV-001"), task("DEV-002"), task("DEV-003"))
     for name in ("DEV-001", "DEV-002"):
-        story.does(name, events.Done(findings="", tech_debt=("copied twice", "copied twice ")))
+        story.does(name, done("", tech_debt=("copied twice", "copied twice ")))
     once = len(story.state.debt)
     moves(story, story.state.debt[0], DebtStatus.resolved)
 
-    story.does("DEV-003", events.Done(findings="", tech_debt=("copied twice",)))
+    story.does("DEV-003", done("", tech_debt=("copied twice",)))
 
     assert once == 1
     assert [item.status for item in story.state.debt] == ["open", "resolved"]
@@ -181,29 +187,29 @@ def test_what_was_resolved_in_a_sprint_is_known_for_its_history() -> None:
 def test_debt_that_a_developer_paid_back_is_resolved_when_its_work_has_landed() -> None:
     story = Story(task("DEV-001", sprint=2))
     first, second = owes(story, "a"), owes(story, "b")
-    paid = events.Done(findings="", commit="c1", resolved_debt=(first.debt_id, "TD-of-nobody", first.debt_id))
+    paid = done("", commit="c1", resolved_debt=(first.debt_id, "TD-of-nobody", first.debt_id))
 
     story.does("DEV-001", paid)
-    before = tech_debt.named(story.state.debt, first.debt_id)
+    before = tech_debt.by_id(story.state.debt, first.debt_id)
     story.goes_on()
 
-    after = tech_debt.named(story.state.debt, first.debt_id)
+    after = tech_debt.by_id(story.state.debt, first.debt_id)
     assert before == first
     assert after
     assert (after.status, after.resolved_in, after.resolved_by) == ("resolved", 2, DEV)
-    assert tech_debt.named(story.state.debt, second.debt_id) == second
+    assert tech_debt.by_id(story.state.debt, second.debt_id) == second
     assert [text for text in story.state.warnings if "TD-of-nobody" in text] == [
-        'DEV-001 says that it pays back the debt "TD-of-nobody", which nobody knows'
+        'DEV-001 reports that it resolves the debt "TD-of-nobody", which does not exist'
     ]
 
 
 @pytest.mark.requirement("R143")
 def test_work_that_cannot_land_pays_nothing_back() -> None:
-    story = Story(task("DEV-001"), conflicts=Strategy.abort)
+    story = Story(task("DEV-001"), conflicts=ConflictStrategy.abort)
     item = owes(story, "a")
-    story.does("DEV-001", events.Done(findings="", commit="c1", changed=("a.py",), resolved_debt=(item.debt_id,)))
+    story.does("DEV-001", done("", commit="c1", changed=("a.py",), resolved_debt=(item.debt_id,)))
 
-    story.happens(events.LandingRefused(DEV, ("a.py",)))
+    story.is_refused(DEV, "a.py")
     story.goes_on()
 
     assert story.status("DEV-001") == "failed"
@@ -214,10 +220,10 @@ def test_work_that_cannot_land_pays_nothing_back() -> None:
 def test_debt_is_owed_again_when_the_work_that_paid_it_back_is_undone() -> None:
     story = Story(task("DEV-001"))
     item = owes(story, "a")
-    story.does("DEV-001", events.Done(findings="", resolved_debt=(item.debt_id,)))
+    story.does("DEV-001", done("", resolved_debt=(item.debt_id,)))
     paid = story.state.debt[0].status
 
-    story.happens(rollback.plan(story.entries, "DEV-001"))
+    story.rolls_back("DEV-001")
 
     assert paid == "resolved"
     assert story.state.debt == (item,)
@@ -281,20 +287,20 @@ def test_without_a_rule_no_debt_is_overdue_and_the_configuration_has_none_by_def
     story = Story(task("DEV-001"))
     owes(story, "a", severity=Severity.critical)
 
-    rule = rules(read({"debt": {"severity": "high", "sprints": 3}}), auto=False, concurrency=1).debt
+    rule = limits({"debt": {"severity": "high", "sprints": 3}}).debt
 
     assert tech_debt.overdue(story.state.debt, None, sprint=9) == ()
-    assert rules(read({}), auto=False, concurrency=1).debt is None
+    assert limits({}).debt is None
     assert rule == DebtRule(severity=Severity.high, sprints=3)
 
 
 def test_open_debt_is_counted_in_the_picture_and_listed_in_the_report() -> None:
     story = Story(task("DEV-001"))
-    without = session_view(story.state).debt
+    without = session_view(story.state, DEVELOPMENT).debt
     first = owes(story, "a\nb", severity=Severity.high)
     owes(story, "c")
     moves(story, owes(story, "d"), DebtStatus.resolved)
 
     assert without == ""
-    assert session_view(story.state).debt == "2 open (1 high, 1 medium)"
-    assert f"- {first.debt_id} (high): a b\n" in report.report(story.state)
+    assert session_view(story.state, DEVELOPMENT).debt == "2 open (1 high, 1 medium)"
+    assert f"- {first.debt_id} (high): a b\n" in report(story.state, DEVELOPMENT)

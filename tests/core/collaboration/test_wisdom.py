@@ -1,16 +1,12 @@
 """What was learned: its evidence, what is handed down, and what a person rejected."""
 
 import pytest
-from tests.core.conftest import Story, review, task
+from tests.core.conftest import Story, done, review, task
 
-from iterdev.core import prompts
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.wisdom import Earlier, Note, WisdomInherited, WisdomRejected, handed_down
-from iterdev.core.results import Wisdom
-from iterdev.core.session import events
-from iterdev.core.types import TaskId
-
-AROUND = prompts.Surroundings(session_dir="/s", board_path="/s/board")
+from iterdev.core.results import LearnedTexts
+from iterdev.core.types import Engine, TaskId
 
 
 def learned(text: str, *, session: str = "ids-old", at: float = 1.0, file: str = "learnings") -> Note:
@@ -28,13 +24,13 @@ def texts(inherited: WisdomInherited | None) -> list[str]:
 
 
 def test_an_entry_has_its_evidence() -> None:
-    story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001"))
-    story.does("DEV-001", events.Done(findings="f", commit="c1c1c1c1c1", wisdom=Wisdom(learnings=("slow\n tests",))))
-    story.happens(events.Landed(TaskId("DEV-001"), "tip1"))
+    story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001"), rounds=0, engine=Engine.beat)
+    story.does("DEV-001", done("f", commit="c1c1c1c1c1", wisdom=LearnedTexts(learnings=("slow\n tests",))))
+    story.lands(TaskId("DEV-001"), "tip1")
     story.reviews("REVIEW-001", review(4))
-    story.happens(events.ConvergenceForced(sprint=1, raised_by=(TaskId("REVIEW-001"),), problems=("too low",)))
+    story.goes_on()
 
-    first, second = story.state.notes
+    first, second = story.state.wisdom.notes
 
     assert (first.text, first.session, first.task, first.commit) == (
         "slow tests",
@@ -48,9 +44,9 @@ def test_an_entry_has_its_evidence() -> None:
 
 def test_who_changed_nothing_learned_from_the_commit_that_it_looked_at() -> None:
     story = Story(task("REVIEW-001"))
-    state = story.does("REVIEW-001", events.Done(findings="f", review=review(9), wisdom=Wisdom(conventions=("tabs",))))
+    state = story.does("REVIEW-001", done("f", review=review(9), wisdom=LearnedTexts(conventions=("tabs",))))
 
-    assert state.notes[0].commit == "base0000"
+    assert state.wisdom.notes[0].commit == "base0000"
 
 
 def test_the_same_words_are_the_same_entry_wherever_they_were_learned() -> None:
@@ -115,9 +111,9 @@ def test_there_may_be_nothing_to_hand_down() -> None:
 
 def test_a_prompt_has_what_earlier_sessions_learned_with_its_evidence() -> None:
     story = Story(task("DEV-001"))
-    state = story.happens(WisdomInherited((learned("use tabs"),), {}))
+    story.happens(WisdomInherited((learned("use tabs"),), {}))
 
-    prompt = prompts.render(state, story.row("DEV-001"), AROUND)
+    prompt = story.prompt("DEV-001")
 
     assert "## What earlier sessions learned\n- learnings: use tabs (from ids-old, DEV-001, abcdef1)\n" in prompt
 
@@ -126,11 +122,11 @@ def test_a_prompt_has_what_earlier_sessions_learned_with_its_evidence() -> None:
 def test_a_rejected_entry_is_in_no_prompt_from_then_on(text: str) -> None:
     story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
     story.happens(WisdomInherited((learned("use tabs"),), {}))
-    state = story.does("DEV-001", events.Done(findings="f", wisdom=Wisdom(learnings=("tests are slow",))))
-    before = prompts.render(state, story.row("DEV-002"), AROUND)
+    story.does("DEV-001", done("f", wisdom=LearnedTexts(learnings=("tests are slow",))))
+    before = story.prompt("DEV-002")
 
-    state = story.happens(WisdomRejected(learned(text).id, "no"))
-    after = prompts.render(state, story.row("DEV-002"), AROUND)
+    story.happens(WisdomRejected(learned(text).id, "no"))
+    after = story.prompt("DEV-002")
 
     assert {"use tabs", "tests are slow"} == {shown for shown in ("use tabs", "tests are slow") if shown in before}
     assert text not in after
@@ -139,6 +135,6 @@ def test_a_rejected_entry_is_in_no_prompt_from_then_on(text: str) -> None:
 def test_an_entry_that_was_rejected_in_an_earlier_session_is_not_used_when_it_is_learned_again() -> None:
     story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
     story.happens(WisdomInherited((), {learned("use tabs").id: "no"}))
-    state = story.does("DEV-001", events.Done(findings="f", wisdom=Wisdom(learnings=("use tabs",))))
+    story.does("DEV-001", done("f", wisdom=LearnedTexts(learnings=("use tabs",))))
 
-    assert "use tabs" not in prompts.render(state, story.row("DEV-002"), AROUND)
+    assert "use tabs" not in story.prompt("DEV-002")

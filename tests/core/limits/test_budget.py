@@ -1,15 +1,18 @@
 """Money and tokens: of the session, of one task and of the day."""
 
 import pytest
-from tests.core.conftest import Story, task
+from tests.core.conftest import Outcome, Story, done, task
 
 from iterdev.core.limits import budget
-from iterdev.core.limits.agent_failures import TroubleKind
-from iterdev.core.limits.spending import spending
+from iterdev.core.limits.agent_failures import FailureKind
+from iterdev.core.limits.spending import DaySpent
 from iterdev.core.results import Usage
 from iterdev.core.session import events
-from iterdev.core.types import Role, TaskId
+from iterdev.core.types import TaskId
 from iterdev.core.views.report import report
+from iterdev.core.views.spending import spending_view
+from iterdev.teams.development.fields import Role
+from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")
 DOLLAR = Usage(cost_usd=1.0)
@@ -39,8 +42,8 @@ def test_a_task_that_has_used_up_its_budget_is_not_tried_again_and_the_others_ar
     story.goes_on()
 
     assert following == ["DEV-002"]
-    assert story.state.is_over
-    assert story.state.progress[DEV].error == words
+    assert story.state.lifecycle.is_over
+    assert story.state.tasks.progress[DEV].error == words
 
 
 @pytest.mark.parametrize(
@@ -54,18 +57,17 @@ def test_what_other_sessions_spent_today_is_taken_from_the_budget_of_the_day(
     policy: dict[str, float], usage: Usage, words: str
 ) -> None:
     story = two(**policy)
-    story.happens(events.DaySpent(900.0, usage))
+    story.happens(DaySpent(900.0, usage))
     story.goes_on()
 
-    assert story.state.is_over
-    assert story.state.progress[DEV].error == words
+    assert story.state.lifecycle.is_over
+    assert story.state.tasks.progress[DEV].error == words
 
 
 def test_a_new_day_has_a_new_budget() -> None:
     story = two(auto=False, day_budget_usd=1.0)
-    story.happens(
-        events.GateAnswered("plan", "approve"), events.DaySpent(900.0, DOLLAR), events.DaySpent(87300.0, Usage())
-    )
+    story.happens(events.GateAnswered("plan", "approve"))
+    story.happens(DaySpent(900.0, DOLLAR), DaySpent(87300.0, Usage()))
 
     assert story.goes_on() == ["DEV-001"]
 
@@ -73,11 +75,11 @@ def test_a_new_day_has_a_new_budget() -> None:
 @pytest.mark.parametrize("policy", ["budget_usd", "task_budget_usd", "day_budget_usd"])
 def test_the_user_is_asked_before_more_is_spent_and_may_lift_every_budget(policy: str) -> None:
     story = two(auto=False, **{policy: 1.0})
-    story.happens(events.GateAnswered("plan", "approve"), events.DaySpent(900.0, DOLLAR))
+    story.happens(events.GateAnswered("plan", "approve"), DaySpent(900.0, DOLLAR))
     for name in ("DEV-001", "DEV-002"):
         story.does(name, events.Interrupted(usage=DOLLAR))
     story.goes_on()
-    (gate,) = story.state.gates.values()
+    (gate,) = story.state.gates.open.values()
     story.happens(events.GateAnswered(gate.id, "go-on"))
 
     assert "is used up" in gate.question
@@ -102,38 +104,38 @@ def test_a_running_attempt_may_ask_again_while_all_budgets_allow_it(
     policy: dict[str, float], more: Usage, *, may: bool
 ) -> None:
     story = two(**policy)
-    story.happens(events.DaySpent(900.0, Usage(cost_usd=5.0)))
-    story.does("DEV-001", events.Interrupted(usage=DOLLAR))
+    story.happens(DaySpent(900.0, Usage(cost_usd=5.0)))
+    state = story.does("DEV-001", events.Interrupted(usage=DOLLAR))
 
-    assert (not budget.objection(story.state, DEV, more)) is may
+    assert (not budget.objection(state.policy, state.spending, DEV, state.tasks.progress[DEV].usage, more)) is may
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
-        events.Done(findings="", usage=DOLLAR),
+        done("", usage=DOLLAR),
         events.Failed(error="no", usage=DOLLAR),
         events.Limited(error="429", reset_at=1000.5, usage=DOLLAR),
         events.Interrupted(usage=DOLLAR),
     ],
     ids=lambda outcome: type(outcome).__name__,
 )
-def test_whatever_became_of_an_attempt_what_it_cost_is_counted_once(outcome: events.Outcome) -> None:
+def test_whatever_became_of_an_attempt_what_it_cost_is_counted_once(outcome: Outcome) -> None:
     story = two()
     state = story.does("DEV-001", outcome)
 
-    assert state.spent == DOLLAR
-    assert state.progress[DEV].usage == DOLLAR
-    assert state.spent_by == {"mine": DOLLAR}
+    assert state.spending.total == DOLLAR
+    assert state.tasks.progress[DEV].usage == DOLLAR
+    assert state.spending.by_agent == {"mine": DOLLAR}
 
 
 def test_a_retry_forgets_nothing_that_was_spent() -> None:
     story = two()
     story.does("DEV-001", events.Failed(error="no", usage=DOLLAR))
     story.happens(events.TasksReset((DEV,)))
-    state = story.does("DEV-001", events.Done(findings="", usage=DOLLAR))
+    state = story.does("DEV-001", done("", usage=DOLLAR))
 
-    assert state.progress[DEV].usage == state.spent == Usage(cost_usd=2.0)
+    assert state.tasks.progress[DEV].usage == state.spending.total == Usage(cost_usd=2.0)
 
 
 def a_paid_session() -> Story:
@@ -145,16 +147,16 @@ def a_paid_session() -> Story:
         fallbacks={"claude": "codex"},
     )
     story.starts("DEV-001", agent="claude")
-    story.ends("DEV-001", events.Failed(error="too long", kind=TroubleKind.too_long, usage=DOLLAR))
+    story.ends("DEV-001", events.Failed(error="too long", kind=FailureKind.too_long, usage=DOLLAR))
     story.starts("DEV-001", agent="codex")
-    story.ends("DEV-001", events.Done(findings="", usage=TOKENS))
+    story.ends("DEV-001", done("", usage=TOKENS))
     story.starts("REVIEW-001", agent="codex")
-    story.ends("REVIEW-001", events.Done(findings="", usage=Usage(cost_usd=0.25)))
+    story.ends("REVIEW-001", done("", usage=Usage(cost_usd=0.25)))
     return story
 
 
 def test_spending_is_told_by_role_task_and_agent_and_only_where_there_is_some() -> None:
-    told = spending(a_paid_session().state)
+    told = spending_view(a_paid_session().state)
 
     assert told.roles == {"developer": DOLLAR + TOKENS, "reviewer": Usage(cost_usd=0.25)}
     assert told.tasks == {"DEV-001": DOLLAR + TOKENS, "REVIEW-001": Usage(cost_usd=0.25)}
@@ -164,8 +166,16 @@ def test_spending_is_told_by_role_task_and_agent_and_only_where_there_is_some() 
     )
 
 
+def test_a_session_that_spent_nothing_has_no_figures() -> None:
+    story = two()
+    story.does("DEV-001")
+
+    assert "Spending" not in report(story.state, DEVELOPMENT)
+    assert spending_view(story.state).by_role_and_agent == ""
+
+
 def test_the_report_has_a_table_of_spending() -> None:
-    text = report(a_paid_session().state)
+    text = report(a_paid_session().state, DEVELOPMENT)
 
     for line in (
         "| Role | developer | $1.00, 10 tokens |",
@@ -173,11 +183,3 @@ def test_the_report_has_a_table_of_spending() -> None:
         "| Agent | claude | $1.00 |",
     ):
         assert line in text
-
-
-def test_a_session_that_spent_nothing_has_no_figures() -> None:
-    story = two()
-    story.does("DEV-001")
-
-    assert "Spending" not in report(story.state)
-    assert spending(story.state).by_role_and_agent == ""

@@ -3,21 +3,24 @@
 import itertools
 
 import pytest
-from tests.core.conftest import Story, task
+from tests.core.conftest import Outcome, Story, done, task
 
 from iterdev.core.limits import providers
-from iterdev.core.limits.agent_failures import Reaction, TroubleKind, reaction
+from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
+from iterdev.core.limits.providers import Pause, ProviderPaused
+from iterdev.core.policy import Policy
 from iterdev.core.session import events
-from iterdev.core.session.decide import Start, Wait
-from iterdev.core.session.state import Pause
-from iterdev.core.types import WORKERS, Engine, Role, TaskId
+from iterdev.core.session.schedule import Start, Wait
+from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.session import session_view
 from iterdev.core.views.tasks import waits_for
+from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.team import DEVELOPMENT
 
 DEV, DEV2 = TaskId("DEV-001"), TaskId("DEV-002")
 ENGINES = pytest.mark.parametrize("engine", Engine)
-EVERY_TASK = (TroubleKind.not_installed, TroubleKind.not_logged_in, TroubleKind.over_budget)
-THIS_TASK = (TroubleKind.too_long, TroubleKind.overloaded)
+EVERY_TASK = (FailureKind.not_installed, FailureKind.not_logged_in, FailureKind.over_budget)
+THIS_TASK = (FailureKind.too_long, FailureKind.overloaded)
 
 
 def team(*fallbacks: str, engine: Engine = Engine.wave, **policy: object) -> Story:
@@ -44,7 +47,7 @@ def limited(story: Story, seconds: float | None = 50) -> events.Limited:
     return events.Limited(error="429", reset_at=None if seconds is None else story.now + seconds)
 
 
-def one_more_try(story: Story, outcome: events.Outcome) -> None:
+def one_more_try(story: Story, outcome: Outcome) -> None:
     """The next start, carried out by the agent that was decided on."""
     name, agent = next_start(story)
     story.starts(name, agent=agent)
@@ -52,7 +55,7 @@ def one_more_try(story: Story, outcome: events.Outcome) -> None:
 
 
 def test_every_kind_of_trouble_has_a_reaction() -> None:
-    assert {reaction(kind) for kind in TroubleKind} == set(Reaction)
+    assert {reaction(kind) for kind in FailureKind} == set(Reaction)
 
 
 @ENGINES
@@ -102,8 +105,8 @@ def test_a_wave_that_starts_while_a_provider_is_paused_has_its_time_afterwards()
     story = Story(task("DEV-001"), task("REVIEW-001", "DEV-001"), wave_limit=100)
     story.goes_on()
     story.starts("DEV-001")
-    story.happens(events.ProviderPaused("mine", story.now + 5000, "429"))
-    story.ends("DEV-001", events.Done(findings=""))
+    story.happens(ProviderPaused("mine", story.now + 5000, "429"))
+    story.ends("DEV-001", done(""))
     story.goes_on()
     story.now += 5050
 
@@ -115,20 +118,20 @@ def test_without_a_time_the_provider_is_left_alone_longer_from_one_guess_to_the_
     pauses = []
     for _ in range(6):
         one_more_try(story, limited(story, None))
-        pauses.append(story.state.pauses["anthropic"].until - story.now)
-        story.now = story.state.pauses["anthropic"].until
+        pauses.append(story.state.providers.pauses["anthropic"].until - story.now)
+        story.now = story.state.providers.pauses["anthropic"].until
 
     assert pauses == [60, 120, 240, 480, 900, 900]
 
 
-@pytest.mark.parametrize("outcome", [events.Done(findings=""), events.Failed(error="its work did not pass")])
-def test_after_an_answer_guessing_begins_anew(outcome: events.Outcome) -> None:
+@pytest.mark.parametrize("outcome", [done(""), events.Failed(error="its work did not pass")])
+def test_after_an_answer_guessing_begins_anew(outcome: Outcome) -> None:
     story = team()
     for ended in (limited(story, None), outcome, limited(story, None)):
         one_more_try(story, ended)
         story.now += 100
 
-    assert story.state.pauses["anthropic"].until == 1200 + 60
+    assert story.state.providers.pauses["anthropic"].until == 1200 + 60
 
 
 def test_a_limit_that_others_ran_into_at_the_same_time_is_one_limit() -> None:
@@ -138,7 +141,7 @@ def test_a_limit_that_others_ran_into_at_the_same_time_is_one_limit() -> None:
     story.now += 1
     story.ends("DEV-002", limited(story, None))
 
-    assert story.state.pauses["anthropic"] == Pause(until=1060, why="429", guesses=1)
+    assert story.state.providers.pauses["anthropic"] == Pause(until=1060, why="429", guesses=1)
 
 
 @pytest.mark.parametrize(("first", "second", "until"), [(50, 20, 1050), (20, 50, 1050), (None, 20, 1020)])
@@ -150,17 +153,17 @@ def test_of_two_times_the_later_one_holds_and_a_told_one_rather_than_a_guess(
     story.ends("DEV-001", limited(story, first))
     story.ends("DEV-002", limited(story, second))
 
-    assert story.state.pauses["anthropic"].until == until
+    assert story.state.providers.pauses["anthropic"].until == until
 
 
-@pytest.mark.parametrize(("seconds", "until"), [(-5, 1060), (0, 1060), (1e300, 1000 + providers.LONGEST)])
+@pytest.mark.parametrize(("seconds", "until"), [(-5, 1060), (0, 1060), (1e300, 1000 + Policy().longest_pause)])
 def test_a_time_that_makes_no_sense_is_no_reason_to_ask_at_once_or_to_wait_for_ever(
     seconds: float, until: float
 ) -> None:
     story = team()
     one_more_try(story, limited(story, seconds))
 
-    assert story.state.pauses["anthropic"].until == until
+    assert story.state.providers.pauses["anthropic"].until == until
 
 
 def test_while_a_provider_is_paused_the_agent_that_takes_over_works_and_afterwards_the_first_one_again() -> None:
@@ -184,10 +187,10 @@ def test_when_everybody_who_could_take_over_is_paused_the_first_that_answers_is_
 
 
 @pytest.mark.parametrize("kind", EVERY_TASK)
-def test_an_agent_that_cannot_be_used_is_replaced_for_every_task_until_the_next_engine(kind: TroubleKind) -> None:
+def test_an_agent_that_cannot_be_used_is_replaced_for_every_task_until_the_next_engine(kind: FailureKind) -> None:
     story = team("codex")
     one_more_try(story, events.Failed(error="log in first", kind=kind))
-    one_more_try(story, events.Done(findings=""))
+    one_more_try(story, done(""))
     other = next_start(story)
     story.happens(events.EngineStarted(2, "base0000"))
 
@@ -197,48 +200,49 @@ def test_an_agent_that_cannot_be_used_is_replaced_for_every_task_until_the_next_
 
 
 @pytest.mark.parametrize("kind", THIS_TASK)
-def test_an_agent_that_cannot_do_one_task_is_replaced_for_that_one_only(kind: TroubleKind) -> None:
+def test_an_agent_that_cannot_do_one_task_is_replaced_for_that_one_only(kind: FailureKind) -> None:
     story = team("codex")
     one_more_try(story, events.Failed(error="too long", kind=kind))
-    one_more_try(story, events.Done(findings=""))
+    one_more_try(story, done(""))
 
-    assert story.state.spent_by == {}
-    assert story.state.progress[DEV].agent == "codex"
+    assert story.state.spending.by_agent == {}
+    assert story.state.tasks.progress[DEV].agent == "codex"
     assert next_start(story) == ("DEV-002", "claude")
 
 
 def test_the_user_is_told_who_takes_over_and_why() -> None:
     story = team("codex")
-    one_more_try(story, events.Failed(error="claude is not logged in", kind=TroubleKind.not_logged_in))
+    one_more_try(story, events.Failed(error="claude is not logged in", kind=FailureKind.not_logged_in))
 
     assert story.state.warnings == ("DEV-001: claude is not logged in; codex takes over",)
-    assert story.state.messages[-1].summary == "[developer] DEV-001 needs another agent: claude is not logged in"
+    told = [message.summary for message in story.state.messages.sent]
+    assert "[developer] DEV-001 needs another agent: claude is not logged in" in told
 
 
 def test_when_the_last_agent_has_failed_the_task_has_in_its_words() -> None:
     story = team("codex", "gemini")
     for error in ("one", "two", "three"):
-        one_more_try(story, events.Failed(error=error, kind=TroubleKind.too_long))
+        one_more_try(story, events.Failed(error=error, kind=FailureKind.too_long))
 
     assert story.status("DEV-001") == "failed"
-    assert story.state.progress[DEV].error == "three"
+    assert story.state.tasks.progress[DEV].error == "three"
     assert next_start(story) == ("DEV-002", "claude")
 
 
 def test_a_last_agent_that_nobody_can_use_fails_every_task_in_its_own_words() -> None:
     story = team("codex")
     for _ in range(3):
-        one_more_try(story, events.Failed(error="log in", kind=TroubleKind.not_logged_in))
+        one_more_try(story, events.Failed(error="log in", kind=FailureKind.not_logged_in))
     story.goes_on()
 
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
     assert [story.status(name) for name in ("DEV-001", "DEV-002")] == ["failed", "failed"]
 
 
 def test_an_agent_that_only_waits_for_its_provider_is_not_lost_when_its_successor_fails() -> None:
     story = team("codex")
     one_more_try(story, limited(story))
-    one_more_try(story, events.Failed(error="too long", kind=TroubleKind.too_long))
+    one_more_try(story, events.Failed(error="too long", kind=FailureKind.too_long))
 
     assert story.status("DEV-001") == "pending"
     story.now += 50
@@ -246,9 +250,9 @@ def test_an_agent_that_only_waits_for_its_provider_is_not_lost_when_its_successo
 
 
 @pytest.mark.parametrize(
-    "kind", [None, TroubleKind.crashed, TroubleKind.timed_out, TroubleKind.permission, TroubleKind.silent]
+    "kind", [None, FailureKind.crashed, FailureKind.timed_out, FailureKind.permission, FailureKind.silent]
 )
-def test_a_failure_that_another_agent_might_have_too_is_a_failure(kind: TroubleKind | None) -> None:
+def test_a_failure_that_another_agent_might_have_too_is_a_failure(kind: FailureKind | None) -> None:
     story = team("codex")
     one_more_try(story, events.Failed(error="it broke", kind=kind))
 
@@ -256,17 +260,17 @@ def test_a_failure_that_another_agent_might_have_too_is_a_failure(kind: TroubleK
 
 
 @pytest.mark.parametrize("kind", [*EVERY_TASK, *THIS_TASK])
-def test_without_anybody_to_take_over_the_task_has_failed(kind: TroubleKind) -> None:
+def test_without_anybody_to_take_over_the_task_has_failed(kind: FailureKind) -> None:
     story = team()
     one_more_try(story, events.Failed(error="log in first", kind=kind))
 
-    assert (story.status("DEV-001"), story.state.progress[DEV].error) == ("failed", "log in first")
+    assert (story.status("DEV-001"), story.state.tasks.progress[DEV].error) == ("failed", "log in first")
 
 
 def test_a_task_that_is_retried_begins_with_its_first_agent() -> None:
     story = team("codex")
     for _ in range(2):
-        one_more_try(story, events.Failed(error="too long", kind=TroubleKind.too_long))
+        one_more_try(story, events.Failed(error="too long", kind=FailureKind.too_long))
     story.happens(events.TasksReset((DEV,)))
 
     assert next_start(story) == ("DEV-001", "claude")
@@ -276,37 +280,41 @@ def test_only_pauses_of_own_providers_that_are_longer_than_known_are_news() -> N
     story = team("codex")
     one_more_try(story, limited(story))
     told = [
-        events.ProviderPaused("anthropic", 1050.0, "known"),
-        events.ProviderPaused("openai", 1010.0, "new"),
-        events.ProviderPaused("google", 1010.0, "not ours"),
-        events.ProviderPaused("openai", 1000.0, "over"),
-        events.ProviderPaused("openai", 1e300, "absurd"),
+        ProviderPaused("anthropic", 1050.0, "known"),
+        ProviderPaused("openai", 1010.0, "new"),
+        ProviderPaused("google", 1010.0, "not ours"),
+        ProviderPaused("openai", 1000.0, "over"),
+        ProviderPaused("openai", 1e300, "absurd"),
     ]
 
-    assert [pause.why for pause in providers.news(story.state, told, story.now)] == ["new"]
-    assert [pause.why for pause in providers.news(story.state, [told[0]], 900)] == []
-    assert providers.news(story.state, [events.ProviderPaused("anthropic", 1051.0, "longer")], story.now)
+    def learned(*told: ProviderPaused, now: float = story.now) -> list[str]:
+        state = story.state
+        return [pause.why for pause in providers.learned(state.providers, state.agents, state.policy, told, now)]
+
+    assert learned(*told) == ["new"]
+    assert learned(told[0], now=900) == []
+    assert learned(ProviderPaused("anthropic", 1051.0, "longer")) == ["longer"]
 
 
 def test_others_are_told_of_pauses_that_they_do_not_know_or_know_shorter() -> None:
     story = team()
     one_more_try(story, limited(story))
 
-    def told(*known: events.ProviderPaused, now: float = 1000) -> list[float]:
-        return [pause.until for pause in providers.unknown_to(known, story.state, now)]
+    def told(*known: ProviderPaused, now: float = 1000) -> list[float]:
+        return [pause.until for pause in providers.to_share(story.state.providers, known, now)]
 
     assert told() == [1050.0]
-    assert told(events.ProviderPaused("anthropic", 1020.0, "")) == [1050.0]
-    assert told(events.ProviderPaused("anthropic", 1050.0, "")) == []
+    assert told(ProviderPaused("anthropic", 1020.0, "")) == [1050.0]
+    assert told(ProviderPaused("anthropic", 1050.0, "")) == []
     assert told(now=1050) == []
 
 
 def test_a_pause_that_others_told_holds_like_one_of_our_own() -> None:
     story = team()
-    story.happens(events.ProviderPaused("anthropic", 1050.0, "429 elsewhere"))
+    story.happens(ProviderPaused("anthropic", 1050.0, "429 elsewhere"))
 
     assert story.decides() == (Wait(1050.0),)
-    (shown,) = session_view(story.state).pauses
+    (shown,) = session_view(story.state, DEVELOPMENT).pauses
     assert (shown.agents, shown.until, shown.why) == (("claude",), "1970-01-01T08:17:30+08:00", "429 elsewhere")
 
 

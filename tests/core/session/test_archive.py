@@ -5,10 +5,12 @@ import json
 import pytest
 from tests.core.conftest import Story
 
-from iterdev.core.session import archive, events
-from iterdev.core.types import Phase, Pipeline
+from iterdev.core.session import events, gates
+from iterdev.core.types import Phase
 from iterdev.core.views.report import report
 from iterdev.store.session_folder.json_records import records
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.team import DEVELOPMENT
 
 
 def finished() -> Story:
@@ -16,12 +18,12 @@ def finished() -> Story:
     while names := story.goes_on():
         for name in names:
             story.does(name)
-    assert story.state.phase is Phase.completed
+    assert story.state.lifecycle.phase is Phase.completed
     return story
 
 
 def files(story: Story) -> tuple[dict[str, object], dict[str, object]]:
-    written = records(story.state)
+    written = records(story.state, DEVELOPMENT)
     return json.loads(written["session.json"]), json.loads(written[".msg/meta.json"])
 
 
@@ -29,52 +31,52 @@ def files(story: Story) -> tuple[dict[str, object], dict[str, object]]:
 def test_an_archived_session_is_completed_in_its_files_and_the_team_is_told() -> None:
     story = finished()
     story.now = 2000.0
-    state = story.happens(archive.Archived())
+    state = story.happens(events.Archived())
 
-    assert (state.phase, state.is_over, state.is_finished) == (Phase.archived, True, True)
+    assert (state.lifecycle.phase, state.lifecycle.is_over, state.lifecycle.is_finished) == (Phase.archived, True, True)
     for document in files(story):
         assert (document["status"], document["archived_at"]) == ("completed", "1970-01-01T08:33:20+08:00")
-    assert (state.messages[-1].type, state.messages[-1].to) == ("shutdown", "all")
+    assert (state.messages.sent[-1].type, state.messages.sent[-1].to) == ("shutdown", "all")
 
 
 @pytest.mark.requirement("R20")
 def test_a_session_that_is_kept_is_paused_and_its_work_is_done() -> None:
     story = finished()
-    state = story.happens(archive.Kept())
+    state = story.happens(events.Kept())
 
-    assert (state.phase, state.is_over, state.is_finished) == (Phase.paused, False, True)
+    assert (state.lifecycle.phase, state.lifecycle.is_over, state.lifecycle.is_finished) == (Phase.paused, False, True)
     assert [document["status"] for document in files(story)] == ["paused", "paused"]
 
 
 def test_a_reopened_session_is_at_hand_as_if_it_had_been_kept() -> None:
     story = finished()
-    story.happens(archive.Archived("/elsewhere"))
-    state = story.happens(archive.Reopened())
+    story.happens(events.Archived("/elsewhere"))
+    state = story.happens(events.Reopened())
 
-    assert (state.phase, state.completion.kept, state.completion.archived_at) == (Phase.paused, True, None)
-    assert state.completion.exported == "/elsewhere"
-    assert state.messages[-1].type == "state_update"
+    assert (state.lifecycle.phase, state.lifecycle.kept, state.lifecycle.archived_at) == (Phase.paused, True, None)
+    assert state.lifecycle.exported == "/elsewhere"
+    assert state.messages.sent[-1].type == "state_update"
 
 
 def test_an_engine_that_takes_a_kept_session_up_is_not_finished_with_it() -> None:
     story = finished()
-    story.happens(archive.Kept())
-    state = story.happens(events.TasksReset(tuple(story.state.tasks)), events.EngineStarted(2, "base0000"))
+    story.happens(events.Kept())
+    state = story.happens(events.TasksReset(tuple(story.state.tasks.plan)), events.EngineStarted(2, "base0000"))
 
-    assert (state.phase, state.is_finished) == (Phase.active, False)
-
-
-def test_the_report_says_when_the_work_was_done_not_when_it_was_put_away() -> None:
-    story = finished()
-    before = report(story.state)
-    story.now += 5000
-    story.happens(archive.Archived())
-
-    assert "**Completed**: 1970-01-01T08:16:40+08:00" in before
-    assert report(story.state) == before
+    assert (state.lifecycle.phase, state.lifecycle.is_finished) == (Phase.active, False)
 
 
 @pytest.mark.requirement("R18", "R19")
 def test_the_recommended_choice_is_the_first_and_only_failures_can_be_tried_again() -> None:
-    assert archive.choices(failures=False) == ("archive", "keep", "export")
-    assert archive.choices(failures=True) == ("archive", "keep", "export", "retry")
+    assert gates.completion_choices(failures=False) == ("archive", "keep", "export")
+    assert gates.completion_choices(failures=True) == ("archive", "keep", "export", "retry")
+
+
+def test_the_report_says_when_the_work_was_done_not_when_it_was_put_away() -> None:
+    story = finished()
+    before = report(story.state, DEVELOPMENT)
+    story.now += 5000
+    story.happens(events.Archived())
+
+    assert "**Completed**: 1970-01-01T08:16:40+08:00" in before
+    assert report(story.state, DEVELOPMENT) == before

@@ -2,59 +2,58 @@
 
 import msgspec
 import pytest
-from tests.core.conftest import Story, task
+from tests.core.conftest import Story, done, task
 
-from iterdev.core import prompts
-from iterdev.core.prompts import Surroundings
 from iterdev.core.session import conflict_tasks, events
-from iterdev.core.session.conflicts import Merging
-from iterdev.core.types import Engine, Strategy, TaskId
+from iterdev.core.session.attempts import Success
+from iterdev.core.session.conflicts import MergeInProgress
+from iterdev.core.types import ConflictStrategy, Engine, TaskId
 from iterdev.core.views.report import report
 from iterdev.core.views.session import session_view
 from iterdev.core.views.why import why
+from iterdev.teams.development.team import DEVELOPMENT
 
 ONE, TWO = TaskId("DEV-001"), TaskId("DEV-002")
 FIX = TaskId("DEV-002-fix-conflict")
-AROUND = Surroundings(session_dir="/s", board_path="/s/board")
 
 
-def worked(*files: str, commit: str = "c") -> events.Done:
-    return events.Done(findings="done", commit=commit, changed=files)
+def worked(*files: str, commit: str = "c") -> Success:
+    return done("done", commit=commit, changed=files)
 
 
-def side_by_side(first: str, second: str, *, strategy: Strategy = Strategy.auto_merge) -> Story:
+def side_by_side(first: str, second: str, *, strategy: ConflictStrategy = ConflictStrategy.auto_merge) -> Story:
     """DEV-001 lands its file while DEV-002 is at work on its own; a verification waits for both."""
     story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001", "DEV-002"), conflicts=strategy)
     story.goes_on()
     story.starts("DEV-001", "DEV-002")
     story.ends("DEV-001", worked(first, commit="c1"))
-    story.happens(events.Landed(ONE, "t1"))
+    story.lands(ONE, "t1")
     story.ends("DEV-002", worked(second, commit="c2"))
     return story
 
 
 def kinds(story: Story) -> list[str]:
-    return [message.type for message in story.state.messages]
+    return [message.type for message in story.state.messages.sent]
 
 
 def test_work_on_different_files_is_no_conflict() -> None:
     story = side_by_side("a.py", "b.py")
-    story.happens(events.Landed(TWO, "t2"))
+    story.lands(TWO, "t2")
 
-    assert not story.state.conflicts
+    assert not story.state.conflicts.by_task
     assert story.status("DEV-002") == "completed"
 
 
 @pytest.mark.requirement("R129")
 def test_a_file_that_both_changed_is_a_conflict_that_everybody_is_told_about() -> None:
     story = side_by_side("a.py", "a.py")
-    story.happens(events.Landed(TWO, "t2"))
+    story.lands(TWO, "t2")
 
-    conflict = story.state.conflicts[TWO]
+    conflict = story.state.conflicts.by_task[TWO].found
     assert (conflict.files, conflict.others) == (("a.py",), (ONE,))
     assert not conflict_tasks.is_resolved(story.state, TWO)
-    assert story.state.messages[-1].type == "conflict_detected"
-    assert story.state.messages[-1].to == "all"
+    assert story.state.messages.sent[-1].type == "conflict_detected"
+    assert story.state.messages.sent[-1].to == "all"
 
 
 @pytest.mark.requirement("R129")
@@ -66,22 +65,22 @@ def test_work_on_top_of_other_work_is_never_in_conflict_with_it() -> None:
     story.does("DEV-002", worked("a.py"))
     story.goes_on()
 
-    assert not story.state.conflicts
+    assert not story.state.conflicts.by_task
 
 
 @pytest.mark.requirement("R129")
 def test_slow_work_collides_with_everything_that_landed_meanwhile() -> None:
     story = Story(*(task(f"DEV-00{number}") for number in range(1, 5)))
     story.does("DEV-001", worked("a.py"))
-    story.happens(events.Landed(ONE, "t1"))
+    story.lands(ONE, "t1")
     story.starts("DEV-004")
     for name in ("DEV-002", "DEV-003"):
         story.does(name, worked("a.py"))
-        story.happens(events.Landed(TaskId(name), f"tip of {name}"))
+        story.lands(TaskId(name), f"tip of {name}")
     story.ends("DEV-004", worked("a.py"))
-    story.happens(events.Landed(TaskId("DEV-004"), "t4"))
+    story.lands(TaskId("DEV-004"), "t4")
 
-    assert {name: conflict.others for name, conflict in story.state.conflicts.items()} == {
+    assert {name: conflict.found.others for name, conflict in story.state.conflicts.by_task.items()} == {
         "DEV-004": ("DEV-002", "DEV-003")
     }
 
@@ -91,18 +90,18 @@ def test_what_landed_is_forgotten_when_nobody_can_collide_with_it_any_more() -> 
     story.does("DEV-001", events.Failed(error="no luck"))
     for name in ("DEV-002", "DEV-003"):
         story.does(name, worked("a.py"))
-        story.happens(events.Landed(TaskId(name), f"tip of {name}"))
+        story.lands(TaskId(name), f"tip of {name}")
 
-    assert (story.state.touched, story.state.work) == ({}, {})
+    assert (story.state.conflicts.touched, story.state.conflicts.started) == ({}, {})
 
 
 def test_what_git_merged_is_taken_as_it_is() -> None:
     story = side_by_side("a.py", "a.py")
-    story.happens(events.Landed(TWO, "t2"))
+    story.lands(TWO, "t2")
 
     started = story.goes_on()
 
-    assert story.state.conflicts[TWO].strategy == "auto_merge"
+    assert story.state.conflicts.by_task[TWO].strategy == "auto_merge"
     assert conflict_tasks.is_resolved(story.state, TWO)
     assert started == ["VERIFY-001"]
     assert "conflict_resolved" in kinds(story)
@@ -111,12 +110,12 @@ def test_what_git_merged_is_taken_as_it_is() -> None:
 @pytest.mark.requirement("R130")
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_developer_brings_both_changes_together_before_anybody_looks_at_them(*, merged: bool) -> None:
-    story = side_by_side("a.py", "a.py", strategy=Strategy.manual if merged else Strategy.auto_merge)
-    story.happens(events.Landed(TWO, "t2") if merged else events.LandingRefused(TWO, ("a.py",)))
+    story = side_by_side("a.py", "a.py", strategy=ConflictStrategy.manual if merged else ConflictStrategy.auto_merge)
+    story.lands(TWO, "t2") if merged else story.is_refused(TWO, "a.py")
 
     started = story.goes_on()
 
-    conflict = story.state.conflicts[TWO]
+    conflict = story.state.conflicts.by_task[TWO]
     assert (conflict.strategy, conflict.resolved_by) == ("manual", FIX)
     assert started == [FIX]
     assert story.row(FIX).deps == (TWO,)
@@ -127,52 +126,52 @@ def test_a_developer_brings_both_changes_together_before_anybody_looks_at_them(*
 
 def test_the_developer_is_told_where_the_work_is_that_could_not_land() -> None:
     story = side_by_side("a.py", "a.py")
-    story.happens(events.LandingRefused(TWO, ("a.py",)))
+    story.is_refused(TWO, "a.py")
     story.goes_on()
 
-    text = prompts.render(story.state, story.row(FIX), AROUND)
+    text = story.prompt(FIX)
 
-    assert conflict_tasks.merging(story.state, FIX) == Merging(task=TWO, commit="c2")
+    assert conflict_tasks.merge_of(story.state, FIX) == MergeInProgress(task=TWO, commit="c2")
     assert "The work of DEV-002, commit c2, is being merged here." in text
     assert "DEV-001: title of DEV-001 (commit c1)" in text
 
 
 def test_what_git_could_merge_is_not_merged_again() -> None:
-    story = side_by_side("a.py", "a.py", strategy=Strategy.manual)
-    story.happens(events.Landed(TWO, "t2"))
+    story = side_by_side("a.py", "a.py", strategy=ConflictStrategy.manual)
+    story.lands(TWO, "t2")
     story.goes_on()
 
-    assert conflict_tasks.merging(story.state, FIX) is None
-    assert "commit c2, is merged here already" in prompts.render(story.state, story.row(FIX), AROUND)
+    assert conflict_tasks.merge_of(story.state, FIX) is None
+    assert "commit c2, is merged here already" in story.prompt(FIX)
 
 
 def test_a_row_that_is_only_called_like_a_resolver_is_a_developers_row() -> None:
     story = Story(msgspec.structs.replace(task("DEV-001"), id=FIX))
 
-    assert conflict_tasks.merging(story.state, FIX) is None
-    assert "Colliding work" not in prompts.render(story.state, story.row(FIX), AROUND)
+    assert conflict_tasks.merge_of(story.state, FIX) is None
+    assert "Conflicting work" not in story.prompt(FIX)
 
 
 @pytest.mark.requirement("R130")
 def test_work_that_cannot_be_merged_fails_when_nobody_is_to_be_asked() -> None:
-    story = side_by_side("a.py", "a.py", strategy=Strategy.abort)
-    story.happens(events.LandingRefused(TWO, ("a.py",)))
+    story = side_by_side("a.py", "a.py", strategy=ConflictStrategy.abort)
+    story.is_refused(TWO, "a.py")
 
     story.goes_on()
 
     assert story.status("DEV-002") == "failed"
-    assert "c2" in story.state.progress[TWO].error
+    assert "c2" in story.state.tasks.progress[TWO].error
     assert story.status("VERIFY-001") == "skipped"
 
 
 def test_resolving_conflicts_comes_to_an_end() -> None:
     story = side_by_side("a.py", "a.py")
     refused = 0
-    story.happens(events.LandingRefused(TWO, ("a.py",)))
+    story.is_refused(TWO, "a.py")
     while (started := story.goes_on()) and started[0].startswith("DEV"):
         refused += 1
         story.does(started[0], worked("a.py"))
-        story.happens(events.LandingRefused(TaskId(started[0]), ("a.py",)))
+        story.is_refused(TaskId(started[0]), "a.py")
 
     assert refused == 2
     assert story.status("VERIFY-001") == "skipped"
@@ -188,7 +187,7 @@ def four_side_by_side(engine: Engine, *files: str) -> Story:
     for name, file in zip(names, ("a.py", *files), strict=True):
         story.ends(name, worked("a.py", file, commit=f"commit of {name}"))
         lands = name == names[0]
-        story.happens(events.Landed(TaskId(name), "t1") if lands else events.LandingRefused(TaskId(name), (file,)))
+        story.lands(name, "t1") if lands else story.is_refused(name, file)
     return story
 
 
@@ -217,7 +216,7 @@ def test_conflicts_in_different_files_are_resolved_side_by_side() -> None:
     story.starts(*names)
     for name, files in zip(names, (("a.py", "b.py"), ("a.py",), ("b.py",)), strict=True):
         story.ends(name, worked(*files))
-        story.happens(events.Landed(ONE, "t1") if name == ONE else events.LandingRefused(TaskId(name), files))
+        story.lands(ONE, "t1") if name == ONE else story.is_refused(name, *files)
 
     assert story.goes_on() == [fix(2), fix(3)]
 
@@ -241,7 +240,7 @@ def test_a_resolver_that_collides_itself_is_resolved_before_the_next_one_begins(
     story = four_side_by_side(engine, "a.py", "a.py", "a.py")
     assert story.goes_on() == [fix(2)]
     story.does(fix(2), worked("a.py"))
-    story.happens(events.LandingRefused(TaskId(fix(2)), ("a.py",)))
+    story.is_refused(fix(2), "a.py")
 
     assert story.goes_on() == [fix(2, again=2)]
     assert story.row(fix(3)).deps == ("DEV-003", fix(2, again=2))
@@ -251,14 +250,14 @@ def test_a_resolver_that_collides_itself_is_resolved_before_the_next_one_begins(
 def refused() -> Story:
     """DEV-002 could not land, and its resolver is to start."""
     story = side_by_side("a.py", "a.py")
-    story.happens(events.LandingRefused(TWO, ("a.py",)))
+    story.is_refused(TWO, "a.py")
     assert story.goes_on() == [FIX]
     return story
 
 
 def shown(story: Story, name: str) -> tuple[str, str]:
     """The mark and the note of a task in the status picture."""
-    (line,) = [line for line in session_view(story.state).tasks if line.id == name]
+    (line,) = [line for line in session_view(story.state, DEVELOPMENT).tasks if line.id == name]
     return line.mark, line.note
 
 
@@ -267,7 +266,7 @@ def test_work_that_could_not_land_is_not_shown_as_done_before_its_resolver_is() 
     story = refused()
     assert shown(story, TWO) == ("[WAIT]", f"conflict in a.py; being resolved by {FIX}")
     assert not conflict_tasks.is_resolved(story.state, TWO)
-    assert f"Commit: c2 (not landed, see {FIX})" in report(story.state)
+    assert f"Commit: c2 (not landed, see {FIX})" in report(story.state, DEVELOPMENT)
 
     story.starts(FIX)
     assert shown(story, TWO)[0] == "[RUN]"
@@ -276,8 +275,8 @@ def test_work_that_could_not_land_is_not_shown_as_done_before_its_resolver_is() 
     story.goes_on()
     assert shown(story, TWO) == ("[DONE]", f"conflict in a.py; resolved by {FIX}")
     assert conflict_tasks.is_resolved(story.state, TWO)
-    assert f"Commit: c2 (landed with {FIX})" in report(story.state)
-    assert conflict_tasks.lost(story.state) == []
+    assert f"Commit: c2 (landed with {FIX})" in report(story.state, DEVELOPMENT)
+    assert conflict_tasks.not_landed(story.state) == []
 
 
 @pytest.mark.requirement("R130")
@@ -288,21 +287,21 @@ def test_the_work_of_a_task_is_lost_when_its_resolver_fails_and_says_where_it_is
     kept = f"refs/iterdev/{story.state.session.id}/DEV-002/1"
     note = f"conflict in a.py; {FIX} failed: this work is not on the branch, it is kept as {kept}"
     assert shown(story, TWO) == ("[FAIL]", note)
-    assert why(story.state, TWO, engine_alive=True) == [f"DEV-002 is completed: {note}"]
+    assert why(story.state, DEVELOPMENT, TWO, engine_alive=True) == [f"DEV-002 is completed: {note}"]
     assert not conflict_tasks.is_resolved(story.state, TWO)
-    assert conflict_tasks.lost(story.state) == [TWO]
+    assert conflict_tasks.not_landed(story.state) == [TWO]
 
 
 def test_work_is_lost_with_the_last_of_its_resolvers() -> None:
     story = refused()
     story.does(FIX, worked("a.py", commit="c3"))
-    story.happens(events.LandingRefused(FIX, ("a.py",)))
+    story.is_refused(FIX, "a.py")
     (last,) = story.goes_on()
     assert shown(story, TWO) == ("[WAIT]", f"conflict in a.py; being resolved by {last}")
 
     story.fails(last)
 
-    assert conflict_tasks.lost(story.state) == [TWO, FIX]
+    assert conflict_tasks.not_landed(story.state) == [TWO, FIX]
     assert not conflict_tasks.is_resolved(story.state, TWO)
 
 
@@ -315,5 +314,5 @@ def test_work_that_is_done_again_is_no_longer_in_its_old_conflict() -> None:
     story.does("DEV-002", worked("a.py", commit="c4"))
     story.goes_on()
 
-    assert story.state.conflicts == {}
+    assert story.state.conflicts.by_task == {}
     assert shown(story, TWO) == ("[DONE]", "code/dev-log.md")

@@ -4,20 +4,24 @@ import subprocess
 import sys
 
 import pytest
-from tests.core.conftest import Story, a_design, measured, review, task
+from tests.core.conftest import Outcome, Story, a_design, done, measured, review, task
 
 from iterdev.core.results import Usage
 from iterdev.core.session import events
-from iterdev.core.session.decide import Land, Record, Start, Wait, decide
-from iterdev.core.session.fold import replay
-from iterdev.core.types import Engine, Mode, Pipeline, Role, TaskId
+from iterdev.core.session.decide import decide
+from iterdev.core.session.schedule import Land, Record, Start, Wait
+from iterdev.core.types import Engine, Mode, TaskId
+from iterdev.teams.development import events as team_events
+from iterdev.teams.development.fields import Pipeline, Role, fields
+from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.table import replay
 
 ENGINES = pytest.mark.parametrize("engine", Engine)
 
 
 def asked(story: Story) -> events.Gate:
     """The question that is open now."""
-    (gate,) = story.state.gates.values()
+    (gate,) = story.state.gates.open.values()
     return gate
 
 
@@ -63,8 +67,8 @@ def test_the_chosen_pipeline_is_the_one_that_runs(choice: str, pipeline: Pipelin
     answer(story, choice)
     story.goes_on()
 
-    assert story.state.pipeline is pipeline
-    assert {row.pipeline for row in story.state.tasks.values()} == {pipeline}
+    assert story.team.pipeline is pipeline
+    assert {fields(row).pipeline for row in story.state.tasks.plan.values()} == {pipeline}
 
 
 @pytest.mark.requirement("R16")
@@ -94,7 +98,7 @@ def test_a_rejected_breakdown_ends_the_session_with_nothing_started(engine: Engi
     answer(story, "reject")
 
     assert story.goes_on() == []
-    assert (story.state.is_over, story.state.why) == (True, "the plan was rejected")
+    assert (story.state.lifecycle.is_over, story.state.lifecycle.why) == (True, "the plan was rejected")
 
 
 @pytest.mark.requirement("R1")
@@ -103,13 +107,13 @@ def test_in_auto_mode_the_recommended_pipeline_runs_without_a_question(engine: E
     story = Story(requirement="Restructure auth", engine=engine, auto=True)
 
     assert story.goes_on() == ["DESIGN-001"]
-    assert story.state.pipeline is Pipeline.sprint
+    assert story.team.pipeline is Pipeline.sprint
     assert not story.seen(events.GateOpened)
 
 
 def test_while_a_question_is_open_nothing_is_decided() -> None:
     story = wide(2, auto=True)
-    story.happens(events.GateOpened(events.Gate(id="q", question="?", choices=("a",))))
+    story.happens(events.GateOpened(events.Gate(kind="q", question="?", choices=("a",))))
 
     assert story.decides() == ()
 
@@ -126,7 +130,7 @@ def test_as_many_agents_run_at_once_as_allowed_and_3_without_a_word(
 
     assert len(started) == limit
     assert story.goes_on() == []
-    story.ends(started[0], events.Done(findings=""))
+    story.ends(started[0], done(""))
     assert story.goes_on() == [f"DEV-{limit + 1:03d}"]
 
 
@@ -141,7 +145,7 @@ def test_tasks_are_started_in_the_order_of_the_table(engine: Engine) -> None:
 def test_a_commit_lands_before_anything_else_is_started(engine: Engine) -> None:
     story = wide(3, engine=engine, concurrency=1)
     story.goes_on()
-    story.does("DEV-001", events.Done(findings="", commit="c1"))
+    story.does("DEV-001", done("", commit="c1"))
 
     assert story.decides() == (Land(TaskId("DEV-001")),)
 
@@ -151,7 +155,7 @@ def test_the_beat_engine_starts_whatever_is_ready() -> None:
     story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"), engine=Engine.beat)
     story.goes_on()
     story.starts("DEV-001", "DEV-002")
-    story.ends("DEV-001", events.Done(findings=""))
+    story.ends("DEV-001", done(""))
 
     assert story.goes_on() == ["VERIFY-001"]
 
@@ -161,9 +165,9 @@ def test_the_wave_engine_finishes_a_wave_before_it_starts_the_next() -> None:
     story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"))
     story.goes_on()
     story.starts("DEV-001", "DEV-002")
-    story.ends("DEV-001", events.Done(findings=""))
+    story.ends("DEV-001", done(""))
     meanwhile = story.goes_on()
-    story.ends("DEV-002", events.Done(findings=""))
+    story.ends("DEV-002", done(""))
 
     assert meanwhile == []
     assert story.goes_on() == ["VERIFY-001"]
@@ -205,10 +209,10 @@ def test_what_depends_on_a_failed_task_is_skipped_and_names_it_whatever_its_mode
     story.fails("DEV-001")
     story.goes_on()
 
-    assert story.state.is_over
-    assert [story.status(name) for name in story.state.tasks] == ["failed", "skipped", "skipped"]
-    assert story.state.progress[TaskId("VERIFY-001")].error == "Dependency failed or skipped: DEV-001"
-    assert story.state.progress[TaskId("DEV-002")].error == "Dependency failed or skipped: VERIFY-001"
+    assert story.state.lifecycle.is_over
+    assert [story.status(name) for name in story.state.tasks.plan] == ["failed", "skipped", "skipped"]
+    assert story.state.tasks.progress[TaskId("VERIFY-001")].error == "Dependency failed or skipped: DEV-001"
+    assert story.state.tasks.progress[TaskId("DEV-002")].error == "Dependency failed or skipped: VERIFY-001"
 
 
 @pytest.mark.requirement("R50")
@@ -222,7 +226,7 @@ def test_every_failed_dependency_is_named() -> None:
     story.fails("DEV-003")
     story.goes_on()
 
-    assert story.state.progress[TaskId("REVIEW-001")].error == "Dependency failed or skipped: DEV-003, DEV-001"
+    assert story.state.tasks.progress[TaskId("REVIEW-001")].error == "Dependency failed or skipped: DEV-003, DEV-001"
 
 
 @pytest.mark.requirement("R64")
@@ -276,7 +280,7 @@ def test_giving_up_ends_the_run() -> None:
     answer(story, "abort")
 
     assert story.goes_on() == []
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
     assert story.status("VERIFY-001") == "skipped"
 
 
@@ -303,7 +307,7 @@ def test_a_wave_in_which_one_agent_succeeded_raises_no_question() -> None:
     story.does("DEV-002")
     story.goes_on()
 
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
     assert [event.gate.id for event in story.seen(events.GateOpened)] == ["plan"]
 
 
@@ -319,7 +323,7 @@ def test_waves_that_a_fix_round_added_are_run() -> None:
             story.reviews(name, review(9)) if name.startswith("REVIEW") else story.does(name)
 
     assert order == ["DEV-fix-1", "REVIEW-002"]
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
 
 
 @ENGINES
@@ -327,7 +331,7 @@ def test_a_start_has_the_number_of_its_next_request_and_its_time_limit(engine: E
     story = Story(task("DEV-001"), engine=engine, attempt_limit=60)
     story.goes_on()
     story.starts("DEV-001")
-    story.happens(events.AttemptEnded(TaskId("DEV-001"), 1, 3, events.Interrupted()))
+    story.ends("DEV-001", events.Interrupted(), requests=3)
 
     assert story.decides() == (Start(task=TaskId("DEV-001"), number=4, limit=60, agent="mine"),)
 
@@ -349,7 +353,7 @@ def test_what_a_wave_has_no_time_left_for_has_failed() -> None:
     story.goes_on()
 
     assert story.status("DEV-002") == "failed"
-    assert "wave 1 had used up its 100 s" in story.state.progress[TaskId("DEV-002")].error
+    assert "wave 1 had used up its 100 s" in story.state.tasks.progress[TaskId("DEV-002")].error
 
 
 @pytest.mark.requirement("R119")
@@ -393,21 +397,21 @@ def test_a_task_that_waits_for_its_provider_does_not_hold_up_those_of_other_prov
 def test_no_agent_is_started_once_the_budget_is_used_up(engine: Engine, policy: dict[str, float], usage: Usage) -> None:
     story = wide(2, engine=engine, concurrency=1, **policy)
     story.goes_on()
-    story.does("DEV-001", events.Done(findings="", usage=usage))
+    story.does("DEV-001", done("", usage=usage))
 
     assert story.goes_on() == []
-    assert story.state.is_over
-    assert "is used up" in story.state.progress[TaskId("DEV-002")].error
+    assert story.state.lifecycle.is_over
+    assert "is used up" in story.state.tasks.progress[TaskId("DEV-002")].error
 
 
 def test_agents_that_run_when_the_budget_is_used_up_may_finish() -> None:
     story = wide(3, concurrency=2, budget_usd=1.0)
     story.goes_on()
     story.starts("DEV-001", "DEV-002")
-    story.ends("DEV-001", events.Done(findings="", usage=Usage(cost_usd=2)))
+    story.ends("DEV-001", done("", usage=Usage(cost_usd=2)))
 
     assert story.goes_on() == []
-    assert [story.status(name) for name in story.state.tasks] == ["completed", "in_progress", "pending"]
+    assert [story.status(name) for name in story.state.tasks.plan] == ["completed", "in_progress", "pending"]
 
 
 @pytest.mark.parametrize(("choice", "started"), [("stop", []), ("go-on", ["DEV-002"])])
@@ -416,7 +420,7 @@ def test_the_user_decides_whether_to_spend_more_than_the_budget(choice: str, sta
     story.goes_on()
     answer(story, "approve")
     story.goes_on()
-    story.does("DEV-001", events.Done(findings="", usage=Usage(cost_usd=2)))
+    story.does("DEV-001", done("", usage=Usage(cost_usd=2)))
     story.goes_on()
     answer(story, choice)
 
@@ -431,7 +435,7 @@ def test_when_every_task_is_final_the_session_is_finished(engine: Engine) -> Non
     story.does("DEV-001")
     story.goes_on()
 
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
     assert story.decides() == ()
 
 
@@ -442,7 +446,7 @@ def test_deciding_depends_on_nothing_but_the_journal_and_the_time(engine: Engine
     again = replay(story.entries)
 
     assert again
-    assert decide(again, story.now) == story.decides()
+    assert decide(again, DEVELOPMENT, story.now) == story.decides()
     assert not any(isinstance(command, Record) for command in story.decides())
 
 
@@ -463,11 +467,11 @@ def test_tasks_that_a_killed_engine_had_not_made_are_made_with_their_blockers_an
     engine: Engine,
 ) -> None:
     story = Story(engine=engine, pipeline=Pipeline.sprint)
-    story.happens(events.PipelineChosen(Pipeline.sprint), events.EngineStarted(2, story.state.tip))
+    story.happens(team_events.PipelineChosen(Pipeline.sprint), events.EngineStarted(2, story.state.branch.tip))
 
     started = story.goes_on()
 
-    assert {row.id: row.deps for row in story.state.tasks.values()} == {
+    assert {row.id: row.deps for row in story.state.tasks.plan.values()} == {
         "DESIGN-001": (),
         "DEV-001": ("DESIGN-001",),
         "VERIFY-001": ("DEV-001",),
@@ -479,14 +483,14 @@ def test_tasks_that_a_killed_engine_had_not_made_are_made_with_their_blockers_an
 @ENGINES
 def test_a_test_run_is_repeated_once_when_work_landed_after_it(engine: Engine) -> None:
     story = Story(engine=engine, pipeline=Pipeline.sprint)
-    work = events.Done(findings="built", commit="c1", changed=("a.py",))
-    outcomes: dict[str, events.Outcome] = {
-        "DESIGN-001": events.Done(findings="one module", design=a_design()),
+    work = done("built", commit="c1", changed=("a.py",))
+    outcomes: dict[str, Outcome] = {
+        "DESIGN-001": done("one module", design=a_design()),
         "DEV-001": work,
-        "VERIFY-001": events.Done(findings="green", verification=measured()),
-        "REVIEW-001": events.Done(findings="poor", review=review(5)),
+        "VERIFY-001": done("green", verification=measured()),
+        "REVIEW-001": done("poor", review=review(5)),
         "DEV-fix-1": work,
-        "REVIEW-002": events.Done(findings="good", review=review(9)),
+        "REVIEW-002": done("good", review=review(9)),
     }
     while (started := story.goes_on()) != ["VERIFY-001"]:
         for name in started:
@@ -495,7 +499,7 @@ def test_a_test_run_is_repeated_once_when_work_landed_after_it(engine: Engine) -
     story.fails("VERIFY-001", "the machine went away")
     rest = story.goes_on()
 
-    assert "REVIEW-002" in story.state.tasks
+    assert "REVIEW-002" in story.state.tasks.plan
     assert rest == []
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
     assert "untested" in story.state.warnings[-1]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as chosen
 from hypothesis import strategies as st
 from msgspec import Struct
-from tests.core.conftest import Story, task
+from tests.core.conftest import Outcome, Story, done, task
 
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
@@ -45,14 +45,14 @@ def a_story(chance: Random, size: int, places: int) -> Story:
 
 def ready(story: Story) -> frozenset[str]:
     state = story.state
-    pending = (row for row, progress in state.rows() if progress.status is Status.pending)
-    return frozenset(row.id for row in pending if not state.unmet(row.id))
+    pending = (row for row, progress in state.tasks.rows() if progress.status is Status.pending)
+    return frozenset(row.id for row in pending if not state.tasks.unmet(row.id))
 
 
-def outcome(chance: Random, name: str) -> events.Outcome:
+def outcome(chance: Random, name: str) -> Outcome:
     writes = name.startswith("DEV") and chance.random() < 0.8
-    done = events.Done(findings="did it", commit="c0ffee" if writes else None)
-    return events.Failed(error="no luck") if chance.random() < 0.05 else done
+    success = done("did it", commit="c0ffee" if writes else None)
+    return events.Failed(error="no luck") if chance.random() < 0.05 else success
 
 
 def play(chance: Random, story: Story) -> World:
@@ -65,7 +65,7 @@ def play(chance: Random, story: Story) -> World:
         story.starts(*starts)
         for name in starts:
             heapq.heappush(ends, (story.now + chance.choice((1, 2, 3, 5, 8)), name))
-        world.moments.append(Moment(frozenset(story.state.running), ready(story)))
+        world.moments.append(Moment(frozenset(story.state.attempts.running), ready(story)))
         if not ends:
             return world
         story.now, ended = heapq.heappop(ends)
@@ -90,7 +90,7 @@ def test_no_place_is_free_while_a_task_is_ready(world: World) -> None:
 @given(worlds())
 @chosen(deadline=None)
 def test_of_the_tasks_that_are_ready_the_first_of_the_table_are_started(world: World) -> None:
-    order = world.story.state.order
+    order = world.story.state.tasks.order
 
     for started, left in world.batches:
         assert all(order[TaskId(one)] < order[TaskId(other)] for one in started for other in left)
@@ -104,8 +104,8 @@ def test_in_the_end_every_task_was_started_once_or_lost_a_dependency(world: Worl
         event.task for event in world.story.seen(events.AttemptStarted) if isinstance(event, events.AttemptStarted)
     ]
 
-    assert state.is_over
+    assert state.lifecycle.is_over
     assert len(started) == len(set(started))
-    assert {row for row in state.order if row not in started} == {
-        row.id for row, progress in state.rows() if progress.status is Status.skipped
+    assert {row for row in state.tasks.order if row not in started} == {
+        row.id for row, progress in state.tasks.rows() if progress.status is Status.skipped
     }

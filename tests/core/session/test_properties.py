@@ -21,20 +21,24 @@ from tests.core.conftest import a_design, measured, review
 from iterdev.core.errors import UserError
 from iterdev.core.ids import role_of
 from iterdev.core.limits import budget
-from iterdev.core.limits.agent_failures import Reaction, TroubleKind, reaction
+from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.limits.providers import chain, news, others, provider_of
 from iterdev.core.request import Request, new_session
-from iterdev.core.results import Milestone, Usage, Wisdom
+from iterdev.core.results import LearnedTexts, Usage
 from iterdev.core.session import events as session_events
 from iterdev.core.session import rollback
-from iterdev.core.session.decide import Command, Land, Record, Start, Wait, decide
+from iterdev.core.session.decide import decide
 from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.schedule import Command, Land, Record, Start, Wait
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Fault, Task, checked, with_waves
 from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings
-from iterdev.core.types import FINAL, LOST, WORKERS, Engine, Mode, Pipeline, Role, SessionId, Signal, Status, TaskId
+from iterdev.core.types import FINAL, UNSUCCESSFUL, Engine, Mode, SessionId, Status, TaskId
 from iterdev.store import journal
 from iterdev.teams.development import critic
+from iterdev.teams.development.fields import WORKERS, Pipeline, Role, Signal
+from iterdev.teams.development.results import Milestone
+from iterdev.teams.development.state import development
 
 AGENTS = ("claude", "codex", "gemini", "mine")
 REPLACED = {Reaction.change_agent, Reaction.change_here, Reaction.insist}
@@ -70,12 +74,12 @@ class History:
 
     def __repr__(self) -> str:
         """Short enough to read when a property fails: the rows, then what happened to them."""
-        told = [*map(_row, self.state.tasks.values()), *(_event(entry.event) for entry in self.entries)]
+        told = [*map(_row, self.state.tasks.plan.values()), *(_event(entry.event) for entry in self.entries)]
         return "\n".join([f"{self.state.session.engine} {self.state.policy}", *told])[:8000]
 
     @property
     def plan_was_run(self) -> bool:
-        return self.state.why != session_events.Finished.WHY_REJECTED
+        return self.state.lifecycle.why != session_events.Finished.WHY_REJECTED
 
     @property
     def settled_by_hand(self) -> set[TaskId]:
@@ -181,7 +185,7 @@ class World:
         assert state
         self.history = History(entries, state)
         self._left = Counter(crashes=2, limits=6, pauses=3, troubles=6, retries=2, edits=edits, rollbacks=rollbacks)
-        self._branch = state.tip
+        self._branch = state.branch.tip
         """The names of everything that landed, one after the other."""
         self._today = Usage()
 
@@ -189,7 +193,7 @@ class World:
         history = self.history
         self._append(session_events.EngineStarted(1, self._branch))
         for _ in range(3000):
-            if history.state.is_over and not self._tried_again() and not self._went_back():
+            if history.state.lifecycle.is_over and not self._tried_again() and not self._went_back():
                 history.ending = "over"
                 return history
             self._disturb()
@@ -222,9 +226,9 @@ class World:
         self._went_back()
         if self._happens("pauses", 0.03):
             self._hear_of_a_pause()
-        if budget.has_day(self.history.state.policy) and self._today != self.history.state.today:
+        if budget.has_day(self.history.state.policy) and self._today != self.history.state.spending.today:
             self._append(session_events.DaySpent(0, self._today))
-        if self.history.state.tasks and self._happens("edits", 0.03):
+        if self.history.state.tasks.plan and self._happens("edits", 0.03):
             self._edit()
 
     def _hear_of_a_pause(self) -> None:
@@ -240,7 +244,7 @@ class World:
     def _crash(self) -> None:
         """The engine dies; another one takes the session up and ends what was under way."""
         self.now += self._chance.choice((0, 5000))
-        for task, attempt in list(self.history.state.running.items()):
+        for task, attempt in list(self.history.state.attempts.running.items()):
             self._append(
                 session_events.AttemptEnded(task, attempt.number, 1, session_events.Interrupted(commit="kept"))
             )
@@ -248,11 +252,13 @@ class World:
 
     def _went_back(self) -> bool:
         """Somebody stops the engine, undoes what a task or a wave did, and lets another engine go on."""
-        if not self.history.state.tasks or not self._happens("rollbacks", 0.03):
+        if not self.history.state.tasks.plan or not self._happens("rollbacks", 0.03):
             return False
         self._crash()
-        done = [task for task, progress in self.history.state.progress.items() if progress.status is Status.completed]
-        waves = [f"wave-{row.wave}" for row in self.history.state.tasks.values()]
+        done = [
+            task for task, progress in self.history.state.tasks.progress.items() if progress.status is Status.completed
+        ]
+        waves = [f"wave-{row.wave}" for row in self.history.state.tasks.plan.values()]
         with suppress(UserError):
             planned = rollback.plan(self.history.entries, self._chance.choice([*done, *waves]))
             self._branch = planned.tip
@@ -266,16 +272,16 @@ class World:
     def _edit(self) -> None:
         """A person changes the status or the dependencies of a row, and the table has no fault afterwards."""
         chance, state = self._chance, self.history.state
-        row = chance.choice(list(state.tasks.values()))
+        row = chance.choice(list(state.tasks.plan.values()))
         if chance.random() < 0.5:
-            deps = chance.sample(list(state.tasks), min(2, len(state.tasks)))
+            deps = chance.sample(list(state.tasks.plan), min(2, len(state.tasks.plan)))
             row = msgspec.structs.replace(row, deps=tuple(deps), context_from=())
-        table = [row if other.id == row.id else other for other in state.tasks.values()]
+        table = [row if other.id == row.id else other for other in state.tasks.plan.values()]
         if not isinstance(checked(table), Fault):
             self._append(session_events.TableEdited((session_events.RowEdit(task=row, status=chance.choice(WRITTEN)),)))
 
     def _tried_again(self) -> bool:
-        lost = [task for task, progress in self.history.state.progress.items() if progress.status in LOST]
+        lost = [task for task, progress in self.history.state.tasks.progress.items() if progress.status in UNSUCCESSFUL]
         if not lost or not self._happens("retries", 0.3):
             return False
         self._append(session_events.TasksReset(tuple(lost)), session_events.EngineStarted(3, self._branch))
@@ -287,7 +293,7 @@ class World:
                 case Record(events):
                     self._append(*events)
                 case Start(task=task, number=number, agent=agent):
-                    self._append(session_events.AttemptStarted(task, number, agent, self.history.state.tip))
+                    self._append(session_events.AttemptStarted(task, number, agent, self.history.state.branch.tip))
                 case Land(task):
                     self._land(task)
                 case Wait(until):
@@ -309,17 +315,17 @@ class World:
     def _waited(self) -> bool:
         """Something happens that nobody decided: an agent ends, or the user answers."""
         state = self.history.state
-        if state.running:
-            task = self._chance.choice(list(state.running))
+        if state.attempts.running:
+            task = self._chance.choice(list(state.attempts.running))
             self.now += self._chance.choice((1, 400))
             requests = self._chance.randint(0, 3)
-            outcome = self._outcome(state.tasks[task])
+            outcome = self._outcome(state.tasks.plan[task])
             self._today += outcome.usage
-            self._append(session_events.AttemptEnded(task, state.running[task].number, requests, outcome))
-        elif state.gates:
-            gate = next(iter(state.gates.values()))
+            self._append(session_events.AttemptEnded(task, state.attempts.running[task].number, requests, outcome))
+        elif state.gates.open:
+            gate = next(iter(state.gates.open.values()))
             self._append(session_events.GateAnswered(gate.id, self._choice(gate)))
-        return bool(state.running or state.gates)
+        return bool(state.attempts.running or state.gates.open)
 
     def _choice(self, gate: session_events.Gate) -> str:
         if "retry" in gate.choices:
@@ -333,7 +339,7 @@ class World:
             reset_at = self._chance.choice((None, self.now - 1, self.now, self.now + 50, self.now + 5000))
             return session_events.Limited(error="429", reset_at=reset_at, usage=Usage(input_tokens=3))
         if self._happens("troubles", 0.1):
-            return session_events.Failed(error="trouble", kind=self._chance.choice(list(TroubleKind)))
+            return session_events.Failed(error="trouble", kind=self._chance.choice(list(FailureKind)))
         return self._done(task)
 
     def _done(self, task: Task) -> session_events.Done:
@@ -344,7 +350,7 @@ class World:
             commit=f"commit {task.id}" if writes else None,
             changed=("a.py",) if writes else (),
             usage=Usage(input_tokens=10, output_tokens=1),
-            wisdom=Wisdom(learnings=("remember",)) if writes else Wisdom(),
+            wisdom=LearnedTexts(learnings=("remember",)) if writes else LearnedTexts(),
         )
         match task.role:
             case Role.architect:
@@ -397,7 +403,7 @@ def test_no_session_ever_gets_stuck_or_goes_on_for_ever(history: History) -> Non
 @pytest.mark.requirement("R64")
 @holds_for(histories)
 def test_a_session_is_over_only_when_every_task_is_final_or_its_plan_was_rejected(history: History) -> None:
-    final = all(progress.status.is_final for progress in history.state.progress.values())
+    final = all(progress.status.is_final for progress in history.state.tasks.progress.values())
 
     assert final or not history.plan_was_run, history
 
@@ -406,18 +412,21 @@ def test_a_session_is_over_only_when_every_task_is_final_or_its_plan_was_rejecte
 @holds_for(histories)
 def test_never_more_attempts_are_open_than_the_concurrency_allows(history: History) -> None:
     for step in history.steps:
-        assert len(step.state.running) + len(step.starts) <= step.state.policy.concurrency, history
+        assert len(step.state.attempts.running) + len(step.starts) <= step.state.policy.concurrency, history
 
 
 @holds_for(histories)
 def test_a_task_is_started_only_while_it_is_pending_and_all_its_dependencies_are_completed(history: History) -> None:
     for step in history.steps:
-        progress = step.state.progress
+        progress = step.state.tasks.progress
         assert len(set(step.starts)) == len(step.starts), history
         for task in step.starts:
             assert progress[task].status is Status.pending, (task, history)
-            assert task not in step.state.running, (task, history)
-            assert all(progress[dep].status is Status.completed for dep in step.state.tasks[task].deps), (task, history)
+            assert task not in step.state.attempts.running, (task, history)
+            assert all(progress[dep].status is Status.completed for dep in step.state.tasks.plan[task].deps), (
+                task,
+                history,
+            )
 
 
 @holds_for(winding, examples=600)
@@ -453,10 +462,10 @@ def test_in_the_wave_engine_a_wave_waits_for_all_of_the_waves_before_it(history:
     for step in history.steps:
         if step.state.session.engine is Engine.wave:
             for task in step.starts:
-                wave = step.state.tasks[task].wave
-                assert wave == step.state.wave, (task, history)
-                before = [row.id for row in step.state.tasks.values() if row.wave < wave]
-                assert all(step.state.progress[row].status.is_final for row in before), (task, history)
+                wave = step.state.tasks.plan[task].wave
+                assert wave == step.state.tasks.wave, (task, history)
+                before = [row.id for row in step.state.tasks.plan.values() if row.wave < wave]
+                assert all(step.state.tasks.progress[row].status.is_final for row in before), (task, history)
 
 
 @holds_for(histories)
@@ -484,14 +493,16 @@ def test_in_the_wave_engine_a_wave_is_merged_before_the_next_one_is_started(hist
 @holds_for(histories)
 def test_in_the_wave_engine_interactive_tasks_come_after_the_batch_of_their_wave_and_alone(history: History) -> None:
     for step in history.steps:
-        rows = [step.state.tasks[task] for task in step.starts]
+        rows = [step.state.tasks.plan[task] for task in step.starts]
         if step.state.session.engine is Engine.wave and any(row.mode is Mode.interactive for row in rows):
             batch = [
-                row.id for row in step.state.tasks.values() if row.wave == step.state.wave and row.mode is Mode.csv_wave
+                row.id
+                for row in step.state.tasks.plan.values()
+                if row.wave == step.state.tasks.wave and row.mode is Mode.csv_wave
             ]
             assert len(rows) == 1, history
-            assert not step.state.running, history
-            assert all(step.state.progress[task].status.is_final for task in batch), history
+            assert not step.state.attempts.running, history
+            assert all(step.state.tasks.progress[task].status.is_final for task in batch), history
 
 
 @pytest.mark.requirement("R49", "R50")
@@ -499,8 +510,8 @@ def test_in_the_wave_engine_interactive_tasks_come_after_the_batch_of_their_wave
 def test_a_task_is_skipped_exactly_when_a_dependency_was_lost_and_says_which(history: History) -> None:
     state = history.state
     repeated = {task for event in history.seen(session_events.TasksReset) for task in event.tasks}
-    for row, progress in state.rows():
-        lost = {dep for dep in row.deps if state.progress[dep].status in LOST}
+    for row, progress in state.tasks.rows():
+        lost = {dep for dep in row.deps if state.tasks.progress[dep].status in UNSUCCESSFUL}
         if progress.status is Status.completed and lost <= repeated:
             continue  # What it waited for was there when it began, and was lost when it was tried again.
         if history.plan_was_run and row.id not in history.settled_by_hand:
@@ -521,7 +532,7 @@ def test_in_auto_mode_no_question_is_ever_asked(history: History) -> None:
 def test_without_auto_mode_no_task_is_started_before_the_plan_is_approved(history: History) -> None:
     for step in history.steps:
         if not step.state.policy.auto and step.commands:
-            assert not step.starts or step.state.answers.get("plan") == "approve", history
+            assert not step.starts or step.state.gates.answers.get("plan") == "approve", history
 
 
 @pytest.mark.requirement("R73")
@@ -544,7 +555,7 @@ def test_no_sprint_has_more_fix_rounds_than_allowed_nor_more_re_reviews_than_rou
 @holds_for(onward)
 def test_a_fix_round_answers_verdicts_of_its_own_sprint_only(history: History) -> None:
     for event in history.seen(session_events.RoundStarted, session_events.ConvergenceForced):
-        assert {history.state.tasks[task].sprint for task in event.raised_by} == {event.sprint}, history
+        assert {history.state.tasks.plan[task].sprint for task in event.raised_by} == {event.sprint}, history
 
 
 @pytest.mark.requirement("R68", "R69", "R75")
@@ -556,9 +567,9 @@ def test_every_bad_review_leads_to_a_round_or_a_recorded_convergence_and_no_good
         for event in history.seen(session_events.RoundStarted, session_events.ConvergenceForced)
         for task in event.raised_by
     }
-    for task, verdict in state.reviews.items():
-        bad = critic.signal(verdict) is Signal.revision_needed and state.tasks[task].pipeline is not Pipeline.patch
-        if state.progress[task].status is Status.completed:
+    for task, verdict in development(state).reviews.items():
+        bad = critic.signal(verdict) is Signal.revision_needed and state.tasks.plan[task].pipeline is not Pipeline.patch
+        if state.tasks.progress[task].status is Status.completed:
             assert (task in raised) == bad, (task, history)
 
 
@@ -573,8 +584,8 @@ def test_all_failing_tests_lead_to_a_round_another_look_or_a_recorded_convergenc
     }
     answered = raised | {event.task for event in history.seen(session_events.Reverified)}
     for task, verification in state.verifications.items():
-        mendable = state.tasks[task].pipeline is not Pipeline.patch
-        if mendable and critic.fails(verification) and state.progress[task].status is Status.completed:
+        mendable = state.tasks.plan[task].pipeline is not Pipeline.patch
+        if mendable and critic.fails(verification) and state.tasks.progress[task].status is Status.completed:
             assert task in answered, (task, history)
 
 
@@ -583,9 +594,9 @@ def test_no_agent_is_started_once_a_budget_is_used_up(history: History) -> None:
     for step in history.steps:
         rules, state = step.state.policy, step.state
         for task in step.starts:
-            assert rules.budget_tokens is None or state.spent.tokens < rules.budget_tokens, history
-            assert rules.day_budget_tokens is None or state.today.tokens < rules.day_budget_tokens, history
-            spent = state.progress[task].usage.tokens
+            assert rules.budget_tokens is None or state.spending.total.tokens < rules.budget_tokens, history
+            assert rules.day_budget_tokens is None or state.spending.today.tokens < rules.day_budget_tokens, history
+            spent = state.tasks.progress[task].usage.tokens
             assert rules.task_budget_tokens is None or spent < rules.task_budget_tokens, (task, history)
 
 
@@ -614,11 +625,15 @@ def test_an_attempt_that_ended_by_a_limit_counts_for_nothing_but_its_cost(histor
         before, state = state, evolve(state, [entry])
         match entry.event:
             case session_events.AttemptEnded(task, _, _, session_events.Limited()):
-                was, now = before.progress[task], state.progress[task]
+                was, now = before.progress[task], state.tasks.progress[task]
                 assert now.status is Status.pending, (task, history)
-                assert (now.error, now.findings, now.given_up) == (was.error, was.findings, was.given_up), history
-                assert (state.rounds, state.warnings) == (before.rounds, before.warnings), history
-                assert state.unusable == before.unusable, history
+                assert (now.error, now.findings, now.replaced_agents) == (
+                    was.error,
+                    was.findings,
+                    was.replaced_agents,
+                ), history
+                assert (development(state).rounds, state.warnings) == (before.rounds, before.warnings), history
+                assert state.providers.unusable == before.unusable, history
 
 
 @holds_for(histories)
@@ -626,7 +641,7 @@ def test_an_agent_is_started_only_for_a_role_that_it_has_or_takes_over(history: 
     for step in history.steps:
         for command in step.commands:
             if isinstance(command, Start):
-                role = step.state.tasks[command.task].role
+                role = step.state.tasks.plan[command.task].role
                 assert command.agent in chain(step.state, role), (command, history)
 
 
@@ -641,7 +656,7 @@ def test_a_task_is_failed_by_a_trouble_only_when_no_other_agent_was_left(history
                 kind and reaction(kind) in REPLACED
             ):
                 left = others(before, task, before.progress[task].agent)
-                assert state.progress[task].status is (Status.pending if left else Status.failed), (task, history)
+                assert state.tasks.progress[task].status is (Status.pending if left else Status.failed), (task, history)
 
 
 @holds_for(histories)
@@ -650,15 +665,15 @@ def test_what_was_spent_is_the_same_however_it_is_added_up(history: History) -> 
     usages = [
         entry.event.outcome.usage for entry in history.entries if isinstance(entry.event, session_events.AttemptEnded)
     ]
-    tasks = {**state.removed, **state.progress}
-    for parts in (usages, [progress.usage for progress in tasks.values()], state.spent_by.values()):
-        assert sum(parts, Usage()).tokens == state.spent.tokens, history
+    tasks = {**state.tasks.removed, **state.tasks.progress}
+    for parts in (usages, [progress.usage for progress in tasks.values()], state.spending.by_agent.values()):
+        assert sum(parts, Usage()).tokens == state.spending.total.tokens, history
 
 
 @pytest.mark.requirement("R74", "R75")
 @holds_for(onward)
 def test_every_forced_convergence_is_warned_about_and_its_problems_are_noted(history: History) -> None:
-    noted = {note.text for note in history.state.notes if note.file == "issues"}
+    noted = {note.text for note in history.state.wisdom.notes if note.file == "issues"}
     for event in history.seen(session_events.ConvergenceForced):
         assert event.problems, history
         assert noted.issuperset(event.problems), history
@@ -683,13 +698,13 @@ def test_no_task_id_is_ever_used_twice_unless_its_task_was_removed(history: Hist
 @holds_for(winding, examples=600)
 def test_the_branch_holds_the_work_of_every_developer_who_is_done_and_of_nobody_else(history: History) -> None:
     state = history.state
-    landed = Counter(task for task in state.tip.split()[1:] if role_of(task) is Role.developer)
+    landed = Counter(task for task in state.branch.tip.split()[1:] if role_of(task) is Role.developer)
     done = [
         row.id
-        for row, progress in state.rows()
+        for row, progress in state.tasks.rows()
         if row.role is Role.developer and progress.status is Status.completed and progress.commit
     ]
-    refused = {task for task, conflict in state.conflicts.items() if not conflict.merged}
+    refused = {task for task, conflict in state.conflicts.by_task.items() if not conflict.merged}
 
     assert landed == Counter(task for task in done if task not in refused), history
 
@@ -701,13 +716,13 @@ def test_no_sprint_begins_before_every_task_of_the_one_before_it_is_over(history
             if isinstance(command, Record) and any(
                 isinstance(event, session_events.SprintStarted) for event in command.events
             ):
-                assert all(progress.status.is_final for progress in step.state.progress.values()), history
+                assert all(progress.status.is_final for progress in step.state.tasks.progress.values()), history
 
 
 @pytest.mark.requirement("R45")
 @holds_for(histories)
 def test_waves_always_equal_one_plus_the_highest_among_the_dependencies(history: History) -> None:
-    tasks = history.state.tasks
+    tasks = history.state.tasks.plan
     for row in tasks.values():
         assert row.wave == 1 + max((tasks[dep].wave for dep in row.deps), default=0), (row.id, history)
 
@@ -740,19 +755,23 @@ def test_every_decision_can_be_made_again_from_the_journal_and_no_state_was_chan
 @holds_for(histories)
 def test_what_the_state_keeps_beside_the_table_agrees_with_the_table(history: History) -> None:
     for state in (*(step.state for step in history.steps), history.state):
-        statuses = {task: progress.status for task, progress in state.progress.items()}
-        pending = [row for row in state.tasks.values() if statuses[row.id] is Status.pending]
+        statuses = {task: progress.status for task, progress in state.tasks.progress.items()}
+        pending = [row for row in state.tasks.plan.values() if statuses[row.id] is Status.pending]
         unmet = {row.id: sum(statuses[dep] is not Status.completed for dep in row.deps) for row in pending}
-        waiting = Counter((dep, row.id) for row in state.tasks.values() for dep in row.deps)
-        open_ = Counter(row.wave for row in state.tasks.values() if statuses[row.id] not in FINAL)
+        waiting = Counter((dep, row.id) for row in state.tasks.plan.values() for dep in row.deps)
+        open_ = Counter(row.wave for row in state.tasks.plan.values() if statuses[row.id] not in FINAL)
 
-        assert set(state.ready) == {task for task, count in unmet.items() if not count}, history
-        assert set(state.doomed) == {row.id for row in pending if any(statuses[dep] in LOST for dep in row.deps)}
-        assert {task: state.blockers[task] for task in unmet} == unmet, history
-        assert Counter((dep, row) for dep, rows in state.dependants.items() for row in rows) == waiting, history
-        assert +Counter(state.open_in_wave) == open_, history
-        assert set(state.running) == {task for task, status in statuses.items() if status is Status.in_progress}
-        assert {*state.landing, *state.colliding} == {
+        assert set(state.tasks.ready) == {task for task, count in unmet.items() if not count}, history
+        assert set(state.tasks.blocked_by_failure) == {
+            row.id for row in pending if any(statuses[dep] in UNSUCCESSFUL for dep in row.deps)
+        }
+        assert {task: state.tasks.blockers[task] for task in unmet} == unmet, history
+        assert Counter((dep, row) for dep, rows in state.tasks.dependants.items() for row in rows) == waiting, history
+        assert +Counter(state.tasks.open_in_wave) == open_, history
+        assert set(state.attempts.running) == {
+            task for task, status in statuses.items() if status is Status.in_progress
+        }
+        assert {*state.attempts.landing, *state.conflicts.by_task.unresolved} == {
             task for task, status in statuses.items() if status is Status.landing
         }
 

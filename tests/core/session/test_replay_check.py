@@ -4,12 +4,16 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from tests.core.conftest import Story, measured, review, session, task
+from tests.core.conftest import Outcome, Story, done, measured, review, session, task
 
+from iterdev.core.policy import Policy
 from iterdev.core.session import events
-from iterdev.core.session.decide import Record, Start
 from iterdev.core.session.replay_check import compare
-from iterdev.core.types import Engine, Pipeline, Status, TaskId
+from iterdev.core.session.schedule import Record, Start
+from iterdev.core.types import Engine, Status, TaskId
+from iterdev.teams.development import events as team_events
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.team import DEVELOPMENT
 
 both_engines = pytest.mark.parametrize("engine", list(Engine))
 
@@ -21,21 +25,21 @@ def driven(*, engine: Engine = Engine.wave, **facts: object) -> Story:
     return story
 
 
-def works(story: Story, verdicts: dict[str, events.Outcome] | None = None) -> Story:
+def works(story: Story, verdicts: dict[str, Outcome] | None = None) -> Story:
     """Lets every task be tried until the session is over or asks."""
     while names := story.goes_on():
         story.starts(*names)
         for name in names:
             story.now += 1
-            story.ends(name, (verdicts or {}).get(name) or events.Done(findings=f"findings of {name}"))
+            story.ends(name, (verdicts or {}).get(name) or done(f"findings of {name}"))
     return story
 
 
 BAD = {
-    "REVIEW-001": events.Done(findings="bad", review=review(5, "critical")),
-    "VERIFY-001": events.Done(findings="bad", verification=measured(0.5)),
-    "REVIEW-002": events.Done(findings="good", review=review(9)),
-    "VERIFY-002": events.Done(findings="good", verification=measured(1.0)),
+    "REVIEW-001": done("bad", review=review(5, "critical")),
+    "VERIFY-001": done("bad", verification=measured(0.5)),
+    "REVIEW-002": done("good", review=review(9)),
+    "VERIFY-002": done("good", verification=measured(1.0)),
 }
 
 
@@ -43,9 +47,9 @@ BAD = {
 def test_a_session_with_a_fix_round_replays_without_difference(engine: Engine) -> None:
     story = works(driven(engine=engine, pipeline=Pipeline.sprint), BAD)
 
-    replayed = compare(story.entries)
+    replayed = compare(story.entries, DEVELOPMENT)
 
-    assert story.state.is_over
+    assert story.state.lifecycle.is_over
     assert replayed.difference is None
     assert replayed.entries == len(story.entries)
     assert replayed.decisions > 10
@@ -53,15 +57,15 @@ def test_a_session_with_a_fix_round_replays_without_difference(engine: Engine) -
 
 @both_engines
 def test_failures_skips_and_forced_convergence_replay_without_difference(engine: Engine) -> None:
-    verdicts = {f"REVIEW-00{number}": events.Done(findings="bad", review=review(5)) for number in range(1, 9)}
+    verdicts = {f"REVIEW-00{number}": done("bad", review=review(5)) for number in range(1, 9)}
 
     forced = works(driven(engine=engine, pipeline=Pipeline.sprint), verdicts)
     failed = works(driven(engine=engine, pipeline=Pipeline.sprint), {"DEV-001": events.Failed(error="no")})
 
-    assert forced.seen(events.ConvergenceForced)
+    assert forced.seen(team_events.ConvergenceForced)
     assert failed.seen(events.TaskSkipped)
-    assert compare(forced.entries).difference is None
-    assert compare(failed.entries).difference is None
+    assert compare(forced.entries, DEVELOPMENT).difference is None
+    assert compare(failed.entries, DEVELOPMENT).difference is None
 
 
 def test_questions_and_their_answers_replay_without_difference() -> None:
@@ -73,19 +77,19 @@ def test_questions_and_their_answers_replay_without_difference() -> None:
     story.happens(events.GateAnswered("wave-1", "retry"))
     works(story)
 
-    assert story.state.is_over
-    assert compare(story.entries).difference is None
+    assert story.state.lifecycle.is_over
+    assert compare(story.entries, DEVELOPMENT).difference is None
 
 
 def test_a_killed_engine_and_the_next_one_replay_without_difference() -> None:
     story = driven(pipeline=Pipeline.sprint)
     story.starts(*story.goes_on())
     story.ends("DESIGN-001", events.Interrupted())
-    story.happens(events.PolicyChanged(events.Policy(auto=True, concurrency=1)), events.EngineStarted(2, "base0000"))
+    story.happens(events.PolicyChanged(Policy(auto=True, concurrency=1)), events.EngineStarted(2, "base0000"))
     works(story)
 
-    assert story.state.is_over
-    assert compare(story.entries).difference is None
+    assert story.state.lifecycle.is_over
+    assert compare(story.entries, DEVELOPMENT).difference is None
 
 
 def test_a_table_that_a_person_edited_replays_without_difference() -> None:
@@ -96,7 +100,7 @@ def test_a_table_that_a_person_edited_replays_without_difference() -> None:
     )
     works(story)
 
-    assert compare(story.entries).difference is None
+    assert compare(story.entries, DEVELOPMENT).difference is None
 
 
 def test_a_retry_replays_without_difference() -> None:
@@ -105,32 +109,35 @@ def test_a_retry_replays_without_difference() -> None:
     works(story)
 
     assert story.status("VERIFY-001") == "completed"
-    assert compare(story.entries).difference is None
+    assert compare(story.entries, DEVELOPMENT).difference is None
 
 
 def test_a_table_by_hand_and_a_rebuilt_journal_were_decided_by_nobody() -> None:
-    started = events.SessionStarted(session(by_hand=True), events.Policy(auto=True))
+    started = events.SessionStarted(session(by_hand=True), Policy(auto=True))
     rows = (task("DEV-001"),)
     told = [
         started,
         events.TasksAdded(rows),
-        events.RoundStarted(sprint=1, number=1, raised_by=(), why=""),
+        team_events.RoundStarted(sprint=1, number=1, raised_by=(), why=""),
         events.Warned("rebuilt"),
     ]
     told += [events.EngineStarted(0, "tip"), events.Finished()]
 
-    assert compare([events.Entry(number, 1.0, event) for number, event in enumerate(told, 1)]).difference is None
+    assert (
+        compare([events.Entry(number, 1.0, event) for number, event in enumerate(told, 1)], DEVELOPMENT).difference
+        is None
+    )
 
 
 def test_what_others_write_between_a_decision_and_its_entry_makes_no_difference() -> None:
     story = driven(pipeline=Pipeline.patch)
     (decision,) = story.decides()
     assert isinstance(decision, Record)
-    story.happens(events.PolicyChanged(events.Policy(auto=True, concurrency=2)))
+    story.happens(events.PolicyChanged(Policy(auto=True, concurrency=2)))
     story.happens(*decision.events)
     works(story)
 
-    assert compare(story.entries).difference is None
+    assert compare(story.entries, DEVELOPMENT).difference is None
 
 
 def test_a_start_that_was_decided_just_before_its_wave_ran_out_makes_no_difference() -> None:
@@ -139,7 +146,7 @@ def test_a_start_that_was_decided_just_before_its_wave_ran_out_makes_no_differen
     story.now += 10.01
     story.starts(*names)
 
-    assert compare(story.entries).difference is None
+    assert compare(story.entries, DEVELOPMENT).difference is None
 
 
 def tampered(story: Story, kind: type, change: Callable[[events.Event], events.Event]) -> list[events.Entry]:
@@ -157,9 +164,9 @@ def tampered(story: Story, kind: type, change: Callable[[events.Event], events.E
         (events.TasksAdded, {"tasks": ()}, events.TasksAdded),
         (events.AttemptStarted, {"number": 7}, events.AttemptStarted),
         (events.AttemptStarted, {"base": "elsewhere"}, events.AttemptStarted),
-        (events.AttemptEnded, {"outcome": events.Failed(error="tampered")}, None),
-        (events.RoundStarted, {"why": "because"}, events.RoundStarted),
-        (events.ReviewPassed, {"grade": "medium"}, events.ReviewPassed),
+        (events.AttemptEnded, {"outcome": events.Failed(error="tampered"), "status": Status.failed}, None),
+        (team_events.RoundStarted, {"why": "because"}, team_events.RoundStarted),
+        (team_events.ReviewPassed, {"task": TaskId("REVIEW-001")}, team_events.ReviewPassed),
         (events.Finished, {"why": "tampered"}, events.Finished),
     ],
 )
@@ -169,7 +176,7 @@ def test_a_tampered_entry_is_found_where_it_first_matters(
     story = works(driven(engine=engine, pipeline=Pipeline.sprint), BAD)
     entries = tampered(story, kind, lambda event: msgspec.structs.replace(event, **changes))
 
-    difference = compare(entries).difference
+    difference = compare(entries, DEVELOPMENT).difference
 
     assert difference
     changed = next(entry.seq for entry, was in zip(entries, story.entries, strict=True) if entry != was)
@@ -182,7 +189,7 @@ def test_a_lost_entry_is_found_at_the_next_decision() -> None:
     story = works(driven(pipeline=Pipeline.sprint))
     entries = [entry for entry in story.entries if entry.event != events.WaveMerged(1)]
 
-    difference = compare(entries).difference
+    difference = compare(entries, DEVELOPMENT).difference
 
     assert difference
     assert difference.recorded == events.WaveStarted(2)
@@ -194,11 +201,11 @@ def test_a_task_that_was_started_too_early_is_found() -> None:
     story.goes_on()
     story.starts("DEV-001")
 
-    difference = compare(story.entries).difference
+    difference = compare(story.entries, DEVELOPMENT).difference
 
     assert difference
     assert [command.task for command in difference.decided if isinstance(command, Start)] == ["DESIGN-001"]
 
 
 def test_an_empty_journal_has_nothing_to_differ() -> None:
-    assert compare([]).entries == 0
+    assert compare([], DEVELOPMENT).entries == 0

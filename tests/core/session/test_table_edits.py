@@ -5,15 +5,22 @@ import pytest
 from tests.core.conftest import task
 
 from iterdev.core.session.events import RowEdit
-from iterdev.core.session.table_edits import claim
-from iterdev.core.types import Signal, Status
+from iterdev.core.session.table_edits import TableRow, claim
+from iterdev.core.types import Status
 
-OPEN = RowEdit(task=task("REVIEW-001"), status=Status.pending)
-DONE = RowEdit(task=task("REVIEW-001"), status=Status.completed, findings="good", score=8.0, signal=Signal.converged)
+OPEN = TableRow(edit=RowEdit(task=task("REVIEW-001"), status=Status.pending))
+DONE = TableRow(
+    edit=RowEdit(task=task("REVIEW-001"), status=Status.completed, findings="good"),
+    results={"review_score": "8", "gc_signal": "CONVERGED"},
+)
 
 
-def changed(row: RowEdit, **cells: object) -> RowEdit:
-    return msgspec.structs.replace(row, **cells)
+def changed(row: TableRow, **cells: object) -> TableRow:
+    return msgspec.structs.replace(row, edit=msgspec.structs.replace(row.edit, **cells))
+
+
+def judged(row: TableRow, **cells: str) -> TableRow:
+    return msgspec.structs.replace(row, results={**row.results, **cells})
 
 
 @pytest.mark.requirement("R95")
@@ -24,11 +31,11 @@ def changed(row: RowEdit, **cells: object) -> RowEdit:
         (changed(OPEN, status=Status.completed), (OPEN,), "REVIEW-001 is said to be completed"),
         (changed(OPEN, status=Status.failed), (OPEN,), "REVIEW-001 is said to be failed"),
         (changed(OPEN, findings="fine"), (OPEN,), "REVIEW-001 has another findings"),
-        (changed(DONE, score=10.0), (DONE,), "REVIEW-001 has another review_score"),
-        (changed(DONE, signal=None), (DONE,), "REVIEW-001 has another gc_signal"),
+        (judged(DONE, review_score="10"), (DONE,), "REVIEW-001 has another review_score"),
+        (judged(DONE, gc_signal=""), (DONE,), "REVIEW-001 has another gc_signal"),
     ],
 )
-def test_results_and_new_rows_are_claims(row: RowEdit, known: tuple[RowEdit, ...], words: str) -> None:
+def test_results_and_new_rows_are_claims(row: TableRow, known: tuple[TableRow, ...], words: str) -> None:
     assert claim(row, *known) == words
 
 
@@ -43,5 +50,5 @@ def test_results_and_new_rows_are_claims(row: RowEdit, known: tuple[RowEdit, ...
         (changed(OPEN, task=task("REVIEW-001", "DEV-001")), (OPEN, DONE)),
     ],
 )
-def test_a_plan_that_changes_is_none(row: RowEdit, known: tuple[RowEdit, ...]) -> None:
+def test_a_plan_that_changes_is_none(row: TableRow, known: tuple[TableRow, ...]) -> None:
     assert claim(row, *known) == ""

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iterdev.core.results import Component, Design, Milestone, WorkItem
 from iterdev.teams.development import breakdown
+from iterdev.teams.development.results import Component, Design, Milestone, WorkItem
 
 
 def design(items: list[WorkItem], *milestones: Milestone) -> Design:

@@ -5,13 +5,15 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.conftest import Story, measured, review, task
+from tests.core.conftest import Story, done, measured, review, task
 
-from iterdev.core.results import Review, Scores
 from iterdev.core.session import events
-from iterdev.core.types import Engine, Mode, Pipeline, Role, Severity, Signal, TaskId
+from iterdev.core.types import Engine, Mode, Severity, TaskId
 from iterdev.teams.development import critic
+from iterdev.teams.development import events as team_events
 from iterdev.teams.development.documents import documents
+from iterdev.teams.development.fields import Pipeline, Role, Signal
+from iterdev.teams.development.results import Review, Scores
 
 ENGINES = pytest.mark.parametrize("engine", Engine)
 
@@ -33,7 +35,7 @@ def sprint(engine: Engine = Engine.wave, *, pipeline: Pipeline = Pipeline.sprint
 
 def judged(story: Story, verdict: Review, rate: float | None = 1.0) -> Story:
     """Every open review and verification ends with these results, and everything that follows is recorded."""
-    for name in [row.id for row, progress in story.state.rows() if progress.status == "pending"]:
+    for name in [row.id for row, progress in story.state.tasks.rows() if progress.status == "pending"]:
         if story.row(name).role is Role.reviewer:
             story.reviews(name, verdict)
         elif story.row(name).role is Role.tester:
@@ -43,9 +45,9 @@ def judged(story: Story, verdict: Review, rate: float | None = 1.0) -> Story:
 
 
 def rounds_until_the_end(story: Story, verdict: Review, rate: float | None = 1.0) -> Story:
-    while not story.state.is_over:
+    while not story.state.lifecycle.is_over:
         started = story.goes_on()
-        assert started or story.state.is_over, "nothing to do, and not over"
+        assert started or story.state.lifecycle.is_over, "nothing to do, and not over"
         for name in started:
             role = story.row(name).role
             if role is Role.reviewer:
@@ -53,7 +55,7 @@ def rounds_until_the_end(story: Story, verdict: Review, rate: float | None = 1.0
             elif role is Role.tester:
                 story.verifies(name, rate)
             else:
-                story.does(name, events.Done(findings=f"findings of {name}", commit=f"of {name}", changed=("app.py",)))
+                story.does(name, done(f"findings of {name}", commit=f"of {name}", changed=("app.py",)))
     return story
 
 
@@ -132,8 +134,8 @@ def test_the_grade_of_a_verdict_is_high_only_when_a_round_is_needed(verdict: Rev
 def test_notable_findings_are_warned_about_and_start_no_round(engine: Engine, severity: str, warned: bool) -> None:  # noqa: FBT001
     story = judged(sprint(engine), review(8, severity))
 
-    assert story.state.is_over
-    assert not story.seen(events.RoundStarted)
+    assert story.state.lifecycle.is_over
+    assert not story.seen(team_events.RoundStarted)
     assert any("REVIEW-001 passed with findings" in text for text in story.state.warnings) is warned
 
 
@@ -159,15 +161,15 @@ def test_a_patch_never_has_a_round_even_with_a_review(engine: Engine) -> None:
     rows = task("DEV-001", pipeline=Pipeline.patch), task("REVIEW-001", "DEV-001", pipeline=Pipeline.patch)
     story = rounds_until_the_end(Story(*rows, engine=engine), review(2, "critical"))
 
-    assert not story.seen(events.RoundStarted, events.ConvergenceForced)
-    assert len(story.state.tasks) == 2
+    assert not story.seen(team_events.RoundStarted, team_events.ConvergenceForced)
+    assert len(story.state.tasks.plan) == 2
 
 
 @pytest.mark.requirement("R71")
 def test_fix_and_review_go_to_the_next_wave_and_the_one_after() -> None:
     story = judged(sprint(), review(6), rate=0.5)
 
-    rows = {row.id: (row.wave, row.round, row.sprint) for row in story.state.tasks.values() if row.round}
+    rows = {row.id: (row.wave, row.round, row.sprint) for row in story.state.tasks.plan.values() if row.round}
 
     assert rows == {"DEV-fix-1": (4, 1, 1), "REVIEW-002": (5, 1, 1), "VERIFY-002": (5, 1, 1)}
 
@@ -176,7 +178,7 @@ def test_fix_and_review_go_to_the_next_wave_and_the_one_after() -> None:
 def test_a_controller_has_its_fix_review_and_next_controller_in_the_three_waves_after_it() -> None:
     story = judged(sprint(pipeline=Pipeline.multi_sprint), review(6))
 
-    rows = {row.id: row.wave for row in story.state.tasks.values() if row.wave >= 5}
+    rows = {row.id: row.wave for row in story.state.tasks.plan.values() if row.wave >= 5}
 
     assert rows == {"GC-CHECK-001": 5, "DEV-fix-1": 6, "REVIEW-002": 7, "GC-CHECK-002": 8}
 
@@ -186,12 +188,12 @@ def test_a_controller_has_its_fix_review_and_next_controller_in_the_three_waves_
 @pytest.mark.parametrize("pipeline", [Pipeline.sprint, Pipeline.multi_sprint])
 def test_a_review_that_never_passes_has_three_fixes_and_four_reviews(engine: Engine, pipeline: Pipeline) -> None:
     story = rounds_until_the_end(sprint(engine, pipeline=pipeline), review(6, "high"))
-    names = list(story.state.tasks)
+    names = list(story.state.tasks.plan)
 
     assert [name for name in names if "fix" in name] == ["DEV-fix-1", "DEV-fix-2", "DEV-fix-3"]
     assert [name for name in names if "REVIEW" in name] == [f"REVIEW-00{number}" for number in range(1, 5)]
     assert all(story.status(name) == "completed" for name in names)
-    assert story.state.rounds == {1: 3}
+    assert story.team.rounds == {1: 3}
 
 
 @pytest.mark.requirement("R73")
@@ -199,8 +201,8 @@ def test_a_review_that_never_passes_has_three_fixes_and_four_reviews(engine: Eng
 def test_the_number_of_rounds_is_a_setting(rounds: int) -> None:
     story = rounds_until_the_end(sprint(rounds=rounds), review(6))
 
-    assert len(story.seen(events.RoundStarted)) == rounds
-    assert len(story.seen(events.ConvergenceForced)) == 1
+    assert len(story.seen(team_events.RoundStarted)) == rounds
+    assert len(story.seen(team_events.ConvergenceForced)) == 1
 
 
 @pytest.mark.requirement("R73")
@@ -209,10 +211,10 @@ def test_each_sprint_counts_its_own_rounds(engine: Engine) -> None:
     rows = task("REVIEW-001"), task("DEV-002", "REVIEW-001", sprint=2), task("REVIEW-002", "DEV-002", sprint=2)
     story = rounds_until_the_end(Story(*rows, engine=engine, rounds=1), review(6))
 
-    started = [(event.sprint, event.number) for event in story.seen(events.RoundStarted)]
+    started = [(event.sprint, event.number) for event in story.seen(team_events.RoundStarted)]
 
     assert sorted(started) == [(1, 1), (2, 1)]
-    assert sorted(event.sprint for event in story.seen(events.ConvergenceForced)) == [1, 2]
+    assert sorted(event.sprint for event in story.seen(team_events.ConvergenceForced)) == [1, 2]
 
 
 @pytest.mark.requirement("R73")
@@ -222,10 +224,10 @@ def test_bad_reviews_of_two_sprints_that_end_together_raise_a_round_each(engine:
     story.goes_on()
     story.starts("REVIEW-001", "REVIEW-002")
     for name in ("REVIEW-001", "REVIEW-002"):
-        story.ends(name, events.Done(findings="", review=review(6)))
+        story.ends(name, done("", review=review(6)))
     story.goes_on()
 
-    fixes = {row.sprint: row.context_from for row in story.state.tasks.values() if row.role is Role.developer}
+    fixes = {row.sprint: row.context_from for row in story.state.tasks.plan.values() if row.role is Role.developer}
 
     assert fixes == {1: ("REVIEW-001",), 2: ("REVIEW-002",)}
 
@@ -236,11 +238,11 @@ def test_forced_convergence_notes_the_open_problems_and_goes_on(engine: Engine) 
     story = rounds_until_the_end(sprint(engine, rounds=1), review(6, "critical", "medium", "high"))
     problems = ["critical: app.py:1 critical problem", "high: app.py:3 high problem"]
 
-    noted = [note.text for note in story.state.notes if note.file == "issues"]
+    noted = [note.text for note in story.state.wisdom.notes if note.file == "issues"]
 
     assert noted == problems
-    assert story.state.is_over
-    assert story.state.forced == (1,)
+    assert story.state.lifecycle.is_over
+    assert story.team.forced == (1,)
     warning = story.state.warnings[0]
     assert warning == f"convergence of sprint-1 was forced after 1 fix rounds; still open: {'; '.join(problems)}"
 
@@ -250,21 +252,21 @@ def test_forced_convergence_of_a_later_sprint_tells_its_own_rounds() -> None:
     story = rounds_until_the_end(Story(task("REVIEW-001", sprint=2), rounds=1), review(6))
 
     assert story.state.warnings[0].startswith("convergence of sprint-2 was forced after 1 fix rounds")
-    assert [message.summary for message in story.state.messages if "forced after 1 rounds" in message.summary]
+    assert [message.summary for message in story.state.messages.sent if "forced after 1 rounds" in message.summary]
 
 
 @pytest.mark.requirement("R74")
 def test_a_low_score_without_findings_is_an_open_problem_too() -> None:
     story = rounds_until_the_end(sprint(rounds=0), review(6))
 
-    assert [note.text for note in story.state.notes] == ["REVIEW-001 scored 6.0, below 7"]
+    assert [note.text for note in story.state.wisdom.notes] == ["REVIEW-001 scored 6.0, below 7"]
 
 
 @pytest.mark.requirement("R74")
 def test_tests_that_still_fail_after_the_last_round_are_open_problems() -> None:
     story = rounds_until_the_end(sprint(rounds=0), review(9), rate=0.5)
 
-    assert [note.text for note in story.state.notes] == ["failing test: test_a"]
+    assert [note.text for note in story.state.wisdom.notes] == ["failing test: test_a"]
 
 
 @pytest.mark.requirement("R76")
@@ -276,7 +278,7 @@ def test_every_round_logs_its_trigger_and_every_passed_review_unblocks(engine: E
     story.reviews("REVIEW-002", review(9))
     story.goes_on()
 
-    logged = [(message.type, message.sender) for message in story.state.messages if message.type in LOOP_MESSAGES]
+    logged = [(message.type, message.sender) for message in story.state.messages.sent if message.type in LOOP_MESSAGES]
 
     assert logged == [("gc_loop_trigger", "coordinator"), ("task_unblocked", "coordinator")]
 
@@ -288,7 +290,7 @@ LOOP_MESSAGES = {"gc_loop_trigger", "task_unblocked"}
 @pytest.mark.parametrize(("score", "decision"), [(6, "REVISION"), (8, "CONVERGE")])
 def test_a_controller_s_decision_round_and_time_are_stored_and_its_row_states_it(score: float, decision: str) -> None:
     story = judged(sprint(pipeline=Pipeline.multi_sprint), review(score))
-    progress = story.state.progress[TaskId("GC-CHECK-001")]
+    progress = story.state.tasks.progress[TaskId("GC-CHECK-001")]
     written = json.loads(documents(story.state)["interactive/GC-CHECK-001-result.json"])
 
     assert story.status("GC-CHECK-001") == "completed"
@@ -302,8 +304,8 @@ def test_a_controller_s_decision_round_and_time_are_stored_and_its_row_states_it
 def test_a_controller_converges_when_the_rounds_are_used_up() -> None:
     story = rounds_until_the_end(sprint(pipeline=Pipeline.multi_sprint, rounds=1), review(6))
 
-    assert story.state.decisions == {"GC-CHECK-001": "REVISION", "GC-CHECK-002": "CONVERGE"}
-    assert len(story.seen(events.ConvergenceForced)) == 1
+    assert story.team.decisions == {"GC-CHECK-001": "REVISION", "GC-CHECK-002": "CONVERGE"}
+    assert len(story.seen(team_events.ConvergenceForced)) == 1
 
 
 @ENGINES
@@ -312,7 +314,7 @@ def test_no_agent_is_ever_asked_for_a_decision_that_is_arithmetic(engine: Engine
     rows = task("REVIEW-001"), task("GC-CHECK-001", "REVIEW-001", mode=mode)
     story = rounds_until_the_end(Story(*rows, engine=engine), review(9))
 
-    assert story.state.decisions == {"GC-CHECK-001": "CONVERGE"}
+    assert story.team.decisions == {"GC-CHECK-001": "CONVERGE"}
     assert [event.task for event in story.seen(events.AttemptStarted)] == ["REVIEW-001"]
 
 
@@ -327,7 +329,7 @@ def test_a_bad_review_whose_controller_is_skipped_still_asks_for_a_round(engine:
     story.goes_on()
 
     assert story.status("GC-CHECK-001") == "skipped"
-    assert [event.raised_by for event in story.seen(events.RoundStarted)] == [("REVIEW-001",)]
+    assert [event.raised_by for event in story.seen(team_events.RoundStarted)] == [("REVIEW-001",)]
 
 
 @pytest.mark.requirement("R69")
@@ -335,14 +337,14 @@ def test_a_controller_does_not_judge_a_review_of_a_patch() -> None:
     rows = task("REVIEW-001", pipeline=Pipeline.patch), task("GC-CHECK-001", "REVIEW-001")
     story = rounds_until_the_end(Story(*rows), review(2))
 
-    assert not story.seen(events.RoundStarted)
+    assert not story.seen(team_events.RoundStarted)
 
 
 @pytest.mark.requirement("R79")
 def test_only_reviews_have_a_score_and_a_signal() -> None:
     story = judged(sprint(), scored(8, 9, 7, 6))
 
-    marks = {row.id: (progress.score, progress.signal) for row, progress in story.state.rows()}
+    marks = {row.id: (progress.score, progress.signal) for row, progress in story.state.tasks.rows()}
 
     assert marks.pop(TaskId("REVIEW-001")) == (7.6, "CONVERGED")
     assert set(marks.values()) == {(None, None)}
@@ -368,7 +370,7 @@ def test_failing_tests_are_a_completed_verification_that_counts_as_a_round(engin
     story = judged(sprint(engine), review(9), rate=0.94)
 
     assert story.status("VERIFY-001") == "completed"
-    assert story.state.rounds == {1: 1}
+    assert story.team.rounds == {1: 1}
     assert story.row("DEV-fix-1").deps == ("VERIFY-001",)
     assert story.row("VERIFY-002").deps == ("DEV-fix-1",)
 
@@ -380,18 +382,18 @@ def test_a_bad_review_and_failing_tests_of_the_same_work_are_answered_by_one_rou
 ) -> None:
     story = judged(sprint(engine, pipeline=pipeline), review(6), rate=0.5)
 
-    (started,) = story.seen(events.RoundStarted)
+    (started,) = story.seen(team_events.RoundStarted)
 
-    assert isinstance(started, events.RoundStarted)
+    assert isinstance(started, team_events.RoundStarted)
     assert set(started.raised_by) == {"REVIEW-001", "VERIFY-001"}
 
 
 def test_failing_tests_wait_for_the_review_of_the_same_work() -> None:
     story = sprint(Engine.beat)
     story.starts("VERIFY-001", "REVIEW-001")
-    story.ends("VERIFY-001", events.Done(findings="", verification=measured(0.5)))
+    story.ends("VERIFY-001", done("", verification=measured(0.5)))
     before = story.goes_on()
-    story.ends("REVIEW-001", events.Done(findings="", review=review(9)))
+    story.ends("REVIEW-001", done("", review=review(9)))
     after = story.goes_on()
 
     assert (before, after) == ([], ["DEV-fix-1"])
@@ -400,12 +402,12 @@ def test_failing_tests_wait_for_the_review_of_the_same_work() -> None:
 def test_tests_that_fail_while_a_fix_is_under_way_are_run_again_behind_the_fix() -> None:
     story = sprint(Engine.beat)
     story.starts("VERIFY-001", "REVIEW-001")
-    story.ends("REVIEW-001", events.Done(findings="", review=review(6)))
+    story.ends("REVIEW-001", done("", review=review(6)))
     story.goes_on()
-    story.ends("VERIFY-001", events.Done(findings="", verification=measured(0.5)))
+    story.ends("VERIFY-001", done("", verification=measured(0.5)))
     story.goes_on()
 
-    assert story.state.rounds == {1: 1}
+    assert story.team.rounds == {1: 1}
     assert story.row("VERIFY-002").deps == ("DEV-fix-1",)
 
 
@@ -414,7 +416,7 @@ def test_failing_tests_of_a_patch_fail_the_task_because_no_round_follows() -> No
     story = rounds_until_the_end(Story(pipeline=Pipeline.patch), review(9), rate=0.94)
 
     assert story.status("VERIFY-001") == "failed"
-    assert "94.0% is below 95 %: test_a" in story.state.progress[TaskId("VERIFY-001")].error
+    assert "94.0% is below 95 %: test_a" in story.state.tasks.progress[TaskId("VERIFY-001")].error
 
 
 def test_tests_that_fail_in_one_wave_and_a_review_that_passes_in_a_later_one_do_not_end_the_run() -> None:
@@ -437,7 +439,7 @@ def test_tests_that_fail_in_one_wave_and_a_review_that_passes_in_a_later_one_do_
 @pytest.mark.requirement("R70")
 def test_the_reason_of_a_round_names_scores_findings_and_pass_rate() -> None:
     story = judged(sprint(), review(6, "critical"), rate=0.5)
-    (started,) = story.seen(events.RoundStarted)
+    (started,) = story.seen(team_events.RoundStarted)
 
-    assert isinstance(started, events.RoundStarted)
+    assert isinstance(started, team_events.RoundStarted)
     assert started.why == ("REVIEW-001 scored 6.0 with 1 critical finding; VERIFY-001 measured a pass rate of 50.0%")

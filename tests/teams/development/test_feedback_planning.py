@@ -2,17 +2,16 @@
 
 import msgspec
 import pytest
-from tests.core.conftest import Story, a_design
+from tests.core.conftest import Story, a_design, done
 
-from iterdev.core import prompts
 from iterdev.core.collaboration import feedback
-from iterdev.core.collaboration.feedback import Feedback, FeedbackMoved, FeedbackStatus, FeedbackTakenUp
-from iterdev.core.results import Design, WorkItem
-from iterdev.core.session import events, rollback
-from iterdev.core.types import Pipeline, Severity, TaskId
+from iterdev.core.collaboration.feedback import Feedback, FeedbackMoved, FeedbackPlanned, FeedbackStatus
+from iterdev.core.session import events
+from iterdev.core.types import Severity, TaskId
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.results import Design, WorkItem
 
 FIRST, SECOND = TaskId("DEV-001"), TaskId("DEV-002")
-AROUND = prompts.Surroundings(session_dir="/s", board_path="/s/b")
 
 
 def designed(*taken_up: tuple[str, ...]) -> Design:
@@ -45,7 +44,7 @@ def known(story: Story, name: str) -> Feedback:
 
 def planned(*taken_up: tuple[str, ...]) -> Story:
     story = told()
-    story.does("DESIGN-001", events.Done(findings="", design=designed(*taken_up)))
+    story.does("DESIGN-001", done("", design=designed(*taken_up)))
     story.goes_on()
     return story
 
@@ -59,7 +58,7 @@ def test_feedback_that_a_design_takes_up_is_linked_to_the_tasks_that_do_it() -> 
     assert (known(story, slow).status, known(story, slow).taken_up_by) == ("reviewed", (FIRST, SECOND))
     assert (known(story, red).status, known(story, red).taken_up_by) == ("reviewed", (FIRST,))
     assert known(story, slow).source_task_id == FIRST
-    assert f"(because of {slow}, {red})" in prompts.render(story.state, story.row("DEV-001"), AROUND)
+    assert f"(because of {slow}, {red})" in story.prompt("DEV-001")
 
 
 @pytest.mark.requirement("R139")
@@ -75,7 +74,7 @@ def test_feedback_is_addressed_when_every_task_that_took_it_up_is_completed() ->
 
     assert halfway == ("reviewed", "addressed")
     assert known(story, slow).status == "addressed"
-    assert len(story.seen(FeedbackTakenUp)) == 2
+    assert len(story.seen(FeedbackPlanned)) == 2
 
 
 @pytest.mark.requirement("R139")
@@ -114,9 +113,9 @@ def test_feedback_that_undone_work_had_addressed_is_open_and_taken_up_again() ->
     story.does("DEV-001")
     story.goes_on()
 
-    story.happens(rollback.plan(story.entries, "DEV-001"))
+    story.rolls_back("DEV-001")
     undone = known(story, slow)
-    story.happens(events.EngineStarted(1, story.state.tip))
+    story.happens(events.EngineStarted(1, story.state.branch.tip))
     story.goes_on()
 
     assert (undone.status, undone.source_task_id, undone.taken_up_by) == ("new", None, ())

@@ -1,20 +1,17 @@
 """Findings keep their identity across rounds, and a loop that gets nowhere ends."""
 
 import pytest
-from tests.core.conftest import Story, review, task
+from tests.core.conftest import Story, done, review, task
 
-from iterdev.core import prompts
 from iterdev.core.errors import UserError
-from iterdev.core.prompts import Surroundings
 from iterdev.core.request import Request, new_session
-from iterdev.core.results import Finding, Review
-from iterdev.core.session import events
 from iterdev.core.settings import Run, Settings
-from iterdev.core.types import Engine, Phase, Role, SessionId, TaskId
+from iterdev.core.types import Engine, Phase, SessionId, TaskId
 from iterdev.teams.development import findings
 from iterdev.teams.development.documents import documents
+from iterdev.teams.development.fields import Role
+from iterdev.teams.development.results import Finding, Review
 
-AROUND = Surroundings(session_dir="/s", board_path="/s/board")
 LEAK = Finding(severity="critical", file="a.py", line=3, dimension="security", description="The key leaks at line 3.")
 SLOW = Finding(severity="high", file="a.py", line=9, dimension="correctness", description="It never ends")
 TYPO = Finding(severity="low", file="b.py", dimension="maintainability", description="typo")
@@ -30,7 +27,7 @@ def in_round(number: int, *reviews: Review, changed: tuple[str, ...] = ("a.py",)
     for place, one in enumerate(reviews[:number], 1):
         (name,) = story.goes_on()
         commit = f"c{place}" if changed else None
-        story.does(name, events.Done(findings="w", commit=commit, changed=changed if place > 1 else ("a.py",)))
+        story.does(name, done("w", commit=commit, changed=changed if place > 1 else ("a.py",)))
         (name,) = story.goes_on()
         story.reviews(name, one)
     return story
@@ -82,8 +79,8 @@ def test_reviewer_and_developer_of_a_later_round_are_told() -> None:
     story = in_round(2, verdict(LEAK, SLOW), verdict(SLOW))
     story.goes_on()
 
-    reviewer = prompts.render(story.state, story.row("REVIEW-002"), AROUND)
-    developer = prompts.render(story.state, story.row("DEV-fix-2"), AROUND)
+    reviewer = story.prompt("REVIEW-002")
+    developer = story.prompt("DEV-fix-2")
 
     assert "Findings of REVIEW-001" in reviewer
     assert "The key leaks" in reviewer
@@ -95,10 +92,10 @@ def test_a_round_that_changed_and_fixed_nothing_ends_the_loop() -> None:
 
     story.goes_on()
 
-    assert story.state.phase is Phase.completed
-    assert story.state.rounds == {1: 1}
+    assert story.state.lifecycle.phase is Phase.completed
+    assert story.team.rounds == {1: 1}
     assert "changed nothing and fixed nothing" in story.state.warnings[-1]
-    assert any("The key leaks" in note.text for note in story.state.notes if note.file == "issues")
+    assert any("The key leaks" in note.text for note in story.state.wisdom.notes if note.file == "issues")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from iterdev.core import task_description
 from iterdev.core.errors import UserError
 from iterdev.core.session.tasks import Task, checked
 from iterdev.core.task_description import Scope
-from iterdev.core.types import Engine, Mode, Pipeline, Role, TaskId
+from iterdev.core.types import Engine, Mode, TaskId
+from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.pipelines import FixRound, dispatched, first_tasks, fix_round, reverification
 
 SCOPE = Scope(requirement="Add export endpoint", folder=".workflow/x")

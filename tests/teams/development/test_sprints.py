@@ -2,21 +2,22 @@
 
 import msgspec
 import pytest
-from tests.core.conftest import Story, a_design, measured, review
+from tests.core.conftest import Story, a_design, done, measured, review
 
 from iterdev.core import prompts
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
-from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
-from iterdev.core.prompts import Surroundings
-from iterdev.core.results import Design, Milestone, WorkItem
+from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtStatus, Effort
+from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.session import events
-from iterdev.core.session.archive import Archived, Reopened
-from iterdev.core.types import Engine, Phase, Pipeline, Role, Severity, Status, TaskId
+from iterdev.core.session.events import Archived, Reopened
+from iterdev.core.types import Engine, Phase, Severity, Status, TaskId
 from iterdev.core.views import report
+from iterdev.teams.development import events as team_events
 from iterdev.teams.development import sprints
+from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.results import Design, Milestone, WorkItem
 
 ENGINES = pytest.mark.parametrize("engine", list(Engine))
-AROUND = Surroundings(session_dir="/s", board_path="/s/board")
 
 
 def designed(*titles: str, items: int = 2) -> Design:
@@ -30,7 +31,7 @@ def begun(engine: Engine, *, auto: bool = True) -> Story:
     story = Story(engine=engine, pipeline=Pipeline.multi_sprint, auto=True)
     story.goes_on()
     if not auto:
-        story.happens(events.PolicyChanged(events.Policy(auto=False)), events.GateAnswered("plan", "approve"))
+        story.happens(events.PolicyChanged(Policy(auto=False)), events.GateAnswered("plan", "approve"))
     return story
 
 
@@ -42,17 +43,17 @@ def play(story: Story, design: Design, *, score: float = 9, until: int = 99) -> 
         for name in names:
             match story.row(name).role:
                 case Role.architect:
-                    story.does(name, events.Done(findings="designed", design=design))
+                    story.does(name, done("designed", design=design))
                 case Role.reviewer:
                     story.reviews(name, review(score))
                 case Role.tester:
-                    story.does(name, events.Done(findings="tested", verification=measured(1.0)))
+                    story.does(name, done("tested", verification=measured(1.0)))
                 case _:
                     story.does(name)
 
 
 def ids(story: Story, sprint: int) -> list[str]:
-    return [task.id for task in story.state.tasks.values() if task.sprint == sprint]
+    return [task.id for task in story.state.tasks.plan.values() if task.sprint == sprint]
 
 
 @pytest.mark.requirement("R32", "R33", "R34", "R35")
@@ -74,7 +75,7 @@ def test_no_task_of_a_sprint_exists_before_the_one_before_is_finished(engine: En
         seen.append(bool(ids(story, 2)))
         for name in names:
             if story.row(name).role is Role.architect:
-                story.does(name, events.Done(findings="", design=designed("one", "two")))
+                story.does(name, done("", design=designed("one", "two")))
             elif story.row(name).role is Role.reviewer:
                 story.reviews(name, review(9))
             else:
@@ -93,10 +94,10 @@ def test_a_later_sprint_goes_from_a_refined_design_to_its_review(engine: Engine)
 
     check = ["GC-CHECK-002"] if engine is Engine.wave else []
     assert ids(story, 2) == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002", *check]
-    assert story.row("DESIGN-002").wave > max(task.wave for task in story.state.tasks.values() if task.sprint == 1)
+    assert story.row("DESIGN-002").wave > max(task.wave for task in story.state.tasks.plan.values() if task.sprint == 1)
     assert story.row("DEV-003").context_from == ("DESIGN-002",)
     assert "design/design-002.md" in story.row("DEV-003").description
-    assert story.state.phase is Phase.completed
+    assert story.state.lifecycle.phase is Phase.completed
 
 
 @ENGINES
@@ -107,8 +108,10 @@ def test_there_are_as_many_sprints_as_milestones(engine: Engine) -> None:
 
     play(story, designed(), score=7)
 
-    assert sorted(story.state.sprints) == [1, 2, 3]
-    goals = [event.goal for event in story.seen(events.SprintStarted) if isinstance(event, events.SprintStarted)]
+    assert sorted(story.team.sprints) == [1, 2, 3]
+    goals = [
+        event.goal for event in story.seen(team_events.SprintStarted) if isinstance(event, team_events.SprintStarted)
+    ]
     assert goals == ["two", "three"]
 
 
@@ -118,7 +121,7 @@ def test_a_later_design_does_not_add_sprints() -> None:
 
     play(story, designed("two", "three", "four"))
 
-    assert sorted(story.state.sprints) == [1, 2]
+    assert sorted(story.team.sprints) == [1, 2]
 
 
 @pytest.mark.requirement("R81", "R84")
@@ -128,10 +131,10 @@ def test_how_a_sprint_went_is_recorded_before_the_next_one_is_made(engine: Engin
 
     play(story, designed("one", "two"), until=1)
 
-    kinds = [type(event) for event in story.seen(events.SprintEnded, events.SprintStarted)]
-    record = story.state.sprints[1]
+    kinds = [type(event) for event in story.seen(team_events.SprintEnded, team_events.SprintStarted)]
+    record = story.team.sprints[1]
     planned = 6 if engine is Engine.wave else 5
-    assert kinds == [events.SprintEnded, events.SprintStarted]
+    assert kinds == [team_events.SprintEnded, team_events.SprintStarted]
     assert (record.velocity, record.expected, record.mean_score) == (planned, planned, 9)
 
 
@@ -140,7 +143,7 @@ def test_how_a_sprint_went_is_recorded_before_the_next_one_is_made(engine: Engin
 def test_the_next_sprint_waits_for_the_user(engine: Engine) -> None:
     story = begun(engine, auto=False)
     play(story, designed("one", "two"))
-    assert list(story.state.gates) == ["sprint-1"]
+    assert list(story.state.gates.open) == ["sprint-1"]
     assert not ids(story, 2)
 
     story.happens(events.GateAnswered("sprint-1", sprints.GO_ON))
@@ -155,7 +158,7 @@ def test_a_session_that_is_stopped_between_two_sprints_is_over() -> None:
     story.happens(events.GateAnswered("sprint-1", sprints.STOP))
     story.goes_on()
 
-    assert story.state.phase is Phase.completed
+    assert story.state.lifecycle.phase is Phase.completed
     assert not ids(story, 2)
 
 
@@ -167,7 +170,7 @@ def test_a_session_that_is_stopped_between_two_sprints_is_over() -> None:
 def test_a_plain_sprint_may_follow_only_one_that_went_well(
     velocity: int, score: float | None, *, allowed: bool
 ) -> None:
-    record = events.SprintRecord(
+    record = team_events.SprintRecord(
         pipeline=Pipeline.multi_sprint, expected=6, velocity=velocity, mean_score=score, rounds=0
     )
 
@@ -189,7 +192,7 @@ def test_the_user_is_offered_the_plain_sprint_only_when_it_is_allowed() -> None:
     for score in (7.0, 9.0):
         story = begun(Engine.beat, auto=False)
         play(story, designed("one", "two"), score=score)
-        offered[score] = sprints.DOWNGRADE in story.state.gates["sprint-1"].choices
+        offered[score] = sprints.DOWNGRADE in story.state.gates.open["sprint-1"].choices
 
     assert offered == {7.0: False, 9.0: True}
 
@@ -197,33 +200,33 @@ def test_the_user_is_offered_the_plain_sprint_only_when_it_is_allowed() -> None:
 @pytest.mark.requirement("R83")
 def test_a_slow_sprint_is_reported_with_advice() -> None:
     story = begun(Engine.beat)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    story.does(story.goes_on()[0], done("", design=designed("one", "two")))
     story.fails(story.goes_on()[0])
     story.goes_on()
 
     assert "consider a smaller scope" in story.state.warnings[-1]
-    assert story.state.phase is Phase.completed
+    assert story.state.lifecycle.phase is Phase.completed
     assert not ids(story, 2)
 
 
 def test_trying_again_what_failed_ends_the_sprint_again() -> None:
     story = begun(Engine.beat)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    story.does(story.goes_on()[0], done("", design=designed("one", "two")))
     story.fails(story.goes_on()[0])
     story.goes_on()
 
-    lost = story.state.sprints[1].lost
-    story.happens(events.TasksReset(lost), events.EngineStarted(1, story.state.tip))
+    lost = story.team.sprints[1].lost
+    story.happens(events.TasksReset(lost), events.EngineStarted(1, story.state.branch.tip))
     play(story, designed("one", "two"), until=1)
 
-    assert story.state.sprints[1].lost == ()
+    assert story.team.sprints[1].lost == ()
     assert ids(story, 2)
 
 
 @ENGINES
 def test_a_long_breakdown_gets_more_developers_before_the_window(engine: Engine) -> None:
     story = begun(engine)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed(items=14)))
+    story.does(story.goes_on()[0], done("", design=designed(items=14)))
 
     story.goes_on()
 
@@ -236,9 +239,9 @@ def test_a_long_breakdown_gets_more_developers_before_the_window(engine: Engine)
 
 def test_each_developer_is_told_the_items_of_its_own_row() -> None:
     story = begun(Engine.beat)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed(items=4)))
+    story.does(story.goes_on()[0], done("", design=designed(items=4)))
 
-    texts = [prompts.render(story.state, story.row(name), AROUND) for name in ("DEV-001", "DEV-002")]
+    texts = [story.prompt(name) for name in ("DEV-001", "DEV-002")]
 
     assert [["task-1:" in text, "task-2:" in text, "task-3:" in text, "task-4:" in text] for text in texts] == [
         [True, True, False, False],
@@ -249,7 +252,7 @@ def test_each_developer_is_told_the_items_of_its_own_row() -> None:
 def test_each_developer_has_to_leave_the_files_of_its_own_items() -> None:
     story = begun(Engine.beat)
     items = tuple(WorkItem(id=f"task-{number}", title="t", files=(f"{number}.py",)) for number in range(4))
-    story.does(story.goes_on()[0], events.Done(findings="", design=msgspec.structs.replace(a_design(), tasks=items)))
+    story.does(story.goes_on()[0], done("", design=msgspec.structs.replace(a_design(), tasks=items)))
 
     planned = [sprints.planned_files(story.state, story.row(name)) for name in ("DEV-001", "DEV-002", "VERIFY-001")]
 
@@ -265,7 +268,7 @@ def in_milestones() -> Design:
 
 def told(story: Story, name: str) -> list[str]:
     """The items of the breakdown that a prompt names."""
-    text = prompts.render(story.state, story.row(name), AROUND)
+    text = story.prompt(name)
     return [item for item in "abc" if f"- {item}: item {item}" in text]
 
 
@@ -273,7 +276,7 @@ def told(story: Story, name: str) -> list[str]:
 @ENGINES
 def test_a_developer_for_whom_nothing_is_left_is_not_asked(engine: Engine) -> None:
     story = begun(engine)
-    story.does(story.goes_on()[0], events.Done(findings="", design=in_milestones()))
+    story.does(story.goes_on()[0], done("", design=in_milestones()))
     assert story.goes_on() == ["DEV-001"]
     assert [told(story, name) for name in ("DEV-001", "REVIEW-001")] == [["a"], ["a"]]
 
@@ -281,8 +284,8 @@ def test_a_developer_for_whom_nothing_is_left_is_not_asked(engine: Engine) -> No
 
     assert story.goes_on() == ["VERIFY-001", "REVIEW-001"]
     assert story.status("DEV-002") == "completed"
-    assert story.state.progress[TaskId("DEV-002")].findings == "nothing of the breakdown was left to do"
-    assert "DEV-002" in story.state.messages[-1].summary
+    assert story.state.tasks.progress[TaskId("DEV-002")].findings == "nothing of the breakdown was left to do"
+    assert "DEV-002" in story.state.messages.sent[-1].summary
 
 
 @pytest.mark.requirement("R33")
@@ -290,17 +293,17 @@ def test_a_row_that_a_person_put_beside_the_others_is_asked_and_told_that_nothin
     story = begun(Engine.beat)
     beside = msgspec.structs.replace(story.row("DEV-002"), deps=(TaskId("DESIGN-001"),))
     story.happens(events.TableEdited((events.RowEdit(task=beside, status=Status.pending),)))
-    story.does(story.goes_on()[0], events.Done(findings="", design=in_milestones()))
+    story.does(story.goes_on()[0], done("", design=in_milestones()))
 
     assert story.goes_on() == ["DEV-001", "DEV-002"]
     assert told(story, "DEV-002") == []
-    assert prompts.NOTHING_OF_IT in prompts.render(story.state, story.row("DEV-002"), AROUND)
+    assert prompts.NOTHING_OF_IT in story.prompt("DEV-002")
 
 
 @pytest.mark.requirement("R33")
 def test_a_single_sprint_does_the_whole_breakdown_whatever_its_milestones() -> None:
     story = Story(pipeline=Pipeline.sprint)
-    story.does(story.goes_on()[0], events.Done(findings="", design=in_milestones()))
+    story.does(story.goes_on()[0], done("", design=in_milestones()))
 
     assert told(story, "DEV-001") == ["a", "b", "c"]
     assert sprints.total(story.state) == 1
@@ -309,7 +312,7 @@ def test_a_single_sprint_does_the_whole_breakdown_whatever_its_milestones() -> N
 @pytest.mark.requirement("R43")
 def test_a_fix_and_a_verification_that_are_both_ready_are_started_together() -> None:
     story = begun(Engine.beat)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed()))
+    story.does(story.goes_on()[0], done("", design=designed()))
     story.does(story.goes_on()[0])
     story.does(story.goes_on()[0])
     assert story.goes_on() == ["VERIFY-001", "REVIEW-001"]
@@ -321,7 +324,7 @@ def test_a_fix_and_a_verification_that_are_both_ready_are_started_together() -> 
 @pytest.mark.requirement("R44")
 def test_a_sprint_is_not_over_while_a_fix_round_is_open() -> None:
     story = begun(Engine.beat)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
+    story.does(story.goes_on()[0], done("", design=designed("one", "two")))
     story.does(story.goes_on()[0])
     story.does(story.goes_on()[0])
     story.verifies("VERIFY-001", 1.0)
@@ -329,12 +332,12 @@ def test_a_sprint_is_not_over_while_a_fix_round_is_open() -> None:
     story.goes_on()
     story.does("DEV-fix-1")
     assert story.goes_on() == ["REVIEW-002"]
-    assert not story.state.sprints
+    assert not story.team.sprints
 
     story.reviews("REVIEW-002", review(9))
     story.goes_on()
 
-    assert 1 in story.state.sprints
+    assert 1 in story.team.sprints
 
 
 def test_a_table_by_hand_has_no_further_sprints() -> None:
@@ -369,7 +372,7 @@ def test_the_architect_is_told_the_debt_by_its_rank_and_urgent_feedback() -> Non
         FeedbackGiven(Feedback(feedback_id="FB-1", description="It is slow", severity=Severity.high, timestamp=1))
     )
 
-    text = prompts.render(story.state, story.row("DESIGN-001"), AROUND)
+    text = story.prompt("DESIGN-001")
 
     assert text.index("FB-1 [high] It is slow") < text.index("TD-2 [critical") < text.index("TD-1 [low")
 
@@ -378,7 +381,7 @@ def test_the_architect_is_told_the_debt_by_its_rank_and_urgent_feedback() -> Non
 def test_overdue_debt_is_talked_about_before_another_sprint(*, auto: bool) -> None:
     story = begun(Engine.beat)
     rule = DebtRule(severity=Severity.high, sprints=0)
-    story.happens(events.PolicyChanged(events.Policy(auto=auto, debt=rule)), events.GateAnswered("plan", "approve"))
+    story.happens(events.PolicyChanged(Policy(auto=auto, debt=rule)), events.GateAnswered("plan", "approve"))
     story.happens(
         DebtIdentified(Debt(debt_id="TD-1", description="no index", severity=Severity.high, detection_date=1, sprint=0))
     )
@@ -388,7 +391,7 @@ def test_overdue_debt_is_talked_about_before_another_sprint(*, auto: bool) -> No
     assert not ids(story, 2)
     assert any("no index" in warning for warning in story.state.warnings)
     if not auto:
-        assert story.state.gates["sprint-1"].choices[0] == sprints.STOP
+        assert story.state.gates.open["sprint-1"].choices[0] == sprints.STOP
 
 
 @pytest.mark.requirement("R143")
@@ -399,7 +402,7 @@ def test_debt_that_was_paid_back_is_noted_in_the_history_of_the_sprint() -> None
 
     play(story, designed("one", "two"), until=1)
 
-    assert "TD-1 paid back: no index" in story.state.sprints[1].worked
+    assert "TD-1 paid back: no index" in story.team.sprints[1].worked
 
 
 def test_a_session_that_was_stopped_asks_again_when_it_is_reopened() -> None:
@@ -407,16 +410,16 @@ def test_a_session_that_was_stopped_asks_again_when_it_is_reopened() -> None:
     play(story, designed("one", "two"))
     story.happens(events.GateAnswered("sprint-1", sprints.STOP))
     story.goes_on()
-    stopped = story.state.phase
-    story.happens(Archived(), Reopened(), events.EngineStarted(2, story.state.tip))
+    stopped = story.state.lifecycle.phase
+    story.happens(Archived(), Reopened(), events.EngineStarted(2, story.state.branch.tip))
     story.goes_on()
 
     assert stopped is Phase.completed
-    assert list(story.state.gates) == ["sprint-1"]
+    assert list(story.state.gates.open) == ["sprint-1"]
 
 
 def test_after_a_forced_convergence_no_plainer_sprint_is_offered() -> None:
-    record = events.SprintRecord(
+    record = team_events.SprintRecord(
         pipeline=Pipeline.multi_sprint,
         expected=4,
         velocity=9,
@@ -439,9 +442,9 @@ def test_the_architect_is_told_the_effort_of_debt_and_what_of_it_the_next_sprint
         story.happens(DebtIdentified(item))
     play(story, designed("one", "two"), until=1)
 
-    text = prompts.render(story.state, story.row("DESIGN-002"), AROUND)
+    text = story.prompt("DESIGN-002")
 
-    assert sprints.capacity(story.state) == story.state.sprints[1].velocity == 5
+    assert sprints.capacity(story.state) == story.team.sprints[1].velocity == 5
     assert "- TD-1 [medium, code, effort large] d" in text
     assert "capacity of 5 (small 1, medium 2, large 4): TD-1, TD-3\n" in text
 
@@ -450,16 +453,16 @@ def test_the_architect_is_told_the_effort_of_debt_and_what_of_it_the_next_sprint
 def test_debt_that_a_developer_pays_back_is_in_the_history_of_its_sprint_and_in_the_retrospective() -> None:
     story = begun(Engine.beat, auto=False)
     owing(story)
-    story.does(story.goes_on()[0], events.Done(findings="", design=designed("one", "two")))
-    asked = prompts.render(story.state, story.row("DEV-001"), AROUND)
-    story.does(story.goes_on()[0], events.Done(findings="", resolved_debt=("TD-1",), tech_debt=("no cache",)))
+    story.does(story.goes_on()[0], done("", design=designed("one", "two")))
+    asked = story.prompt("DEV-001")
+    story.does(story.goes_on()[0], done("", resolved_debt=("TD-1",), tech_debt=("no cache",)))
 
     play(story, designed("one", "two"))
 
     line = "2 in all (1 high, 1 medium; 2 code), 1 open, 0 in progress"
     assert '"resolved_debt"' in asked
     assert "- TD-1: no index" in asked
-    assert "TD-1 paid back: no index" in story.state.sprints[1].worked
-    assert story.state.sprints[1].debt == line
-    assert f"Technical debt: {line}." in story.state.gates["sprint-1"].question
+    assert "TD-1 paid back: no index" in story.team.sprints[1].worked
+    assert story.team.sprints[1].debt == line
+    assert f"Technical debt: {line}." in story.state.gates.open["sprint-1"].question
     assert f"Technical debt after sprint-1: {line}." in report.report(story.state)
