@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iterdev.teams.development import breakdown
+from iterdev.teams.development.events import Thresholds
 from iterdev.teams.development.results import Component, Design, Milestone, WorkItem
 
 
@@ -56,7 +57,7 @@ def test_a_design_that_puts_nothing_into_a_milestone_is_all_about_it() -> None:
 
 @pytest.mark.parametrize(("count", "rows"), [(1, 2), (10, 2), (11, 3), (15, 3), (16, 4)])
 def test_a_developer_is_given_at_most_five_items(count: int, rows: int) -> None:
-    assert breakdown.rows_needed(items(count), 2) == rows
+    assert breakdown.rows_needed(items(count), 2, Thresholds().batch) == rows
 
 
 @given(count=st.integers(1, 40), rows=st.integers(1, 10))

@@ -25,8 +25,8 @@ def told() -> Story:
     story = Story(pipeline=Pipeline.multi_sprint)
     story.goes_on()
     story.happens(
-        feedback.given((), Feedback(description="It is slow", severity=Severity.high, timestamp=story.now)),
-        feedback.given((), Feedback(description="It is red", timestamp=story.now + 1)),
+        feedback.give((), Feedback(description="It is slow", severity=Severity.high, timestamp=story.now), kept=50),
+        feedback.give((), Feedback(description="It is red", timestamp=story.now + 1), kept=50),
     )
     return story
 
@@ -37,7 +37,7 @@ def ids(story: Story) -> tuple[str, str]:
 
 
 def known(story: Story, name: str) -> Feedback:
-    item = feedback.named(story.state.feedback, name)
+    item = feedback.by_id(story.state.feedback, name)
     assert item
     return item
 
@@ -55,8 +55,8 @@ def test_feedback_that_a_design_takes_up_is_linked_to_the_tasks_that_do_it() -> 
 
     story = planned((slow, red), (slow,))
 
-    assert (known(story, slow).status, known(story, slow).taken_up_by) == ("reviewed", (FIRST, SECOND))
-    assert (known(story, red).status, known(story, red).taken_up_by) == ("reviewed", (FIRST,))
+    assert (known(story, slow).status, known(story, slow).planned_in) == ("reviewed", (FIRST, SECOND))
+    assert (known(story, red).status, known(story, red).planned_in) == ("reviewed", (FIRST,))
     assert known(story, slow).source_task_id == FIRST
     assert f"(because of {slow}, {red})" in story.prompt("DEV-001")
 
@@ -91,7 +91,7 @@ def test_feedback_stays_open_when_the_task_that_took_it_up_fails() -> None:
 def test_feedback_that_was_never_given_is_warned_about() -> None:
     story = planned(("FB-none",), ())
 
-    assert story.state.warnings == ('DESIGN-001 takes up the feedback "FB-none", which nobody gave',)
+    assert story.state.warnings == ('DESIGN-001 takes up the feedback "FB-none", which does not exist',)
     assert [item.status for item in story.state.feedback] == ["new", "new"]
 
 
@@ -118,5 +118,5 @@ def test_feedback_that_undone_work_had_addressed_is_open_and_taken_up_again() ->
     story.happens(events.EngineStarted(1, story.state.branch.tip))
     story.goes_on()
 
-    assert (undone.status, undone.source_task_id, undone.taken_up_by) == ("new", None, ())
-    assert (known(story, slow).status, known(story, slow).taken_up_by) == ("reviewed", (FIRST,))
+    assert (undone.status, undone.source_task_id, undone.planned_in) == ("new", None, ())
+    assert (known(story, slow).status, known(story, slow).planned_in) == ("reviewed", (FIRST,))

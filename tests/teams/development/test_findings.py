@@ -4,13 +4,14 @@ import pytest
 from tests.core.conftest import Story, done, review, task
 
 from iterdev.core.errors import UserError
-from iterdev.core.request import Request, new_session
+from iterdev.core.request import Request
 from iterdev.core.settings import Run, Settings
-from iterdev.core.types import Engine, Phase, SessionId, TaskId
+from iterdev.core.types import Engine, Phase, TaskId
 from iterdev.teams.development import findings
 from iterdev.teams.development.documents import documents
 from iterdev.teams.development.fields import Role
 from iterdev.teams.development.results import Finding, Review
+from iterdev.teams.development.team import DEVELOPMENT
 
 LEAK = Finding(severity="critical", file="a.py", line=3, dimension="security", description="The key leaks at line 3.")
 SLOW = Finding(severity="high", file="a.py", line=9, dimension="correctness", description="It never ends")
@@ -111,9 +112,9 @@ def test_a_round_that_did_something_is_followed_by_another(second: Review, chang
 
 def test_nobody_reviews_its_own_work_when_that_is_forbidden() -> None:
     settings = Settings(run=Run(agent="claude", reviewer_differs=True))
-    facts = {"session": SessionId("ids-x"), "base": "b", "branch": "main"}
+    request = Request(requirement="x")
 
     with pytest.raises(UserError, match="would review its own work"):
-        new_session(Request(requirement="x"), settings, **facts)
+        DEVELOPMENT.started(request, settings, {})
 
-    assert new_session(Request(requirement="x", role_agents={Role.reviewer: "codex"}), settings, **facts)
+    assert DEVELOPMENT.started(request, settings, {Role.reviewer: "codex"})

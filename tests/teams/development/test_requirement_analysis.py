@@ -10,6 +10,7 @@ from iterdev.store.session_folder.json_records import records
 from iterdev.teams.development.documents import documents
 from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.requirement_analysis import analyse, recommend, signal_score
+from iterdev.teams.development.team import DEVELOPMENT
 
 GATEWAYS = "Refactor payment module to support multiple gateways"
 
@@ -193,7 +194,7 @@ def test_complexity_adds_up_what_makes_work_hard(text: str, files: int | None, s
 def test_the_analysis_is_written_with_everything_that_was_found() -> None:
     story = Story(requirement="Fix and test the parser", engine=Engine.beat)
 
-    written = json.loads(records(story.state)["task-analysis.json"])
+    written = json.loads(records(story.state, DEVELOPMENT)["task-analysis.json"])
 
     assert written == {
         "task_description": "Fix and test the parser",
