@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 
 import scratch
+from iterdev.agents.scripted.script import load
 from iterdev.conformance.agent_setup import pointed_at
-from iterdev.conformance.model.script import load
 from iterdev.conformance.model.server import serving
 from iterdev.core.session.events import AttemptEnded, AttemptStarted
 from iterdev.core.types import SessionId
@@ -33,7 +33,7 @@ def measure(effort: Effort, root: Path) -> Section:
             title="One attempt", measured=MEASURED, header=("",), rows=(("left out: `make test` installs it",),)
         )
     attempts: list[float] = []
-    with serving(load(HERE / "attempt.toml")) as model:
+    with serving(load(HERE / "attempt.toml", "model")) as model:
         folders = count()
 
         def command() -> float:

@@ -16,7 +16,7 @@ from iterdev.agents.acp.programs import PROGRAMS
 from iterdev.agents.claude.agent import ClaudeAgent
 from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import Agent, Answer, Assignment, Permissions, Reply
-from iterdev.conformance.model.script import Rule, Script, Turn
+from iterdev.agents.scripted.script import Rule, Script, Step
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.host.git import worktrees
 from iterdev.host.processes.spawn import Supervisor
@@ -40,12 +40,12 @@ every = pytest.mark.parametrize("name", ["claude", "codex", "gemini", "qwen"])
 @pytest.fixture
 def model(repo: Repo) -> Iterator[ModelServer]:
     turns = (
-        Turn(run=HARM.format(top=repo.path)),
-        Turn(write={"hello.txt": "hello\n"}),
-        Turn(final=DONE),
-        Turn(final=DONE | {"status": "went on"}),
+        Step(run=HARM.format(top=repo.path)),
+        Step(write={"hello.txt": "hello\n"}),
+        Step(result=DONE),
+        Step(result=DONE | {"status": "went on"}),
     )
-    with serving(Script(rules=(Rule(turns=turns, match="."),))) as server:
+    with serving(Script(rules=(Rule(steps=turns, match="."),))) as server:
         yield server
 
 

@@ -9,7 +9,7 @@ from iterdev.conformance.scenarios import SCENARIOS, Scenario
 from iterdev.conformance.verdict import judge
 from iterdev.core.settings import KNOWN_AGENTS
 
-SCENARIO = Scenario(name="500", claim="", turns=(), expects=(Failed(TroubleKind.overloaded),))
+SCENARIO = Scenario(name="500", claim="", steps=(), expects=(Failed(TroubleKind.overloaded),))
 KNOWN = Deviation(agents=("x",), scenario="500", expects=(Unanswered(),), behaviour="It waits.", reaction="We wait.")
 SILENT = Seen(replies=(None,), events=(), asked=(), first_asked=None, notes=(), token="", files={})
 OVERLOADED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.overloaded, message=""),))

@@ -12,150 +12,148 @@ from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import left_behind, messages, once, processes, rows, script, statuses
 
 SCRIPT = """
-[[step]]
+[[rule]]
 task = "DEV-good"
 write = { "good.txt" = "good" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-floods"
 flood = 20_000_000
 write = { "floods.txt" = "x" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-detaches"
 detach = "sleep 1000"
 run = "sleep 1000 &"
 write = { "detaches.txt" = "x" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-idles"
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-silent"
 say = ["thinking"]
 run = "cat > $HOME/prompt-silent-{attempt}"
 
-[[step]]
+[[rule]]
 task = "DEV-malformed"
 write = { "malformed.txt" = "x" }
 run = "cat > $HOME/prompt-malformed-{attempt}; echo $ITERDEV_ATTEMPT >> $HOME/attempts"
 result_text = "I am done!"
 
-[[step]]
+[[rule]]
 task = "DEV-empty"
 write = { "empty.txt" = "x" }
 result_text = ""
 
-[[step]]
+[[rule]]
 task = "DEV-mistaken"
 write = { "mistaken.txt" = "x" }
 run = "cat > $HOME/prompt-mistaken-{attempt}"
 result = { id = "DEV-other" }
 
-[[step]]
+[[rule]]
 task = "DEV-partial"
 write = { "partial.txt" = "x" }
 run = "cat > $HOME/prompt-partial-{attempt}"
 result_text = '{"id": "DEV-partial", "findings": "all done"}'
 
-[[step]]
+[[rule]]
 task = "DEV-learns"
 attempt = 1
 write = { "learns.txt" = "x" }
 result_text = "{"
 
-[[step]]
+[[rule]]
 task = "DEV-learns"
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-prints"
 write = { "prints.txt" = "x" }
 say = ["Here it is:", "{not json}"]
 result = { findings = "printed" }
 print_result = true
 
-[[step]]
+[[rule]]
 task = "DEV-crashes"
 write = { "half.txt" = "half" }
 run = "echo the model is overloaded >&2"
 exit = 7
 
-[[step]]
+[[rule]]
 task = "DEV-admits"
 result = { status = "failed", error = "the library does not exist" }
 
-[[step]]
+[[rule]]
 task = "DEV-commits"
 write = { "commits.txt" = "x" }
 commit = "Words of my own"
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-deletes"
 delete = ["README.md"]
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-switches"
 run = "git switch --quiet --create elsewhere"
 write = { "switches.txt" = "x" }
 commit = "elsewhere"
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-strays"
-outside = { "../stray.txt" = "x" }
-write = { "strays.txt" = "x" }
+write = { "../stray.txt" = "x", "strays.txt" = "x" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-intrudes"
-outside = { "{project}/intruder.txt" = "x" }
-write = { "intrudes.txt" = "x" }
+write = { "{project}/intruder.txt" = "x", "intrudes.txt" = "x" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-limited"
 attempt = 1
-limit = { reset_in = 2 }
+fail = { kind = "rate limited", reset_in = 2 }
 
-[[step]]
+[[rule]]
 task = "DEV-limited"
 write = { "limited.txt" = "x" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-asks"
 permission = "rm -rf build"
 
-[[step]]
+[[rule]]
 task = "DEV-stammers"
 write = { "stammers.py" = "def greet(:\\n" }
 run = "cat > $HOME/prompt-stammers-{attempt}"
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-mends"
 attempt = 1
 write = { "mends.py" = "def greet(:\\n" }
 result = {}
 
-[[step]]
+[[rule]]
 task = "DEV-mends"
 write = { "mends.py" = "def greet():\\n    return 1\\n" }
 result = {}
 
-[[step]]
+[[rule]]
 role = "architect"
 write = { "plan.txt" = "x" }
 result = { design = "d", components = [{ name = "a", dependencies = [] }], tasks = [{ id = "t", title = "t" }] }
 
-[[step]]
+[[rule]]
 role = "reviewer"
 write = { "README.md" = "better" }
 result = { scores = { correctness = 9, completeness = 9, maintainability = 9, security = 9 } }
@@ -387,19 +385,19 @@ def test_what_a_reader_writes_is_set_aside_and_reported(day: Day, task: str, fil
 
 
 HANGING = """
-[[step]]
+[[rule]]
 task = "DEV-hangs"
 write = { "half.txt" = "half" }
 run = "sleep 1000 &"
 hang = true
 
-[[step]]
+[[rule]]
 task = "DEV-stubborn"
 ignore_term = true
 detach = "trap '' TERM; sleep 1000"
 hang = true
 
-[[step]]
+[[rule]]
 task = "DEV-slow"
 sleep = 1000
 """
@@ -440,7 +438,7 @@ def test_a_wave_that_has_used_up_its_time_fails_what_runs_and_what_waits(repo: R
 
 
 LOST = """
-[[step]]
+[[rule]]
 task = "DEV-001"
 run = "{command}"
 write = { "lost.txt" = "x" }

@@ -234,12 +234,12 @@ def readmes(repo: Repo) -> list[str]:
 
 
 UNITED = """
-[[step]]
+[[rule]]
 task = "*-fix-conflict"
 run = '''sed -i '/^[<=>]\\{7\\}/d' README.md && git commit -qam united'''
 result = {}
 
-[[step]]
+[[rule]]
 role = "developer"
 run = 'echo "# $ITERDEV_TASK" > README.md; echo mine > $ITERDEV_TASK.txt'
 result = {}

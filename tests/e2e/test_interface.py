@@ -290,7 +290,7 @@ def test_the_version_and_the_help_are_there(repo: Repo) -> None:
 
 def test_an_agent_gets_what_the_contract_promises_and_no_more(repo: Repo) -> None:
     step = """
-    [[step]]
+    [[rule]]
     role = "developer"
     run = "env > $HOME/env; pwd > $HOME/cwd; ps -o pgid= -p $PPID > $HOME/group; echo $PPID >> $HOME/group"
     write = { "a.txt" = "x" }
@@ -328,7 +328,7 @@ def test_an_agent_gets_what_the_contract_promises_and_no_more(repo: Repo) -> Non
 
 
 def test_variables_named_in_the_configuration_reach_that_agent(repo: Repo) -> None:
-    script(repo, "[[step]]\nrun = 'env > $HOME/env'\nwrite = { 'a.txt' = 'x' }\nresult = {}\n", 'env = ["MODEL_KEY"]\n')
+    script(repo, "[[rule]]\nrun = 'env > $HOME/env'\nwrite = { 'a.txt' = 'x' }\nresult = {}\n", 'env = ["MODEL_KEY"]\n')
 
     repo.iterdev("run", "-y", "Fix it", MODEL_KEY="abc", OTHER_KEY="def")
 

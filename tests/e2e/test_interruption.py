@@ -65,7 +65,7 @@ def test_a_second_signal_stops_at_once_and_nothing_is_lost(repo: Repo) -> None:
     script(
         repo,
         """
-        [[step]]
+        [[rule]]
         role = "developer"
         attempt = 1
         ignore_term = true
@@ -73,7 +73,7 @@ def test_a_second_signal_stops_at_once_and_nothing_is_lost(repo: Repo) -> None:
         run = "touch $HOME/working"
         hang = true
 
-        [[step]]
+        [[rule]]
         role = "developer"
         write = { "whole.txt" = "whole" }
         result = {}
@@ -100,9 +100,9 @@ def test_a_run_that_waits_for_a_providers_limit_can_be_stopped_and_tells_what_it
     script(
         repo,
         """
-        [[step]]
+        [[rule]]
         attempt = 1
-        limit = { reset_in = 600 }
+        fail = { kind = "rate limited", reset_in = 600 }
         """,
     )
     with Background(repo, "run", "-y", "Fix the greeting") as running:

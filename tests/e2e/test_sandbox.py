@@ -13,15 +13,15 @@ SECRET = "the-key-of-the-user"
 ON = '[run]\nagent = "mine"\nsandbox = true\n'
 
 SCRIPT = """
-[[step]]
+[[rule]]
 role = "architect"
 run = "echo harm > $ITERDEV_SESSION_DIR/harm; echo '{line}' >> $ITERDEV_SESSION_DIR/discoveries.ndjson"
-[step.result]
+[rule.result]
 design = "# Design"
 components = [{{ name = "main", responsibility = "all", dependencies = [], files = [] }}]
 tasks = [{{ id = "task-1", title = "Do it", files = [], complexity = "low", dependencies = [] }}]
 
-[[step]]
+[[rule]]
 role = "developer"
 run = '''
 (cat $HOME/.ssh/id_ed25519; ls -A $HOME) > seen.txt 2>&1
@@ -32,7 +32,7 @@ rm -rf {top}/*; echo x > after.txt
 '''
 result = {{}}
 
-[[step]]
+[[rule]]
 role = "reviewer"
 run = "echo changed > README.md; cat after.txt"
 result = {{ scores = {{ correctness = 9, completeness = 9, maintainability = 9, security = 9 }}, issues = [] }}
@@ -116,12 +116,12 @@ def test_work_in_the_sandbox_survives_the_death_of_the_engine(repo: Repo) -> Non
     enclose(
         repo,
         """
-        [[step]]
+        [[rule]]
         role = "developer"
         attempt = 1
         run = "echo x > first.txt; git add -A; git commit -qm 'Before the end'; echo y > $TMPDIR/ready; sleep 300"
 
-        [[step]]
+        [[rule]]
         role = "developer"
         write = { "second.txt" = "x" }
         result = {}

@@ -94,24 +94,24 @@ def test_interactive_rows_run_after_the_others_of_their_wave_are_urged_once_and_
     script(
         repo,
         """
-        [[step]]
+        [[rule]]
         task = "DEV-003"
         attempt = 1
         run = "echo DEV-003 >> $HOME/order; cp $ITERDEV_SESSION_DIR/wave-1.csv $HOME/batch"
         hang = true
 
-        [[step]]
+        [[rule]]
         task = "DEV-003"
         run = "cat > $HOME/urge"
         write = { "three.txt" = "x" }
         result = {}
 
-        [[step]]
+        [[rule]]
         task = "DEV-004"
         run = "echo DEV-004 >> $HOME/order"
         hang = true
 
-        [[step]]
+        [[rule]]
         run = "echo {task} >> $HOME/order"
         write = { "{task}.txt" = "x" }
         result = {}
@@ -194,13 +194,13 @@ def test_a_row_added_while_agents_work_in_the_sandbox_is_run_too(repo: Repo) -> 
     script(
         repo,
         f"""
-        [[step]]
+        [[rule]]
         task = "DEV-001"
         run = "until test -e {repo.path}/go; do sleep 0.05; done"
         write = {{ "one.txt" = "x" }}
         result = {{}}
 
-        [[step]]
+        [[rule]]
         write = {{ "{{task}}.txt" = "x" }}
         result = {{}}
         """,

@@ -13,19 +13,19 @@ from iterdev.core.types import TaskId
 from iterdev.store.journal import NAME, Journal
 
 LIMITED = """
-[[step]]
+[[rule]]
 task = "DEV-limited"
 attempt = 1
 run = '''echo '{"usage": {"input_tokens": 7, "output_tokens": 3, "cost_usd": 0.5}}' > $ITERDEV_RESULT'''
-limit = { reset_in = 5 }
+fail = { kind = "rate limited", reset_in = 5 }
 
-[[step]]
+[[rule]]
 task = "DEV-first"
 run = "touch {home}/is-working; until ls {home}/iterdev/paused-*.json; do sleep 0.05; done >/dev/null 2>&1"
 write = { "{task}.txt" = "x" }
 result = {}
 
-[[step]]
+[[rule]]
 role = "developer"
 write = { "{task}.txt" = "x" }
 result = {}
@@ -136,14 +136,14 @@ def test_in_a_terminal_the_pause_and_the_spending_are_in_the_picture(repo: Repo,
 def two_agents(repo: Repo, first: str, more: str = "") -> None:
     """`mine`, which plays the script, and `other`, which takes over and does its work."""
     other = repo.home / "other.toml"
-    other.write_text('[[step]]\nwrite = { "{task}.txt" = "x" }\nresult = { usage = { cost_usd = 0.25 } }\n')
+    other.write_text('[[rule]]\nwrite = { "{task}.txt" = "x" }\nresult = { usage = { cost_usd = 0.25 } }\n')
     fallback = f'fallback = "other"\n[agents.other]\nscript = "{other}"\n'
     script(repo, first, fallback + more)
 
 
 @pytest.mark.parametrize("kind", ["not logged in", "not installed", "context too long", "budget used up"])
 def test_an_agent_that_cannot_do_it_gives_way_to_the_one_that_takes_over(repo: Repo, kind: str) -> None:
-    two_agents(repo, f'[[step]]\nwrite = {{ "mine.txt" = "x" }}\ntrouble = "{kind}"\n')
+    two_agents(repo, f'[[rule]]\nwrite = {{ "mine.txt" = "x" }}\nfail = {{ kind = "{kind}" }}\n')
 
     run = repo.iterdev("run", "-y", "--tasks", a_table(repo, "DEV-one"))
 
@@ -152,13 +152,15 @@ def test_an_agent_that_cannot_do_it_gives_way_to_the_one_that_takes_over(repo: R
         "DEV-one started (developer, mine, attempt 1)",
         "DEV-one started (developer, other, attempt 2)",
     ]
-    assert f'warning: DEV-one: The agent "mine" has a trouble: {kind}; other takes over' in run.stdout
+    warning = next(line for line in run.stdout.splitlines() if "warning: DEV-one:" in line)
+    assert 'The agent "mine"' in warning
+    assert "this failure is part of the script; other takes over" in warning
     assert "  by agent: other $0.25" in repo.iterdev("status").stdout
     assert left_behind(repo) == []
 
 
 def test_a_limited_agent_is_not_waited_for_when_another_one_takes_over(repo: Repo) -> None:
-    two_agents(repo, "[[step]]\nlimit = { reset_in = 600 }\n")
+    two_agents(repo, '[[rule]]\nfail = { kind = "rate limited", reset_in = 600 }\n')
 
     run = repo.iterdev("run", "-y", "-c", "1", "--tasks", a_table(repo, "DEV-one", "DEV-two"))
 
@@ -168,7 +170,7 @@ def test_a_limited_agent_is_not_waited_for_when_another_one_takes_over(repo: Rep
 
 
 def test_without_anybody_to_take_over_the_run_fails_with_the_words_of_the_trouble(repo: Repo) -> None:
-    script(repo, '[[step]]\ntrouble = "not logged in"\n')
+    script(repo, '[[rule]]\nfail = { kind = "not logged in" }\n')
 
     run = repo.iterdev("run", "-y", "--tasks", a_table(repo, "DEV-one"))
 
@@ -205,7 +207,7 @@ def test_when_nobody_of_those_who_take_over_is_installed_nothing_is_started(repo
 
 
 def test_an_overloaded_provider_is_asked_again_in_the_same_attempt(repo: Repo) -> None:
-    steps = '[[step]]\nattempt = 1\ntrouble = "overloaded"\n[[step]]\nwrite = { "a.txt" = "x" }\nresult = {}\n'
+    steps = '[[rule]]\nattempt = 1\nfail = { kind = "overloaded" }\n[[rule]]\nwrite = { "a.txt" = "x" }\nresult = {}\n'
     script(repo, steps)
 
     run = repo.iterdev("run", "-y", "--tasks", a_table(repo, "DEV-one"))
@@ -216,17 +218,17 @@ def test_an_overloaded_provider_is_asked_again_in_the_same_attempt(repo: Repo) -
 
 
 MENDING = """
-[[step]]
+[[rule]]
 role = "developer"
 write = { "a.txt" = "wrong" }
 result = {}
 
-[[step]]
+[[rule]]
 role = "tester"
 attempt = 1
-limit = { reset_in = 1 }
+fail = { kind = "rate limited", reset_in = 1 }
 
-[[step]]
+[[rule]]
 role = "tester"
 write = { "a.txt" = "right" }
 result = {}
@@ -246,7 +248,7 @@ def test_a_limit_while_failing_tests_are_mended_is_waited_for_too(repo: Repo) ->
 
 
 MALFORMED = """
-[[step]]
+[[rule]]
 run = "echo asked >> $HOME/asked"
 write = { "a.txt" = "x" }
 result_text = '{"usage": {"input_tokens": 6, "output_tokens": 4, "cost_usd": 2.0}}'

@@ -17,7 +17,7 @@ from iterdev.agents.acp.programs import PROGRAMS
 from iterdev.agents.claude.agent import ClaudeAgent
 from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import Agent, AgentEvent, Answer, Assignment, Permissions, Reply, Said
-from iterdev.conformance.model.script import Call, Rule, Script, Turn
+from iterdev.agents.scripted.script import Call, Rule, Script, Step
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import Development, schema
 from iterdev.core.types import Role
@@ -30,20 +30,20 @@ RESULT = {"id": "DEV-001", "status": "completed", "findings": "through the tool"
 LAST_WORDS = RESULT | {"findings": "as last words"}
 
 
-def tool(name: str, **arguments: object) -> Turn:
-    return Turn(call=Call(tool=name, server="iterdev", arguments=arguments))
+def tool(name: str, **arguments: object) -> Step:
+    return Step(call=Call(tool=name, server="iterdev", arguments=arguments))
 
 
 SCRIPT = Script(
     rules=(
         Rule(
             match=".",
-            turns=(
+            steps=(
                 tool("team_msg", operation="log", type="progress", summary="half way"),
                 tool("board", operation="add", type="convention", data={"name": "tabs"}),
                 tool("report_result", result=RESULT | {"status": "finished"}),
                 tool("report_result", result=RESULT),
-                Turn(final=LAST_WORDS),
+                Step(result=LAST_WORDS),
             ),
         ),
     )

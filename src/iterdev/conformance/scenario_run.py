@@ -14,10 +14,10 @@ import anyio
 import msgspec
 
 from iterdev.agents.contract import Agent, AgentEvent, Answer, Assignment, Conversation, Reply, Spawn, ToolServer
+from iterdev.agents.scripted.script import Rule, Script
 from iterdev.conformance.agent_setup import client, pointed_at
 from iterdev.conformance.expectations import ROLE, TASK, Seen
 from iterdev.conformance.leftover_processes import remains
-from iterdev.conformance.model.script import Rule, Script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.conformance.scenarios import Scenario, done
 from iterdev.core.results import schema
@@ -67,7 +67,7 @@ async def seen(name: str, scenario: Scenario, spawn: Spawn, *, patience: float) 
 
 @contextmanager
 def _site(name: str, scenario: Scenario, spawn: Spawn, patience: float) -> Iterator[Site]:
-    rules = (Rule(match=r"\S", turns=scenario.turns), Rule(name="next", turns=(done("went on"),)))
+    rules = (Rule(match=r"\S", steps=scenario.steps), Rule(name="next", steps=(done("went on"),)))
     with TemporaryDirectory(prefix="iterdev-check-") as folder, serving(Script(rules=rules)) as model:
         home, workspace, session, temporary = (Path(folder, part) for part in ("home", "workspace", "session", "tmp"))
         for place in (home, workspace, session, temporary):

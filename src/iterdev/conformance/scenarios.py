@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 from iterdev.agents.contract import TOOLS, Permissions, TroubleKind
+from iterdev.agents.scripted.script import Call, Fail, Step
 from iterdev.conformance.expectations import (
     TASK,
     Answered,
@@ -19,7 +20,6 @@ from iterdev.conformance.expectations import (
     Untouched,
     Wrote,
 )
-from iterdev.conformance.model.script import Call, Fail, Turn
 from iterdev.conformance.model.tool_server import TOOL
 
 PATIENCE = 90.0
@@ -40,7 +40,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     name: str
     claim: str
     """What the agent and its adapter do when all is well."""
-    turns: tuple[Turn, ...]
+    steps: tuple[Step, ...]
     expects: tuple[Expectation, ...]
     prompts: tuple[str, ...] = ("Do your task.",)
     permissions: Permissions = Permissions(write=True)
@@ -54,14 +54,14 @@ class Scenario(Struct, frozen=True, kw_only=True):
     @property
     def takes_long(self) -> bool:
         """Agents try again, and wait in between."""
-        return any(turn.hang or turn.fail or turn.cut for turn in self.turns)
+        return any(step.hang or step.fail or step.cut for step in self.steps)
 
 
-def done(findings: str, **more: object) -> Turn:
-    return Turn(final={"id": TASK, "status": "completed", "findings": findings, **more})
+def done(findings: str, **more: object) -> Step:
+    return Step(result={"id": TASK, "status": "completed", "findings": findings, **more})
 
 
-WRITE = Turn(say="I will write the file.", write={"hello.txt": "hello\n"})
+WRITE = Step(say="I will write the file.", write={"hello.txt": "hello\n"})
 DATA: dict[str, object] = {"name": "till", "where": {"file": "till.py", "lines": [1, 2]}}
 BUSY = "echo $$ > busy.pid; sleep 600"
 ORPHAN = "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > child.pid"
@@ -70,20 +70,20 @@ SCENARIOS = (
     Scenario(
         name="write a file",
         claim="A file is written in the workspace, and the turn ends with a result.",
-        turns=(WRITE, done("written")),
+        steps=(WRITE, done("written")),
         expects=(Answered(("written",)), Wrote("hello.txt", "hello\n")),
     ),
     Scenario(
         name="structured answer",
         claim="A nested result arrives as it was sent, and fits the schema of the role.",
-        turns=(done("structured", discoveries=[{"type": "pattern", "data": DATA}]),),
+        steps=(done("structured", discoveries=[{"type": "pattern", "data": DATA}]),),
         expects=(Answered(("structured",)), Discovered(DATA)),
     ),
     Scenario(
         name="two turns",
         claim="The second turn knows the first.",
         prompts=(PLUM, "What was it?"),
-        turns=(done("first"), done("second")),
+        steps=(done("first"), done("second")),
         expects=(Answered(("first", "second")), Heard(PLUM)),
     ),
     Scenario(
@@ -91,59 +91,59 @@ SCENARIOS = (
         claim="A new process takes the conversation up.",
         course="resumed",
         prompts=(PLUM, "What was it?"),
-        turns=(done("first"), done("second")),
+        steps=(done("first"), done("second")),
         expects=(Answered(("first", "second")), Heard(PLUM)),
     ),
     Scenario(
         name="tool call over MCP",
         claim="A tool of the team is called over HTTP, with the token of the attempt, and nobody has to allow it.",
         tools=True,
-        turns=(Turn(call=Call(tool=TOOL, server=TOOLS, arguments={"text": "plum"})), done("noted")),
+        steps=(Step(call=Call(tool=TOOL, server=TOOLS, arguments={"text": "plum"})), done("noted")),
         expects=(Answered(("noted",)), Noted("plum")),
     ),
     Scenario(
         name="denied permission",
         claim="What the role may not do is denied at once and told, and the turn goes on.",
         permissions=Permissions(write=False),
-        turns=(WRITE, done("went on")),
+        steps=(WRITE, done("went on")),
         expects=(Answered(("went on",)), Untouched("hello.txt"), DenialTold()),
     ),
     Scenario(
         name="401",
         claim="A key that the provider refuses is no login.",
-        turns=(Turn(fail=Fail(status=401, message="invalid api key")),),
+        steps=(Step(fail=Fail(status=401, message="invalid api key")),),
         expects=(Failed(TroubleKind.not_logged_in),),
     ),
     Scenario(
         name="429 with reset",
         claim="A limit is told as one, with the time at which it is lifted.",
-        turns=(Turn(fail=Fail(status=429, message="usage limit reached", reset_in=RESET), say="The limit is lifted."),),
+        steps=(Step(fail=Fail(status=429, message="usage limit reached", reset_in=RESET), say="The limit is lifted."),),
         expects=(Failed(TroubleKind.limited), ResetTold(RESET)),
     ),
     Scenario(
         name="500",
         claim="A provider that fails is told as overloaded.",
-        turns=(Turn(fail=Fail(status=500, message="internal error")),),
+        steps=(Step(fail=Fail(status=500, message="internal error")),),
         expects=(Failed(TroubleKind.overloaded),),
     ),
     Scenario(
         name="dropped stream",
         claim="An answer that breaks off is the provider's failure, not a result.",
-        turns=(Turn(say="This answer breaks off in the middle.", cut=True),),
+        steps=(Step(say="This answer breaks off in the middle.", cut=True),),
         expects=(Failed(TroubleKind.overloaded),),
     ),
     Scenario(
         name="silent model",
         claim="A model that says nothing is waited for no longer than the attempt may take.",
         limit=SILENCE,
-        turns=(Turn(hang=True),),
+        steps=(Step(hang=True),),
         expects=(Failed(TroubleKind.timed_out), Heard("Do your task.")),
     ),
     Scenario(
         name="huge prompt",
         claim="A prompt of 300 kB arrives whole.",
         prompts=("plum " * HUGE + "the end",),
-        turns=(done("heard it"),),
+        steps=(done("heard it"),),
         expects=(Answered(("heard it",)), Heard("plum ", HUGE), Heard("the end")),
     ),
     Scenario(
@@ -151,13 +151,13 @@ SCENARIOS = (
         claim="A turn is interrupted while a command runs, and the next one goes on in the same conversation.",
         course="interrupted",
         prompts=("Do your task.", "Go on. [[scenario:next]]"),
-        turns=(Turn(run=BUSY), done("not interrupted")),
+        steps=(Step(run=BUSY), done("not interrupted")),
         expects=(Failed(TroubleKind.timed_out), Recovered("went on"), Wrote("busy.pid")),
     ),
     Scenario(
         name="orphaned shell child",
         claim="A process that a command left behind, in a session of its own, is ended with the conversation.",
-        turns=(Turn(run=ORPHAN), done("left a child")),
+        steps=(Step(run=ORPHAN), done("left a child")),
         expects=(Answered(("left a child",)), Wrote("child.pid")),
     ),
 )

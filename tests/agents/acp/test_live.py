@@ -22,7 +22,7 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import client, pointed_at
-from iterdev.conformance.model.script import DEFAULT, load
+from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import Usage
 from iterdev.host.processes.spawn import Supervisor
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.parametrize("name", ["gemini", "qwen"])
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    with serving(load(DEFAULT)) as server:
+    with serving(default_script()) as server:
         yield server
 
 

@@ -24,7 +24,7 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import client, variables
-from iterdev.conformance.model.script import DEFAULT, load
+from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import schema
 from iterdev.core.types import Role
@@ -42,7 +42,7 @@ Talk = Callable[..., tuple[list[Reply], list[AgentEvent]]]
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    with serving(load(DEFAULT)) as server:
+    with serving(default_script()) as server:
         yield server
 
 

@@ -30,8 +30,8 @@ from iterdev.agents.contract import (
     ToolServer,
     TroubleKind,
 )
+from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage
 from iterdev.conformance.agent_setup import client, variables
-from iterdev.conformance.model.script import Call, Fail, Rule, Script, Turn, Usage
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core import results
 from iterdev.core.types import Role, TaskId
@@ -42,8 +42,8 @@ DONE: dict[str, object] = {"id": "DEV-001", "status": "completed", "findings": "
 HASTY = 'model_providers.hasty={{name="h",base_url="{url}/v1",env_key="CODEX_API_KEY",{retries}}}'
 
 
-def script(*turns: Turn) -> Script:
-    return Script(rules=(Rule(turns=turns, match="."),))
+def script(*turns: Step) -> Script:
+    return Script(rules=(Rule(steps=turns, match="."),))
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def trouble(replies: list[Reply]) -> AgentFailure:
 def test_a_file_is_written_and_the_answer_of_the_schema_decodes(codex: Callable[..., Play]) -> None:
     final = DONE | {"discoveries": [{"type": "pattern", "data": {"as_json": '{"name": "till"}'}}]}
     play = codex(
-        Turn(say="I will write it.", write={"hello.txt": "hello\n"}, usage=Usage(input=1200, output=50)),
-        Turn(final=final, usage=Usage(input=1300, output=30)),
+        Step(say="I will write it.", write={"hello.txt": "hello\n"}, usage=Usage(input=1200, output=50)),
+        Step(result=final, usage=Usage(input=1300, output=30)),
     )
 
     (answer,) = answers(play.turns("Write hello.txt"))
@@ -134,7 +134,7 @@ def test_a_file_is_written_and_the_answer_of_the_schema_decodes(codex: Callable[
 def test_turns_are_one_conversation_that_can_be_taken_up_later_and_each_counts_for_itself(
     codex: Callable[..., Play],
 ) -> None:
-    play = codex(*(Turn(final=DONE, usage=Usage(input=size, output=1)) for size in (100, 200, 400)))
+    play = codex(*(Step(result=DONE, usage=Usage(input=size, output=1)) for size in (100, 200, 400)))
 
     first, second = answers(play.turns("Remember the plum.", "And now?"))
     (third,) = answers(play.turns("And then?", work=replace(play.work, conversation=second.conversation)))
@@ -144,7 +144,7 @@ def test_turns_are_one_conversation_that_can_be_taken_up_later_and_each_counts_f
 
 
 def test_a_role_that_may_not_write_is_denied_and_goes_on(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(write={"hello.txt": "hello\n"}), Turn(final=DONE))
+    play = codex(Step(write={"hello.txt": "hello\n"}), Step(result=DONE))
 
     (answer,) = answers(play.turns("Write", work=replace(play.work, permissions=Permissions(write=False))))
 
@@ -154,7 +154,7 @@ def test_a_role_that_may_not_write_is_denied_and_goes_on(codex: Callable[..., Pl
 
 
 def test_a_command_can_write_neither_outside_of_the_workspace_nor_see_the_key(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(run="env > seen.txt; touch ../outside.txt"), Turn(final=DONE))
+    play = codex(Step(run="env > seen.txt; touch ../outside.txt"), Step(result=DONE))
 
     answers(play.turns("Try it"))
 
@@ -171,7 +171,7 @@ def test_the_user_s_other_settings_neither_change_a_run_nor_are_changed_by_it(
     server = f'[mcp_servers.own]\ncommand = "touch"\nargs = ["{tmp_path}/server-ran"]\n'
     settings = 'developer_instructions = "Speak like a pirate."\n' + server + hooks.format(tmp_path / "hook-ran")
     (tmp_path / "home" / "config.toml").write_text(settings)
-    play = codex(Turn(final=DONE))
+    play = codex(Step(result=DONE))
 
     answers(play.turns("Do it"))
 
@@ -191,7 +191,7 @@ def test_the_user_s_other_settings_neither_change_a_run_nor_are_changed_by_it(
     ],
 )
 def test_a_refusal_of_the_provider_has_its_kind(codex: Callable[..., Play], fail: Fail, kind: TroubleKind) -> None:
-    play = codex(Turn(fail=fail)).hasty()
+    play = codex(Step(fail=fail)).hasty()
 
     found = trouble(play.turns("Do it"))
 
@@ -199,7 +199,7 @@ def test_a_refusal_of_the_provider_has_its_kind(codex: Callable[..., Play], fail
 
 
 def test_a_usage_limit_tells_when_it_is_lifted(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(fail=Fail(status=429, reset_in=3600)))
+    play = codex(Step(fail=Fail(status=429, reset_in=3600)))
     earliest = time.time() + 3600
 
     found = trouble(play.turns("Do it"))
@@ -213,7 +213,7 @@ def test_a_usage_limit_tells_when_it_is_lifted(codex: Callable[..., Play]) -> No
 def test_a_provider_that_refuses_connections_is_not_waited_for(codex: Callable[..., Play]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    play = codex(Turn(final=DONE)).hasty(f"http://127.0.0.1:{port}")
+    play = codex(Step(result=DONE)).hasty(f"http://127.0.0.1:{port}")
 
     found = trouble(play.turns("Do it"))
 
@@ -221,13 +221,13 @@ def test_a_provider_that_refuses_connections_is_not_waited_for(codex: Callable[.
 
 
 def test_a_stream_that_breaks_off_is_the_provider_s_trouble(codex: Callable[..., Play]) -> None:
-    found = trouble(codex(Turn(final=DONE, cut=True)).hasty().turns("Do it"))
+    found = trouble(codex(Step(result=DONE, cut=True)).hasty().turns("Do it"))
 
     assert found.kind is TroubleKind.overloaded, found.message
 
 
 def test_a_turn_with_a_silent_model_ends_when_it_is_cancelled(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(hang=True))
+    play = codex(Step(hang=True))
 
     async def talk() -> bool:
         async with (
@@ -245,7 +245,7 @@ def test_a_turn_with_a_silent_model_ends_when_it_is_cancelled(codex: Callable[..
 
 
 def test_a_turn_is_interrupted_by_the_next_one_which_knows_what_was_said(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(hang=True))
+    play = codex(Step(hang=True))
     replies: list[Reply] = []
 
     async def talk() -> None:
@@ -272,7 +272,7 @@ def test_a_turn_is_interrupted_by_the_next_one_which_knows_what_was_said(codex: 
 
 
 def test_a_prompt_of_300_kilobytes_arrives_whole(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(final=DONE))
+    play = codex(Step(result=DONE))
 
     answers(play.turns("plum " * 60_000 + "the end"))
 
@@ -281,13 +281,13 @@ def test_a_prompt_of_300_kilobytes_arrives_whole(codex: Callable[..., Play]) -> 
 
 
 def test_an_answer_without_an_object_is_no_result(codex: Callable[..., Play]) -> None:
-    found = trouble(codex(Turn(say="I would rather not.")).turns("Do it"))
+    found = trouble(codex(Step(say="I would rather not.")).turns("Do it"))
 
     assert found.kind is TroubleKind.silent
 
 
 def test_the_team_s_tools_are_called_with_the_token(codex: Callable[..., Play]) -> None:
-    play = codex(Turn(call=Call(tool="post_note", server="iterdev", arguments={"text": "plum"})), Turn(final=DONE))
+    play = codex(Step(call=Call(tool="post_note", server="iterdev", arguments={"text": "plum"})), Step(result=DONE))
 
     with tool_server() as (url, calls):
         tools = ToolServer(url=url, token="the-token")

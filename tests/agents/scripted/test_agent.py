@@ -1,15 +1,15 @@
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pytest
+from msgspec import convert
 from msgspec.structs import replace
 
 from iterdev.agents.contract import (
@@ -23,13 +23,14 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.agents.scripted import player
-from iterdev.agents.scripted.agent import ScriptedAgent
+from iterdev.agents.scripted.agent import ScriptedAgent, played
+from iterdev.agents.scripted.script import Step
+from iterdev.core.results import Usage
 
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]
 Scripted = Callable[[str], ScriptedAgent]
 
-PLAYER = (sys.executable, "-I", "-S", player.__file__)
-PAGE = Path(__file__).parents[3] / "docs" / "scripted-agent.md"
+PLAYER = (sys.executable, "-I", "-S", player.__file__, "0")
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def result(reply: Reply) -> dict[str, object]:
     return decoded
 
 
-def trouble(reply: Reply) -> AgentFailure:
+def failure(reply: Reply) -> AgentFailure:
     assert isinstance(reply, AgentFailure)
     return reply
 
@@ -61,9 +62,11 @@ def said(events: list[AgentEvent]) -> list[str]:
     return [event.text for event in events if isinstance(event, Said)]
 
 
-def run_player(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    command = [*PLAYER, *arguments]
-    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+def steps(text: str) -> bytes:
+    """The steps of the first rule as the player reads them."""
+    table = tomllib.loads(text)["rule"][0]
+    data = json.dumps([played(convert(table, Step), "")]).encode()
+    return b"%d\n%s" % (len(data), data)
 
 
 def content_of(path: Path) -> str:
@@ -81,14 +84,14 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_an_empty_result_is_a_completed_one(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted("[[step]]\nresult = {}"))
+    replies, _ = play(scripted("[[rule]]\nresult = {}"))
 
     findings = "DEV-001 was played from a script."
     assert result(replies[0]) == {"id": "DEV-001", "status": "completed", "findings": findings, "error": ""}
 
 
 def test_a_result_says_what_the_script_says(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted('[[step]]\nresult = {status = "failed", error = "{role} gave up", n = [1, {a = 2}]}'))
+    replies, _ = play(scripted('[[rule]]\nresult = {status = "failed", error = "{role} gave up", n = [1, {a = 2}]}'))
 
     assert result(replies[0]) == {
         "id": "DEV-001",
@@ -100,29 +103,29 @@ def test_a_result_says_what_the_script_says(play: Play, scripted: Scripted) -> N
 
 
 def test_a_step_without_a_result_leaves_none(play: Play, scripted: Scripted) -> None:
-    replies, events = play(scripted('[[step]]\nsay = ["one", "zwölf"]'))
+    replies, events = play(scripted('[[rule]]\nsay = ["one", "zwölf"]'))
 
-    assert trouble(replies[0]).kind is TroubleKind.silent
+    assert failure(replies[0]).kind is TroubleKind.silent
     assert said(events) == ["one", "zwölf"]
 
 
 def test_the_first_step_that_matches_is_played(play: Play, scripted: Scripted) -> None:
     agent = scripted("""
-[[step]]
+[[rule]]
 role = "reviewer"
 say = ["wrong role"]
-[[step]]
+[[rule]]
 task = "TEST-*"
 say = ["wrong task"]
-[[step]]
+[[rule]]
 task = "DEV-*"
 role = "developer"
 attempt = 2
 say = ["attempt {attempt} at {task}: {other}"]
-[[step]]
+[[rule]]
 task = "DEV-001"
 say = ["the rest"]
-[[step]]
+[[rule]]
 say = ["never"]
 """)
 
@@ -131,11 +134,49 @@ say = ["never"]
     assert said(events) == ["the rest", "attempt 2 at DEV-001: {other}", "the rest"]
 
 
-def test_no_step_for_a_task_is_a_crash_that_says_so(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted('[[step]]\nrole = "tester"'))
+def test_no_rule_for_a_task_is_a_failure_that_says_so(play: Play, scripted: Scripted) -> None:
+    replies, _ = play(scripted('[[rule]]\nrole = "tester"'))
 
-    assert trouble(replies[0]).kind is TroubleKind.crashed
-    assert 'code 3: player: no step is for task "DEV-001", role "developer", attempt 1' in trouble(replies[0]).message
+    assert failure(replies[0]).kind is TroubleKind.crashed
+    assert 'no rule in its script for task "DEV-001", role "developer", attempt 1' in failure(replies[0]).message
+
+
+def test_the_steps_of_a_rule_are_played_in_order_up_to_the_one_that_ends_the_turn(
+    play: Play, scripted: Scripted, workspace: Path
+) -> None:
+    agent = scripted("""
+[[rule]]
+attempt = 1
+step = [{ say = "one", write = { a = "1" } }, { append = { a = "2" }, exit = 4 }, { say = "never" }]
+[[rule]]
+[[rule.step]]
+say = "two"
+[[rule.step]]
+result = { findings = "in {cwd}" }
+""")
+
+    replies, events = play(agent, "one", "two")
+
+    assert failure(replies[0]).message.endswith("exited with code 4")
+    assert said(events) == ["one", "two"]
+    assert (workspace / "a").read_text() == "12"
+    assert result(replies[1])["findings"] == f"in {workspace}"
+
+
+def test_a_rule_can_be_chosen_by_the_prompt(play: Play, scripted: Scripted) -> None:
+    agent = scripted("""
+[[rule]]
+name = "named"
+say = "by name"
+[[rule]]
+match = 'the (?P<fruit>\\w+) tree'
+say = "by {fruit}"
+""")
+
+    _, events = play(agent, "Water the plum tree.")
+    _, more = play(agent, "Do it. [[scenario:named]]")
+
+    assert (said(events), said(more)) == (["by plum"], ["by name"])
 
 
 def test_files_are_changed_inside_and_outside_of_the_workspace(play: Play, scripted: Scripted, workspace: Path) -> None:
@@ -143,11 +184,10 @@ def test_files_are_changed_inside_and_outside_of_the_workspace(play: Play, scrip
     (workspace / "old" / "file").touch()
     (workspace / "log").write_text("before\r\n")
     agent = scripted("""
-[[step]]
-write = {"src/{task}.py" = "role = '{role}'\\n"}
+[[rule]]
+write = {"src/{task}.py" = "role = '{role}'\\n", "../stray.txt" = "stray", "%s/other.txt" = "other"}
 append = {log = "after\\n", new = "ä"}
 delete = ["old", "absent"]
-outside = {"../stray.txt" = "stray", "%s/other.txt" = "other"}
 """)
     Path(agent.script).write_text(Path(agent.script).read_text() % workspace.parent)
 
@@ -162,23 +202,23 @@ outside = {"../stray.txt" = "stray", "%s/other.txt" = "other"}
 
 
 def test_a_command_is_run_with_the_prompt_on_its_input(play: Play, scripted: Scripted, workspace: Path) -> None:
-    play(scripted('[[step]]\nrun = "cat > prompt-{attempt}.txt"'), "Do this.", "Do that.")
+    play(scripted('[[rule]]\nrun = "cat > prompt-{attempt}.txt"'), "Do this.", "Do that.")
 
     assert [(workspace / f"prompt-{n}.txt").read_text() for n in (1, 2)] == ["Do this.", "Do this.\n\n---\n\nDo that."]
 
 
 def test_a_command_that_fails_is_a_crash(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted('[[step]]\nrun = "exit 9"\nresult = {}'))
+    replies, _ = play(scripted('[[rule]]\nrun = "exit 9"\nresult = {}'))
 
-    assert trouble(replies[0]).kind is TroubleKind.crashed
-    assert '"sh -c exit 9" ended with code 9' in trouble(replies[0]).message
+    assert failure(replies[0]).kind is TroubleKind.crashed
+    assert '"sh -c exit 9" ended with code 9' in failure(replies[0]).message
 
 
 def test_a_commit_holds_every_change_and_an_empty_one_is_skipped(
     play: Play, scripted: Scripted, workspace: Path
 ) -> None:
     git(workspace, "init", "--quiet")
-    agent = scripted('[[step]]\nwrite = {a = "1"}\ncommit = "{task}: add a file"\nresult = {}')
+    agent = scripted('[[rule]]\nwrite = {a = "1"}\ncommit = "{task}: add a file"\nresult = {}')
 
     replies, _ = play(agent, "one", "two")
 
@@ -191,14 +231,14 @@ def test_a_commit_holds_every_change_and_an_empty_one_is_skipped(
     ]
 
 
-def test_a_flood_has_exactly_the_size_that_was_asked_for(scripted: Scripted) -> None:
-    done = run_player(scripted("[[step]]\nflood = 1_234_567").script)
+def test_a_flood_has_exactly_the_size_that_was_asked_for() -> None:
+    done = subprocess.run(PLAYER, input=steps("[[rule]]\nflood = 1_234_567"), capture_output=True, check=True)
 
     assert len(done.stdout) == 1_234_567
 
 
 def test_a_flood_does_not_hide_the_result(play: Play, scripted: Scripted) -> None:
-    replies, events = play(scripted("[[step]]\nflood = 20_000_000\nprint_result = true\nresult = {}"))
+    replies, events = play(scripted("[[rule]]\nflood = 20_000_000\nprint_result = true\nresult = {}"))
 
     assert result(replies[0])["status"] == "completed"
     assert len(events) == 20_000_000 // 1024 + 1
@@ -207,7 +247,7 @@ def test_a_flood_does_not_hide_the_result(play: Play, scripted: Scripted) -> Non
 def test_a_detached_child_outlives_the_player(play: Play, scripted: Scripted, workspace: Path) -> None:
     detach = "echo $$ > pid.part; mv pid.part pid; exec sleep 60"
 
-    replies, _ = play(scripted(f'[[step]]\ndetach = "{detach}"\nresult = {{}}'))
+    replies, _ = play(scripted(f'[[rule]]\ndetach = "{detach}"\nresult = {{}}'))
 
     child = int(content_of(workspace / "pid"))
     try:
@@ -218,124 +258,125 @@ def test_a_detached_child_outlives_the_player(play: Play, scripted: Scripted, wo
 
 
 def test_sigterm_ends_the_player(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted('[[step]]\nrun = "kill -TERM $PPID; sleep 1000"'))
+    replies, _ = play(scripted('[[rule]]\nrun = "kill -TERM $PPID; sleep 1000"'))
 
-    assert trouble(replies[0]).message.endswith("was ended by SIGTERM")
+    assert failure(replies[0]).message.endswith("was ended by SIGTERM")
 
 
 def test_sigterm_is_ignored_by_the_player_but_not_by_its_children(play: Play, scripted: Scripted) -> None:
     run = "kill -TERM $PPID; sh -c 'kill -TERM $$; exit 1'; test $? -eq 143"
-    replies, _ = play(scripted(f'[[step]]\nignore_term = true\nrun = "{run}"\nresult = {{}}'))
+    replies, _ = play(scripted(f'[[rule]]\nignore_term = true\nrun = "{run}"\nresult = {{}}'))
 
     assert result(replies[0])["status"] == "completed"
 
 
 def test_a_hanging_player_gives_no_result(play: Play, scripted: Scripted, assignment: Assignment) -> None:
-    replies, _ = play(scripted("[[step]]\nhang = true\nresult = {}"), given=replace(assignment, limit=0.5))
+    replies, _ = play(scripted("[[rule]]\nhang = true\nresult = {}"), given=replace(assignment, limit=0.5))
 
-    assert trouble(replies[0]).kind is TroubleKind.timed_out
+    assert failure(replies[0]).kind is TroubleKind.timed_out
     assert not Path(assignment.result_path).exists()
 
 
-def test_a_player_works_before_it_hangs_and_can_be_asked_to_end(scripted: Scripted, workspace: Path) -> None:
-    script = scripted('[[step]]\nhang = true\nrun = "echo 1 > a.part; mv a.part a"').script
+def test_a_player_works_before_it_hangs_and_can_be_asked_to_end(workspace: Path) -> None:
+    data = steps('[[rule]]\nhang = true\nrun = "echo 1 > a.part; mv a.part a"')
 
-    with subprocess.Popen([*PLAYER, script], cwd=workspace, stdin=subprocess.DEVNULL) as hanging:
+    with subprocess.Popen(PLAYER, cwd=workspace, stdin=subprocess.PIPE) as hanging:
+        assert hanging.stdin
+        hanging.stdin.write(data)
+        hanging.stdin.flush()
         content = content_of(workspace / "a")
         hanging.terminate()
 
     assert (content, hanging.returncode) == ("1\n", -signal.SIGTERM)
 
 
-def test_a_permission_prompt_is_an_event_and_a_trouble(play: Play, scripted: Scripted) -> None:
-    replies, events = play(scripted('[[step]]\npermission = "run `rm -rf {task}` with \\"force\\""\nresult = {}'))
+def test_a_permission_prompt_is_an_event_and_a_failure(play: Play, scripted: Scripted) -> None:
+    replies, events = play(scripted('[[rule]]\npermission = "run `rm -rf {task}` with \\"force\\""\nresult = {}'))
 
     what = 'run `rm -rf DEV-001` with "force"'
     assert events == [PermissionAsked(what)]
-    assert trouble(replies[0]).kind is TroubleKind.permission
-    assert what in trouble(replies[0]).message
-
-
-def test_a_long_permission_is_cut(play: Play, scripted: Scripted) -> None:
-    _, events = play(scripted("[[step]]\npermission = '" + '"' * 5000 + "'"))
-
-    assert events == [PermissionAsked('"' * player.PERMISSION_LENGTH)]
+    assert failure(replies[0]).kind is TroubleKind.permission
+    assert what in failure(replies[0]).message
 
 
 def test_a_limit_has_the_time_of_its_reset(play: Play, scripted: Scripted) -> None:
-    replies, events = play(scripted("[[step]]\nlimit = {reset_at = 1800000000.5}\nresult = {}"))
+    agent = scripted('[[rule]]\nfail = {kind = "rate limited", reset_in = 60}\nresult = {}')
+
+    replies, events = play(replace(agent, now=lambda: 1000.0))
 
     assert not events
-    assert trouble(replies[0]).kind is TroubleKind.limited
-    assert trouble(replies[0]).reset_at == 1800000000.5
+    assert failure(replies[0]).kind is TroubleKind.limited
+    assert failure(replies[0]).reset_at == 1060.0
 
 
-def test_a_limit_can_be_relative_to_now(play: Play, scripted: Scripted) -> None:
-    before = time.time()
-    replies, _ = play(scripted("[[step]]\nlimit = {reset_in = 60}"))
-    after = time.time()
-
-    reset_at = trouble(replies[0]).reset_at
-    assert reset_at is not None
-    assert before <= reset_at - 60 <= after
-
-
-@pytest.mark.parametrize("kind", get_args(player.Failure))
-def test_a_trouble_is_told_by_its_kind(kind: str, play: Play, scripted: Scripted) -> None:
-    replies, events = play(scripted(f'[[step]]\ntrouble = "{kind}"\nresult = {{}}'))
+@pytest.mark.parametrize(
+    "kind", ["not installed", "not logged in", "rate limited", "overloaded", "context too long", "budget used up"]
+)
+def test_a_failure_is_reported_by_its_kind(kind: str, play: Play, scripted: Scripted) -> None:
+    replies, events = play(scripted(f'[[rule]]\nfail = {{ kind = "{kind}" }}\nresult = {{}}'))
 
     assert not events
-    assert trouble(replies[0]).kind is TroubleKind(kind)
-    assert trouble(replies[0]).reset_at is None
+    assert failure(replies[0]).kind is TroubleKind(kind)
+    assert failure(replies[0]).reset_at is None
 
 
-def test_a_trouble_that_no_provider_has_is_an_error_of_the_script(scripted: Scripted) -> None:
-    assert "one of: not installed, not logged in" in scripted('[[step]]\ntrouble = "hungry"').probe().problem
+def test_an_http_status_is_a_failure_too(play: Play, scripted: Scripted) -> None:
+    replies, _ = play(scripted("[[rule]]\nfail = { status = 429, message = 'Come back later.' }"))
+
+    assert failure(replies[0]).kind is TroubleKind.limited
+    assert failure(replies[0]).message.endswith("Come back later.")
 
 
-def test_trouble_of_one_turn_is_not_that_of_the_next(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted("[[step]]\nattempt = 1\nlimit = {reset_in = 1}\n[[step]]\nresult = {}"), "one", "two")
+def test_a_failure_can_be_over_after_some_attempts(play: Play, scripted: Scripted) -> None:
+    agent = scripted('[[rule]]\nfail = { kind = "overloaded", times = 1 }\nresult = {}')
 
-    assert trouble(replies[0]).kind is TroubleKind.limited
+    replies, _ = play(agent, "one", "two")
+
+    assert failure(replies[0]).kind is TroubleKind.overloaded
     assert result(replies[1])["status"] == "completed"
 
 
-def test_a_marker_that_cannot_be_read_is_just_a_line(play: Play, scripted: Scripted) -> None:
-    _, events = play(scripted(f'[[step]]\nsay = ["{player.MARKER} what?"]'))
+def test_a_step_that_never_came_to_its_failure_has_crashed(play: Play, scripted: Scripted) -> None:
+    replies, _ = play(scripted('[[rule]]\nrun = "exit 9"\nfail = { kind = "overloaded" }'))
 
-    assert events == [Said(f"{player.MARKER} what?")]
+    assert failure(replies[0]).kind is TroubleKind.crashed
+
+
+def test_the_usage_of_a_step_is_reported_with_its_result(play: Play, scripted: Scripted) -> None:
+    replies, _ = play(scripted("[[rule]]\nusage = { input = 7, output = 5 }\nresult = {}"))
+
+    assert replies[0].usage == Usage(input_tokens=7, output_tokens=5)
 
 
 def test_a_malformed_result_is_passed_on_as_it_is(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted("[[step]]\nresult_text = '{\"id\": {task}'"))
+    replies, _ = play(scripted("[[rule]]\nresult_text = '{\"id\": {task}'"))
 
     assert replies == [Answer(body=b'{"id": DEV-001')]
 
 
 def test_an_empty_result_file_is_no_result(play: Play, scripted: Scripted, assignment: Assignment) -> None:
-    replies, _ = play(scripted('[[step]]\nresult_text = ""'))
+    replies, _ = play(scripted('[[rule]]\nresult_text = ""'))
 
     assert Path(assignment.result_path).read_bytes() == b""
-    assert trouble(replies[0]).kind is TroubleKind.silent
+    assert failure(replies[0]).kind is TroubleKind.silent
 
 
 def test_a_result_can_be_printed(play: Play, scripted: Scripted, assignment: Assignment) -> None:
-    replies, _ = play(scripted("[[step]]\nprint_result = true\nresult = {}"))
+    replies, _ = play(scripted("[[rule]]\nprint_result = true\nresult = {}"))
 
     assert result(replies[0])["id"] == "DEV-001"
     assert not Path(assignment.result_path).exists()
 
 
 def test_an_exit_code_comes_after_the_result(play: Play, scripted: Scripted, assignment: Assignment) -> None:
-    replies, _ = play(scripted("[[step]]\nexit = 5\nresult = {}"))
+    replies, _ = play(scripted("[[rule]]\nexit = 5\nresult = {}"))
 
-    assert trouble(replies[0]).message.endswith("exited with code 5")
+    assert failure(replies[0]).message.endswith("exited with code 5")
     assert Path(assignment.result_path).exists()
 
 
-@pytest.mark.parametrize("script", [{"step": [{"result": {}}]}, [{"result": {}}]])
-def test_a_script_can_be_json(script: object, play: Play, tmp_path: Path) -> None:
-    (tmp_path / "script.json").write_text(json.dumps(script))
+def test_a_script_can_be_json(play: Play, tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text(json.dumps({"rule": [{"result": {}}]}))
     agent = ScriptedAgent("scripted", str(tmp_path / "script.json"))
 
     replies, _ = play(agent)
@@ -344,59 +385,11 @@ def test_a_script_can_be_json(script: object, play: Play, tmp_path: Path) -> Non
     assert result(replies[0])["status"] == "completed"
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("[[step]]\nsay = x\nexit = 0", "line 2"),
-        ("[[step]]\nsay = [", "at end of document"),
-        ("", "has no list of steps"),
-        ("step = 3", "has no list of steps"),
-        ('task = "DEV-001"\n[[step]]', '"task" stands outside of a step'),
-        ("[[step]]\n[[step]]\nwrit = {}", 'step 2 has an unknown key "writ"; did you mean "write"?'),
-        ("[[step]]\nxyzzy = 1", 'step 1 has an unknown key "xyzzy"'),
-        ("[[step]]\nattempt = true", '"attempt" of step 1 must be a whole number'),
-        ("[[step]]\nattempt = 1.0", '"attempt" of step 1 must be a whole number'),
-        ("[[step]]\nhang = 1", '"hang" of step 1 must be true or false'),
-        ('[[step]]\nsleep = "1"', '"sleep" of step 1 must be a number of seconds'),
-        ('[[step]]\nsay = "hello"', '"say" of step 1 must be a list of strings'),
-        ("[[step]]\nwrite = {a = 1}", '"write" of step 1 must be a table of path = content'),
-        ("[[step]]\nresult = []", '"result" of step 1 must be a table'),
-        ("[[step]]\nrun = []", '"run" of step 1 must be a string'),
-        ("[[step]]\nlimit = {}", '"limit" of step 1 must be { reset_in'),
-        ("[[step]]\nlimit = {reset_in = true}", '"limit" of step 1 must be { reset_in'),
-        ('[[step]]\nresult = {}\nresult_text = ""', 'has both "result" and "result_text"'),
-    ],
-)
-def test_a_bad_script_is_explained_before_it_is_played(text: str, problem: str, scripted: Scripted) -> None:
-    agent = scripted(text)
+def test_a_script_with_errors_is_explained_before_it_is_played(play: Play, scripted: Scripted) -> None:
+    agent = scripted("[[rule]]\nsey = []\n[[rule]]\nexit = 'no'")
 
-    assert problem in agent.probe().problem
+    replies, _ = play(agent)
+
+    assert '"sey"; did you mean "say"?' in agent.probe().problem
     assert agent.script in agent.probe().hint
-    assert problem.encode() in run_player(agent.script).stderr
-
-
-def test_all_problems_of_a_script_are_told_at_once(scripted: Scripted) -> None:
-    probe = scripted("[[step]]\nsey = []\n[[step]]\nexit = 'no'").probe()
-
-    assert '"sey"; did you mean "say"?' in probe.problem
-    assert '"exit" of step 2' in probe.problem
-
-
-def test_a_script_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    probe = ScriptedAgent("scripted", str(tmp_path / "absent.toml")).probe()
-
-    assert f'"{tmp_path}/absent.toml" does not exist' in probe.problem
-
-
-def test_the_player_needs_a_script() -> None:
-    done = run_player()
-
-    assert (done.returncode, done.stderr) == (3, b"usage: player.py SCRIPT\n")
-
-
-def test_the_reference_page_names_every_key_and_its_examples_are_scripts(scripted: Scripted) -> None:
-    page = PAGE.read_text()
-    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-
-    assert all(f"`{key}" in page for key in player.KEYS)
-    assert [scripted(example).probe().problem for example in examples] == ["", ""]
+    assert failure(replies[0]).message.endswith(agent.probe().problem)

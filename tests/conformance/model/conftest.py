@@ -11,7 +11,7 @@ import pytest
 from msgspec import Struct
 from tests.clis import alive, find_cli
 
-from iterdev.conformance.model.script import DEFAULT, load
+from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.host.processes.spawn import Supervisor, run
 
@@ -35,7 +35,7 @@ def cli() -> Callable[[str], Path]:
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
     """The scripted model, playing the script of the package."""
-    with serving(load(DEFAULT)) as server:
+    with serving(default_script()) as server:
         yield server
 
 

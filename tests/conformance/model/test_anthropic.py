@@ -2,9 +2,9 @@
 
 import json
 
+from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import anthropic
 from iterdev.conformance.model.messages import Answered, Json, ToolCall
-from iterdev.conformance.model.script import Fail, Usage
 
 REQUEST = {
     "model": "claude-sonnet-4-5",

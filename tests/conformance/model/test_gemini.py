@@ -2,9 +2,9 @@
 
 import json
 
+from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import gemini
 from iterdev.conformance.model.messages import Answered, Json, ToolCall
-from iterdev.conformance.model.script import Fail, Usage
 
 STREAMED = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
 WHOLE = "/v1beta/models/gemini-2.5-flash:generateContent"

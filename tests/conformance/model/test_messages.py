@@ -1,7 +1,7 @@
 """Which step a conversation has come to, whatever its client made of it."""
 
+from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import Answered, Speaker, Spoken, ToolCall, pieces, retry_headers, step_after
-from iterdev.conformance.model.script import Fail
 
 USER = Spoken(by=Speaker.user, text="Do it.")
 TOOL = Spoken(by=Speaker.other)

@@ -2,9 +2,9 @@
 
 import json
 
+from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import openai_chat
 from iterdev.conformance.model.messages import Answered, Json, ToolCall
-from iterdev.conformance.model.script import Fail, Usage
 
 CALL = {"id": "turn_0_call_0", "type": "function", "function": {"name": "write_file", "arguments": "{}"}}
 REQUEST = {

@@ -2,9 +2,9 @@
 
 import json
 
+from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import openai_responses
 from iterdev.conformance.model.messages import Answered, Json, ToolCall
-from iterdev.conformance.model.script import Fail, Usage
 
 SCHEMA = {"type": "object", "properties": {"status": {"type": "string"}}}
 REQUEST = {

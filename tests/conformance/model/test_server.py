@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from iterdev.conformance.model.script import DEFAULT, Fail, Rule, Script, Turn, load
+from iterdev.agents.scripted.script import Fail, Rule, Script, Step
+from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 
 PATIENCE = 30.0
 TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"properties": {"command": {}}}}}
 
 
-def scenario(*turns: Turn) -> Script:
-    return Script(rules=(Rule(name="test", match="Do it", turns=turns),))
+def scenario(*turns: Step) -> Script:
+    return Script(rules=(Rule(name="test", match="Do it", steps=turns),))
 
 
 def chat(*messages: str, stream: bool = False, tools: bool = True, **more: object) -> dict[str, object]:
@@ -65,13 +66,13 @@ def eventually(look: Callable[[], object]) -> None:
 
 
 def test_turns_are_played_by_the_history_of_the_request() -> None:
-    with serving(scenario(Turn(say="one"), Turn(say="two"))) as model:
+    with serving(scenario(Step(say="one"), Step(say="two"))) as model:
         assert said(model, chat("Do it", "one", "Go on")) == "two"
         assert said(model, chat("Do it")) == "one"
 
 
 def test_a_stream_is_sent_as_events() -> None:
-    with serving(scenario(Turn(say="hello"))) as model:
+    with serving(scenario(Step(say="hello"))) as model:
         response, body = post(model, chat("Do it", stream=True))
 
     assert response.getheader("Content-Type") == "text/event-stream; charset=utf-8"
@@ -90,7 +91,7 @@ def test_a_stream_is_sent_as_events() -> None:
     ],
 )
 def test_every_dialect_has_its_path(path: str, body: dict[str, object], named: str) -> None:
-    with serving(scenario(Turn(say="hello"))) as model:
+    with serving(scenario(Step(say="hello"))) as model:
         response, _ = post(model, body | {"model": "m"}, path)
 
     assert response.status == 200
@@ -101,7 +102,7 @@ def test_what_was_asked_is_remembered_and_logged(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
     prompt = "# DEV-001: Add it\n\nYou are the developer of a development team."
 
-    with serving(load(DEFAULT), log) as model:
+    with serving(default_script(), log) as model:
         post(model, chat(prompt))
         post(model, chat(prompt, "written", "Go on"))
 
@@ -117,7 +118,7 @@ def test_what_was_asked_is_remembered_and_logged(tmp_path: Path) -> None:
 def test_a_request_without_tools_is_a_side_call_and_gets_a_stock_answer() -> None:
     schema = {"type": "json_schema", "json_schema": {"schema": {"properties": {"title": {"type": "string"}}}}}
 
-    with serving(scenario(Turn(fail=Fail(status=401)))) as model:
+    with serving(scenario(Step(fail=Fail(status=401)))) as model:
         answer = said(model, chat("Do it", tools=False, response_format=schema))
 
     assert json.loads(answer) == {"title": "scripted"}
@@ -125,7 +126,7 @@ def test_a_request_without_tools_is_a_side_call_and_gets_a_stock_answer() -> Non
 
 
 def test_a_prompt_that_no_rule_is_for_is_refused_and_quoted() -> None:
-    with serving(scenario(Turn(say="hello"))) as model:
+    with serving(scenario(Step(say="hello"))) as model:
         response, body = post(model, chat("Something else"))
 
     assert response.status == 400
@@ -133,7 +134,7 @@ def test_a_prompt_that_no_rule_is_for_is_refused_and_quoted() -> None:
 
 
 def test_a_failure_is_over_after_so_many_times() -> None:
-    with serving(scenario(Turn(fail=Fail(status=429, times=2), say="at last"))) as model:
+    with serving(scenario(Step(fail=Fail(status=429, times=2), say="at last"))) as model:
         statuses = [post(model, chat("Do it"))[0].status for _ in range(3)]
 
     assert statuses == [429, 429, 200]
@@ -141,7 +142,7 @@ def test_a_failure_is_over_after_so_many_times() -> None:
 
 
 def test_a_limit_is_lifted_at_the_time_that_it_told() -> None:
-    with serving(scenario(Turn(fail=Fail(status=429, reset_in=0.5), say="at last"))) as model:
+    with serving(scenario(Step(fail=Fail(status=429, reset_in=0.5), say="at last"))) as model:
         first, _ = post(model, chat("Do it"))
         eventually(lambda: post(model, chat("Do it"))[0].status == 200)
 
@@ -152,13 +153,13 @@ def test_a_limit_is_lifted_at_the_time_that_it_told() -> None:
 
 
 def test_a_failure_that_is_not_limited_never_ends() -> None:
-    with serving(scenario(Turn(fail=Fail(status=500)))) as model:
+    with serving(scenario(Step(fail=Fail(status=500)))) as model:
         assert {post(model, chat("Do it"))[0].status for _ in range(5)} == {500}
 
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_cut_answer_begins_and_breaks_off(*, stream: bool) -> None:
-    with serving(scenario(Turn(say="a rather long answer", cut=True))) as model, connected(model) as connection:
+    with serving(scenario(Step(say="a rather long answer", cut=True))) as model, connected(model) as connection:
         connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it", stream=stream)))
         response = connection.getresponse()
         with pytest.raises((HTTPException, ConnectionError)):
@@ -171,7 +172,7 @@ def test_a_cut_answer_begins_and_breaks_off(*, stream: bool) -> None:
 def test_a_silent_model_ends_with_its_server_and_leaves_no_thread(*, stream: bool) -> None:
     before = set(threading.enumerate())
 
-    with serving(scenario(Turn(hang=True))) as model, connected(model) as connection:
+    with serving(scenario(Step(hang=True))) as model, connected(model) as connection:
         connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it", stream=stream)))
         eventually(lambda: model.requests)
 
@@ -181,7 +182,7 @@ def test_a_silent_model_ends_with_its_server_and_leaves_no_thread(*, stream: boo
 def test_a_delayed_answer_does_not_hold_up_the_end() -> None:
     before = set(threading.enumerate())
 
-    with serving(scenario(Turn(say="late", delay=600))) as model, connected(model) as connection:
+    with serving(scenario(Step(say="late", sleep=600))) as model, connected(model) as connection:
         connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it")))
         eventually(lambda: model.requests)
 
@@ -189,7 +190,7 @@ def test_a_delayed_answer_does_not_hold_up_the_end() -> None:
 
 
 def test_a_client_that_leaves_is_no_trouble_for_the_next(capfd: pytest.CaptureFixture[str]) -> None:
-    with serving(scenario(Turn(hang=True))) as model:
+    with serving(scenario(Step(hang=True))) as model:
         with connected(model) as connection:
             connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it", stream=True)))
             eventually(lambda: model.requests)
@@ -199,7 +200,7 @@ def test_a_client_that_leaves_is_no_trouble_for_the_next(capfd: pytest.CaptureFi
 
 
 def test_a_body_that_cannot_be_taken_apart_is_told_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    with serving(scenario(Turn(say="hello"))) as model, connected(model) as connection:
+    with serving(scenario(Step(say="hello"))) as model, connected(model) as connection:
         connection.putrequest("POST", "/v1/chat/completions")
         connection.putheader("Transfer-Encoding", "chunked")
         connection.endheaders(b"not a size\r\n")
@@ -210,7 +211,7 @@ def test_a_body_that_cannot_be_taken_apart_is_told_on_standard_error(capfd: pyte
 
 
 def test_a_connection_may_be_used_again() -> None:
-    with serving(scenario(Turn(say="hello"))) as model, connected(model) as connection:
+    with serving(scenario(Step(say="hello"))) as model, connected(model) as connection:
         for stream in (True, False, True):
             connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it", stream=stream)))
             assert b"he" in connection.getresponse().read()
@@ -221,7 +222,7 @@ def test_a_connection_may_be_used_again() -> None:
 def test_a_body_may_come_in_chunks() -> None:
     data = json.dumps(chat("Do it")).encode()
 
-    with serving(scenario(Turn(say="hello"))) as model, connected(model) as connection:
+    with serving(scenario(Step(say="hello"))) as model, connected(model) as connection:
         connection.request("POST", "/v1/chat/completions", iter((data[:20], data[20:])), encode_chunked=True)
         assert connection.getresponse().status == 200
 
@@ -229,7 +230,7 @@ def test_a_body_may_come_in_chunks() -> None:
 
 
 def test_many_clients_are_served_at_once() -> None:
-    with serving(scenario(Turn(hang=True))) as model, ExitStack() as clients:
+    with serving(scenario(Step(hang=True))) as model, ExitStack() as clients:
         for _ in range(8):
             connection = clients.enter_context(connected(model))
             connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it")))
@@ -238,7 +239,7 @@ def test_many_clients_are_served_at_once() -> None:
 
 
 def test_other_paths_have_plain_answers() -> None:
-    with serving(scenario(Turn(say="hello"))) as model:
+    with serving(scenario(Step(say="hello"))) as model:
         assert get(model, "/v1/chat/completions", Upgrade="websocket", Connection="Upgrade")[0] == 426
         assert get(model, "/", method="HEAD") == (200, b"")
         assert json.loads(get(model, "/v1/models")[1])["data"][0]["id"] == "scripted"
@@ -251,7 +252,7 @@ def test_other_paths_have_plain_answers() -> None:
 
 
 def test_a_request_that_cannot_be_read_is_refused_with_the_reason() -> None:
-    with serving(scenario(Turn(say="hello"))) as model:
+    with serving(scenario(Step(say="hello"))) as model:
         response, body = post(model, {"model": "m", "messages": "none"})
 
     assert response.status == 400
@@ -259,5 +260,5 @@ def test_a_request_that_cannot_be_read_is_refused_with_the_reason() -> None:
 
 
 def test_only_this_machine_can_ask() -> None:
-    with serving(scenario(Turn(say="hello"))) as model:
+    with serving(scenario(Step(say="hello"))) as model:
         assert urlsplit(model.url).hostname == "127.0.0.1"

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
+from iterdev.agents.scripted.script import Call, Step
 from iterdev.conformance.model import tool_calls
 from iterdev.conformance.model.messages import Asked, Parameters, Tool, ToolCall
-from iterdev.conformance.model.script import Call, Turn
 
 CWD = "/home/ada/shop"
-WRITE = Turn(write={"a.txt": "one\ntwo\n"})
-RUN = Turn(run="ls")
-READ = Turn(read="a.txt")
-NOTE = Turn(call=Call(tool="post_note", arguments={"text": "hi"}, server="notes"))
+WRITE = Step(write={"a.txt": "one\ntwo\n"})
+RUN = Step(run="ls")
+READ = Step(read="a.txt")
+NOTE = Step(call=Call(tool="post_note", arguments={"text": "hi"}, server="notes"))
 
 
 def tool(name: str, *properties: str, required: tuple[str, ...] = ()) -> Tool:
@@ -23,11 +23,11 @@ def freeform(name: str) -> Tool:
     return Tool(name=name, freeform=True)
 
 
-def calls(turn: Turn, *offered: Tool) -> tuple[ToolCall, ...]:
+def calls(turn: Step, *offered: Tool) -> tuple[ToolCall, ...]:
     return tool_calls.calls(turn, Asked(model="m", streaming=True, history=(), tools=offered), CWD)
 
 
-def call(turn: Turn, *offered: Tool) -> ToolCall:
+def call(turn: Step, *offered: Tool) -> ToolCall:
     (only,) = calls(turn, *offered)
     return only
 
@@ -54,7 +54,7 @@ def test_a_command_is_run_with_the_shell_that_is_offered(name: str, argument: st
 
 
 def test_several_files_are_several_calls_and_one_patch() -> None:
-    turn = Turn(write={"a.txt": "a\n", "b.txt": "b\n"})
+    turn = Step(write={"a.txt": "a\n", "b.txt": "b\n"})
 
     assert [made.arguments["file_path"] for made in calls(turn, tool("Write", "file_path", "content"))] == [
         "/home/ada/shop/a.txt",
@@ -67,7 +67,7 @@ def test_several_files_are_several_calls_and_one_patch() -> None:
 
 
 def test_an_absolute_path_stays_as_it_is() -> None:
-    made = call(Turn(write={"/elsewhere/a": ""}), tool("Write", "file_path", "content"))
+    made = call(Step(write={"/elsewhere/a": ""}), tool("Write", "file_path", "content"))
 
     assert made.arguments == {"file_path": "/elsewhere/a", "content": ""}
 
@@ -102,22 +102,22 @@ def test_a_tool_of_a_namespace_is_called_in_it() -> None:
 
 def test_a_tool_that_is_hidden_is_called_by_the_name_of_its_server() -> None:
     assert call(NOTE, tool("ToolSearch", "query")).full_name == "mcp__notes__post_note"
-    assert call(Turn(call=Call(tool="anything")), tool("ToolSearch", "query")).full_name == "anything"
+    assert call(Step(call=Call(tool="anything")), tool("ToolSearch", "query")).full_name == "anything"
 
 
 @pytest.mark.parametrize("name", ["StructuredOutput", "structured_output"])
 def test_the_final_answer_goes_through_the_tool_for_structured_output(name: str) -> None:
-    assert call(Turn(final={"status": "done"}), tool("Bash", "command"), tool(name)) == ToolCall(
+    assert call(Step(result={"status": "done"}), tool("Bash", "command"), tool(name)) == ToolCall(
         tool=name, arguments={"status": "done"}
     )
 
 
 def test_without_such_a_tool_the_final_answer_is_text() -> None:
-    assert calls(Turn(final={"status": "done"}), tool("Bash", "command")) == ()
+    assert calls(Step(result={"status": "done"}), tool("Bash", "command")) == ()
 
 
 def test_a_turn_that_only_speaks_calls_nothing() -> None:
-    assert calls(Turn(say="hello"), tool("Bash", "command"), freeform("exec")) == ()
+    assert calls(Step(say="hello"), tool("Bash", "command"), freeform("exec")) == ()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_turn_that_only_speaks_calls_nothing() -> None:
         (NOTE, ['endsWith("post_note")', '{"text": "hi"}']),
     ],
 )
-def test_in_code_mode_a_program_makes_the_calls(turn: Turn, asked_for: list[str]) -> None:
+def test_in_code_mode_a_program_makes_the_calls(turn: Step, asked_for: list[str]) -> None:
     made = call(turn, freeform("exec"))
 
     assert made.tool == "exec"

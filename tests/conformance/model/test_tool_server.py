@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from iterdev.conformance.model.script import DEFAULT, load
+from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.conformance.model.tool_server import Note
 
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    with serving(load(DEFAULT)) as server:
+    with serving(default_script()) as server:
         yield server
 
 

@@ -8,8 +8,8 @@ import pytest
 from tests.clis import find_cli
 from tests.conftest import make_repo
 
+from iterdev.agents.scripted.script import Script, load
 from iterdev.conformance.agent_setup import variables
-from iterdev.conformance.model.script import Script, load
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import Usage
 from iterdev.core.session.events import AttemptEnded
@@ -40,7 +40,7 @@ home = "{home}/qwen"
 
 
 def script(name: str) -> Script:
-    return load(HERE / f"{name}.toml")
+    return load(HERE / f"{name}.toml", "model")
 
 
 class Studio:

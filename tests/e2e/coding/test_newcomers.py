@@ -10,9 +10,9 @@ from tests.conftest import Repo
 from tests.e2e.coding.conftest import CLIS, PATIENCE, Studio
 from tests.e2e.conftest import left_behind, typed
 
-from iterdev.conformance.model.script import Fail, Rule, Script, Turn
+from iterdev.agents.scripted.script import Fail, Rule, Script, Step
 
-REFUSED = Script(rules=(Rule(match=".", turns=(Turn(fail=Fail(status=401, message="invalid api key")),)),))
+REFUSED = Script(rules=(Rule(match=".", steps=(Step(fail=Fail(status=401, message="invalid api key")),)),))
 
 
 @pytest.fixture

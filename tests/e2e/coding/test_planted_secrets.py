@@ -4,7 +4,7 @@ import pytest
 from tests.e2e.coding.conftest import KEY, PATIENCE, SETTINGS, Studio
 from tests.e2e.conftest import every_file
 
-from iterdev.conformance.model.script import Rule, Script, Turn
+from iterdev.agents.scripted.script import Rule, Script, Step
 from iterdev.conformance.model.server import ModelServer
 
 SHOP_KEY = "k7Qw9zX2mN4vB8cL1pR5"
@@ -21,14 +21,14 @@ grep -q good work.txt
 def script() -> Script:
     """A developer who shows all that it can see, a tester who mends, both of whom speak of a key."""
     chatter = f"The key is {SPOKEN_KEY}."
-    work = Turn(write={"work.txt": "bad\n"}, say=chatter)
-    look = Turn(run="env")
+    work = Step(write={"work.txt": "bad\n"}, say=chatter)
+    look = Step(run="env")
     done = {"id": "DEV-001", "status": "completed", "findings": chatter, "wisdom": {"learnings": [chatter]}}
-    mend = Turn(write={"work.txt": "good\n"}, say=chatter)
+    mend = Step(write={"work.txt": "good\n"}, say=chatter)
     mended = {"id": "VERIFY-001", "status": "completed", "findings": chatter}
-    read = Turn(read="work.txt")
-    developer = Rule(task="DEV-001", name="developer", turns=(read, work, look, Turn(final=done)))
-    tester = Rule(match="The tests fail", name="tester", turns=(read, mend, Turn(final=mended)))
+    read = Step(read="work.txt")
+    developer = Rule(task="DEV-001", name="developer", steps=(read, work, look, Step(result=done)))
+    tester = Rule(match="The tests fail", name="tester", steps=(read, mend, Step(result=mended)))
     return Script(rules=(developer, tester))
 
 

@@ -120,11 +120,14 @@ class CommandConversation(AgentConversation):
         )
         for tail in tails.values():
             tail.finish()
-        body = self._result(tails["stdout"].kept)
+        return self._reply_to(ended, tails["stdout"].kept, tails["stderr"].kept)
+
+    def _reply_to(self, ended: Exit, stdout: bytes | bytearray, stderr: bytes | bytearray) -> Reply:
+        body = self._result(stdout)
         # A turn that failed has used something as well, if it came as far as a result.
         usage = self._count(reported_usage(body)) if body else Usage()
         if ended.timed_out or ended.code != 0:
-            return self._exited(ended, tails["stderr"].kept)
+            return self._exited(ended, stderr)
         if body is None:
             missing = "ended without a result: no file at ITERDEV_RESULT, no JSON object on standard output"
             return self._failure(TroubleKind.silent, missing)

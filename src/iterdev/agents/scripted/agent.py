@@ -1,37 +1,39 @@
 """The agent that plays a script, successes and failures alike: for the demo, for tests, and to reproduce a bug.
 
-It is a command agent whose command is `player.py`; it adds what a plain command has no words for: a provider's
-limit and a permission that nobody is there to give.
+The steps of a turn are played by `player.py`, as a command agent. Failures of a provider, which a command cannot
+report, are added here.
 """
 
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.common.conversation import CommandConversation
+from iterdev.agents.common.conversation import CommandConversation, FailedConversation
 from iterdev.agents.contract import (
-    AgentEvent,
-    AgentFailure,
     Assignment,
     Conversation,
     PermissionAsked,
     Probe,
     Reply,
-    Said,
     Spawn,
     TroubleKind,
     Watch,
 )
 from iterdev.agents.scripted import player
+from iterdev.agents.scripted.script import Script, Step, completed, load
+from iterdev.core.errors import UserError
+from iterdev.core.processes import Exit
 
 
 class ScriptedAgent(msgspec.Struct, frozen=True):
     name: str
     script: str
-    """Path of a script in the language of docs/scripted-agent.md."""
+    """The path of a script in the language of docs/scripted-agent.md."""
+    now: Callable[[], float] = time.time
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -39,10 +41,9 @@ class ScriptedAgent(msgspec.Struct, frozen=True):
 
     def probe(self) -> Probe:
         try:
-            player.load(self.script)
-        except player.BadScript as error:
-            problem = f'The agent "{self.name}" has a bad script: {error}'
-            return Probe(installed=True, problem=problem, hint=f"mend {self.script}, see docs/scripted-agent.md")
+            load(Path(self.script), "agent")
+        except UserError as error:
+            return Probe(installed=True, problem=error.message, hint=error.hint or "")
         return Probe(installed=True)
 
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
@@ -51,66 +52,73 @@ class ScriptedAgent(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
-        ear = MarkerEar(self.name, watch)
-        talk = CommandConversation(
-            self.name, self._command(), assignment, root=assignment.workspace, spawn=spawn, watch=ear.hear
-        )
         try:
-            yield ScriptedConversation(talk, ear)
+            script = load(Path(self.script), "agent")
+        except UserError as error:
+            yield FailedConversation.of(self.name, error)
+            return
+        conversation = ScriptedConversation(self, script, assignment, spawn=spawn, watch=watch)
+        try:
+            yield conversation
         finally:
-            await talk.close()
-
-    def _command(self) -> tuple[str, ...]:
-        return (sys.executable, "-I", "-S", player.__file__, str(Path(self.script).absolute()))
+            await conversation.close()
 
 
-class ScriptedConversation:
-    def __init__(self, talk: Conversation, ear: "MarkerEar") -> None:
-        self._talk = talk
-        self._ear = ear
+class ScriptedConversation(CommandConversation):
+    def __init__(
+        self, agent: ScriptedAgent, script: Script, assignment: Assignment, *, spawn: Spawn, watch: Watch
+    ) -> None:
+        super().__init__(agent.name, (), assignment, root=assignment.workspace, spawn=spawn, watch=watch)
+        self._script, self._now = script, agent.now
+        self._last = Step()
 
-    async def send(self, prompt: str) -> Reply:
-        self._ear.forget()
-        reply = await self._talk.send(prompt)
-        return self._ear.trouble or reply
+    async def _run(self, text: bytes) -> Reply:
+        work = self._assignment
+        choice = self._script.choose(text.decode(), task=work.task, role=work.role, attempt=self._attempt)
+        if choice is None:
+            place = f'task "{work.task}", role "{work.role}", attempt {self._attempt}'
+            return self._failure(TroubleKind.crashed, f"has no rule in its script for {place}")
+        words = choice.words | {"cwd": work.workspace}
+        steps = self._until_end([step.filled(words) for step in choice.rule.steps])
+        self._last = steps[-1]
+        self._command = (sys.executable, "-I", "-S", player.__file__, str(exit_code(self._last)))
+        data = msgspec.json.encode([played(step, work.task) for step in steps])
+        return await super()._run(b"%d\n%s%s" % (len(data), data, text))
+
+    def _until_end(self, steps: Sequence[Step]) -> list[Step]:
+        """The steps of this turn, up to the first that ends it; a failure that is over has no effect any more."""
+        played_steps: list[Step] = []
+        for step in steps:
+            over = step.fail and step.fail.times is not None and self._attempt > step.fail.times
+            played_steps.append(msgspec.structs.replace(step, fail=None) if over else step)
+            if played_steps[-1].fail or step.permission or step.exit is not None:
+                break
+        return played_steps
+
+    def _reply_to(self, ended: Exit, stdout: bytes | bytearray, stderr: bytes | bytearray) -> Reply:
+        reply = super()._reply_to(ended, stdout, stderr)
+        permission, fail = self._last.permission, self._last.fail
+        if ended.timed_out or ended.code != exit_code(self._last) or not (permission or fail):
+            return reply
+        if fail:
+            reset = None if fail.reset_in is None else self._now() + fail.reset_in
+            return self._reported(fail.failure_kind, fail.message, reset)
+        self._watch(PermissionAsked(permission))
+        return self._failure(TroubleKind.permission, f"asked for a permission that it cannot get: {permission}")
 
 
-class MarkerEar:
-    """Takes the player's markers out of what it says, and remembers the trouble that the last one means."""
-
-    def __init__(self, name: str, watch: Watch) -> None:
-        self.trouble: AgentFailure | None = None
-        self._name = name
-        self._watch = watch
-
-    def forget(self) -> None:
-        self.trouble = None
-
-    def hear(self, event: AgentEvent) -> None:
-        match marker_in(event):
-            case None:
-                self._watch(event)
-            case Marker(permission=str(what)):
-                self._watch(PermissionAsked(what))
-                message = f'The agent "{self._name}" asked for a permission that nobody can give: {what}'
-                self.trouble = AgentFailure(kind=TroubleKind.permission, message=message)
-            case Marker(trouble=TroubleKind() as kind):
-                self.trouble = AgentFailure(kind=kind, message=f'The agent "{self._name}" has a trouble: {kind}')
-            case Marker(reset_at=reset_at):
-                message = f'The provider of the agent "{self._name}" has reached its limit'
-                self.trouble = AgentFailure(kind=TroubleKind.limited, message=message, reset_at=reset_at)
+def exit_code(step: Step) -> int:
+    return step.exit if step.exit is not None else int(step.fail is not None)
 
 
-class Marker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    permission: str | None = None
-    reset_at: float | None = None
-    trouble: TroubleKind | None = None
-
-
-def marker_in(event: AgentEvent) -> Marker | None:
-    if not isinstance(event, Said) or not event.text.startswith(player.MARKER):
-        return None
-    try:
-        return msgspec.json.decode(event.text.removeprefix(player.MARKER), type=Marker)
-    except msgspec.DecodeError:
-        return None
+def played(step: Step, task: str) -> dict[str, object]:
+    """A step as the player reads it."""
+    text = step.result_text
+    if step.fail or step.permission:
+        text = None
+    elif step.result is not None:
+        usage = {"input_tokens": step.usage.input, "output_tokens": step.usage.output} if step.usage else None
+        result = completed(step.result, task)
+        text = msgspec.json.encode(({"usage": usage} if usage else {}) | result).decode()
+    document: dict[str, object] = msgspec.to_builtins(step)
+    return document | {"say": step.lines, "result_text": text}

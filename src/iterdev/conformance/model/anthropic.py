@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct
 
+from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
     Answered,
     Asked,
@@ -22,7 +23,6 @@ from iterdev.conformance.model.messages import (
     pieces,
     retry_headers,
 )
-from iterdev.conformance.model.script import Fail
 
 NAME = "anthropic"
 PATH = re.compile(r"/messages$")
@@ -141,7 +141,7 @@ def _deltas(block: Json) -> Iterator[Json]:
 
 
 def failure(fail: Fail, now: float) -> Failure:
-    kind = fail.code or _ERRORS.get(fail.status, "api_error")
+    kind = fail.code or _ERRORS.get(fail.http_status, "api_error")
     headers = retry_headers(fail)
     if fail.reset_in is not None:
         reset_at = now + fail.reset_in

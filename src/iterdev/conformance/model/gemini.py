@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
+from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
     Answered,
     Asked,
@@ -19,7 +20,6 @@ from iterdev.conformance.model.messages import (
     pieces,
     retry_headers,
 )
-from iterdev.conformance.model.script import Fail
 
 NAME = "gemini"
 PATH = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)$")
@@ -135,8 +135,8 @@ def _chunk(answered: Answered, parts: list[Json], reason: str | None) -> dict[st
 
 
 def failure(fail: Fail, _now: float) -> Failure:
-    status = fail.code or _ERRORS.get(fail.status, "INTERNAL")
-    error: dict[str, object] = {"code": fail.status, "message": fail.message, "status": status}
+    status = fail.code or _ERRORS.get(fail.http_status, "INTERNAL")
+    error: dict[str, object] = {"code": fail.http_status, "message": fail.message, "status": status}
     if fail.reset_in is not None:
         retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{fail.reset_in:g}s"}
         error["details"] = [retry]

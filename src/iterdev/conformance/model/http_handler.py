@@ -81,10 +81,10 @@ class Handler(BaseHTTPRequestHandler):
             problem = {"error": {"message": f"This is not a request in the dialect {dialect.NAME}: {error}"}}
             return self._send_json(problem, status=HTTPStatus.BAD_REQUEST)
         scene = self._stage.play(asked, path=self.path, dialect=dialect.NAME, body=body)
-        self._stopping.wait(scene.turn.delay)
+        self._stopping.wait(scene.turn.sleep)
         if fail := scene.turn.fail:
             failure = dialect.failure(fail, time.time())
-            self._send_json(failure.body, status=fail.status, headers=failure.headers)
+            self._send_json(failure.body, status=fail.http_status, headers=failure.headers)
         elif asked.streaming:
             self._send_stream(dialect.stream(scene.answered), scene)
         else:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from iterdev.conformance.model.script import Fail, Usage
+from iterdev.agents.scripted.script import Fail, Usage
 
 Json = Mapping[str, object]
 

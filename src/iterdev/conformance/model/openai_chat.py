@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
+from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
     Answered,
     Asked,
@@ -20,7 +21,6 @@ from iterdev.conformance.model.messages import (
     pieces,
     retry_headers,
 )
-from iterdev.conformance.model.script import Fail
 
 NAME = "chat"
 PATH = re.compile(r"/chat/completions$")
@@ -140,7 +140,7 @@ def _deltas(answered: Answered) -> Iterator[tuple[Json, str | None]]:
 
 
 def failure(fail: Fail, _now: float) -> Failure:
-    code = fail.code or _ERRORS.get(fail.status, "server_error")
+    code = fail.code or _ERRORS.get(fail.http_status, "server_error")
     headers = retry_headers(fail)
     if fail.reset_in is not None:
         headers |= {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": f"{fail.reset_in:g}s"}

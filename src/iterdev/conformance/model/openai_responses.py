@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
+from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
     Answered,
     Asked,
@@ -22,7 +23,6 @@ from iterdev.conformance.model.messages import (
     pieces,
     retry_headers,
 )
-from iterdev.conformance.model.script import Fail
 
 NAME = "responses"
 PATH = re.compile(r"/responses$")
@@ -153,7 +153,7 @@ def _stream(answered: Answered) -> Iterator[Json]:
 
 
 def failure(fail: Fail, now: float) -> Failure:
-    code = fail.code or _ERRORS.get(fail.status, "server_error")
+    code = fail.code or _ERRORS.get(fail.http_status, "server_error")
     error: dict[str, object] = {"message": fail.message, "type": code, "code": code, "param": None}
     if fail.reset_in is not None:
         reset = {"resets_at": round(now + fail.reset_in), "resets_in_seconds": round(fail.reset_in)}

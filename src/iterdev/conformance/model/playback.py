@@ -1,18 +1,24 @@
-"""Which turn is played for a request: pure but for the memory of what was refused and of what was asked."""
+"""Which turn of a script the model plays for a request, and the requests so far."""
 
 import json
+import re
+import shlex
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from iterdev.agents.scripted.script import Fail, Rule, Script, Step, Usage, completed, load
 from iterdev.conformance.model import side_calls, tool_calls
 from iterdev.conformance.model.messages import Answered, Asked
-from iterdev.conformance.model.script import Fail, Script, Turn
 from iterdev.conformance.model.tool_server import Note
 
+OVER = Step(say="The script is over.")
+_TASK = re.compile(r"^# ([A-Z]+(?:-[A-Za-z]+)*-\d+): ", re.MULTILINE)
+_ROLE = re.compile(r"^You are the ([\w-]+) of a development team\.", re.MULTILINE)
 SIDE = "side call"
 
 
@@ -21,7 +27,7 @@ class Scene(Struct, frozen=True, kw_only=True):
 
     scenario: str
     task: str = ""
-    turn: Turn
+    turn: Step
     answered: Answered
 
 
@@ -74,7 +80,7 @@ class Stage:
                     scenario=scene.scenario,
                     task=scene.task,
                     step=asked.step,
-                    status=scene.turn.fail.status if scene.turn.fail else 200,
+                    status=scene.turn.fail.http_status if scene.turn.fail else 200,
                     body=body.decode(),
                 )
             )
@@ -99,23 +105,69 @@ class Stage:
                 file.write(msgspec.json.encode(request) + b"\n")
 
 
+def default_script() -> Script:
+    return load(Path(__file__).with_name("default.toml"), "model")
+
+
+def named_in(prompt: str) -> tuple[str, str]:
+    """The task and the role that a prompt of iterdev names."""
+    task, role = _TASK.search(prompt), _ROLE.search(prompt)
+    return task[1] if task else "", role[1] if role else ""
+
+
+def turn_at(rule: Rule, number: int) -> Step:
+    """The turn of a conversation that already has so many; the last one is repeated unless it calls a tool."""
+    turns = [turn for step in rule.steps for turn in turns_of(step)]
+    if number < len(turns):
+        return turns[number]
+    return OVER if tool_calls.uses_tool(turns[-1]) else turns[-1]
+
+
+def turns_of(step: Step) -> Iterator[Step]:
+    """One turn for each kind of tool that a step uses, and one for its result."""
+    deletion = f"rm -rf -- {shlex.join(step.delete)}" if step.delete else ""
+    actions: list[tuple[str, object]] = [
+        ("read", step.read),
+        ("write", step.write),
+        ("run", "; ".join(_append(path, content) for path, content in step.append.items())),
+        ("run", deletion),
+        ("run", step.run),
+        ("call", step.call),
+    ]
+    parts: list[dict[str, object]] = [{key: action} for key, action in actions if action]
+    if step.result is not None or step.result_text is not None:
+        parts.append({"result": step.result, "result_text": step.result_text})
+    parts = parts or [{}]
+    parts[0] |= {"say": step.say, "sleep": step.sleep, "fail": step.fail, "usage": step.usage}
+    parts[-1] |= {"hang": step.hang, "cut": step.cut}
+    for part in parts:
+        yield msgspec.structs.replace(Step(), **part)
+
+
+def _append(path: str, content: str) -> str:
+    return f"mkdir -p $(dirname {shlex.quote(path)}); printf %s {shlex.quote(content)} >> {shlex.quote(path)}"
+
+
 def scene_for(script: Script, asked: Asked) -> Scene:
     if not asked.tools:
-        return _scene(asked, Turn(say=side_calls.answer(asked.schema)), scenario=SIDE)
-    chosen = script.choose(asked.prompt)
-    if chosen is None:
-        message = f"No rule of the script is for the prompt that ends with {asked.prompt[-200:]!r}."
-        return _scene(asked, Turn(fail=Fail(status=400, message=message)), scenario="none")
+        return _scene(asked, Step(say=side_calls.answer(asked.schema)), scenario=SIDE)
+    task, role = named_in(asked.prompt)
+    choice = script.choose(asked.prompt, task=task, role=role)
+    if choice is None:
+        message = f"No rule of the script matches the prompt that ends with {asked.prompt[-200:]!r}."
+        return _scene(asked, Step(fail=Fail(status=400, message=message)), scenario="none")
     cwd = tool_calls.cwd_in(asked.text)
-    turn = chosen.rule.turn(asked.step).filled(chosen.words | {"cwd": cwd})
-    name = chosen.rule.name or f"rule {script.rules.index(chosen.rule) + 1}"
-    return _scene(asked, turn, scenario=name, task=chosen.words["task"], cwd=cwd)
+    turn = turn_at(choice.rule, asked.step).filled(choice.words | {"cwd": cwd})
+    if turn.result is not None:
+        turn = msgspec.structs.replace(turn, result=completed(turn.result, task))
+    name = choice.rule.name or f"rule {script.rules.index(choice.rule) + 1}"
+    return _scene(asked, turn, scenario=name, task=task, cwd=cwd)
 
 
-def _scene(asked: Asked, turn: Turn, *, scenario: str, task: str = "", cwd: str = "") -> Scene:
+def _scene(asked: Asked, turn: Step, *, scenario: str, task: str = "", cwd: str = "") -> Scene:
     calls = tool_calls.calls(turn, asked, cwd)
-    final = "" if turn.final is None or calls else json.dumps(turn.final, ensure_ascii=False)
-    text = "\n".join(part for part in (turn.say, final) if part)
+    result = json.dumps(turn.result, ensure_ascii=False) if turn.result is not None else turn.result_text or ""
+    text = "\n".join(part for part in (*turn.lines, "" if calls else result) if part)
     return Scene(
         scenario=scenario,
         task=task,
@@ -125,6 +177,6 @@ def _scene(asked: Asked, turn: Turn, *, scenario: str, task: str = "", cwd: str 
             step=asked.step,
             text=text if text or calls else side_calls.ANSWER,
             calls=calls,
-            usage=turn.usage,
+            usage=turn.usage or Usage(),
         ),
     )

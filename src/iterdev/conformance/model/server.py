@@ -10,10 +10,10 @@ from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from weakref import WeakSet
 
+from iterdev.agents.scripted.script import Script
 from iterdev.conformance.model import tool_server
 from iterdev.conformance.model.http_handler import Handler
 from iterdev.conformance.model.playback import Request, Stage
-from iterdev.conformance.model.script import Script
 
 
 class ModelServer:

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from iterdev.agents.scripted.script import Call, Step
 from iterdev.conformance.model.messages import Asked, Json, Tool, ToolCall
-from iterdev.conformance.model.script import Call, Turn
 
 _PATHS = ("file_path", "filePath", "path", "absolute_path")
 _CONTENTS = ("content", "file_text", "contents")
@@ -43,25 +43,29 @@ def cwd_in(text: str) -> str:
     return found[1].rstrip() if found else ""
 
 
-def calls(turn: Turn, asked: Asked, cwd: str) -> tuple[ToolCall, ...]:
+def uses_tool(turn: Step) -> bool:
+    return bool(turn.write or turn.read or turn.run or turn.call)
+
+
+def calls(turn: Step, asked: Asked, cwd: str) -> tuple[ToolCall, ...]:
     """The tool calls of a turn; none for one that only speaks."""
     offered = {tool.name: tool for tool in asked.tools}
     match turn:
-        case Turn(final=dict(result)):
+        case Step(result=dict(result)):
             return tuple(ToolCall(tool=name, arguments=result) for name in _STRUCTURED if name in offered)[:1]
-        case Turn(call=Call() as call):
+        case Step(call=Call() as call):
             return (_by_suffix(call, asked.tools),)
-        case Turn() if not turn.asks_for_tool:
+        case Step() if not uses_tool(turn):
             return ()
-        case Turn() if "exec" in offered and offered["exec"].freeform:
+        case Step() if "exec" in offered and offered["exec"].freeform:
             return (ToolCall(tool="exec", arguments=_javascript(turn)),)
-        case Turn() if turn.write and "apply_patch" in offered and offered["apply_patch"].freeform:
+        case Step() if turn.write and "apply_patch" in offered and offered["apply_patch"].freeform:
             return (ToolCall(tool="apply_patch", arguments=_patch(turn.write)),)
         case _:
             return tuple(_granted(wish, offered) for wish in _wishes(turn, cwd, offered))
 
 
-def _wishes(turn: Turn, cwd: str, offered: dict[str, Tool]) -> Iterator[Wish]:
+def _wishes(turn: Step, cwd: str, offered: dict[str, Tool]) -> Iterator[Wish]:
     for path, content in turn.write.items():
         yield Wish(_WRITERS, [(_PATHS, _absolute(path, cwd)), (_CONTENTS, content)])
     if turn.read and not offered.keys().isdisjoint(_READERS):
@@ -111,7 +115,7 @@ def _by_suffix(call: Call, offered: Sequence[Tool]) -> ToolCall:
     if tool is not None:
         return ToolCall(tool=tool.name, arguments=call.arguments, namespace=tool.namespace)
     if any(tool.name == "exec" and tool.freeform for tool in offered):
-        return ToolCall(tool="exec", arguments=_javascript(Turn(call=call)))
+        return ToolCall(tool="exec", arguments=_javascript(Step(call=call)))
     return ToolCall(tool=call.tool, arguments=call.arguments, namespace=f"mcp__{call.server}" if call.server else "")
 
 
@@ -123,13 +127,13 @@ def _patch(files: dict[str, str]) -> str:
     return "\n".join([*lines, "*** End Patch", ""])
 
 
-def _javascript(turn: Turn) -> str:
+def _javascript(turn: Step) -> str:
     """The same wishes for codex in "code mode", where a single tool takes a program that calls the others."""
     match turn:
-        case Turn(call=Call() as call):
+        case Step(call=Call() as call):
             found = f"ALL_TOOLS.find((tool) => tool.name.endsWith({json.dumps(call.tool)}))"
             return f"text(await tools[{found}.name]({json.dumps(call.arguments)}));"
-        case Turn(write=dict(files)) if files:
+        case Step(write=dict(files)) if files:
             return f"text(await tools.apply_patch({json.dumps(_patch(files))}));"
         case _:
             command = json.dumps(turn.run or f"cat {shlex.quote(turn.read)}")

@@ -1,0 +1,120 @@
+"""Which turn of a script the model plays."""
+
+import json
+from pathlib import Path
+
+from tests.core.conftest import Story, a_design
+
+import iterdev
+from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage, load
+from iterdev.conformance.model.messages import Asked, Speaker, Spoken, Tool
+from iterdev.conformance.model.playback import OVER, Scene, default_script, scene_for, turn_at
+from iterdev.core.prompts import Surroundings, render
+from iterdev.core.results import decode
+from iterdev.core.session import events
+from iterdev.core.types import Pipeline
+
+SHELL = Tool(name="bash")
+
+
+def prompt(task: str = "DEV-001", role: str = "developer") -> str:
+    return f"# {task}: Add it\n\nYou are the {role} of a development team.\n\nDo it well.\n"
+
+
+def scene(script: Script, text: str, *answers: str) -> Scene:
+    history = [Spoken(by=Speaker.user, text=text)]
+    for answer in answers:
+        history += [Spoken(by=Speaker.model, text=answer), Spoken(by=Speaker.user, text="Go on.")]
+    return scene_for(script, Asked(model="m", streaming=False, history=tuple(history), tools=(SHELL,)))
+
+
+def test_task_and_role_are_read_from_the_prompt() -> None:
+    script = Script(rules=(Rule(task="DEV-*", role="developer", steps=(Step(say="{role} works on {task}"),)),))
+
+    assert scene(script, prompt()).answered.text == "developer works on DEV-001"
+    assert scene(script, prompt(role="tester")).turn.fail == Fail(
+        status=400, message=f"No rule of the script matches the prompt that ends with {prompt(role='tester')!r}."
+    )
+
+
+def test_an_answer_at_the_end_is_repeated_and_a_call_is_not() -> None:
+    answers = Rule(name="a", steps=(Step(run="true"), Step(say="done")))
+    calls = Rule(name="b", steps=(Step(run="true"),))
+
+    assert [turn_at(answers, number).say for number in (1, 2, 9)] == ["done"] * 3
+    assert turn_at(calls, 1) is OVER
+
+
+def test_a_step_is_one_turn_for_each_tool_and_one_for_its_result() -> None:
+    call = Call(tool="post")
+    step = Step(
+        say="Working.",
+        sleep=1,
+        read="a",
+        write={"b": "1"},
+        append={"c/d": "it's"},
+        delete=("e f",),
+        run="ls",
+        call=call,
+        result={},
+        usage=Usage(input=7),
+        cut=True,
+    )
+
+    turns = [turn_at(Rule(steps=(step, Step(say="end"))), number) for number in range(8)]
+
+    assert turns == [
+        Step(say="Working.", sleep=1, read="a", usage=Usage(input=7)),
+        Step(write={"b": "1"}),
+        Step(run="mkdir -p $(dirname c/d); printf %s 'it'\"'\"'s' >> c/d"),
+        Step(run="rm -rf -- 'e f'"),
+        Step(run="ls"),
+        Step(call=call),
+        Step(result={}, cut=True),
+        Step(say="end"),
+    ]
+
+
+def test_the_result_of_a_task_has_the_usual_members_and_others_stay_as_they_are() -> None:
+    script = Script(rules=(Rule(steps=(Step(result={"n": 1}),)),))
+
+    assert json.loads(scene(script, prompt()).answered.text)["id"] == "DEV-001"
+    assert json.loads(scene(script, "Do it.").answered.text) == {"n": 1}
+
+
+def test_a_malformed_result_is_said_as_it_is() -> None:
+    script = Script(rules=(Rule(steps=(Step(say=("one", "two"), result_text='{"id": '),)),))
+
+    assert scene(script, prompt()).answered.text == 'one\ntwo\n{"id": '
+
+
+def test_the_rules_of_one_script_come_before_those_of_the_other() -> None:
+    mine = Script(rules=(Rule(role="developer", steps=(Step(say="mine"),)),))
+
+    assert scene(mine.then(default_script()), prompt()).answered.text == "mine"
+    assert scene(mine.then(default_script()), "[[scenario:prose]]").answered.text == "All is well."
+
+
+def test_the_script_of_the_demo_can_be_played_by_the_model_too() -> None:
+    script = load(Path(iterdev.__file__).with_name("sample") / "team.toml", "model")
+
+    last = scene(script, prompt(), "Adding the parameter ...").answered.text
+
+    assert json.loads(last)["findings"] == "total() and receipt() take a discount; 2 tests added."
+
+
+def test_the_default_script_has_an_answer_for_every_task_of_a_sprint() -> None:
+    script, story = default_script(), Story(pipeline=Pipeline.sprint)
+    around = Surroundings(session_dir="/s", board_path="/s/board")
+    started: dict[str, str] = {}
+
+    for done in (events.Done(findings="one module", design=a_design()), events.Done(findings="written"), None):
+        started |= {name: render(story.state, story.row(name), around) for name in story.goes_on()}
+        if done:
+            story.does(list(started)[-1], done)
+
+    assert started.keys() == {"DESIGN-001", "DEV-001", "REVIEW-001", "VERIFY-001"}
+    for name, text in started.items():
+        last = scene(script, text, "working", "done").turn.result
+        assert last
+        decode(json.dumps(last), role=story.row(name).role, task=story.row(name).id)
