@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 from tests.conftest import Repo
@@ -9,6 +11,13 @@ from tests.conftest import Repo
 from iterdev.conformance.scenarios import SCENARIOS
 
 WRONG, UNABLE = 2, 4
+WITHOUT_EXTRA = """
+import sys
+sys.modules.update(starlette=None, uvicorn=None)
+sys.argv = ["iterdev", "agents", "check"]
+from iterdev.__main__ import main
+sys.exit(main())
+"""
 IMPOSTOR = "#!/bin/sh\ntest \"$1\" = --version && echo 9.9.9 && exit\necho 'I am somebody else' >&2\nexit 3\n"
 
 
@@ -71,3 +80,10 @@ def test_a_name_that_cannot_be_checked_is_refused_with_a_hint(name: str, code: i
 
     assert (done.returncode, done.stdout) == (code, "")
     assert words in done.stderr
+
+
+def test_without_the_extra_there_is_a_hint_that_can_be_pasted() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (UNABLE, "")
+    assert done.stderr == ("iterdev: The conformance kit is not installed\nhint: pip install 'iterdev[conformance]'\n")

@@ -6,14 +6,13 @@ from tempfile import gettempdir
 
 import anyio
 import msgspec
-from msgspec import Struct
 
 from iterdev.agents.contract import Probe
 from iterdev.conformance.agent_setup import client
 from iterdev.conformance.known_deviations import deviation
 from iterdev.conformance.scenario_run import seen
 from iterdev.conformance.scenarios import PATIENCE, SCENARIOS, Scenario
-from iterdev.conformance.verdict import Judged, judge
+from iterdev.conformance.verdict import Checked, Judged, judge
 from iterdev.host.processes.spawn import Spawn, Supervisor
 
 AT_ONCE = 3
@@ -21,19 +20,6 @@ AT_ONCE = 3
 
 Tell = Callable[[str, Judged], None]
 """Hears the agent and how it did, as soon as a scenario is over."""
-
-
-class Checked(Struct, frozen=True, kw_only=True):
-    agent: str
-    installed: bool
-    version: str
-    note: str = ""
-    hint: str = ""
-    results: tuple[Judged, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        return any(result.standing == "failed" for result in self.results)
 
 
 def check(names: Sequence[str], tell: Tell) -> tuple[Checked, ...]:

@@ -25,6 +25,19 @@ class Judged(Struct, frozen=True, kw_only=True):
     seconds: float = 0
 
 
+class Checked(Struct, frozen=True, kw_only=True):
+    agent: str
+    installed: bool
+    version: str
+    note: str = ""
+    hint: str = ""
+    results: tuple[Judged, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return any(result.standing == "failed" for result in self.results)
+
+
 def judge(scenario: Scenario, known: Deviation | None, seen: Seen, seconds: float) -> Judged:
     name, left, took = scenario.name, tuple(seen.left), round(seconds, 1)
     missed = misses(scenario.expects, seen)

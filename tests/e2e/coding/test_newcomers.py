@@ -99,7 +99,7 @@ def test_an_agent_newer_than_the_last_known_version_is_used_with_a_note(repo: Re
 def test_an_agent_without_a_login_says_so_and_how_to_log_in(agent: str, studio: Studio) -> None:
     words = {
         "claude": "run `claude` and log in",
-        "codex": "Log in with `codex login`",
+        "codex": "log in with `codex login`",
         "gemini": f'with HOME={studio.repo.home.parent}/gemini, run "gemini" once and log in, or set GEMINI_API_KEY',
         "qwen": f'with HOME={studio.repo.home.parent}/qwen, run "qwen" once and log in, or set OPENAI_API_KEY',
     }

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +55,7 @@ class Refusals(Struct):
     count: int = 0
 
 
-class Stage:
+class Playback:
     """A script being played to many clients at once."""
 
     def __init__(self, script: Script, log: Path | None = None) -> None:
@@ -65,25 +64,23 @@ class Stage:
         self._script = script
         self._log = log
         self._refusals: dict[tuple[str, str, int], Refusals] = {}
-        self._lock = threading.Lock()
 
     def play(self, asked: Asked, *, path: str, dialect: str, body: bytes) -> Scene:
         scene = scene_for(self._script, asked)
         now = time.time()
-        with self._lock:
-            scene = self._after_refusals(scene, now)
-            self._remember(
-                Request(
-                    time=now,
-                    path=path,
-                    dialect=dialect,
-                    scenario=scene.scenario,
-                    task=scene.task,
-                    step=asked.step,
-                    status=scene.turn.fail.http_status if scene.turn.fail else 200,
-                    body=body.decode(),
-                )
+        scene = self._after_refusals(scene, now)
+        self._remember(
+            Request(
+                time=now,
+                path=path,
+                dialect=dialect,
+                scenario=scene.scenario,
+                task=scene.task,
+                step=asked.step,
+                status=scene.turn.fail.http_status if scene.turn.fail else 200,
+                body=body.decode(),
             )
+        )
         return scene
 
     def _after_refusals(self, scene: Scene, now: float) -> Scene:

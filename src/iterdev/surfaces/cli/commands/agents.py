@@ -7,10 +7,8 @@ import click
 
 from iterdev.app import agents as app_agents
 from iterdev.app.agents import KNOWN_AGENTS, AgentView
-from iterdev.conformance.run import Checked
-from iterdev.conformance.run import check as check_agents
 from iterdev.conformance.scenarios import SCENARIOS
-from iterdev.conformance.verdict import Judged
+from iterdev.conformance.verdict import Checked, Judged
 from iterdev.core.errors import HostError, UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
@@ -53,7 +51,7 @@ def check(context: click.Context, *, name: str | None, as_json: bool) -> ExitCod
     """0 when all is as expected, or known and explained; 1 when a scenario failed."""
     if name is not None and name not in KNOWN_AGENTS:
         raise _unknown(name)
-    checked = check_agents([name] if name else KNOWN_AGENTS, _show_progress)
+    checked = _check_agents([name] if name else KNOWN_AGENTS)
     tried = [agent for agent in checked if agent.installed]
     if not tried:
         message = f'The agent "{name}" is not installed' if name else "No coding agent is installed"
@@ -65,6 +63,16 @@ def check(context: click.Context, *, name: str | None, as_json: bool) -> ExitCod
     else:
         click.echo("\n".join(_page(checked, tried)))
     return ExitCode.unfinished if failed else ExitCode.finished
+
+
+def _check_agents(names: Sequence[str]) -> tuple[Checked, ...]:
+    try:
+        from iterdev.conformance.run import check as check_agents  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        if error.name not in {"starlette", "uvicorn"}:
+            raise
+        raise HostError("The conformance kit is not installed", hint="pip install 'iterdev[conformance]'") from error
+    return check_agents(names, _show_progress)
 
 
 def _unknown(name: str) -> UserError:
