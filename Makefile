@@ -25,7 +25,7 @@ bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 docs: $(STAMP)  ## write the reference pages again: configuration and commands
 	@$(BIN)/python docs/generate.py
 
-conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## try the coding agents, and rewrite docs/conformance.md
+conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## check the coding agents, and rewrite docs/conformance.md
 	@$(BIN)/python docs/conformance.py
 
 lock: $(STAMP)  ## resolve the dependencies again

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import scratch
 from iterdev.agents.scripted.script import load
-from iterdev.conformance.agent_setup import pointed_at
+from iterdev.conformance.agent_setup import configure_agent
 from iterdev.conformance.model.server import serving
 from iterdev.core.session.events import AttemptEnded, AttemptStarted
 from iterdev.core.types import SessionId
@@ -73,7 +73,7 @@ def _environment(repo: scratch.Scratch, url: str) -> dict[str, str]:
     if PROGRAM and not (programs / "claude").exists():
         (programs / "claude").symlink_to(PROGRAM)
     path = {"PATH": f"{programs}:{repo.environment['PATH']}"}
-    return repo.environment | pointed_at(url, "claude", repo.home) | path
+    return repo.environment | configure_agent(url, "claude", repo.home) | path
 
 
 def _bare(root: Path, url: str, folders: "count[int]") -> float:

@@ -1,4 +1,4 @@
-"""Tries all coding agents that the tests have installed, and writes the page with the table of what came of it."""
+"""Checks all coding agents that the tests have installed, and writes the page with the results."""
 # ruff: noqa: INP001 - a script, not a part of a package
 
 import json
@@ -25,26 +25,28 @@ INTRODUCTION = """\
 
 <!-- Written by docs/conformance.py from a run of `iterdev agents check`; run `make conformance`. -->
 
-`iterdev agents check` tries what iterdev relies on in a coding agent: the real program, in a private home, talks to a
-scripted model on loopback. It needs neither a key nor a network. Run it after an update of an agent:
+`iterdev agents check` shows whether a coding agent behaves as iterdev requires. The real program runs in a private home
+and talks to a [scripted model](scripted-agent.md) on loopback. It needs neither a key nor a network. Run it after an
+update of an agent:
 
 ```sh
+pip install 'iterdev[conformance]'
 iterdev agents check            # all that are installed
 iterdev agents check claude     # one, in about a minute
 iterdev agents check --json     # for scripts
 ```
 
 It ends with exit code 0 when all is as expected, and with exit code 1 when a scenario failed. A miss is not a failure:
-the agent behaves otherwise by itself, iterdev knows it, and says what it does about it. Only exactly the known miss is
-one; a known miss that works now is told as news. After every scenario all processes are looked for that are left of the
-agent, and one that is found is a failure.
+it is a known deviation of the agent, which iterdev handles as described below. Any other deviation is a failure, and a
+known one that no longer occurs is reported as news. A process of the agent that is still running after a scenario is a
+failure.
 
 ## Results
 """
 HOMES = """\
-An agent in your own home keeps settings that only a private home can change. That is of account for gemini: left to
-itself it tries again for minutes when its provider fails; with `"general": {"maxAttempts": 1}` in
-`~/.gemini/settings.json` it does as in the table.
+With your own home, iterdev cannot change some settings of an agent. This matters for gemini: by default it retries for
+minutes when its provider fails; with `"general": {"maxAttempts": 1}` in `~/.gemini/settings.json` it behaves as in the
+table.
 """
 
 
@@ -54,7 +56,7 @@ def page(agents: Sequence[Mapping[str, object]]) -> str:
 
 def facts() -> Iterator[str]:
     """The part of the page that does not depend on a run."""
-    yield "## What is tried\n"
+    yield "## Scenarios\n"
     yield from _claims()
     yield "\n## Misses\n"
     yield from _misses()
@@ -75,14 +77,14 @@ def _claims() -> Iterator[str]:
 
 
 def _misses() -> Iterator[str]:
-    yield "| Scenario | Agents | What they do | What iterdev does |"
+    yield "| Scenario | Agents | What they do | How iterdev handles it |"
     yield "|---|---|---|---|"
     for known in DEVIATIONS:
         yield f"| {known.scenario} | {', '.join(known.agents)} | {known.behaviour} | {known.reaction} |"
     yield ""
 
 
-def tried() -> list[dict[str, object]]:
+def check_agents() -> list[dict[str, object]]:
     with TemporaryDirectory() as folder:
         install_all(Path(folder))
         env = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
@@ -92,4 +94,4 @@ def tried() -> list[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(tried()), encoding="utf-8")
+    PAGE.write_text(page(check_agents()), encoding="utf-8")

@@ -39,6 +39,10 @@ def test_a_known_agent_needs_no_table_and_brings_its_variables(name: str) -> Non
     assert kind(name, {}) == "known"
 
 
+def test_every_program_of_the_table_is_known() -> None:
+    assert {*PROGRAMS, "claude", "codex"} == set(KNOWN_AGENTS)
+
+
 def test_a_table_of_a_known_name_only_adjusts_it() -> None:
     adjusted = AgentSettings(model="haiku", args=("--debug",), home="private")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests.clis import CLIS, OPTIONAL_BINARIES, install
 
-from iterdev.conformance.leftover_processes import remains
+from iterdev.conformance.leftover_processes import find_leftovers
 from iterdev.conformance.scenarios import SCENARIOS
 
 SHUT_OFF = Path(__file__).with_name("shut_off.py")
-PATIENCE = 600.0
+TURN_TIMEOUT = 600.0
 TRIES = 4
 UNABLE = 4
 
@@ -51,7 +51,7 @@ class Machine:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TURN_TIMEOUT,
             check=False,
         )
         return done, json.loads(record.read_text(encoding="utf-8"))
@@ -77,7 +77,7 @@ def assert_conformant(name: str, machine: Machine, record_property: RecordProper
     assert [result["scenario"] for result in agent["results"] if result["news"]] == []
     assert done.returncode == 0
     assert asked == []
-    assert remains(str(machine.root)) == ()
+    assert find_leftovers(str(machine.root)) == ()
     assert list((machine.root / "tmp").iterdir()) == []
     misses = list(standings.values()).count("explained")
     record_property("conformance", f"{name} {agent['version']} ({misses} explained misses)")
@@ -135,14 +135,14 @@ def test_nothing_of_an_agent_is_left_when_iterdev_is_killed_while_it_works(name:
 
     assert any(killed_at_work(name, machine, mark) for _ in range(TRIES)), "no shell of the agent was ever seen"
 
-    until(lambda: remains(mark) == ())
+    until(lambda: find_leftovers(mark) == ())
 
 
 def killed_at_work(name: str, machine: Machine, mark: str) -> bool:
     """On a busy machine the check may be over before the agent's shell was seen."""
     quiet = subprocess.DEVNULL
     with subprocess.Popen(check(name), env=machine.env, cwd=machine.root, stdout=quiet, stderr=quiet) as iterdev:
-        until(lambda: iterdev.poll() is not None or any("sleep 600" in line for line in remains(mark)))
+        until(lambda: iterdev.poll() is not None or any("sleep 600" in line for line in find_leftovers(mark)))
         if iterdev.poll() is not None:
             return False
         iterdev.send_signal(signal.SIGKILL)
@@ -150,7 +150,7 @@ def killed_at_work(name: str, machine: Machine, mark: str) -> bool:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TURN_TIMEOUT
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

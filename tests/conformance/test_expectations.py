@@ -8,24 +8,24 @@ from msgspec.structs import replace
 from iterdev.agents.contract import AgentFailure, Answer, PermissionAsked, Reply, TroubleKind
 from iterdev.conformance.expectations import (
     Answered,
-    DenialTold,
+    DenialReported,
     Discovered,
     Expectation,
     Failed,
-    Heard,
-    Noted,
+    NoReply,
+    NotWritten,
+    Observation,
     Recovered,
-    ResetTold,
-    Seen,
-    Unanswered,
-    Untouched,
+    RequestContained,
+    ResetReported,
+    ToolCalled,
     Wrote,
     misses,
 )
 from iterdev.conformance.model.tool_server import Note
 
 NOW = 1_800_000_000.0
-NOTHING = Seen(replies=(None,), events=(), asked=(), first_asked=None, notes=(), token="t", files={})
+NOTHING = Observation(replies=(None,), events=(), requests=(), first_request_at=None, notes=(), token="t", files={})
 
 
 def answer(findings: str, **more: object) -> Answer:
@@ -37,15 +37,15 @@ def limited(reset_at: float | None) -> AgentFailure:
     return AgentFailure(kind=TroubleKind.limited, message="wait", reset_at=reset_at)
 
 
-def replied(*replies: Reply | None) -> Seen:
-    return replace(NOTHING, replies=replies, first_asked=NOW)
+def replied(*replies: Reply | None) -> Observation:
+    return replace(NOTHING, replies=replies, first_request_at=NOW)
 
 
 @pytest.mark.parametrize(
     ("expected", "met", "missed", "words"),
     [
         (Answered(("a", "b")), replied(answer("a"), answer("b")), replied(answer("a"), None), "got a, no reply"),
-        (Answered(("a",)), replied(answer("a")), replied(Answer(body=b'{"id": "X"}')), "does not fit"),
+        (Answered(("a",)), replied(answer("a")), replied(Answer(body=b'{"id": "X"}')), "invalid result"),
         (Recovered("b"), replied(None, answer("b")), replied(answer("b"), None), "got no reply"),
         (
             Discovered({"a": {"b": 1}}),
@@ -55,24 +55,29 @@ def replied(*replies: Reply | None) -> Seen:
         ),
         (Failed(TroubleKind.limited), replied(limited(None)), replied(answer("a")), 'expected "rate limited"'),
         (Failed(TroubleKind.limited), replied(limited(NOW)), replied(None), "got no reply"),
-        (Unanswered(), replied(None), replied(answer("a")), "expected silence"),
-        (ResetTold(5), replied(limited(NOW + 6)), replied(limited(NOW + 90)), "off by 85 s"),
-        (ResetTold(5), replied(limited(NOW + 4)), replied(limited(None)), "no reset time"),
+        (NoReply(), replied(None), replied(answer("a")), "expected no reply"),
+        (ResetReported(5), replied(limited(NOW + 6)), replied(limited(NOW + 90)), "off by 85 s"),
+        (ResetReported(5), replied(limited(NOW + 4)), replied(limited(None)), "no reset time"),
         (Wrote("a", "x"), replace(NOTHING, files={"a": "x"}), replace(NOTHING, files={"a": "y"}), "written as 'y'"),
         (Wrote("a"), replace(NOTHING, files={"a": "x"}), NOTHING, "not written"),
-        (Untouched("a"), NOTHING, replace(NOTHING, files={"a": ""}), "a was written"),
-        (DenialTold(), replace(NOTHING, events=[PermissionAsked("x")]), NOTHING, "no denial"),
+        (NotWritten("a"), NOTHING, replace(NOTHING, files={"a": ""}), "a was written"),
+        (DenialReported(), replace(NOTHING, events=[PermissionAsked("x")]), NOTHING, "no denial"),
         (
-            Noted("n"),
+            ToolCalled("n"),
             replace(NOTHING, notes=[Note(text="n", token="t")]),
             replace(NOTHING, notes=[Note(text="n", token="other")]),
             "the tool got",
         ),
-        (Heard("plum", 2), replace(NOTHING, asked=["", "plum plum"]), replace(NOTHING, asked=["plum"]), "1 times"),
+        (
+            RequestContained("plum", 2),
+            replace(NOTHING, requests=["", "plum plum"]),
+            replace(NOTHING, requests=["plum"]),
+            "1 times",
+        ),
     ],
 )
 def test_an_expectation_is_met_or_its_miss_is_put_in_words(
-    expected: Expectation, met: Seen, missed: Seen, words: str
+    expected: Expectation, met: Observation, missed: Observation, words: str
 ) -> None:
     (miss,) = misses([expected], missed)
 
@@ -81,4 +86,4 @@ def test_an_expectation_is_met_or_its_miss_is_put_in_words(
 
 
 def test_a_process_that_is_left_is_always_a_miss() -> None:
-    assert misses([], replace(NOTHING, left=["sleep 600"])) == ("still alive: sleep 600",)
+    assert misses([], replace(NOTHING, left=["sleep 600"])) == ("still running: sleep 600",)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.conformance.leftover_processes import remains
+from iterdev.conformance.leftover_processes import find_leftovers
 
 
 @contextmanager
@@ -26,8 +26,8 @@ def test_a_process_is_found_by_its_environment_its_arguments_and_its_folder(way:
     given = {"environment": {"env": {"MARK": mark}}, "folder": {"cwd": tmp_path}}.get(way, {})
 
     with sleeping(*([mark] if way == "arguments" else []), **given):
-        found = remains(mark)
+        found = find_leftovers(mark)
 
     assert len(found) == 1
     assert found[0].startswith("sh -c echo; read line")
-    assert remains(mark) == ()
+    assert find_leftovers(mark) == ()

@@ -28,7 +28,7 @@ def test_the_page_has_all_scenarios_and_all_misses_as_the_program_knows_them() -
 def test_the_page_shows_a_result_for_every_scenario_and_agent_and_no_failure() -> None:
     page = (DOCS / "conformance.md").read_text(encoding="utf-8")
 
-    rows = page.partition("## Results")[2].partition("## What is tried")[0].strip().splitlines()[2:]
+    rows = page.partition("## Results")[2].partition("## Scenarios")[0].strip().splitlines()[2:]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     assert [row[0] for row in cells] == [scenario.name for scenario in SCENARIOS], STALE
     assert {cell for row in cells for cell in row[1:]} == {"ok", "miss"}, STALE

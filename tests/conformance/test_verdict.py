@@ -3,15 +3,16 @@
 from msgspec.structs import replace
 
 from iterdev.agents.contract import AgentFailure, TroubleKind
-from iterdev.conformance.expectations import Failed, Seen, Unanswered
+from iterdev.conformance.agent_setup import CLIENTS
+from iterdev.conformance.expectations import Failed, NoReply, Observation
 from iterdev.conformance.known_deviations import DEVIATIONS, Deviation, deviation
 from iterdev.conformance.scenarios import SCENARIOS, Scenario
 from iterdev.conformance.verdict import judge
 from iterdev.core.settings import KNOWN_AGENTS
 
 SCENARIO = Scenario(name="500", claim="", steps=(), expects=(Failed(TroubleKind.overloaded),))
-KNOWN = Deviation(agents=("x",), scenario="500", expects=(Unanswered(),), behaviour="It waits.", reaction="We wait.")
-SILENT = Seen(replies=(None,), events=(), asked=(), first_asked=None, notes=(), token="", files={})
+KNOWN = Deviation(agents=("x",), scenario="500", expects=(NoReply(),), behaviour="It waits.", reaction="We wait.")
+SILENT = Observation(replies=(None,), events=(), requests=(), first_request_at=None, notes=(), token="", files={})
 OVERLOADED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.overloaded, message=""),))
 CRASHED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.crashed, message="bang"),))
 
@@ -35,7 +36,7 @@ def test_an_explanation_covers_no_other_miss() -> None:
     result = judge(SCENARIO, KNOWN, CRASHED, 1)
 
     assert result.standing == "failed"
-    assert result.misses == ('expected silence, got "crashed" (bang)',)
+    assert result.misses == ('expected no reply, got "crashed" (bang)',)
 
 
 def test_an_explanation_covers_no_process_that_is_left() -> None:
@@ -55,5 +56,6 @@ def test_every_deviation_is_about_a_scenario_and_agents_that_exist_and_says_why(
 
     assert all(known.scenario in names for known in DEVIATIONS)
     assert all(set(known.agents) <= set(KNOWN_AGENTS) for known in DEVIATIONS)
+    assert CLIENTS.keys() == set(KNOWN_AGENTS)
     assert all(known.behaviour and known.reaction for known in DEVIATIONS)
     assert deviation("claude", "write a file") is None

@@ -1,1 +1,1 @@
-"""Whether a real coding agent does what iterdev relies on: scenarios with the scripted model, and their results."""
+"""The conformance kit: scenarios that show whether a coding agent behaves as iterdev requires. Needs the extra."""

@@ -1,7 +1,6 @@
-"""The coding agents as clients of the scripted model: how each is told to ask it, in a private home, without a login.
+"""How each coding agent is configured to use the scripted model, in a private home and without a login.
 
-Only facts about programs stand here. Every other place that starts an agent against the scripted model takes them from
-here.
+A new coding agent needs one row here.
 """
 
 import json
@@ -15,7 +14,7 @@ from iterdev.agents.contract import Agent
 from iterdev.core.settings import AgentSettings
 
 KEY = "scripted"
-"""Any key will do: nobody looks at it."""
+"""Any key will do: it is not checked."""
 
 OPENCODE = {
     "provider": {
@@ -42,10 +41,10 @@ capabilities = ["tool_use"]
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """In every text, {url} is where the model is, and {key} a key of the provider."""
+    """In every text, {url} is the address of the model, and {key} the key of the provider."""
 
     model: str = ""
-    """A name for which the program knows what the model can do."""
+    """A name of a model that the program knows."""
     variables: Mapping[str, str] = {}
     files: Mapping[str, str] = {}
     """Contents by their paths in the private home."""
@@ -85,13 +84,13 @@ CLIENTS: Mapping[str, Client] = {
 }
 
 
-def client(name: str, home: Path) -> Agent:
+def agent_in_home(name: str, home: Path) -> Agent:
     """The agent in a private home."""
     return registry.make(name, {name: AgentSettings(model=CLIENTS[name].model, home=str(home))}, home)
 
 
-def pointed_at(url: str, name: str, home: Path) -> dict[str, str]:
-    """The variables with which the agent in that home asks the model there, and nobody else."""
+def configure_agent(url: str, name: str, home: Path) -> dict[str, str]:
+    """Writes the configuration files, and returns the variables, with which an agent uses only the model there."""
     for path, text in CLIENTS[name].files.items():
         Path(home, path).parent.mkdir(parents=True, exist_ok=True)
         Path(home, path).write_text(_filled(text, url, KEY), encoding="utf-8")
@@ -99,7 +98,7 @@ def pointed_at(url: str, name: str, home: Path) -> dict[str, str]:
 
 
 def variables(name: str, url: str, key: str = KEY) -> dict[str, str]:
-    """The part of the environment that names the provider."""
+    """The variables with the address and the key of the provider."""
     return {variable: _filled(text, url, key) for variable, text in CLIENTS[name].variables.items()}
 
 

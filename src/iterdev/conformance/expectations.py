@@ -1,4 +1,4 @@
-"""What can be expected of an agent in a scenario, what was seen, and in which words the two differ."""
+"""Expectations on an agent in a scenario, the observation, and the differences between the two as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import assert_never
@@ -16,11 +16,11 @@ from iterdev.teams.table import DEFAULT_TEAM, TEAMS
 TASK = TaskId(f"{ROLE.prefix}-001")
 
 EARLY, LATE = 2.0, 62.0
-"""Seconds by which a reset time may be off; Codex tells the minute only."""
+"""Seconds by which a reset time may be off; Codex reports the minute only."""
 
 
 class Answered(Struct, frozen=True):
-    """Every turn ended with a result that fits its schema, and these are their findings."""
+    """Every turn ended with a valid result, and these are their findings."""
 
     findings: tuple[str, ...]
 
@@ -32,23 +32,23 @@ class Discovered(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """The first turn ended with trouble of this kind."""
+    """The first turn ended with a failure of this kind."""
 
     kind: TroubleKind
 
 
 class Recovered(Struct, frozen=True):
-    """The last turn ended with a result that has these findings, whatever became of the turns before."""
+    """The last turn ended with a result that has these findings; the turns before may have failed."""
 
     findings: str
 
 
-class Unanswered(Struct, frozen=True):
-    """The first turn had not ended when the patience was."""
+class NoReply(Struct, frozen=True):
+    """The first turn did not end within the timeout."""
 
 
-class ResetTold(Struct, frozen=True):
-    """The trouble says when the provider answers again."""
+class ResetReported(Struct, frozen=True):
+    """The failure has the time at which the provider works again."""
 
     seconds: float
     """From the first request."""
@@ -60,109 +60,125 @@ class Wrote(Struct, frozen=True):
     """Any, when empty."""
 
 
-class Untouched(Struct, frozen=True):
+class NotWritten(Struct, frozen=True):
     file: str
 
 
-class DenialTold(Struct, frozen=True):
-    """That the agent wanted more than it may was seen, and recorded."""
+class DenialReported(Struct, frozen=True):
+    """A denied permission was reported."""
 
 
-class Noted(Struct, frozen=True):
-    """The tool of the MCP server was used, with the right token."""
+class ToolCalled(Struct, frozen=True):
+    """The tool of the MCP server was called, with the right token."""
 
     text: str
 
 
-class Heard(Struct, frozen=True):
-    """The model's last request has the words in it, so many times at least."""
+class RequestContained(Struct, frozen=True):
+    """The last request to the model contains the text, at least so many times."""
 
-    words: str
+    text: str
     times: int = 1
 
 
 Expectation = (
-    Answered | Discovered | Failed | Recovered | Unanswered | ResetTold | Wrote | Untouched | DenialTold | Noted | Heard
+    Answered
+    | Discovered
+    | Failed
+    | Recovered
+    | NoReply
+    | ResetReported
+    | Wrote
+    | NotWritten
+    | DenialReported
+    | ToolCalled
+    | RequestContained
 )
 
 
-class Seen(Struct, frozen=True, kw_only=True):
-    """All that a scenario left behind."""
+class Observation(Struct, frozen=True, kw_only=True):
+    """What happened in a scenario."""
 
     replies: Sequence[Reply | None]
     """None for a turn that did not end in time."""
     events: Sequence[AgentEvent]
-    asked: Sequence[str]
+    requests: Sequence[str]
     """The bodies of the requests for a turn, without side calls."""
-    first_asked: float | None
+    first_request_at: float | None
     notes: Sequence[Note]
     token: str
     files: Mapping[str, str]
-    """Contents by name, of the workspace."""
+    """The files of the workspace, contents by name."""
     left: Sequence[str] = ()
-    """The processes that were alive after the conversation was closed."""
+    """The processes that were still running after the conversation was closed."""
 
 
-def misses(expected: Sequence[Expectation], seen: Seen) -> tuple[str, ...]:
-    """What is not as expected, in words; that nothing is left alive is expected always."""
-    found = [miss for expectation in expected if (miss := _miss(expectation, seen))]
-    return (*found, *(f"still alive: {line[:100]}" for line in seen.left))
+def misses(expected: Sequence[Expectation], observation: Observation) -> tuple[str, ...]:
+    """What is not as expected, as text. No scenario may leave a process running."""
+    found = [miss for expectation in expected if (miss := _miss(expectation, observation))]
+    return (*found, *(f"still running: {line[:100]}" for line in observation.left))
 
 
-def _miss(expected: Expectation, seen: Seen) -> str:
+def _miss(expected: Expectation, observation: Observation) -> str:
     match expected:
         case Answered(findings):
-            told = tuple(_findings(reply) for reply in seen.replies)
-            return "" if told == findings else f"expected an answer, got {', '.join(told)}"
+            found_findings = tuple(_findings(reply) for reply in observation.replies)
+            return "" if found_findings == findings else f"expected an answer, got {', '.join(found_findings)}"
         case Recovered(findings):
-            told_last = _findings(seen.replies[-1])
-            return "" if told_last == findings else f"expected an answer to the last turn, got {told_last}"
+            last = _findings(observation.replies[-1])
+            return "" if last == findings else f"expected an answer to the last turn, got {last}"
         case Discovered(data):
-            result = _result(seen.replies[-1])
+            result = _result(observation.replies[-1])
             found = [each.data for each in result.discoveries] if isinstance(result, Result) else []
             return "" if data in found else f"expected the discovery {data}, got {found}"
         case Failed(kind):
-            reply = seen.replies[0]
+            reply = observation.replies[0]
             fits = isinstance(reply, AgentFailure) and reply.kind is kind
-            return "" if fits else f'expected "{kind}", got {_told(reply)}'
-        case Unanswered():
-            return "" if seen.replies[0] is None else f"expected silence, got {_told(seen.replies[0])}"
-        case ResetTold(seconds):
-            return _reset_miss(seconds, seen)
+            return "" if fits else f'expected "{kind}", got {_describe(reply)}'
+        case NoReply():
+            return (
+                "" if observation.replies[0] is None else f"expected no reply, got {_describe(observation.replies[0])}"
+            )
+        case ResetReported(seconds):
+            return _reset_miss(seconds, observation)
         case Wrote(file, content):
-            there = seen.files.get(file)
+            there = observation.files.get(file)
             fits = there is not None and content in {"", there}
             return "" if fits else f"{file} was {'not written' if there is None else f'written as {there!r}'}"
-        case Untouched(file):
-            return f"{file} was written" if file in seen.files else ""
-        case DenialTold():
-            denied = any(isinstance(event, PermissionAsked) for event in seen.events)
-            return "" if denied else "no denial was told"
-        case Noted(text):
-            return "" if Note(text=text, token=seen.token) in seen.notes else f"the tool got {list(seen.notes)}"
-        case Heard(words, times):
-            count = seen.asked[-1].count(words) if seen.asked else 0
-            return "" if count >= times else f'the model heard "{words}" {count} times, expected {times}'
+        case NotWritten(file):
+            return f"{file} was written" if file in observation.files else ""
+        case DenialReported():
+            denied = any(isinstance(event, PermissionAsked) for event in observation.events)
+            return "" if denied else "no denial was reported"
+        case ToolCalled(text):
+            return (
+                ""
+                if Note(text=text, token=observation.token) in observation.notes
+                else f"the tool got {list(observation.notes)}"
+            )
+        case RequestContained(text, times):
+            count = observation.requests[-1].count(text) if observation.requests else 0
+            return "" if count >= times else f'the request has "{text}" {count} times, expected {times}'
         case _:
             assert_never(expected)
 
 
-def _reset_miss(seconds: float, seen: Seen) -> str:
-    reply = seen.replies[0]
-    if not isinstance(reply, AgentFailure) or reply.reset_at is None or seen.first_asked is None:
-        return "no reset time was told"
-    off = reply.reset_at - (seen.first_asked + seconds)
-    return "" if -EARLY <= off <= LATE else f"the reset time told is off by {off:.0f} s"
+def _reset_miss(seconds: float, observation: Observation) -> str:
+    reply = observation.replies[0]
+    if not isinstance(reply, AgentFailure) or reply.reset_at is None or observation.first_request_at is None:
+        return "no reset time was reported"
+    off = reply.reset_at - (observation.first_request_at + seconds)
+    return "" if -EARLY <= off <= LATE else f"the reset time is off by {off:.0f} s"
 
 
 def _result(reply: Reply | None) -> Result | str:
-    """The result in a reply, or what there is instead."""
+    """The result in a reply, or a description of the reply."""
     if not isinstance(reply, Answer):
-        return _told(reply)
+        return _describe(reply)
     try:
         return decode(reply.body, kind=ROLE.result, task=TASK)
     except Misfit as misfit:
-        return f"a result that does not fit ({misfit})"
+        return f"an invalid result ({misfit})"
 
 
 def _findings(reply: Reply | None) -> str:
@@ -170,7 +186,7 @@ def _findings(reply: Reply | None) -> str:
     return result.findings if isinstance(result, Result) else result
 
 
-def _told(reply: Reply | None) -> str:
+def _describe(reply: Reply | None) -> str:
     match reply:
         case None:
             return "no reply"

@@ -1,24 +1,24 @@
-"""Where an agent is known to miss a scenario: what it does instead, why, and what iterdev makes of it.
+"""Known deviations: scenarios that an agent does not pass, what it does instead, and how iterdev handles that.
 
-A deviation is exact: what is expected instead stands beside the reason. Anything else is a failure.
+A deviation has exact expectations of its own. Any other behaviour is a failure.
 """
 
 from msgspec import Struct
 
 from iterdev.agents.contract import TroubleKind
-from iterdev.conformance.expectations import Answered, DenialTold, Expectation, Failed, Unanswered, Untouched, Wrote
-from iterdev.conformance.scenarios import PATIENCE
+from iterdev.conformance.expectations import Answered, DenialReported, Expectation, Failed, NoReply, NotWritten, Wrote
+from iterdev.conformance.scenarios import TURN_TIMEOUT
 
-AT_A_LOSS = 20.0
-"""Seconds after which it is plain that an agent waits or tries again, and tells nobody."""
+SHORT_TIMEOUT = 20.0
+"""Seconds after which an agent is known to wait or to retry without a report."""
 
 WAITS_TOO = (
-    "The attempt waits with it, at most for `[limits] attempt`. Other attempts are not held back, because nobody told "
-    "of the limit."
+    "The attempt waits as well, at most for `[limits] attempt`. Other attempts are not paused, because the limit is "
+    "not reported."
 )
 READS_LATE = (
-    "The attempt goes on until the agent gives up, or until `[limits] attempt` is over. What it says in the end is "
-    "read as usual."
+    "The attempt continues until the agent gives up, or until `[limits] attempt` is over. The failure is then handled "
+    "as usual."
 )
 
 
@@ -27,10 +27,10 @@ class Deviation(Struct, frozen=True, kw_only=True):
     scenario: str
     expects: tuple[Expectation, ...]
     behaviour: str
-    """What the agent does by itself, and nothing can change."""
+    """What the agent does; no setting changes it."""
     reaction: str
-    """What iterdev does about it."""
-    patience: float = PATIENCE
+    """How iterdev handles it."""
+    timeout: float = TURN_TIMEOUT
 
 
 DEVIATIONS = (
@@ -39,12 +39,12 @@ DEVIATIONS = (
         scenario="resumed conversation",
         expects=(Answered(("first", "first")),),
         behaviour="It offers to load a conversation, and then does not find it.",
-        reaction="A new conversation is begun. Nothing is lost: a prompt of iterdev says all that the task needs.",
+        reaction="A new conversation is started. Nothing is lost: a prompt of iterdev has all that the task needs.",
     ),
     Deviation(
         agents=("opencode", "copilot"),
         scenario="denied permission",
-        expects=(Failed(TroubleKind.silent), Untouched("hello.txt"), DenialTold()),
+        expects=(Failed(TroubleKind.silent), NotWritten("hello.txt"), DenialReported()),
         behaviour="A denial ends its turn.",
         reaction="A turn without a result is followed by another one in the same conversation, at most twice.",
     ),
@@ -52,40 +52,40 @@ DEVIATIONS = (
         agents=("kimi",),
         scenario="denied permission",
         expects=(Answered(("went on",)), Wrote("hello.txt", "hello\n")),
-        behaviour="It asks nobody before it writes in its workspace.",
-        reaction="What a role that only reads has changed is set aside and reported. It does not land.",
+        behaviour="It writes in its workspace without asking.",
+        reaction="Changes of a read-only role are kept aside and reported. They do not land.",
     ),
     Deviation(
         agents=("opencode", "copilot", "goose", "kimi"),
         scenario="429 with reset",
-        expects=(Unanswered(),),
-        behaviour="It waits for as long as the provider asks, and tells nobody.",
+        expects=(NoReply(),),
+        behaviour="It waits for as long as the provider asks, without a report.",
         reaction=WAITS_TOO,
-        patience=AT_A_LOSS,
+        timeout=SHORT_TIMEOUT,
     ),
     Deviation(
         agents=("qwen",),
         scenario="429 with reset",
-        expects=(Unanswered(),),
-        behaviour="It tries seven times in 80 s, whatever the provider says; no setting changes that.",
+        expects=(NoReply(),),
+        behaviour="It retries seven times in 80 s, whatever the provider asks.",
         reaction=WAITS_TOO,
-        patience=AT_A_LOSS,
+        timeout=SHORT_TIMEOUT,
     ),
     Deviation(
         agents=("qwen", "opencode", "kimi"),
         scenario="500",
-        expects=(Unanswered(),),
-        behaviour="It tries for more than a minute before it says so.",
+        expects=(NoReply(),),
+        behaviour="It retries for more than a minute before it reports the failure.",
         reaction=READS_LATE,
-        patience=AT_A_LOSS,
+        timeout=SHORT_TIMEOUT,
     ),
     Deviation(
         agents=("opencode", "kimi"),
         scenario="dropped stream",
-        expects=(Unanswered(),),
-        behaviour="It tries for more than a minute before it says so.",
+        expects=(NoReply(),),
+        behaviour="It retries for more than a minute before it reports the failure.",
         reaction=READS_LATE,
-        patience=AT_A_LOSS,
+        timeout=SHORT_TIMEOUT,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""All scenarios with all agents that were asked for, a few at a time: who is there, and how each did."""
+"""Plays all scenarios with the chosen agents, a few at a time, and reports the results."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,29 +8,29 @@ import anyio
 import msgspec
 
 from iterdev.agents.contract import Probe
-from iterdev.conformance.agent_setup import client
+from iterdev.conformance.agent_setup import agent_in_home
 from iterdev.conformance.known_deviations import deviation
-from iterdev.conformance.scenario_run import seen
-from iterdev.conformance.scenarios import PATIENCE, SCENARIOS, Scenario
-from iterdev.conformance.verdict import Checked, Judged, judge
+from iterdev.conformance.scenario_run import observe
+from iterdev.conformance.scenarios import SCENARIOS, TURN_TIMEOUT, Scenario
+from iterdev.conformance.verdict import AgentReport, ScenarioResult, judge
 from iterdev.host.processes.spawn import Spawn, Supervisor
 
-AT_ONCE = 3
-"""Scenarios that are played at the same time; most of their time is waiting."""
+PARALLEL_SCENARIOS = 3
+"""Most of the time of a scenario is waiting."""
 
-Tell = Callable[[str, Judged], None]
-"""Hears the agent and how it did, as soon as a scenario is over."""
-
-
-def check(names: Sequence[str], tell: Tell) -> tuple[Checked, ...]:
-    """Tries every scenario with each of the agents that is installed."""
-    probes = {name: client(name, Path(gettempdir())).probe() for name in names}
-    results = anyio.run(_play, [name for name, probe in probes.items() if probe.installed], tell)
-    return tuple(_checked(name, probe, results.get(name, {})) for name, probe in probes.items())
+Progress = Callable[[str, ScenarioResult], None]
+"""Called with the agent and the result after each scenario."""
 
 
-def _checked(name: str, probe: Probe, results: dict[str, Judged]) -> Checked:
-    return Checked(
+def check(names: Sequence[str], progress: Progress) -> tuple[AgentReport, ...]:
+    """Plays every scenario with each of the agents that is installed."""
+    probes = {name: agent_in_home(name, Path(gettempdir())).probe() for name in names}
+    results = anyio.run(_play, [name for name, probe in probes.items() if probe.installed], progress)
+    return tuple(_report(name, probe, results.get(name, {})) for name, probe in probes.items())
+
+
+def _report(name: str, probe: Probe, results: dict[str, ScenarioResult]) -> AgentReport:
+    return AgentReport(
         agent=name,
         installed=probe.installed,
         version=probe.version,
@@ -40,15 +40,15 @@ def _checked(name: str, probe: Probe, results: dict[str, Judged]) -> Checked:
     )
 
 
-async def _play(names: Sequence[str], tell: Tell) -> dict[str, dict[str, Judged]]:
-    results: dict[str, dict[str, Judged]] = {name: {} for name in names}
-    places = anyio.CapacityLimiter(AT_ONCE)
+async def _play(names: Sequence[str], progress: Progress) -> dict[str, dict[str, ScenarioResult]]:
+    results: dict[str, dict[str, ScenarioResult]] = {name: {} for name in names}
+    limiter = anyio.CapacityLimiter(PARALLEL_SCENARIOS)
 
     async def play(name: str, scenario: Scenario, spawn: Spawn) -> None:
-        async with places:
+        async with limiter:
             result = await _played(name, scenario, spawn)
         results[name][scenario.name] = result
-        tell(name, result)
+        progress(name, result)
 
     async with Supervisor() as supervisor, anyio.create_task_group() as group:
         for name in names:
@@ -57,16 +57,16 @@ async def _play(names: Sequence[str], tell: Tell) -> dict[str, dict[str, Judged]
     return results
 
 
-async def _played(name: str, scenario: Scenario, spawn: Spawn) -> Judged:
-    known, began = deviation(name, scenario.name), anyio.current_time()
-    patience = known.patience if known else PATIENCE
+async def _played(name: str, scenario: Scenario, spawn: Spawn) -> ScenarioResult:
+    known, started = deviation(name, scenario.name), anyio.current_time()
+    timeout = known.timeout if known else TURN_TIMEOUT
     try:
-        evidence = await seen(name, scenario, spawn, patience=patience)
-        if not evidence.asked and scenario.limit < PATIENCE:
-            # It had not even started: on a busy machine the short time of this scenario can be too short.
-            longer = msgspec.structs.replace(scenario, limit=PATIENCE)
-            evidence = await seen(name, longer, spawn, patience=2 * PATIENCE)
-    except Exception as error:  # noqa: BLE001 - whatever an agent does to its adapter is a result of its own
-        words = f"the adapter broke: {type(error).__name__}: {error}"
-        return Judged(scenario=scenario.name, standing="failed", misses=(words,))
-    return judge(scenario, known, evidence, anyio.current_time() - began)
+        observation = await observe(name, scenario, spawn, turn_timeout=timeout)
+        if not observation.requests and scenario.limit < TURN_TIMEOUT:
+            # The agent had not even started: the limit of this scenario can be too short for a busy machine.
+            longer = msgspec.structs.replace(scenario, limit=TURN_TIMEOUT)
+            observation = await observe(name, longer, spawn, turn_timeout=2 * TURN_TIMEOUT)
+    except Exception as error:  # noqa: BLE001 - an adapter that fails is a result
+        words = f"the adapter failed: {type(error).__name__}: {error}"
+        return ScenarioResult(scenario=scenario.name, standing="failed", misses=(words,))
+    return judge(scenario, known, observation, anyio.current_time() - started)

@@ -1,4 +1,4 @@
-"""The fixed set of scenarios: what the model does, what is said to the agent, and what is to come of it."""
+"""The scenarios: what the model does, what the agent is asked, and what is expected of it."""
 
 from typing import Literal
 
@@ -9,27 +9,27 @@ from iterdev.agents.scripted.script import Call, Fail, Step
 from iterdev.conformance.expectations import (
     TASK,
     Answered,
-    DenialTold,
+    DenialReported,
     Discovered,
     Expectation,
     Failed,
-    Heard,
-    Noted,
+    NotWritten,
     Recovered,
-    ResetTold,
-    Untouched,
+    RequestContained,
+    ResetReported,
+    ToolCalled,
     Wrote,
 )
 from iterdev.conformance.model.tool_server import TOOL
 
-PATIENCE = 90.0
-"""Seconds for a turn, on a machine that has other things to do."""
-SILENCE = 30.0
-"""Seconds for an attempt in which the model says nothing; an agent needs some of them to start."""
+TURN_TIMEOUT = 90.0
+"""Seconds for a turn, on a busy machine."""
+SILENT_LIMIT = 30.0
+"""Seconds for an attempt in which the model does not respond, including the start of the agent."""
 RESET = 40.0
 """Seconds until the limit of the provider is lifted."""
 HUGE = 60_000
-"""Words of the huge prompt, which has more bytes than one argument of a program may have."""
+"""Words of the huge prompt, which is longer than an argument of a program may be."""
 
 PLUM = "Remember the plum."
 
@@ -39,21 +39,21 @@ Course = Literal["one conversation", "resumed", "interrupted"]
 class Scenario(Struct, frozen=True, kw_only=True):
     name: str
     claim: str
-    """What the agent and its adapter do when all is well."""
+    """What is expected of the agent and its adapter."""
     steps: tuple[Step, ...]
     expects: tuple[Expectation, ...]
     prompts: tuple[str, ...] = ("Do your task.",)
     permissions: Permissions = Permissions(write=True)
     course: Course = "one conversation"
-    """Resumed: each prompt goes to a new process. Interrupted: the second one is sent while the first is worked on."""
-    limit: float = 4 * PATIENCE
+    """Resumed: each prompt goes to a new process. Interrupted: the second prompt is sent during the first turn."""
+    limit: float = 4 * TURN_TIMEOUT
     """Seconds for the attempt."""
     tools: bool = False
     """Whether the agent has the tool server."""
 
     @property
     def takes_long(self) -> bool:
-        """Agents try again, and wait in between."""
+        """Agents retry, and wait in between."""
         return any(step.hang or step.fail or step.cut for step in self.steps)
 
 
@@ -75,7 +75,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="structured answer",
-        claim="A nested result arrives as it was sent, and fits the schema of the role.",
+        claim="A nested result arrives as it was sent, and matches the schema of the role.",
         steps=(done("structured", discoveries=[{"type": "pattern", "data": DATA}]),),
         expects=(Answered(("structured",)), Discovered(DATA)),
     ),
@@ -84,71 +84,71 @@ SCENARIOS = (
         claim="The second turn knows the first.",
         prompts=(PLUM, "What was it?"),
         steps=(done("first"), done("second")),
-        expects=(Answered(("first", "second")), Heard(PLUM)),
+        expects=(Answered(("first", "second")), RequestContained(PLUM)),
     ),
     Scenario(
         name="resumed conversation",
-        claim="A new process takes the conversation up.",
+        claim="A new process resumes the conversation.",
         course="resumed",
         prompts=(PLUM, "What was it?"),
         steps=(done("first"), done("second")),
-        expects=(Answered(("first", "second")), Heard(PLUM)),
+        expects=(Answered(("first", "second")), RequestContained(PLUM)),
     ),
     Scenario(
         name="tool call over MCP",
-        claim="A tool of the team is called over HTTP, with the token of the attempt, and nobody has to allow it.",
+        claim="A tool of the team is called over HTTP, with the token of the attempt and without a permission request.",
         tools=True,
         steps=(Step(call=Call(tool=TOOL, server=TOOLS, arguments={"text": "plum"})), done("noted")),
-        expects=(Answered(("noted",)), Noted("plum")),
+        expects=(Answered(("noted",)), ToolCalled("plum")),
     ),
     Scenario(
         name="denied permission",
-        claim="What the role may not do is denied at once and told, and the turn goes on.",
+        claim="What the role may not do is denied at once and reported, and the turn continues.",
         permissions=Permissions(write=False),
         steps=(WRITE, done("went on")),
-        expects=(Answered(("went on",)), Untouched("hello.txt"), DenialTold()),
+        expects=(Answered(("went on",)), NotWritten("hello.txt"), DenialReported()),
     ),
     Scenario(
         name="401",
-        claim="A key that the provider refuses is no login.",
+        claim="A key that the provider rejects is reported as a missing login.",
         steps=(Step(fail=Fail(status=401, message="invalid api key")),),
         expects=(Failed(TroubleKind.not_logged_in),),
     ),
     Scenario(
         name="429 with reset",
-        claim="A limit is told as one, with the time at which it is lifted.",
+        claim="A limit is reported as one, with the time at which it is lifted.",
         steps=(Step(fail=Fail(status=429, message="usage limit reached", reset_in=RESET), say="The limit is lifted."),),
-        expects=(Failed(TroubleKind.limited), ResetTold(RESET)),
+        expects=(Failed(TroubleKind.limited), ResetReported(RESET)),
     ),
     Scenario(
         name="500",
-        claim="A provider that fails is told as overloaded.",
+        claim="A provider that fails is reported as overloaded.",
         steps=(Step(fail=Fail(status=500, message="internal error")),),
         expects=(Failed(TroubleKind.overloaded),),
     ),
     Scenario(
         name="dropped stream",
-        claim="An answer that breaks off is the provider's failure, not a result.",
+        claim="A response that breaks off is a failure of the provider, not a result.",
         steps=(Step(say="This answer breaks off in the middle.", cut=True),),
         expects=(Failed(TroubleKind.overloaded),),
     ),
     Scenario(
         name="silent model",
-        claim="A model that says nothing is waited for no longer than the attempt may take.",
-        limit=SILENCE,
+        claim="A model that does not respond ends the attempt at its time limit.",
+        limit=SILENT_LIMIT,
         steps=(Step(hang=True),),
-        expects=(Failed(TroubleKind.timed_out), Heard("Do your task.")),
+        expects=(Failed(TroubleKind.timed_out), RequestContained("Do your task.")),
     ),
     Scenario(
         name="huge prompt",
         claim="A prompt of 300 kB arrives whole.",
         prompts=("plum " * HUGE + "the end",),
         steps=(done("heard it"),),
-        expects=(Answered(("heard it",)), Heard("plum ", HUGE), Heard("the end")),
+        expects=(Answered(("heard it",)), RequestContained("plum ", HUGE), RequestContained("the end")),
     ),
     Scenario(
         name="cancel in the middle",
-        claim="A turn is interrupted while a command runs, and the next one goes on in the same conversation.",
+        claim="A turn is interrupted while a command runs, and the next one continues the conversation.",
         course="interrupted",
         prompts=("Do your task.", "Go on. [[scenario:next]]"),
         steps=(Step(run=BUSY), done("not interrupted")),

@@ -1,55 +1,55 @@
-"""From what was seen in a scenario to a standing: as expected, explained, or failed."""
+"""The result of a scenario: as expected, explained by a known deviation, or failed."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-from iterdev.conformance.expectations import Seen, misses
+from iterdev.conformance.expectations import Observation, misses
 from iterdev.conformance.known_deviations import Deviation
 from iterdev.conformance.scenarios import Scenario
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class ScenarioResult(Struct, frozen=True, kw_only=True):
     scenario: str
     standing: Literal["ok", "explained", "failed"]
     misses: tuple[str, ...] = ()
     """What was not as expected."""
     behaviour: str = ""
-    """Why, when that is known: what the agent does by itself."""
+    """What the agent does instead, if that is a known deviation."""
     reaction: str = ""
     """What iterdev does about it."""
     news: str = ""
-    """That a known miss is none any more."""
+    """A known deviation that no longer occurs."""
     left: tuple[str, ...] = ()
-    """Processes that were alive afterwards; always a failure."""
+    """Processes that were still running afterwards; always a failure."""
     seconds: float = 0
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class AgentReport(Struct, frozen=True, kw_only=True):
     agent: str
     installed: bool
     version: str
     note: str = ""
     hint: str = ""
-    results: tuple[Judged, ...] = ()
+    results: tuple[ScenarioResult, ...] = ()
 
     @property
     def failed(self) -> bool:
         return any(result.standing == "failed" for result in self.results)
 
 
-def judge(scenario: Scenario, known: Deviation | None, seen: Seen, seconds: float) -> Judged:
-    name, left, took = scenario.name, tuple(seen.left), round(seconds, 1)
-    missed = misses(scenario.expects, seen)
+def judge(scenario: Scenario, known: Deviation | None, observation: Observation, seconds: float) -> ScenarioResult:
+    name, left, took = scenario.name, tuple(observation.left), round(seconds, 1)
+    missed = misses(scenario.expects, observation)
     if not missed:
         news = f"no longer so: {known.behaviour}" if known else ""
-        return Judged(scenario=name, standing="ok", news=news, seconds=took)
+        return ScenarioResult(scenario=name, standing="ok", news=news, seconds=took)
     if known is None:
-        return Judged(scenario=name, standing="failed", misses=missed, left=left, seconds=took)
-    unexplained = misses(known.expects, seen)
+        return ScenarioResult(scenario=name, standing="failed", misses=missed, left=left, seconds=took)
+    unexplained = misses(known.expects, observation)
     if unexplained:
-        return Judged(scenario=name, standing="failed", misses=unexplained, left=left, seconds=took)
-    return Judged(
+        return ScenarioResult(scenario=name, standing="failed", misses=unexplained, left=left, seconds=took)
+    return ScenarioResult(
         scenario=name,
         standing="explained",
         misses=missed,

@@ -21,7 +21,7 @@ from iterdev.agents.contract import (
     Spent,
     TroubleKind,
 )
-from iterdev.conformance.agent_setup import client, pointed_at
+from iterdev.conformance.agent_setup import agent_in_home, configure_agent
 from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import Usage
@@ -42,7 +42,7 @@ def model() -> Iterator[ModelServer]:
 def agent(name: str, tmp_path: Path) -> AcpAgent:
     home = tmp_path / "home"
     home.mkdir()
-    made = client(name, home)
+    made = agent_in_home(name, home)
     assert isinstance(made, AcpAgent)
     return msgspec.structs.replace(made, command=(str(find_cli(name)), *made.command[1:]))
 
@@ -50,7 +50,7 @@ def agent(name: str, tmp_path: Path) -> AcpAgent:
 @pytest.fixture
 def work(name: str, agent: AcpAgent, assignment: Assignment, model: ModelServer, tmp_path: Path) -> Assignment:
     (tmp_path / "tmp").mkdir()
-    provider = pointed_at(model.url, name, Path(agent.home)) | {"TMPDIR": str(tmp_path / "tmp")}
+    provider = configure_agent(model.url, name, Path(agent.home)) | {"TMPDIR": str(tmp_path / "tmp")}
     return msgspec.structs.replace(assignment, limit=LIMIT, environment={**assignment.environment, **provider})
 
 

@@ -23,7 +23,7 @@ from iterdev.agents.contract import (
     Spent,
     TroubleKind,
 )
-from iterdev.conformance.agent_setup import client, variables
+from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import schema
@@ -48,7 +48,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def claude(tmp_path: Path) -> ClaudeAgent:
-    made = client("claude", tmp_path / "claude")
+    made = agent_in_home("claude", tmp_path / "claude")
     assert isinstance(made, ClaudeAgent)
     return replace(made, program=str(find_cli("claude")))
 

@@ -31,7 +31,7 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage
-from iterdev.conformance.agent_setup import client, variables
+from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core import results
 from iterdev.core.types import Role, TaskId
@@ -68,7 +68,7 @@ class Play:
     def __init__(self, work: Assignment, model: ModelServer, home: Path) -> None:
         self.model = model
         self.work = replace(work, environment={**work.environment, **variables("codex", model.url)})
-        made = client("codex", home)
+        made = agent_in_home("codex", home)
         assert isinstance(made, CodexAgent)
         self.agent = replace(made, program=str(find_cli("codex")))
         self.events: list[AgentEvent] = []

@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import anthropic
-from iterdev.conformance.model.messages import Answered, Json, ToolCall
+from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
 
 REQUEST = {
     "model": "claude-sonnet-4-5",
@@ -45,16 +45,16 @@ REQUEST = {
     "stream": True,
     "thinking": {"type": "enabled", "budget_tokens": 31999},
 }
-ANSWERED = Answered(
+ANSWERED = ModelResponse(
     model="m",
-    step=1,
+    turn=1,
     text="I will write.",
     calls=(ToolCall(tool="Write", arguments={"file_path": "/w/a", "content": "a"}),),
     usage=Usage(input=1200, output=50, cached=1000),
 )
 
 
-def read(**changes: object) -> anthropic.Asked:
+def read(**changes: object) -> anthropic.ModelRequest:
     return anthropic.read("/v1/messages", json.dumps(REQUEST | changes).encode())
 
 
@@ -63,22 +63,22 @@ def events() -> list[Json]:
 
 
 def test_a_request_is_read_with_its_history_and_tools() -> None:
-    asked = read()
+    request = read()
 
-    assert (asked.model, asked.streaming, asked.step) == ("claude-sonnet-4-5", True, 1)
-    assert asked.prompt.rstrip().endswith("Write hello.txt.")
-    assert "You are an agent." not in asked.prompt
-    assert "File created" not in asked.prompt
-    (tool,) = asked.tools
+    assert (request.model, request.streaming, request.turn) == ("claude-sonnet-4-5", True, 1)
+    assert request.prompt.rstrip().endswith("Write hello.txt.")
+    assert "You are an agent." not in request.prompt
+    assert "File created" not in request.prompt
+    (tool,) = request.tools
     assert (tool.name, tool.parameters.required) == ("Write", ("file_path", "content"))
 
 
 def test_content_may_be_plain_text() -> None:
     messages = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Ho."}]
 
-    asked = read(messages=messages, system="Be brief.", tools=[], stream=False)
+    request = read(messages=messages, system="Be brief.", tools=[], stream=False)
 
-    assert (asked.prompt, asked.step, asked.tools, asked.streaming) == ("Hi.", 1, (), False)
+    assert (request.prompt, request.turn, request.tools, request.streaming) == ("Hi.", 1, (), False)
 
 
 def test_the_schema_of_a_side_call_is_read() -> None:
@@ -102,7 +102,7 @@ def test_a_whole_answer_has_text_calls_and_usage() -> None:
         "cache_read_input_tokens": 1000,
         "output_tokens": 50,
     }
-    assert anthropic.whole(Answered(model="m", text="Done."))["stop_reason"] == "end_turn"
+    assert anthropic.whole(ModelResponse(model="m", text="Done."))["stop_reason"] == "end_turn"
 
 
 def test_the_pieces_of_a_stream_make_the_whole_answer() -> None:

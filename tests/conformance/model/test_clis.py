@@ -41,7 +41,7 @@ def tokens(name: str, ended: Ended) -> tuple[int, int]:
 
 
 def steps(model: ModelServer) -> list[int]:
-    return [request.step for request in model.requests if not request.is_side_call]
+    return [request.turn for request in model.requests if not request.is_side_call]
 
 
 @every_cli
@@ -87,7 +87,7 @@ def test_a_task_of_iterdev_is_done_by_its_role(name: str, agent: MakeAgent, mode
     ended = running.ask("# DEV-007: Add it\n\nYou are the developer of a development team.\n\nAdd the file.\n")
 
     assert running.written("DEV-007.txt") == "DEV-007 is done\n", ended
-    assert {(request.scenario, request.task) for request in model.requests} == {("developer", "DEV-007")}
+    assert {(request.rule, request.task) for request in model.requests} == {("developer", "DEV-007")}
 
 
 @every_cli
@@ -124,4 +124,4 @@ def test_a_stream_that_breaks_off_is_no_answer(name: str, agent: MakeAgent, mode
     ended = agent(name).ask("Do it. [[scenario:cut]]")
 
     assert ended.code not in {0, -9}, ended
-    assert {request.scenario for request in model.requests} == {"cut"}
+    assert {request.rule for request in model.requests} == {"cut"}

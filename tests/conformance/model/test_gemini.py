@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import gemini
-from iterdev.conformance.model.messages import Answered, Json, ToolCall
+from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
 
 STREAMED = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
 WHOLE = "/v1beta/models/gemini-2.5-flash:generateContent"
@@ -28,16 +28,16 @@ REQUEST = {
     ],
     "generationConfig": {"temperature": 1},
 }
-ANSWERED = Answered(
+ANSWERED = ModelResponse(
     model="gemini-2.5-pro",
-    step=1,
+    turn=1,
     text="I will write.",
     calls=(ToolCall(tool="write_file", arguments={"file_path": "/w/a"}),),
     usage=Usage(input=1200, output=50, cached=1000),
 )
 
 
-def read(path: str = STREAMED, **changes: object) -> gemini.Asked:
+def read(path: str = STREAMED, **changes: object) -> gemini.ModelRequest:
     return gemini.read(path, json.dumps(REQUEST | changes).encode())
 
 
@@ -47,22 +47,22 @@ def parts(chunk: Json) -> list[dict[str, object]]:
 
 
 def test_a_request_is_read_with_its_history_and_tools() -> None:
-    asked = read()
+    request = read()
 
-    assert (asked.model, asked.streaming, asked.step) == ("gemini-2.5-pro", True, 1)
-    assert asked.prompt.rstrip().endswith("Write hello.txt.")
-    assert "You are an agent." not in asked.prompt
-    assert [tool.name for tool in asked.tools] == ["write_file", "old_style", "bare"]
-    assert list(asked.tools[0].parameters.properties) == ["file_path", "content"]
-    assert asked.tools[1].parameters.required == ("a",)
+    assert (request.model, request.streaming, request.turn) == ("gemini-2.5-pro", True, 1)
+    assert request.prompt.rstrip().endswith("Write hello.txt.")
+    assert "You are an agent." not in request.prompt
+    assert [tool.name for tool in request.tools] == ["write_file", "old_style", "bare"]
+    assert list(request.tools[0].parameters.properties) == ["file_path", "content"]
+    assert request.tools[1].parameters.required == ("a",)
 
 
 def test_the_path_says_whether_to_stream() -> None:
     schema = {"type": "OBJECT"}
 
-    asked = read(WHOLE, tools=[], generationConfig={"responseSchema": schema})
+    request = read(WHOLE, tools=[], generationConfig={"responseSchema": schema})
 
-    assert (asked.model, asked.streaming, asked.schema) == ("gemini-2.5-flash", False, schema)
+    assert (request.model, request.streaming, request.schema) == ("gemini-2.5-flash", False, schema)
 
 
 def test_a_whole_answer_has_text_calls_and_usage() -> None:
@@ -91,7 +91,7 @@ def test_the_pieces_of_a_stream_make_the_whole_answer_and_only_the_last_stops() 
 
 
 def test_a_stream_whose_pieces_are_alike_stops_once() -> None:
-    chunks = [event.data for event in gemini.stream(Answered(model="m", text="haha"))]
+    chunks = [event.data for event in gemini.stream(ModelResponse(model="m", text="haha"))]
 
     assert [chunk["candidates"][0].get("finishReason") for chunk in chunks] == [None, "STOP"]
 

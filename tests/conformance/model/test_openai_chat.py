@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import openai_chat
-from iterdev.conformance.model.messages import Answered, Json, ToolCall
+from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
 
 CALL = {"id": "turn_0_call_0", "type": "function", "function": {"name": "write_file", "arguments": "{}"}}
 REQUEST = {
@@ -29,9 +29,9 @@ REQUEST = {
         }
     ],
 }
-ANSWERED = Answered(
+ANSWERED = ModelResponse(
     model="m",
-    step=1,
+    turn=1,
     text="I will write.",
     calls=(
         ToolCall(tool="write_file", arguments={"file_path": "/w/a"}),
@@ -41,7 +41,7 @@ ANSWERED = Answered(
 )
 
 
-def read(**changes: object) -> openai_chat.Asked:
+def read(**changes: object) -> openai_chat.ModelRequest:
     return openai_chat.read("/v1/chat/completions", json.dumps(REQUEST | changes).encode())
 
 
@@ -50,22 +50,22 @@ def chunks() -> list[Json]:
 
 
 def test_a_request_is_read_with_its_history_and_tools() -> None:
-    asked = read()
+    request = read()
 
-    assert (asked.model, asked.streaming, asked.step) == ("m", True, 1)
-    assert asked.prompt.endswith("Write hello.txt.")
-    assert "Wrote it." not in asked.prompt
-    assert "You are Qwen Code." in asked.text
-    (tool,) = asked.tools
+    assert (request.model, request.streaming, request.turn) == ("m", True, 1)
+    assert request.prompt.endswith("Write hello.txt.")
+    assert "Wrote it." not in request.prompt
+    assert "You are Qwen Code." in request.text
+    (tool,) = request.tools
     assert (tool.name, tool.parameters.required) == ("write_file", ("file_path",))
 
 
 def test_a_side_call_has_no_tools_and_may_have_a_schema() -> None:
     schema = {"type": "object"}
 
-    asked = read(tools=None, stream=False, response_format={"type": "json_schema", "json_schema": {"schema": schema}})
+    request = read(tools=None, stream=False, response_format={"type": "json_schema", "json_schema": {"schema": schema}})
 
-    assert (asked.tools, asked.streaming, asked.schema) == ((), False, schema)
+    assert (request.tools, request.streaming, request.schema) == ((), False, schema)
     assert read(response_format={"type": "json_object"}).schema is None
 
 
@@ -82,7 +82,7 @@ def test_a_whole_answer_has_text_calls_and_usage() -> None:
 
 
 def test_an_answer_without_calls_stops() -> None:
-    (choice,) = openai_chat.whole(Answered(model="m", text="Done."))["choices"]
+    (choice,) = openai_chat.whole(ModelResponse(model="m", text="Done."))["choices"]
 
     assert choice["finish_reason"] == "stop"
     assert "tool_calls" not in choice["message"]

@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import openai_responses
-from iterdev.conformance.model.messages import Answered, Json, ToolCall
+from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"status": {"type": "string"}}}
 REQUEST = {
@@ -32,9 +32,9 @@ REQUEST = {
     "text": {"verbosity": "low", "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}},
     "store": False,
 }
-ANSWERED = Answered(
+ANSWERED = ModelResponse(
     model="m",
-    step=2,
+    turn=2,
     text="I will write.",
     calls=(
         ToolCall(tool="apply_patch", arguments="*** Begin Patch"),
@@ -45,7 +45,7 @@ ANSWERED = Answered(
 )
 
 
-def read(**changes: object) -> openai_responses.Asked:
+def read(**changes: object) -> openai_responses.ModelRequest:
     return openai_responses.read("/v1/responses", json.dumps(REQUEST | changes).encode())
 
 
@@ -54,32 +54,32 @@ def events() -> list[Json]:
 
 
 def test_a_request_is_read_with_its_history_and_tools() -> None:
-    asked = read()
+    request = read()
 
-    assert (asked.model, asked.streaming, asked.step) == ("gpt-5.5", True, 1)
-    assert asked.prompt == "<cwd>/w</cwd>\nWrite hello.txt."
-    assert asked.schema == SCHEMA
-    assert [(tool.name, tool.freeform, tool.namespace) for tool in asked.tools] == [
+    assert (request.model, request.streaming, request.turn) == ("gpt-5.5", True, 1)
+    assert request.prompt == "<cwd>/w</cwd>\nWrite hello.txt."
+    assert request.schema == SCHEMA
+    assert [(tool.name, tool.freeform, tool.namespace) for tool in request.tools] == [
         ("exec_command", False, ""),
         ("apply_patch", True, ""),
         ("post_note", False, "mcp__notes"),
     ]
-    assert asked.tools[0].parameters.required == ("cmd",)
+    assert request.tools[0].parameters.required == ("cmd",)
 
 
 def test_tools_that_ride_in_the_input_are_read() -> None:
     exec_tool = {"type": "custom", "name": "exec"}
-    asked = read(tools=[], input=[{"type": "additional_tools", "tools": [exec_tool]}, *REQUEST["input"]])
+    request = read(tools=[], input=[{"type": "additional_tools", "tools": [exec_tool]}, *REQUEST["input"]])
 
-    assert [(tool.name, tool.freeform) for tool in asked.tools] == [("exec", True)]
-    assert asked.step == 1
+    assert [(tool.name, tool.freeform) for tool in request.tools] == [("exec", True)]
+    assert request.turn == 1
 
 
 def test_input_may_be_plain_text() -> None:
-    asked = read(input="Hi.", instructions="Be brief.", tools=[], text=None)
+    request = read(input="Hi.", instructions="Be brief.", tools=[], text=None)
 
-    assert (asked.prompt, asked.step, asked.tools, asked.schema) == ("Hi.", 0, (), None)
-    assert "Be brief." in asked.text
+    assert (request.prompt, request.turn, request.tools, request.schema) == ("Hi.", 0, (), None)
+    assert "Be brief." in request.text
 
 
 def test_a_whole_answer_has_text_calls_and_usage() -> None:

@@ -7,8 +7,8 @@ from tests.core.conftest import Story, a_design
 
 import iterdev
 from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage, load
-from iterdev.conformance.model.messages import Asked, Speaker, Spoken, Tool
-from iterdev.conformance.model.playback import OVER, Scene, default_script, scene_for, turn_at
+from iterdev.conformance.model.messages import Author, Message, ModelRequest, Tool
+from iterdev.conformance.model.playback import OVER, PlayedTurn, default_script, turn_at, turn_for
 from iterdev.core.prompts import Surroundings, render
 from iterdev.core.results import decode
 from iterdev.core.session import events
@@ -21,18 +21,18 @@ def prompt(task: str = "DEV-001", role: str = "developer") -> str:
     return f"# {task}: Add it\n\nYou are the {role} of a development team.\n\nDo it well.\n"
 
 
-def scene(script: Script, text: str, *answers: str) -> Scene:
-    history = [Spoken(by=Speaker.user, text=text)]
+def played(script: Script, text: str, *answers: str) -> PlayedTurn:
+    history = [Message(author=Author.user, text=text)]
     for answer in answers:
-        history += [Spoken(by=Speaker.model, text=answer), Spoken(by=Speaker.user, text="Go on.")]
-    return scene_for(script, Asked(model="m", streaming=False, history=tuple(history), tools=(SHELL,)))
+        history += [Message(author=Author.model, text=answer), Message(author=Author.user, text="Go on.")]
+    return turn_for(script, ModelRequest(model="m", streaming=False, history=tuple(history), tools=(SHELL,)))
 
 
 def test_task_and_role_are_read_from_the_prompt() -> None:
     script = Script(rules=(Rule(task="DEV-*", role="developer", steps=(Step(say="{role} works on {task}"),)),))
 
-    assert scene(script, prompt()).answered.text == "developer works on DEV-001"
-    assert scene(script, prompt(role="tester")).turn.fail == Fail(
+    assert played(script, prompt()).response.text == "developer works on DEV-001"
+    assert played(script, prompt(role="tester")).turn.fail == Fail(
         status=400, message=f"No rule of the script matches the prompt that ends with {prompt(role='tester')!r}."
     )
 
@@ -78,27 +78,27 @@ def test_a_step_is_one_turn_for_each_tool_and_one_for_its_result() -> None:
 def test_the_result_of_a_task_has_the_usual_members_and_others_stay_as_they_are() -> None:
     script = Script(rules=(Rule(steps=(Step(result={"n": 1}),)),))
 
-    assert json.loads(scene(script, prompt()).answered.text)["id"] == "DEV-001"
-    assert json.loads(scene(script, "Do it.").answered.text) == {"n": 1}
+    assert json.loads(played(script, prompt()).response.text)["id"] == "DEV-001"
+    assert json.loads(played(script, "Do it.").response.text) == {"n": 1}
 
 
 def test_a_malformed_result_is_said_as_it_is() -> None:
     script = Script(rules=(Rule(steps=(Step(say=("one", "two"), result_text='{"id": '),)),))
 
-    assert scene(script, prompt()).answered.text == 'one\ntwo\n{"id": '
+    assert played(script, prompt()).response.text == 'one\ntwo\n{"id": '
 
 
 def test_the_rules_of_one_script_come_before_those_of_the_other() -> None:
     mine = Script(rules=(Rule(role="developer", steps=(Step(say="mine"),)),))
 
-    assert scene(mine.then(default_script()), prompt()).answered.text == "mine"
-    assert scene(mine.then(default_script()), "[[scenario:prose]]").answered.text == "All is well."
+    assert played(mine.then(default_script()), prompt()).response.text == "mine"
+    assert played(mine.then(default_script()), "[[scenario:prose]]").response.text == "All is well."
 
 
 def test_the_script_of_the_demo_can_be_played_by_the_model_too() -> None:
     script = load(Path(iterdev.__file__).with_name("sample") / "team.toml", "model")
 
-    last = scene(script, prompt(), "Adding the parameter ...").answered.text
+    last = played(script, prompt(), "Adding the parameter ...").response.text
 
     assert json.loads(last)["findings"] == "total() and receipt() take a discount; 2 tests added."
 
@@ -115,6 +115,6 @@ def test_the_default_script_has_an_answer_for_every_task_of_a_sprint() -> None:
 
     assert started.keys() == {"DESIGN-001", "DEV-001", "REVIEW-001", "VERIFY-001"}
     for name, text in started.items():
-        last = scene(script, text, "working", "done").turn.result
+        last = played(script, text, "working", "done").turn.result
         assert last
         decode(json.dumps(last), role=story.row(name).role, task=story.row(name).id)

@@ -26,8 +26,8 @@ def scenario(*turns: Step) -> Script:
 def chat(*messages: str, stream: bool = False, tools: bool = True, **more: object) -> dict[str, object]:
     """A conversation in which user and assistant take turns."""
     roles = ("user", "assistant") * len(messages)
-    spoken = [{"role": role, "content": text} for role, text in zip(roles, messages, strict=False)]
-    return {"model": "m", "messages": spoken, "stream": stream, "tools": [TOOL] if tools else [], **more}
+    message = [{"role": role, "content": text} for role, text in zip(roles, messages, strict=False)]
+    return {"model": "m", "messages": message, "stream": stream, "tools": [TOOL] if tools else [], **more}
 
 
 @contextmanager
@@ -106,13 +106,13 @@ def test_what_was_asked_is_remembered_and_logged(tmp_path: Path) -> None:
         post(model, chat(prompt))
         post(model, chat(prompt, "written", "Go on"))
 
-    assert [(request.scenario, request.task, request.step, request.status) for request in model.requests] == [
+    assert [(request.rule, request.task, request.turn, request.status) for request in model.requests] == [
         ("developer", "DEV-001", 0, 200),
         ("developer", "DEV-001", 1, 200),
     ]
     assert model.requests[0].path == "/v1/chat/completions"
     assert json.loads(model.requests[0].body) == chat(prompt)
-    assert [json.loads(line)["step"] for line in log.read_text(encoding="utf-8").splitlines()] == [0, 1]
+    assert [json.loads(line)["turn"] for line in log.read_text(encoding="utf-8").splitlines()] == [0, 1]
 
 
 def test_a_request_without_tools_is_a_side_call_and_gets_a_stock_answer() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from iterdev.agents.scripted.script import Call, Step
 from iterdev.conformance.model import tool_calls
-from iterdev.conformance.model.messages import Asked, Parameters, Tool, ToolCall
+from iterdev.conformance.model.messages import ModelRequest, Parameters, Tool, ToolCall
 
 CWD = "/home/ada/shop"
 WRITE = Step(write={"a.txt": "one\ntwo\n"})
@@ -24,7 +24,7 @@ def freeform(name: str) -> Tool:
 
 
 def calls(turn: Step, *offered: Tool) -> tuple[ToolCall, ...]:
-    return tool_calls.calls(turn, Asked(model="m", streaming=True, history=(), tools=offered), CWD)
+    return tool_calls.calls(turn, ModelRequest(model="m", streaming=True, history=(), tools=offered), CWD)
 
 
 def call(turn: Step, *offered: Tool) -> ToolCall:
@@ -154,6 +154,6 @@ def test_the_workspace_is_found_in_the_agents_own_words(text: str) -> None:
 
 
 def test_without_such_words_paths_stay_relative() -> None:
-    made = tool_calls.calls(WRITE, Asked(model="m", streaming=True, history=()), tool_calls.cwd_in("Hello."))
+    made = tool_calls.calls(WRITE, ModelRequest(model="m", streaming=True, history=()), tool_calls.cwd_in("Hello."))
 
     assert made[0].arguments == {"file_path": "a.txt", "content": "one\ntwo\n"}

@@ -33,7 +33,7 @@ def script() -> Script:
 
 
 def seen_by(model: ModelServer, name: str) -> str:
-    return "\n".join(request.body for request in model.requests if request.scenario == name)
+    return "\n".join(request.body for request in model.requests if request.rule == name)
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
@@ -65,5 +65,5 @@ def test_planted_secrets_are_in_no_file_log_journal_or_prompt(agent: str, studio
     # A coding agent tells its provider the key, and the model again what the model has said; nobody else hears of it.
     others = {name: text for name, text in places.items() if not name.endswith(" was asked")}
     assert [(name, secret) for secret in (SPOKEN_KEY, KEY) for name in others if secret in others[name]] == []
-    first_question = next(request.body for request in model.requests if request.scenario == "tester")
+    first_question = next(request.body for request in model.requests if request.rule == "tester")
     assert SPOKEN_KEY not in first_question

@@ -98,7 +98,7 @@ def test_gemini_designs_and_qwen_mends_what_the_tests_find(studio: Studio) -> No
         "VERIFY-001": "qwen",
         "REVIEW-001": "claude",
     }
-    dialects = {request.scenario: request.dialect for request in model.requests if not request.is_side_call}
+    dialects = {request.rule: request.dialect for request in model.requests if not request.is_side_call}
     assert dialects == {
         "design": "gemini",
         "wrong work": "anthropic",

@@ -1,4 +1,4 @@
-"""Anthropic Messages, as claude speaks it."""
+"""Anthropic Messages, the API that claude uses."""
 
 import json
 import re
@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
-    Answered,
-    Asked,
+    Author,
     Event,
     Failure,
-    Form,
     Json,
+    Message,
+    ModelRequest,
+    ModelResponse,
+    OutputConfig,
     Parameters,
-    Speaker,
-    Spoken,
     Tool,
     pieces,
     retry_headers,
@@ -62,73 +62,73 @@ class _Request(Struct, frozen=True):
     system: _Content = ""
     tools: tuple[_Tool, ...] = ()
     stream: bool = False
-    output_config: Form = Form()
+    output_config: OutputConfig = OutputConfig()
 
 
-def read(_path: str, body: bytes) -> Asked:
+def read(_path: str, body: bytes) -> ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
-    return Asked(
+    return ModelRequest(
         model=request.model,
         streaming=request.stream,
-        history=(Spoken(by=Speaker.other, text=_text(request.system)), *map(_spoken, request.messages)),
+        history=(Message(author=Author.other, text=_text(request.system)), *map(_message, request.messages)),
         tools=tuple(Tool(name=tool.name, parameters=tool.input_schema) for tool in request.tools),
         schema=request.output_config.schema,
     )
 
 
-def _spoken(message: _Message) -> Spoken:
-    by = Speaker.model if message.role == "assistant" else Speaker.user
+def _message(message: _Message) -> Message:
+    author = Author.model if message.role == "assistant" else Author.user
     blocks = message.content if isinstance(message.content, tuple) else ()
     calls = tuple(block.id for block in blocks if block.type == "tool_use")
-    return Spoken(by=by, text=_text(message.content), calls=calls)
+    return Message(author=author, text=_text(message.content), calls=calls)
 
 
 def _text(content: _Content) -> str:
     return content if isinstance(content, str) else "\n".join(block.text for block in content if block.type == "text")
 
 
-def whole(answered: Answered) -> Json:
+def whole(response: ModelResponse) -> Json:
     return {
-        "id": f"msg_{answered.step}",
+        "id": f"msg_{response.turn}",
         "type": "message",
         "role": "assistant",
-        "model": answered.model,
-        "content": _blocks(answered),
-        "stop_reason": "tool_use" if answered.calls else "end_turn",
+        "model": response.model,
+        "content": _blocks(response),
+        "stop_reason": "tool_use" if response.calls else "end_turn",
         "stop_sequence": None,
         "usage": {
-            "input_tokens": answered.usage.input - answered.usage.cached,
+            "input_tokens": response.usage.input - response.usage.cached,
             "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": answered.usage.cached,
-            "output_tokens": answered.usage.output,
+            "cache_read_input_tokens": response.usage.cached,
+            "output_tokens": response.usage.output,
         },
     }
 
 
-def _blocks(answered: Answered) -> list[Json]:
-    said: list[Json] = [{"type": "text", "text": answered.text}] if answered.text else []
+def _blocks(response: ModelResponse) -> list[Json]:
+    said: list[Json] = [{"type": "text", "text": response.text}] if response.text else []
     return said + [
         {"type": "tool_use", "id": id_, "name": call.full_name, "input": call.arguments}
-        for id_, call in answered.identified()
+        for id_, call in response.calls_with_ids()
     ]
 
 
-def stream(answered: Answered) -> Iterator[Event]:
-    for data in _stream(answered):
+def stream(response: ModelResponse) -> Iterator[Event]:
+    for data in _stream(response):
         yield Event(data, name=str(data["type"]))
 
 
-def _stream(answered: Answered) -> Iterator[Json]:
-    message = whole(answered)
+def _stream(response: ModelResponse) -> Iterator[Json]:
+    message = whole(response)
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
-    for index, block in enumerate(_blocks(answered)):
+    for index, block in enumerate(_blocks(response)):
         empty: Json = {"text": ""} if block["type"] == "text" else {"input": {}}
         yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
         for delta in _deltas(block):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": end, "usage": {"output_tokens": answered.usage.output}}
+    yield {"type": "message_delta", "delta": end, "usage": {"output_tokens": response.usage.output}}
     yield {"type": "message_stop"}
 
 

@@ -87,22 +87,22 @@ async def _respond(playback: Playback, request: Request) -> Response:
 async def _take_turn(playback: Playback, dialect: Dialect, request: Request) -> Response:
     body = await request.body()
     try:
-        asked = dialect.read(request.url.path, body)
+        model_request = dialect.read(request.url.path, body)
     except (msgspec.DecodeError, UnicodeError) as error:
         return JSONResponse(
             {"error": {"message": f"This is not a request in the dialect {dialect.NAME}: {error}"}}, 400
         )
-    scene = playback.play(asked, path=str(request.url.path), dialect=dialect.NAME, body=body)
-    await anyio.sleep(scene.turn.sleep)
-    if fail := scene.turn.fail:
+    played = playback.play(model_request, path=str(request.url.path), dialect=dialect.NAME, body=body)
+    await anyio.sleep(played.turn.sleep)
+    if fail := played.turn.fail:
         failure = dialect.failure(fail, time.time())
         return JSONResponse(failure.body, fail.http_status, headers=dict(failure.headers))
-    if scene.turn.hang:
-        return HangingResponse(streaming=asked.streaming)
-    if asked.streaming:
-        return _stream(dialect.stream(scene.answered), cut=scene.turn.cut)
-    document = dialect.whole(scene.answered)
-    if scene.turn.cut:
+    if played.turn.hang:
+        return HangingResponse(streaming=model_request.streaming)
+    if model_request.streaming:
+        return _stream(dialect.stream(played.response), cut=played.turn.cut)
+    document = dialect.whole(played.response)
+    if played.turn.cut:
         data = json.dumps(document).encode()
         return CutResponse([data[: len(data) // 2]], {"content-type": "application/json"})
     return JSONResponse(document)
@@ -129,7 +129,7 @@ async def _call_tool(playback: Playback, request: Request) -> Response:
     if request.method != "POST":
         # A client may ask for a stream of messages from the server, and must do without.
         return JSONResponse({}, 405)
-    message = msgspec.json.decode(await request.body(), type=tool_server.Message)
+    message = msgspec.json.decode(await request.body(), type=tool_server.RpcMessage)
     if note := message.note(request.headers.get("authorization", "")):
         playback.notes.append(note)
     answer = message.answer()

@@ -1,4 +1,4 @@
-"""Gemini generateContent, as gemini speaks it."""
+"""Gemini generateContent, the API that gemini uses."""
 
 import re
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
-    Answered,
-    Asked,
+    Author,
     Event,
     Failure,
     Json,
+    Message,
+    ModelRequest,
+    ModelResponse,
     Parameters,
-    Speaker,
-    Spoken,
     Tool,
     pieces,
     retry_headers,
@@ -70,14 +70,17 @@ class _Request(Struct, frozen=True, rename="camel"):
     generation_config: _Config = _Config()
 
 
-def read(path: str, body: bytes) -> Asked:
+def read(path: str, body: bytes) -> ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
     place = PATH.search(path)
     config = request.generation_config
-    return Asked(
+    return ModelRequest(
         model=place["model"] if place else "",
         streaming=place is not None and place["verb"] == "streamGenerateContent",
-        history=(Spoken(by=Speaker.other, text=_text(request.system_instruction)), *map(_spoken, request.contents)),
+        history=(
+            Message(author=Author.other, text=_text(request.system_instruction)),
+            *map(_message, request.contents),
+        ),
         tools=tuple(_tool(function) for tool in request.tools for function in tool.function_declarations),
         schema=config.response_json_schema or config.response_schema,
     )
@@ -87,10 +90,10 @@ def _tool(function: _Function) -> Tool:
     return Tool(name=function.name, parameters=function.parameters_json_schema or function.parameters or Parameters())
 
 
-def _spoken(content: _Content) -> Spoken:
+def _message(content: _Content) -> Message:
     calls = [part.function_call for part in content.parts if part.function_call]
-    return Spoken(
-        by=Speaker.model if content.role == "model" else Speaker.user,
+    return Message(
+        author=Author.model if content.role == "model" else Author.user,
         text=_text(content),
         calls=tuple(call.id for call in calls if call.id),
     )
@@ -100,36 +103,36 @@ def _text(content: _Content) -> str:
     return "\n".join(part.text for part in content.parts if part.text and not part.thought)
 
 
-def whole(answered: Answered) -> Json:
-    said: list[Json] = [{"text": answered.text}] if answered.text else []
-    return _chunk(answered, said + _calls(answered), "STOP")
+def whole(response: ModelResponse) -> Json:
+    said: list[Json] = [{"text": response.text}] if response.text else []
+    return _chunk(response, said + _calls(response), "STOP")
 
 
-def stream(answered: Answered) -> Iterator[Event]:
-    parts: list[Json] = [*({"text": piece} for piece in pieces(answered.text)), *_calls(answered)]
+def stream(response: ModelResponse) -> Iterator[Event]:
+    parts: list[Json] = [*({"text": piece} for piece in pieces(response.text)), *_calls(response)]
     for part in parts:
-        yield Event(_chunk(answered, [part], "STOP" if part is parts[-1] else None))
+        yield Event(_chunk(response, [part], "STOP" if part is parts[-1] else None))
 
 
-def _calls(answered: Answered) -> list[Json]:
+def _calls(response: ModelResponse) -> list[Json]:
     return [
         # The newer models sign their calls, and the client sends the signature back.
         {"functionCall": {"id": id_, "name": call.full_name, "args": call.arguments}, "thoughtSignature": "c2lnbmVk"}
-        for id_, call in answered.identified()
+        for id_, call in response.calls_with_ids()
     ]
 
 
-def _chunk(answered: Answered, parts: list[Json], reason: str | None) -> dict[str, object]:
+def _chunk(response: ModelResponse, parts: list[Json], reason: str | None) -> dict[str, object]:
     candidate: dict[str, object] = {"index": 0, "content": {"role": "model", "parts": parts}}
     return {
-        "responseId": f"response-{answered.step}",
-        "modelVersion": answered.model,
+        "responseId": f"response-{response.turn}",
+        "modelVersion": response.model,
         "candidates": [candidate | ({"finishReason": reason} if reason else {})],
         "usageMetadata": {
-            "promptTokenCount": answered.usage.input,
-            "candidatesTokenCount": answered.usage.output,
-            "totalTokenCount": answered.usage.input + answered.usage.output,
-            "cachedContentTokenCount": answered.usage.cached,
+            "promptTokenCount": response.usage.input,
+            "candidatesTokenCount": response.usage.output,
+            "totalTokenCount": response.usage.input + response.usage.output,
+            "cachedContentTokenCount": response.usage.cached,
         },
     }
 

@@ -1,7 +1,4 @@
-"""What every dialect is read into and written from: a question with its history and tools, an answer with its calls.
-
-How either looks on the wire is known to the dialects alone.
-"""
+"""Requests to a model and its responses, independent of the provider; the dialect modules read and write them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,28 +12,28 @@ from iterdev.agents.scripted.script import Fail, Usage
 Json = Mapping[str, object]
 
 TOKENS = 100
-"""The answer to whoever asks for the length of a text."""
+"""The response to a request for the number of tokens of a text."""
 
 _CALL_ID = re.compile(r"turn_(\d+)_call_\d+")
-_NOT_OURS = re.compile(r"Got it\. Thanks for the context!|No response requested\.")
-"""Turns that qwen and claude put into the model's mouth."""
+_INSERTED = re.compile(r"Got it\. Thanks for the context!|No response requested\.")
+"""Messages that qwen and claude insert in the name of the model."""
 
 
 class Parameters(Struct, frozen=True):
-    """As much of a tool's JSON Schema as is needed to call it."""
+    """The part of a tool's JSON Schema that is needed to call it."""
 
     properties: Mapping[str, object] = {}
     required: tuple[str, ...] = ()
 
 
-class Format(Struct, frozen=True):
+class OutputFormat(Struct, frozen=True):
     schema: dict[str, object] | None = None
 
 
-class Form(Struct, frozen=True):
-    """What a request says about the form of the answer, in two of the dialects."""
+class OutputConfig(Struct, frozen=True):
+    """The requested form of the answer, in two of the dialects."""
 
-    format: Format | None = None
+    format: OutputFormat | None = None
 
     @property
     def schema(self) -> Json | None:
@@ -51,43 +48,43 @@ class Tool(Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-class Speaker(StrEnum):
+class Author(StrEnum):
     user = "user"
     model = "model"
     other = "other"
     """The system, and the tools."""
 
 
-class Spoken(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation."""
 
-    by: Speaker
+    author: Author
     text: str = ""
     calls: tuple[str, ...] = ()
     """The ids of the tool calls that it makes."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ModelRequest(Struct, frozen=True, kw_only=True):
     """A request for the model's next turn."""
 
     model: str
     streaming: bool
-    history: tuple[Spoken, ...]
+    history: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     schema: Json | None = None
-    """That the answer has to fit."""
+    """The answer has to match it."""
 
     @property
     def prompt(self) -> str:
-        return "\n".join(spoken.text for spoken in self.history if spoken.by is Speaker.user)
+        return "\n".join(message.text for message in self.history if message.author is Author.user)
 
     @property
     def text(self) -> str:
-        return "\n".join(spoken.text for spoken in self.history)
+        return "\n".join(message.text for message in self.history)
 
     @property
-    def step(self) -> int:
-        return step_after(self.history)
+    def turn(self) -> int:
+        return turns_so_far(self.history)
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -101,23 +98,23 @@ class ToolCall(Struct, frozen=True, kw_only=True):
         return f"{self.namespace}__{self.tool}" if self.namespace else self.tool
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class ModelResponse(Struct, frozen=True, kw_only=True):
     """The model's next turn."""
 
     model: str
-    step: int = 0
+    turn: int = 0
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
 
-    def identified(self) -> Iterator[tuple[str, ToolCall]]:
-        """The calls with their ids, which are the same when the same step is asked for again."""
+    def calls_with_ids(self) -> Iterator[tuple[str, ToolCall]]:
+        """The calls with their ids, which are the same when the same turn is requested again."""
         for number, call in enumerate(self.calls):
-            yield f"turn_{self.step}_call_{number}", call
+            yield f"turn_{self.turn}_call_{number}", call
 
 
 class Event(Struct, frozen=True):
-    """One server-sent event; most dialects leave the name out."""
+    """One server-sent event; most dialects use no name."""
 
     data: Json | str
     name: str = ""
@@ -129,42 +126,42 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class Dialect(Protocol):
-    """A module that speaks one provider's protocol."""
+    """A module for the protocol of one provider."""
 
     NAME: str
     PATH: re.Pattern[str]
-    """Where requests for a turn go to."""
+    """The path of requests for a turn."""
 
-    def read(self, path: str, body: bytes, /) -> Asked: ...
-    def whole(self, answered: Answered, /) -> Json: ...
-    def stream(self, answered: Answered, /) -> Iterable[Event]: ...
+    def read(self, path: str, body: bytes, /) -> ModelRequest: ...
+    def whole(self, response: ModelResponse, /) -> Json: ...
+    def stream(self, response: ModelResponse, /) -> Iterable[Event]: ...
     def failure(self, fail: Fail, now: float, /) -> Failure: ...
 
 
-def step_after(history: Sequence[Spoken]) -> int:
+def turns_so_far(history: Sequence[Message]) -> int:
     """How many turns the model has had.
 
-    The ids of its calls tell: they stay right when a client drops a message, or sends the text and the calls of one
-    turn as two. Turns without calls are counted, neighbours as one.
+    The ids of its calls contain the number, which is right even when a client drops a message, or sends the text and
+    the calls of one turn as two messages. Turns without calls are counted, adjacent ones as one.
     """
-    turns, before = 0, Speaker.other
-    for spoken in history:
-        if spoken.by is Speaker.model:
-            if numbered := _CALL_ID.search(" ".join(spoken.calls)):
+    turns, before = 0, Author.other
+    for message in history:
+        if message.author is Author.model:
+            if numbered := _CALL_ID.search(" ".join(message.calls)):
                 turns = int(numbered[1]) + 1
-            elif before is not Speaker.model and not _NOT_OURS.match(spoken.text):
+            elif before is not Author.model and not _INSERTED.match(message.text):
                 turns += 1
-        before = spoken.by
+        before = message.author
     return turns
 
 
 def pieces(text: str) -> tuple[str, ...]:
-    """A text as a stream brings it: in more than one piece."""
+    """A text in the pieces of a stream."""
     middle = (len(text) + 1) // 2
     return tuple(piece for piece in (text[:middle], text[middle:]) if piece)
 
 
 def retry_headers(fail: Fail) -> dict[str, str]:
-    """When to come back, in the one header that every provider and client knows."""
+    """The header for the time of a retry, which all providers and clients share."""
     seconds = fail.retry_after if fail.retry_after is not None else fail.reset_in
     return {} if seconds is None else {"retry-after": f"{seconds:g}"}

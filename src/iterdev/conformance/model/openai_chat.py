@@ -1,4 +1,4 @@
-"""OpenAI chat completions, as qwen, opencode, copilot, goose and kimi speak it."""
+"""OpenAI chat completions, the API that qwen, opencode, copilot, goose and kimi use."""
 
 import json
 import re
@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
-    Answered,
-    Asked,
+    Author,
     Event,
     Failure,
     Json,
+    Message,
+    ModelRequest,
+    ModelResponse,
     Parameters,
-    Speaker,
-    Spoken,
     Tool,
     pieces,
     retry_headers,
@@ -25,7 +25,7 @@ from iterdev.conformance.model.messages import (
 NAME = "chat"
 PATH = re.compile(r"/chat/completions$")
 
-_SPEAKERS = {"user": Speaker.user, "assistant": Speaker.model}
+_AUTHORS = {"user": Author.user, "assistant": Author.model}
 _ERRORS = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 
 
@@ -68,75 +68,75 @@ class _Request(Struct, frozen=True):
     response_format: _Format | None = None
 
 
-def read(_path: str, body: bytes) -> Asked:
+def read(_path: str, body: bytes) -> ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
     functions = [tool.function for tool in request.tools or ()]
-    return Asked(
+    return ModelRequest(
         model=request.model,
         streaming=request.stream,
-        history=tuple(map(_spoken, request.messages)),
+        history=tuple(map(_message, request.messages)),
         tools=tuple(Tool(name=function.name, parameters=function.parameters) for function in functions),
         schema=request.response_format.json_schema.schema if request.response_format else None,
     )
 
 
-def _spoken(message: _Message) -> Spoken:
+def _message(message: _Message) -> Message:
     content = message.content
-    return Spoken(
-        by=_SPEAKERS.get(message.role, Speaker.other),
+    return Message(
+        author=_AUTHORS.get(message.role, Author.other),
         text=content if isinstance(content, str) else "\n".join(part.text for part in content or ()),
         calls=tuple(call.id for call in message.tool_calls or ()),
     )
 
 
-def whole(answered: Answered) -> Json:
-    message: dict[str, object] = {"role": "assistant", "content": answered.text or None}
-    if answered.calls:
-        message["tool_calls"] = _calls(answered)
-    return _completion(answered, "chat.completion", [{"message": message, "finish_reason": _reason(answered)}])
+def whole(response: ModelResponse) -> Json:
+    message: dict[str, object] = {"role": "assistant", "content": response.text or None}
+    if response.calls:
+        message["tool_calls"] = _calls(response)
+    return _completion(response, "chat.completion", [{"message": message, "finish_reason": _reason(response)}])
 
 
-def _completion(answered: Answered, kind: str, choices: list[Json]) -> dict[str, object]:
+def _completion(response: ModelResponse, kind: str, choices: list[Json]) -> dict[str, object]:
     return {
-        "id": f"chatcmpl-{answered.step}",
+        "id": f"chatcmpl-{response.turn}",
         "object": kind,
         "created": 0,
-        "model": answered.model,
+        "model": response.model,
         "choices": [{"index": 0, **choice} for choice in choices],
         "usage": {
-            "prompt_tokens": answered.usage.input,
-            "completion_tokens": answered.usage.output,
-            "total_tokens": answered.usage.input + answered.usage.output,
-            "prompt_tokens_details": {"cached_tokens": answered.usage.cached},
+            "prompt_tokens": response.usage.input,
+            "completion_tokens": response.usage.output,
+            "total_tokens": response.usage.input + response.usage.output,
+            "prompt_tokens_details": {"cached_tokens": response.usage.cached},
         },
     }
 
 
-def _calls(answered: Answered) -> list[Json]:
+def _calls(response: ModelResponse) -> list[Json]:
     return [
         {"id": id_, "type": "function", "function": {"name": call.full_name, "arguments": json.dumps(call.arguments)}}
-        for id_, call in answered.identified()
+        for id_, call in response.calls_with_ids()
     ]
 
 
-def _reason(answered: Answered) -> str:
-    return "tool_calls" if answered.calls else "stop"
+def _reason(response: ModelResponse) -> str:
+    return "tool_calls" if response.calls else "stop"
 
 
-def stream(answered: Answered) -> Iterator[Event]:
-    for delta, reason in _deltas(answered):
-        chunk = _completion(answered, "chat.completion.chunk", [{"delta": delta, "finish_reason": reason}])
+def stream(response: ModelResponse) -> Iterator[Event]:
+    for delta, reason in _deltas(response):
+        chunk = _completion(response, "chat.completion.chunk", [{"delta": delta, "finish_reason": reason}])
         yield Event({**chunk, "usage": None})
-    yield Event(_completion(answered, "chat.completion.chunk", []))
+    yield Event(_completion(response, "chat.completion.chunk", []))
     yield Event("[DONE]")
 
 
-def _deltas(answered: Answered) -> Iterator[tuple[Json, str | None]]:
+def _deltas(response: ModelResponse) -> Iterator[tuple[Json, str | None]]:
     yield {"role": "assistant", "content": ""}, None
-    yield from (({"content": piece}, None) for piece in pieces(answered.text))
-    for index, call in enumerate(_calls(answered)):
+    yield from (({"content": piece}, None) for piece in pieces(response.text))
+    for index, call in enumerate(_calls(response)):
         yield {"tool_calls": [{"index": index, **call}]}, None
-    yield {}, _reason(answered)
+    yield {}, _reason(response)
 
 
 def failure(fail: Fail, _now: float) -> Failure:

@@ -1,4 +1,4 @@
-"""OpenAI Responses, as codex speaks it."""
+"""OpenAI Responses, the API that codex uses."""
 
 import json
 import re
@@ -9,15 +9,15 @@ from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
 from iterdev.conformance.model.messages import (
-    Answered,
-    Asked,
+    Author,
     Event,
     Failure,
-    Form,
     Json,
+    Message,
+    ModelRequest,
+    ModelResponse,
+    OutputConfig,
     Parameters,
-    Speaker,
-    Spoken,
     Tool,
     ToolCall,
     pieces,
@@ -50,7 +50,7 @@ class _Item(Struct, frozen=True):
     content: str | tuple[_Part, ...] | None = None
     call_id: str | None = None
     tools: tuple[_Tool, ...] = ()
-    """Of `additional_tools`: models with "code mode" get theirs in the middle of the input."""
+    """Of `additional_tools`: models with "code mode" get their tools as part of the input."""
 
 
 class _Request(Struct, frozen=True):
@@ -59,32 +59,32 @@ class _Request(Struct, frozen=True):
     instructions: str | None = None
     tools: tuple[_Tool, ...] = ()
     stream: bool = False
-    text: Form | None = None
+    text: OutputConfig | None = None
 
 
-def read(_path: str, body: bytes) -> Asked:
+def read(_path: str, body: bytes) -> ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
     items = (_Item(role="user", content=request.input),) if isinstance(request.input, str) else request.input
     offered = [*request.tools, *(tool for item in items for tool in item.tools)]
-    return Asked(
+    return ModelRequest(
         model=request.model,
         streaming=request.stream,
-        history=(Spoken(by=Speaker.other, text=request.instructions or ""), *map(_spoken, items)),
+        history=(Message(author=Author.other, text=request.instructions or ""), *map(_message, items)),
         tools=tuple(_tools(offered)),
         schema=request.text.schema if request.text else None,
     )
 
 
-def _spoken(item: _Item) -> Spoken:
+def _message(item: _Item) -> Message:
     match item:
         case _Item(type="message", role="assistant"):
-            by = Speaker.model
+            author = Author.model
         case _Item(type="message", role="user"):
-            by = Speaker.user
+            author = Author.user
         case _:
-            by = Speaker.model if item.type in _MODEL_ITEMS else Speaker.other
+            author = Author.model if item.type in _MODEL_ITEMS else Author.other
     text = item.content if isinstance(item.content, str) else "\n".join(part.text for part in item.content or ())
-    return Spoken(by=by, text=text, calls=(item.call_id,) if item.type in _CALLS and item.call_id else ())
+    return Message(author=author, text=text, calls=(item.call_id,) if item.type in _CALLS and item.call_id else ())
 
 
 def _tools(offered: Iterable[_Tool], namespace: str = "") -> Iterator[Tool]:
@@ -100,29 +100,29 @@ def _tools(offered: Iterable[_Tool], namespace: str = "") -> Iterator[Tool]:
             )
 
 
-def whole(answered: Answered) -> Json:
-    return _response(answered) | {
+def whole(response: ModelResponse) -> Json:
+    return _response(response) | {
         "status": "completed",
-        "output": _items(answered),
+        "output": _items(response),
         "usage": {
-            "input_tokens": answered.usage.input,
-            "input_tokens_details": {"cached_tokens": answered.usage.cached},
-            "output_tokens": answered.usage.output,
+            "input_tokens": response.usage.input,
+            "input_tokens_details": {"cached_tokens": response.usage.cached},
+            "output_tokens": response.usage.output,
             "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": answered.usage.input + answered.usage.output,
+            "total_tokens": response.usage.input + response.usage.output,
         },
     }
 
 
-def _response(answered: Answered) -> dict[str, object]:
-    return {"id": f"resp_{answered.step}", "object": "response", "created_at": 0, "model": answered.model}
+def _response(response: ModelResponse) -> dict[str, object]:
+    return {"id": f"resp_{response.turn}", "object": "response", "created_at": 0, "model": response.model}
 
 
-def _items(answered: Answered) -> list[Json]:
-    part = {"type": "output_text", "text": answered.text, "annotations": []}
-    message = {"type": "message", "id": f"msg_{answered.step}", "role": "assistant", "content": [part]}
-    said: list[Json] = [message | {"status": "completed"}] if answered.text else []
-    return said + [_call_item(id_, call) for id_, call in answered.identified()]
+def _items(response: ModelResponse) -> list[Json]:
+    part = {"type": "output_text", "text": response.text, "annotations": []}
+    message = {"type": "message", "id": f"msg_{response.turn}", "role": "assistant", "content": [part]}
+    said: list[Json] = [message | {"status": "completed"}] if response.text else []
+    return said + [_call_item(id_, call) for id_, call in response.calls_with_ids()]
 
 
 def _call_item(id_: str, call: ToolCall) -> Json:
@@ -134,22 +134,22 @@ def _call_item(id_: str, call: ToolCall) -> Json:
     return item | {"type": "function_call", "arguments": json.dumps(call.arguments)}
 
 
-def stream(answered: Answered) -> Iterator[Event]:
-    for number, data in enumerate(_stream(answered)):
+def stream(response: ModelResponse) -> Iterator[Event]:
+    for number, data in enumerate(_stream(response)):
         yield Event({**data, "sequence_number": number}, name=str(data["type"]))
 
 
-def _stream(answered: Answered) -> Iterator[Json]:
-    begun = _response(answered) | {"status": "in_progress", "output": []}
+def _stream(response: ModelResponse) -> Iterator[Json]:
+    begun = _response(response) | {"status": "in_progress", "output": []}
     yield {"type": "response.created", "response": begun}
-    for index, item in enumerate(_items(answered)):
+    for index, item in enumerate(_items(response)):
         place = {"output_index": index, "item_id": item["id"]}
         if item["type"] == "message":
             yield {"type": "response.output_item.added", **place, "item": {**item, "content": []}}
-            for piece in pieces(answered.text):
+            for piece in pieces(response.text):
                 yield {"type": "response.output_text.delta", **place, "content_index": 0, "delta": piece}
         yield {"type": "response.output_item.done", **place, "item": item}
-    yield {"type": "response.completed", "response": whole(answered)}
+    yield {"type": "response.completed", "response": whole(response)}
 
 
 def failure(fail: Fail, now: float) -> Failure:

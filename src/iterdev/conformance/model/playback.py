@@ -12,90 +12,90 @@ from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail, Rule, Script, Step, Usage, completed, load
 from iterdev.conformance.model import side_calls, tool_calls
-from iterdev.conformance.model.messages import Answered, Asked
+from iterdev.conformance.model.messages import ModelRequest, ModelResponse
 from iterdev.conformance.model.tool_server import Note
 
 OVER = Step(say="The script is over.")
+SIDE_CALL = "side call"
+
 _TASK = re.compile(r"^# ([A-Z]+(?:-[A-Za-z]+)*-\d+): ", re.MULTILINE)
 _ROLE = re.compile(r"^You are the ([\w-]+) of a development team\.", re.MULTILINE)
-SIDE = "side call"
 
 
-class Scene(Struct, frozen=True, kw_only=True):
-    """The model's part in one exchange."""
+class PlayedTurn(Struct, frozen=True, kw_only=True):
+    """The model's turn for one request."""
 
-    scenario: str
+    rule: str
     task: str = ""
     turn: Step
-    answered: Answered
+    response: ModelResponse
 
 
-class Request(Struct, frozen=True, kw_only=True):
-    """One request for a turn, and what became of it."""
+class RecordedRequest(Struct, frozen=True, kw_only=True):
+    """One request for a turn, and the response."""
 
     time: float
     path: str
     dialect: str
-    scenario: str
-    """The name of the rule, or its number in the script when it has none."""
+    rule: str
+    """The name of the rule that was played, or its number in the script."""
     task: str
-    step: int
+    turn: int
     status: int
     body: str
 
     @property
     def is_side_call(self) -> bool:
-        return self.scenario == SIDE
+        return self.rule == SIDE_CALL
 
 
-class Refusals(Struct):
-    """How often, and since when, one step of one task was refused."""
+class FailureCount(Struct):
+    """How often, and since when, one turn of one task has failed."""
 
     first: float
     count: int = 0
 
 
 class Playback:
-    """A script being played to many clients at once."""
+    """Plays a script to many clients at once."""
 
     def __init__(self, script: Script, log: Path | None = None) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[RecordedRequest] = []
         self.notes: list[Note] = []
         self._script = script
         self._log = log
-        self._refusals: dict[tuple[str, str, int], Refusals] = {}
+        self._failures: dict[tuple[str, str, int], FailureCount] = {}
 
-    def play(self, asked: Asked, *, path: str, dialect: str, body: bytes) -> Scene:
-        scene = scene_for(self._script, asked)
+    def play(self, request: ModelRequest, *, path: str, dialect: str, body: bytes) -> PlayedTurn:
         now = time.time()
-        scene = self._after_refusals(scene, now)
-        self._remember(
-            Request(
+        played = self._after_failures(turn_for(self._script, request), now)
+        self._record(
+            RecordedRequest(
                 time=now,
                 path=path,
                 dialect=dialect,
-                scenario=scene.scenario,
-                task=scene.task,
-                step=asked.step,
-                status=scene.turn.fail.http_status if scene.turn.fail else 200,
+                rule=played.rule,
+                task=played.task,
+                turn=request.turn,
+                status=played.turn.fail.http_status if played.turn.fail else 200,
                 body=body.decode(),
             )
         )
-        return scene
+        return played
 
-    def _after_refusals(self, scene: Scene, now: float) -> Scene:
-        """The scene with its failure as it stands now, or without it when it is over."""
-        fail = scene.turn.fail
+    def _after_failures(self, played: PlayedTurn, now: float) -> PlayedTurn:
+        """The turn with the rest of its failure, or without it when it is over."""
+        fail = played.turn.fail
         if fail is None:
-            return scene
-        refusals = self._refusals.setdefault((scene.scenario, scene.task, scene.answered.step), Refusals(first=now))
-        rest = None if fail.reset_in is None else refusals.first + fail.reset_in - now
-        over = (rest is not None and rest <= 0) or (fail.times is not None and refusals.count >= fail.times)
-        refusals.count += 1
+            return played
+        failures = self._failures.setdefault((played.rule, played.task, played.response.turn), FailureCount(first=now))
+        rest = None if fail.reset_in is None else failures.first + fail.reset_in - now
+        over = (rest is not None and rest <= 0) or (fail.times is not None and failures.count >= fail.times)
+        failures.count += 1
         left = None if over else msgspec.structs.replace(fail, reset_in=rest)
-        return msgspec.structs.replace(scene, turn=msgspec.structs.replace(scene.turn, fail=left))
+        return msgspec.structs.replace(played, turn=msgspec.structs.replace(played.turn, fail=left))
 
-    def _remember(self, request: Request) -> None:
+    def _record(self, request: RecordedRequest) -> None:
         self.requests.append(request)
         if self._log:
             with self._log.open("ab") as file:
@@ -113,7 +113,7 @@ def named_in(prompt: str) -> tuple[str, str]:
 
 
 def turn_at(rule: Rule, number: int) -> Step:
-    """The turn of a conversation that already has so many; the last one is repeated unless it calls a tool."""
+    """The turn after `number` turns of a conversation; the last one is repeated unless it calls a tool."""
     turns = [turn for step in rule.steps for turn in turns_of(step)]
     if number < len(turns):
         return turns[number]
@@ -145,33 +145,33 @@ def _append(path: str, content: str) -> str:
     return f"mkdir -p $(dirname {shlex.quote(path)}); printf %s {shlex.quote(content)} >> {shlex.quote(path)}"
 
 
-def scene_for(script: Script, asked: Asked) -> Scene:
-    if not asked.tools:
-        return _scene(asked, Step(say=side_calls.answer(asked.schema)), scenario=SIDE)
-    task, role = named_in(asked.prompt)
-    choice = script.choose(asked.prompt, task=task, role=role)
+def turn_for(script: Script, request: ModelRequest) -> PlayedTurn:
+    if not request.tools:
+        return _played(request, Step(say=side_calls.answer(request.schema)), rule=SIDE_CALL)
+    task, role = named_in(request.prompt)
+    choice = script.choose(request.prompt, task=task, role=role)
     if choice is None:
-        message = f"No rule of the script matches the prompt that ends with {asked.prompt[-200:]!r}."
-        return _scene(asked, Step(fail=Fail(status=400, message=message)), scenario="none")
-    cwd = tool_calls.cwd_in(asked.text)
-    turn = turn_at(choice.rule, asked.step).filled(choice.words | {"cwd": cwd})
+        message = f"No rule of the script matches the prompt that ends with {request.prompt[-200:]!r}."
+        return _played(request, Step(fail=Fail(status=400, message=message)), rule="none")
+    cwd = tool_calls.cwd_in(request.text)
+    turn = turn_at(choice.rule, request.turn).filled(choice.words | {"cwd": cwd})
     if turn.result is not None:
         turn = msgspec.structs.replace(turn, result=completed(turn.result, task))
     name = choice.rule.name or f"rule {script.rules.index(choice.rule) + 1}"
-    return _scene(asked, turn, scenario=name, task=task, cwd=cwd)
+    return _played(request, turn, rule=name, task=task, cwd=cwd)
 
 
-def _scene(asked: Asked, turn: Step, *, scenario: str, task: str = "", cwd: str = "") -> Scene:
-    calls = tool_calls.calls(turn, asked, cwd)
+def _played(request: ModelRequest, turn: Step, *, rule: str, task: str = "", cwd: str = "") -> PlayedTurn:
+    calls = tool_calls.calls(turn, request, cwd)
     result = json.dumps(turn.result, ensure_ascii=False) if turn.result is not None else turn.result_text or ""
     text = "\n".join(part for part in (*turn.lines, "" if calls else result) if part)
-    return Scene(
-        scenario=scenario,
+    return PlayedTurn(
+        rule=rule,
         task=task,
         turn=turn,
-        answered=Answered(
-            model=asked.model,
-            step=asked.step,
+        response=ModelResponse(
+            model=request.model,
+            turn=request.turn,
             text=text if text or calls else side_calls.ANSWER,
             calls=calls,
             usage=turn.usage or Usage(),

@@ -11,7 +11,7 @@ import uvicorn
 from iterdev.agents.scripted.script import Script
 from iterdev.conformance.model import tool_server
 from iterdev.conformance.model.application import application
-from iterdev.conformance.model.playback import Playback, Request
+from iterdev.conformance.model.playback import Playback, RecordedRequest
 
 
 class ModelServer:
@@ -23,7 +23,7 @@ class ModelServer:
         self._playback = playback
 
     @property
-    def requests(self) -> Sequence[Request]:
+    def requests(self) -> Sequence[RecordedRequest]:
         """All requests for a turn so far, side calls included."""
         return tuple(self._playback.requests)
 

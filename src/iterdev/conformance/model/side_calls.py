@@ -1,4 +1,4 @@
-"""Stock answers to side calls: titles, routers, summaries. They have no part in the script, but a schema to fit."""
+"""Answers to side calls (titles, routers, summaries), which no script describes but which may have a schema."""
 
 import json
 
@@ -14,7 +14,7 @@ def answer(schema: Json | None) -> str:
 
 
 def smallest(schema: Json) -> object:
-    """A small value that fits a JSON Schema, as far as the schemas of side calls go."""
+    """A small value that matches a JSON Schema, as far as the schemas of side calls go."""
     match schema:
         case {"const": value} | {"enum": [value, *_]}:
             return value

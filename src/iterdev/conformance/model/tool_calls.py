@@ -1,6 +1,6 @@
-"""From what a turn wants to the tools that a coding agent offers for it, each under its own name.
+"""The tool calls of a turn, with the names and arguments of the tools that a coding agent offers.
 
-A wish for which no tool is offered becomes a call all the same: the agent says no to it, and the conversation goes on.
+A tool that is not offered is called as well: the agent rejects the call, and the conversation continues.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from iterdev.agents.scripted.script import Call, Step
-from iterdev.conformance.model.messages import Asked, Json, Tool, ToolCall
+from iterdev.conformance.model.messages import Json, ModelRequest, Tool, ToolCall
 
 _PATHS = ("file_path", "filePath", "path", "absolute_path")
 _CONTENTS = ("content", "file_text", "contents")
@@ -27,18 +27,18 @@ _CWD = (
     re.compile(r"\*\*Workspace Directories:\*\*\n +- (/.+)"),
     re.compile(r"[Ww]orking (?:in the )?directory(?:: | is `)(/[^\n`]+)"),
 )
-"""How codex and goose, gemini, and all the others say where they are."""
+"""How codex and goose, gemini, and all others name their working directory."""
 
 
-class Wish(Struct, frozen=True):
-    """A call by any of several names, and each argument by any of several."""
+class ToolUse(Struct, frozen=True):
+    """A tool call, with the possible names of the tool and of each argument."""
 
     tools: Sequence[str]
     arguments: Sequence[tuple[Sequence[str], str]]
 
 
 def cwd_in(text: str) -> str:
-    """The workspace of the coding agent, as far as its own words tell."""
+    """The workspace of the coding agent, if its prompts name it."""
     found = next((found for pattern in _CWD if (found := pattern.search(text))), None)
     return found[1].rstrip() if found else ""
 
@@ -47,14 +47,14 @@ def uses_tool(turn: Step) -> bool:
     return bool(turn.write or turn.read or turn.run or turn.call)
 
 
-def calls(turn: Step, asked: Asked, cwd: str) -> tuple[ToolCall, ...]:
-    """The tool calls of a turn; none for one that only speaks."""
-    offered = {tool.name: tool for tool in asked.tools}
+def calls(turn: Step, request: ModelRequest, cwd: str) -> tuple[ToolCall, ...]:
+    """The tool calls of a turn; none if it only says something."""
+    offered = {tool.name: tool for tool in request.tools}
     match turn:
         case Step(result=dict(result)):
             return tuple(ToolCall(tool=name, arguments=result) for name in _STRUCTURED if name in offered)[:1]
         case Step(call=Call() as call):
-            return (_by_suffix(call, asked.tools),)
+            return (_named_call(call, request.tools),)
         case Step() if not uses_tool(turn):
             return ()
         case Step() if "exec" in offered and offered["exec"].freeform:
@@ -62,43 +62,43 @@ def calls(turn: Step, asked: Asked, cwd: str) -> tuple[ToolCall, ...]:
         case Step() if turn.write and "apply_patch" in offered and offered["apply_patch"].freeform:
             return (ToolCall(tool="apply_patch", arguments=_patch(turn.write)),)
         case _:
-            return tuple(_granted(wish, offered) for wish in _wishes(turn, cwd, offered))
+            return tuple(_call_for(use, offered) for use in _tool_uses(turn, cwd, offered))
 
 
-def _wishes(turn: Step, cwd: str, offered: dict[str, Tool]) -> Iterator[Wish]:
+def _tool_uses(turn: Step, cwd: str, offered: dict[str, Tool]) -> Iterator[ToolUse]:
     for path, content in turn.write.items():
-        yield Wish(_WRITERS, [(_PATHS, _absolute(path, cwd)), (_CONTENTS, content)])
+        yield ToolUse(_WRITERS, [(_PATHS, _absolute(path, cwd)), (_CONTENTS, content)])
     if turn.read and not offered.keys().isdisjoint(_READERS):
-        yield Wish(_READERS, [(_PATHS, _absolute(turn.read, cwd))])
+        yield ToolUse(_READERS, [(_PATHS, _absolute(turn.read, cwd))])
     elif turn.read:
-        yield Wish(_SHELLS, [(_COMMANDS, f"cat {shlex.quote(turn.read)}")])
+        yield ToolUse(_SHELLS, [(_COMMANDS, f"cat {shlex.quote(turn.read)}")])
     if turn.run:
-        yield Wish(_SHELLS, [(_COMMANDS, turn.run)])
+        yield ToolUse(_SHELLS, [(_COMMANDS, turn.run)])
 
 
 def _absolute(path: str, cwd: str) -> str:
     return str(PurePosixPath(cwd, path))
 
 
-def _granted(wish: Wish, offered: dict[str, Tool]) -> ToolCall:
-    for name in wish.tools:
-        if name in offered and (arguments := _fitting(wish, offered[name])):
+def _call_for(use: ToolUse, offered: dict[str, Tool]) -> ToolCall:
+    for name in use.tools:
+        if name in offered and (arguments := _arguments_for(use, offered[name])):
             return ToolCall(tool=name, arguments=arguments)
-    return ToolCall(tool=wish.tools[0], arguments={names[0]: value for names, value in wish.arguments})
+    return ToolCall(tool=use.tools[0], arguments={names[0]: value for names, value in use.arguments})
 
 
-def _fitting(wish: Wish, tool: Tool) -> Json | None:
+def _arguments_for(use: ToolUse, tool: Tool) -> Json | None:
     known = tool.parameters.properties
     arguments: dict[str, object] = {}
-    for names, value in wish.arguments:
+    for names, value in use.arguments:
         name = next((name for name in names if name in known), None)
         if name is None:
             return None
         arguments[name] = value
-    return {name: _anything(known.get(name)) for name in tool.parameters.required} | arguments
+    return {name: _placeholder(known.get(name)) for name in tool.parameters.required} | arguments
 
 
-def _anything(schema: object) -> object:
+def _placeholder(schema: object) -> object:
     match schema:
         case {"type": "boolean"}:
             return False
@@ -108,7 +108,7 @@ def _anything(schema: object) -> object:
             return "part of the script"
 
 
-def _by_suffix(call: Call, offered: Sequence[Tool]) -> ToolCall:
+def _named_call(call: Call, offered: Sequence[Tool]) -> ToolCall:
     exact = (tool for tool in offered if tool.name == call.tool)
     ending = (tool for tool in offered if re.search(rf"[^a-zA-Z0-9]{re.escape(call.tool)}$", tool.name))
     tool = next(exact, None) or next(ending, None)
@@ -120,7 +120,7 @@ def _by_suffix(call: Call, offered: Sequence[Tool]) -> ToolCall:
 
 
 def _patch(files: dict[str, str]) -> str:
-    """The one text in which codex takes all changes of files."""
+    """The changes as one text, in the format of codex."""
     lines = ["*** Begin Patch"]
     for path, content in files.items():
         lines += [f"*** Add File: {path}", *(f"+{line}" for line in content.splitlines())]
@@ -128,7 +128,7 @@ def _patch(files: dict[str, str]) -> str:
 
 
 def _javascript(turn: Step) -> str:
-    """The same wishes for codex in "code mode", where a single tool takes a program that calls the others."""
+    """The calls for codex in "code mode", where a single tool takes a program that calls the others."""
     match turn:
         case Step(call=Call() as call):
             found = f"ALL_TOOLS.find((tool) => tool.name.endsWith({json.dumps(call.tool)}))"

@@ -1,6 +1,6 @@
-"""The least that is an MCP server over HTTP: one tool, which notes down what it is given.
+"""A minimal MCP server over HTTP with one tool, which records its argument.
 
-It is here so that the way from an agent to the team's tools can be tried out where the model is played.
+With it, scenarios show that an agent reaches the team's tools.
 """
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ TOOL = "note"
 _ABOUT: Json = {"serverInfo": {"name": "notes", "version": "1"}, "capabilities": {"tools": {}}}
 _NOTE: Json = {
     "name": TOOL,
-    "description": "Notes down a text.",
+    "description": "Records a text.",
     "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
 }
 
@@ -21,11 +21,11 @@ _NOTE: Json = {
 class Note(Struct, frozen=True, kw_only=True):
     text: str
     token: str
-    """Whose note it is, as the header says."""
+    """The token in the header of the request."""
 
 
-class Message(Struct, frozen=True, kw_only=True):
-    """As much of a JSON-RPC message as is needed to answer it."""
+class RpcMessage(Struct, frozen=True, kw_only=True):
+    """The part of a JSON-RPC message that is needed to answer it."""
 
     method: str = ""
     id: int | str | None = None
@@ -33,18 +33,18 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def note(self, authorization: str) -> Note | None:
         match self:
-            case Message(method="tools/call", params={"name": str(tool), "arguments": {"text": str(text)}}):
+            case RpcMessage(method="tools/call", params={"name": str(tool), "arguments": {"text": str(text)}}):
                 return Note(text=text, token=authorization.removeprefix("Bearer ")) if tool == TOOL else None
             case _:
                 return None
 
     def answer(self) -> Json | None:
-        """None for a notification, to which there is no answer."""
+        """The response; None for a notification."""
         return None if self.id is None else {"jsonrpc": "2.0", "id": self.id, **self._outcome()}
 
     def _outcome(self) -> Json:
         result = self._result()
-        # Clients try newer methods first, and go by this code.
+        # Clients try newer methods first, and fall back after this code.
         unknown = {"code": -32601, "message": f"There is no method {self.method}."}
         return {"error": unknown} if result is None else {"result": result}
 
