@@ -125,7 +125,7 @@ def assignment(tmp_path: Path) -> Assignment:
 def play(spawn: Spawn, assignment: Assignment) -> Play:
     """Gives an agent one turn per prompt, and returns its replies and all that was seen meanwhile."""
 
-    def talk(agent: Agent, *prompts: str, given: Assignment = assignment) -> tuple[list[Reply], list[AgentEvent]]:
+    def converse(agent: Agent, *prompts: str, given: Assignment = assignment) -> tuple[list[Reply], list[AgentEvent]]:
         events: list[AgentEvent] = []
 
         async def turns() -> list[Reply]:
@@ -134,4 +134,4 @@ def play(spawn: Spawn, assignment: Assignment) -> Play:
 
         return anyio.run(turns), events
 
-    return talk
+    return converse

@@ -7,14 +7,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from iterdev.agents.command import CommandAgent
-from iterdev.agents.common.environment import agent_environment
 from iterdev.agents.common.output import LINE_LENGTH
-from iterdev.agents.common.result_file import last_json_object
 from iterdev.agents.contract import (
     AgentEvent,
     AgentFailure,
@@ -26,7 +22,6 @@ from iterdev.agents.contract import (
     Said,
     Spawn,
     Spent,
-    ToolServer,
     TroubleKind,
 )
 from iterdev.core.errors import HostError
@@ -54,8 +49,8 @@ async def appeared(path: anyio.Path) -> None:
             await anyio.sleep(0.01)
 
 
-async def answer(talk: Conversation, prompt: str, replies: list[Reply]) -> None:
-    replies.append(await talk.send(prompt))
+async def answer(conversation: Conversation, prompt: str, replies: list[Reply]) -> None:
+    replies.append(await conversation.send(prompt))
 
 
 def said(events: list[AgentEvent]) -> list[str]:
@@ -112,20 +107,6 @@ def test_a_program_is_told_what_interface_3_promises(play: Play, assignment: Ass
         "ITERDEV_ISSUES": "ISS-1;ISS-2",
         "ITERDEV_RESULT": work.result_path,
     }
-
-
-@pytest.mark.parametrize(
-    ("own", "direct"), [({}, "127.0.0.1,localhost"), ({"NO_PROXY": "a.b"}, "a.b,127.0.0.1,localhost")]
-)
-def test_the_program_finds_the_tools_and_asks_no_proxy_for_the_way(
-    assignment: Assignment, own: dict[str, str], direct: str
-) -> None:
-    tools = ToolServer(url="http://127.0.0.1:1/mcp", token="the-token")
-
-    variables = agent_environment(replace(assignment, tools=tools, environment=own), 1)
-
-    assert (variables["ITERDEV_TOOLS_URL"], variables["ITERDEV_TOOLS_TOKEN"]) == (tools.url, tools.token)
-    assert (variables["NO_PROXY"], variables["no_proxy"]) == (direct, "127.0.0.1,localhost")
 
 
 def test_every_turn_is_a_new_process_with_the_next_attempt_number_and_the_task(
@@ -243,8 +224,8 @@ def test_a_host_that_cannot_start_a_program_is_no_defect(assignment: Assignment)
         raise HostError("no more processes")
 
     async def turn() -> Reply:
-        async with program("").open(assignment, spawn=refuse, watch=lambda _: None) as talk:
-            return await talk.send("one")
+        async with program("").open(assignment, spawn=refuse, watch=lambda _: None) as conversation:
+            return await conversation.send("one")
 
     message = 'The agent "mine" could not be started: no more processes'
     assert anyio.run(turn) == AgentFailure(kind=TroubleKind.crashed, message=message)
@@ -269,8 +250,8 @@ def test_the_time_limit_is_for_all_turns_together(spawn: Spawn, assignment: Assi
 
     async def two_turns() -> list[Reply]:
         agent, work = program("time.sleep(1000)"), replace(assignment, limit=0.2)
-        async with agent.open(work, spawn=counted, watch=lambda _: None) as talk:
-            return [await talk.send("one"), await talk.send("two")]
+        async with agent.open(work, spawn=counted, watch=lambda _: None) as conversation:
+            return [await conversation.send("one"), await conversation.send("two")]
 
     replies = anyio.run(two_turns)
 
@@ -331,12 +312,12 @@ print('{"attempt": %s}' % os.environ["ITERDEV_ATTEMPT"])""")
 
     async def urge() -> None:
         async with (
-            agent.open(assignment, spawn=spawn, watch=lambda _: None) as talk,
+            agent.open(assignment, spawn=spawn, watch=lambda _: None) as conversation,
             anyio.create_task_group() as group,
         ):
-            group.start_soon(answer, talk, "one", replies)
+            group.start_soon(answer, conversation, "one", replies)
             await appeared(anyio.Path(assignment.workspace, "ready"))
-            await answer(talk, "two", replies)
+            await answer(conversation, "two", replies)
 
     anyio.run(urge)
 
@@ -351,8 +332,8 @@ def test_leaving_a_conversation_ends_its_running_turn(spawn: Spawn, assignment: 
 
     async def leave() -> None:
         async with anyio.create_task_group() as group:
-            async with agent.open(assignment, spawn=spawn, watch=lambda _: None) as talk:
-                group.start_soon(answer, talk, "one", replies)
+            async with agent.open(assignment, spawn=spawn, watch=lambda _: None) as conversation:
+                group.start_soon(answer, conversation, "one", replies)
                 await appeared(pid)
             with pytest.raises(ProcessLookupError):
                 os.kill(int(await pid.read_text()), 0)
@@ -381,52 +362,3 @@ def test_a_command_prefers_the_files_of_the_workspace(play: Play, assignment: As
 
     assert replies == [Answer(body=b'{"from": "workspace"}')]
     assert said(events) == ['{"from": "workspace"} tools/agent']
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", None),
-        ("no object at all } here", None),
-        ('{"a": 1}', '{"a": 1}'),
-        ('{"a": 1}\n{"b": 2}\n', '{"b": 2}'),
-        ('{"a": {"b": 2}}', '{"a": {"b": 2}}'),
-        ('log: {"a": "}{"} {later}', '{"a": "}{"}'),
-        ('if (x) {\n{"a": 1}\n}', '{"a": 1}'),
-        ('say "{ \n{"a": 1}', '{"a": 1}'),
-        ('[{"a": 1}, {"b": 2}]', '{"b": 2}'),
-        ('{"a": 1}\n{"cut off": {"b": 2}', '{"a": 1}'),
-        ('{"usage": {"input_tokens": 1},}', None),
-        ('{"n": ' + "9" * 5000 + "}", '{"n": ' + "9" * 5000 + "}"),
-        ("{" + '"a": {' * 5000 + "\n" + '{"b": 2}', '{"b": 2}'),
-    ],
-)
-def test_the_last_json_object_is_found(text: str, expected: str | None) -> None:
-    found = last_json_object(text.encode())
-
-    assert found == (expected.encode() if expected is not None else None)
-
-
-@pytest.mark.parametrize(
-    "piece", ["{", '{"', '{"a":', '{"a":\n', '{"a":[', '{"\\"', '"{"', '{"a":{},"a":', "{\n", "[{"]
-)
-def test_a_hostile_text_does_not_hide_the_object_after_it(piece: str) -> None:
-    text = piece * (256 * 1024 // len(piece)) + '\n"}\n{"a": 1}'
-
-    assert last_json_object(text.encode()) == b'{"a": 1}'
-
-
-@settings(deadline=None, max_examples=50)
-@given(
-    before=st.text("ab[]:,é \n"),
-    value=st.dictionaries(st.text('a"{}\\\n'), st.lists(st.none() | st.text('a"{}\\\n') | st.integers())),
-    after=st.text('ab]}:,"é \n'),
-)
-def test_any_object_survives_the_text_around_it(before: str, value: dict[str, object], after: str) -> None:
-    encoded = json.dumps(value).encode()
-
-    assert last_json_object(before.encode() + encoded + after.encode()) == encoded
-
-
-def test_bytes_that_are_no_text_do_not_hide_an_object() -> None:
-    assert last_json_object(b'\xff\xfe{"a": 1}\x80') == b'{"a": 1}'

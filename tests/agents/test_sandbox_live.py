@@ -1,4 +1,4 @@
-"""Real coding agents in the sandbox, with their login in the user's home, asking the scripted model and nobody else."""
+"""Real coding agents in the sandbox, with their login in the user's home, with the scripted model only."""
 
 import json
 import os
@@ -102,7 +102,7 @@ def work(assignment: Assignment, repo: Repo, workspace: Workspace, model: ModelS
     )
 
 
-def talk(agent: Agent, work: Assignment, repo: Repo, workspace: Workspace, *prompts: str) -> list[Reply]:
+def converse(agent: Agent, work: Assignment, repo: Repo, workspace: Workspace, *prompts: str) -> list[Reply]:
     async def turns() -> list[Reply]:
         async with Supervisor() as host:
             access = Access(write=work.permissions.write, network=True, files=tuple(agent.folders(work.environment)))
@@ -135,7 +135,7 @@ def status(reply: Reply) -> object:
 def test_it_works_in_its_workspace_and_reaches_nothing_else(
     name: str, agent: Agent, work: Assignment, repo: Repo, workspace: Workspace
 ) -> None:
-    replies = talk(agent, work, repo, workspace, "Write hello.txt", "And now?")
+    replies = converse(agent, work, repo, workspace, "Write hello.txt", "And now?")
 
     assert [status(reply) for reply in replies] == ["done", "went on"]
     assert (workspace.tree / "hello.txt").read_text(encoding="utf-8") == "hello\n"
@@ -155,10 +155,10 @@ def test_it_works_in_its_workspace_and_reaches_nothing_else(
 def test_a_conversation_is_taken_up_again_in_a_new_sandbox(
     agent: Agent, work: Assignment, repo: Repo, workspace: Workspace
 ) -> None:
-    (first,) = talk(agent, work, repo, workspace, "Write hello.txt")
+    (first,) = converse(agent, work, repo, workspace, "Write hello.txt")
     assert isinstance(first, Answer), first
 
-    (second,) = talk(agent, replace(work, conversation=first.conversation), repo, workspace, "And now?")
+    (second,) = converse(agent, replace(work, conversation=first.conversation), repo, workspace, "And now?")
 
     assert status(second) == "went on"
 
@@ -169,7 +169,7 @@ def test_a_reader_can_change_nothing_even_by_a_command(
 ) -> None:
     reader = replace(work, role="reviewer", permissions=Permissions(write=False))
 
-    (reply,) = talk(agent, reader, repo, workspace, "Write hello.txt")
+    (reply,) = converse(agent, reader, repo, workspace, "Write hello.txt")
 
     assert status(reply) == "done"
     assert worktrees.is_untouched(workspace.tree, repo.git("rev-parse", "HEAD"))

@@ -1,4 +1,4 @@
-"""Which agents there are, by name, and how each is made from the configuration."""
+"""The agents by name, made from the configuration. A new adapter needs one `case` here."""
 
 import difflib
 from collections.abc import Callable, Mapping
@@ -17,25 +17,25 @@ def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agen
     if name not in {*configured, *KNOWN_AGENTS}:
         raise _unknown(name, configured)
     if table.script:
-        return ScriptedAgent(name, _placed(table.script, root))
+        return ScriptedAgent(name, _resolve_path(table.script, root))
     if table.command:
         return CommandAgent(name, table.command, str(root))
-    return _adapted(name, table, root)
+    return _make_adapter(name, table, root)
 
 
 def kind(name: str, configured: Mapping[str, AgentSettings]) -> str:
-    """What the agent is, in a word."""
+    """The kind of the agent in one word."""
     table = configured.get(name, AgentSettings())
     words = {"command": table.command, "scripted": table.script, "acp": table.acp}
     return next((word for word, given in words.items() if given), table.uses or "known")
 
 
-# Adapters are loaded when one is wanted: whoever runs programs of their own need not wait for them.
+# Adapters are imported when they are used, so that a command agent starts without them.
 
 
-def _adapted(name: str, table: AgentSettings, root: Path) -> Agent:
+def _make_adapter(name: str, table: AgentSettings, root: Path) -> Agent:
     known = "" if table.acp else table.uses or name
-    model, home = table.model or "", _placed(table.home, root) if table.home else ""
+    model, home = table.model or "", _resolve_path(table.home, root) if table.home else ""
     match known:
         case "claude":
             from iterdev.agents.claude.agent import ClaudeAgent  # noqa: PLC0415 - see above
@@ -53,7 +53,7 @@ def _adapted(name: str, table: AgentSettings, root: Path) -> Agent:
             return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))
 
 
-def _placed(path: str, root: Path) -> str:
+def _resolve_path(path: str, root: Path) -> str:
     """A path of the configuration: relative to the checkout, or below the user's home."""
     return str(root / Path(path).expanduser())
 
@@ -61,7 +61,7 @@ def _placed(path: str, root: Path) -> str:
 def make_present(
     name: str, configured: Mapping[str, AgentSettings], root: Path, tell: Callable[[str], None] = lambda _: None
 ) -> Agent:
-    """The agent as it is on this machine, which may be absent; what should be known about it is told."""
+    """The agent, or an unavailable one if it is not installed; a remark on its version goes to `tell`."""
     agent = make(name, configured, root)
     probe = agent.probe()
     if not probe.installed:
@@ -72,7 +72,7 @@ def make_present(
 
 
 def make_usable(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:
-    """The agent, after a look at whether it can be started at all."""
+    """The agent, if it is installed."""
     agent = make(name, configured, root)
     probe = agent.probe()
     if not probe.installed:
@@ -81,7 +81,7 @@ def make_usable(name: str, configured: Mapping[str, AgentSettings], root: Path) 
 
 
 def _unusable(name: str, probe: Probe) -> HostError:
-    """The hint is a command to paste; what else could be done stands behind it as a comment."""
+    """The hint is a command that can be pasted; the alternative follows as a comment."""
     message = f'The agent "{name}" cannot be used: {probe.problem}'
     if name not in KNOWN_AGENTS:
         return HostError(message, hint=probe.hint)

@@ -1,6 +1,6 @@
 """Known deviations: scenarios that an agent does not pass, what it does instead, and how iterdev handles that.
 
-A deviation has exact expectations of its own. Any other behaviour is a failure.
+A deviation has its own exact expectations. Any other behaviour is a failure.
 """
 
 from msgspec import Struct

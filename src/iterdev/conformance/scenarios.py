@@ -156,7 +156,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="orphaned shell child",
-        claim="A process that a command left behind, in a session of its own, is ended with the conversation.",
+        claim="A process that a command left behind, in its own session, is ended with the conversation.",
         steps=(Step(run=ORPHAN), done("left a child")),
         expects=(Answered(("left a child",)), Wrote("child.pid")),
     ),

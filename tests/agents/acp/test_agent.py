@@ -37,7 +37,7 @@ Step = list[object]
 
 def fake(about: dict[str, object] | None = None, **fields: object) -> AcpAgent:
     command = (sys.executable, str(FAKE), json.dumps(about or {}))
-    return msgspec.structs.replace(AcpAgent("fake", command, now=lambda: NOW, patience=0.2), **fields)
+    return msgspec.structs.replace(AcpAgent("fake", command, now=lambda: NOW, stop_timeout=0.2), **fields)
 
 
 def steps(*given: Step) -> str:
@@ -361,7 +361,7 @@ def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play:
     assert [reply.usage for reply in replies] == [Usage(input_tokens=100), Usage(input_tokens=150)]
 
 
-# ---- Troubles
+# ---- Failures
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play:
         ({"code": -32603, "message": "Internal error"}, TroubleKind.crashed, None),
     ],
 )
-def test_the_words_of_a_refusal_say_what_the_trouble_is(
+def test_the_words_of_a_refusal_say_what_the_failure_is(
     error: dict[str, object], kind: str, wait: float | None, play: Play
 ) -> None:
     replies, _ = play(fake(), steps(["error", error]))
@@ -415,7 +415,7 @@ def test_an_agent_without_a_login_says_how_to_log_in(play: Play) -> None:
         ([["say", "Well"], ["end", {"stopReason": "max_tokens"}]], TroubleKind.too_long),
     ],
 )
-def test_a_turn_without_a_result_is_a_trouble(turn: list[Step], kind: TroubleKind, play: Play) -> None:
+def test_a_turn_without_a_result_is_a_failure(turn: list[Step], kind: TroubleKind, play: Play) -> None:
     # Another turn first: what the agent complained about then is no longer true.
     replies, _ = play(fake(), steps(["stderr", "overloaded"], DONE), steps(*turn))
 
@@ -439,7 +439,7 @@ def test_an_agent_that_dies_before_it_has_said_anything_is_told(play: Play) -> N
     assert "exited with code 4" in replies[0].message
 
 
-def test_a_program_that_is_not_there_is_a_trouble(play: Play) -> None:
+def test_a_program_that_is_not_there_is_a_failure(play: Play) -> None:
     replies, _ = play(AcpAgent("fake", ("/no/such/program",)), steps(DONE))
 
     assert replies[0].kind is TroubleKind.crashed
@@ -490,7 +490,7 @@ def test_the_next_prompt_interrupts_a_turn_also_when_the_agent_does_not_answer_a
 ) -> None:
     replies: dict[str, Reply] = {}
 
-    async def talk() -> None:
+    async def converse() -> None:
         busy = anyio.Event()
         async with (
             fake().open(assignment, spawn=spawn, watch=lambda _: busy.set()) as conversation,
@@ -504,7 +504,7 @@ def test_the_next_prompt_interrupts_a_turn_also_when_the_agent_does_not_answer_a
             await busy.wait()
             await send("second", steps(DONE))
 
-    anyio.run(talk)
+    anyio.run(converse)
 
     assert isinstance(replies["first"], AgentFailure)
     assert "was interrupted" in replies["first"].message
@@ -516,12 +516,12 @@ def test_the_next_prompt_interrupts_a_turn_also_when_the_agent_does_not_answer_a
 def test_leaving_in_the_middle_of_a_turn_cancels_it_and_ends_the_program(
     manner: str, spawn: Spawn, assignment: Assignment
 ) -> None:
-    async def talk() -> None:
+    async def converse() -> None:
         with anyio.CancelScope() as scope:
             async with fake().open(assignment, spawn=spawn, watch=lambda _: scope.cancel()) as conversation:
                 await conversation.send(steps([manner, True]))
 
-    anyio.run(talk)
+    anyio.run(converse)
 
     assert not processes_in(assignment.workspace)
 

@@ -1,4 +1,4 @@
-"""Real coding agents that speak the protocol, each in a private home, asking the scripted model and nobody else."""
+"""Real coding agents that speak the protocol, each in a private home, with the scripted model only."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +54,7 @@ def work(name: str, agent: AcpAgent, assignment: Assignment, model: ModelServer,
     return msgspec.structs.replace(assignment, limit=LIMIT, environment={**assignment.environment, **provider})
 
 
-def talk(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Reply], list[AgentEvent]]:
+def converse(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Reply], list[AgentEvent]]:
     events: list[AgentEvent] = []
 
     async def turns() -> list[Reply]:
@@ -68,7 +68,7 @@ def talk(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Reply],
 
 
 def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: AcpAgent, work: Assignment) -> None:
-    replies, events = talk(agent, work, "Write hello.txt [[scenario:hello]]", "And now?")
+    replies, events = converse(agent, work, "Write hello.txt [[scenario:hello]]", "And now?")
 
     assert [type(reply) for reply in replies] == [Answer, Answer]
     assert [msgspec.json.decode(reply.body)["status"] for reply in replies] == ["done", "went on"]
@@ -90,7 +90,7 @@ def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: Ac
 def test_what_the_role_may_not_do_is_denied_and_told(
     scenario: str, permissions: Permissions, file: str, agent: AcpAgent, work: Assignment
 ) -> None:
-    replies, events = talk(
+    replies, events = converse(
         agent, msgspec.structs.replace(work, permissions=permissions), f"Go on [[scenario:{scenario}]]"
     )
 
@@ -102,7 +102,7 @@ def test_what_the_role_may_not_do_is_denied_and_told(
 
 
 def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assignment) -> None:
-    replies, _ = talk(agent, work, "Try [[scenario:unauthorized]]")
+    replies, _ = converse(agent, work, "Try [[scenario:unauthorized]]")
 
     assert isinstance(replies[0], AgentFailure)
     assert replies[0].kind is TroubleKind.not_logged_in

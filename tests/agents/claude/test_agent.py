@@ -1,4 +1,4 @@
-"""Claude Code as an agent, with a program that plays recordings of the real one; test_claude_live.py has that one."""
+"""Claude Code as an agent, with a program that plays recordings of the real one; test_live.py has that one."""
 
 import json
 import sys
@@ -87,7 +87,7 @@ def player(tmp_path: Path) -> Player:
     return Player(tmp_path)
 
 
-def trouble(replies: list[Reply]) -> AgentFailure:
+def failure(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
     assert isinstance(reply, AgentFailure), reply
     return reply
@@ -155,12 +155,12 @@ def test_a_question_of_another_kind_is_refused_and_not_waited_for(player: Player
         ("prose", TroubleKind.silent, "without a result"),
     ],
 )
-def test_a_failed_turn_is_trouble_of_its_kind(
+def test_a_failed_turn_is_a_failure_of_its_kind(
     player: Player, play: Play, recording: str, kind: TroubleKind, words: str
 ) -> None:
     replies, _ = play(player.play(recording))
 
-    found = trouble(replies)
+    found = failure(replies)
     assert found.kind is kind
     assert words in found.message
     assert found.message.startswith('The agent "claude" ')
@@ -169,7 +169,7 @@ def test_a_failed_turn_is_trouble_of_its_kind(
 def test_whoever_is_not_logged_in_is_told_how(player: Player, play: Play) -> None:
     replies, _ = play(player.play("unauthorized"))
 
-    assert trouble(replies).message.endswith(f"run `{player.program}` and log in")
+    assert failure(replies).message.endswith(f"run `{player.program}` and log in")
 
 
 @pytest.mark.parametrize(("recording", "seconds"), [("limited", 1), ("limited-for-long", 20)])
@@ -178,7 +178,7 @@ def test_a_limit_is_lifted_when_the_provider_says_so(
 ) -> None:
     replies, _ = play(player.play(recording))
 
-    assert trouble(replies).reset_at == NOW + seconds
+    assert failure(replies).reset_at == NOW + seconds
 
 
 def test_a_usage_limit_of_a_subscription_is_lifted_when_its_own_event_says_so(player: Player, play: Play) -> None:
@@ -187,13 +187,13 @@ def test_a_usage_limit_of_a_subscription_is_lifted_when_its_own_event_says_so(pl
 
     replies, _ = play(player.say([limit, refused]))
 
-    assert trouble(replies).reset_at == 1800005000
+    assert failure(replies).reset_at == 1800005000
 
 
 def test_a_limit_without_a_time_has_none(player: Player, play: Play) -> None:
     replies, _ = play(player.say(['{"type":"result","is_error":true,"result":"usage limit reached"}']))
 
-    assert (trouble(replies).kind, trouble(replies).reset_at) == (TroubleKind.limited, None)
+    assert (failure(replies).kind, failure(replies).reset_at) == (TroubleKind.limited, None)
 
 
 def test_the_last_object_of_the_text_counts_when_no_structured_output_was_given(player: Player, play: Play) -> None:
@@ -227,7 +227,7 @@ def test_a_result_file_of_an_earlier_attempt_is_not_taken_for_an_answer(
 
     replies, _ = play(player.play("prose"))
 
-    assert trouble(replies).kind is TroubleKind.silent
+    assert failure(replies).kind is TroubleKind.silent
 
 
 def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(player: Player, play: Play) -> None:
@@ -241,18 +241,18 @@ def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(pl
     assert "exited with code 1: unknown option" in str(replies[0])
 
 
-def test_a_program_that_cannot_be_started_is_trouble_and_no_exception(play: Play, tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started_is_a_failure_and_no_exception(play: Play, tmp_path: Path) -> None:
     replies, _ = play(ClaudeAgent(program=str(tmp_path / "nowhere")))
 
-    assert trouble(replies).kind is TroubleKind.not_installed
+    assert failure(replies).kind is TroubleKind.not_installed
 
 
 def test_an_error_inside_of_a_conversation_comes_out_as_it_is(player: Player, assignment: Assignment) -> None:
     async def fail() -> None:
         async with Supervisor() as host:
             agent = player.play("two-turns")
-            async with agent.open(assignment, spawn=host.spawn, watch=lambda _event: None) as talk:
-                await talk.send("Do it.")
+            async with agent.open(assignment, spawn=host.spawn, watch=lambda _event: None) as conversation:
+                await conversation.send("Do it.")
                 raise HostError("The disk is full")
 
     with pytest.raises(HostError, match="disk"):
@@ -269,11 +269,11 @@ def test_a_turn_that_nobody_waits_for_is_interrupted_by_the_next_one(
     player.program.write_text(player.program.read_text(encoding="utf-8") + end, encoding="utf-8")
 
     async def urge() -> Reply:
-        async with agent.open(assignment, spawn=spawn, watch=lambda _event: None) as talk:
+        async with agent.open(assignment, spawn=spawn, watch=lambda _event: None) as conversation:
             with anyio.move_on_after(0.2):
-                await talk.send("Do it.")
+                await conversation.send("Do it.")
             with anyio.fail_after(30):
-                return await talk.send("Finish now.")
+                return await conversation.send("Finish now.")
 
     reply = anyio.run(urge)
 

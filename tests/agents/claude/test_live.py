@@ -1,4 +1,4 @@
-"""The real Claude Code, asking the scripted model of the package and nobody else."""
+"""The real Claude Code, with the scripted model of the package only."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ SCHEMA = {
     "required": ["status", "files"],
 }
 
-Talk = Callable[..., tuple[list[Reply], list[AgentEvent]]]
+Converse = Callable[..., tuple[list[Reply], list[AgentEvent]]]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def work(assignment: Assignment, model: ModelServer, tmp_path_factory: pytest.Te
 
 
 @pytest.fixture
-def talk(claude: ClaudeAgent, work: Assignment) -> Iterator[Talk]:
+def converse(claude: ClaudeAgent, work: Assignment) -> Iterator[Converse]:
     """Gives claude one turn per prompt; afterwards none of its processes is left."""
 
     def turns(*prompts: str, given: Assignment = work, wait: float = 60) -> tuple[list[Reply], list[AgentEvent]]:
@@ -91,14 +91,14 @@ def answer(reply: Reply) -> dict[str, object]:
     return dict(json.loads(reply.body))
 
 
-def trouble(replies: list[Reply]) -> AgentFailure:
+def failure(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
     assert isinstance(reply, AgentFailure), reply
     return reply
 
 
-def test_claude_writes_a_file_and_answers_with_the_object_asked_for(talk: Talk, work: Assignment) -> None:
-    replies, events = talk("[[scenario:hello]]")
+def test_claude_writes_a_file_and_answers_with_the_object_asked_for(converse: Converse, work: Assignment) -> None:
+    replies, events = converse("[[scenario:hello]]")
 
     assert answer(replies[0]) == {"status": "done", "files": ["hello.txt"]}
     assert Path(work.workspace, "hello.txt").read_text(encoding="utf-8") == "hello from the scripted model\n"
@@ -108,18 +108,18 @@ def test_claude_writes_a_file_and_answers_with_the_object_asked_for(talk: Talk, 
     assert spent.cost_usd > 0
 
 
-def test_claude_remembers_the_first_turn_in_the_second_and_counts_each_alone(talk: Talk) -> None:
-    replies, _ = talk("[[scenario:hello]]", "And now?")
+def test_claude_remembers_the_first_turn_in_the_second_and_counts_each_alone(converse: Converse) -> None:
+    replies, _ = converse("[[scenario:hello]]", "And now?")
 
     assert [answer(reply)["status"] for reply in replies] == ["done", "went on"]
     assert [reply.usage.input_tokens for reply in replies if isinstance(reply, Answer)] == [2500, 1400]
 
 
-def test_claude_takes_a_conversation_up_again_in_a_new_process(talk: Talk, work: Assignment) -> None:
-    (first,), _ = talk("[[scenario:hello]]")
+def test_claude_takes_a_conversation_up_again_in_a_new_process(converse: Converse, work: Assignment) -> None:
+    (first,), _ = converse("[[scenario:hello]]")
     assert isinstance(first, Answer)
 
-    (second,), _ = talk("And now?", given=replace(work, conversation=first.conversation))
+    (second,), _ = converse("And now?", given=replace(work, conversation=first.conversation))
 
     assert answer(second)["status"] == "went on"
     assert isinstance(second, Answer)
@@ -128,18 +128,18 @@ def test_claude_takes_a_conversation_up_again_in_a_new_process(talk: Talk, work:
     assert 0 < second.usage.cost_usd < 0.01
 
 
-def test_a_reader_of_the_workspace_writes_nothing(talk: Talk, work: Assignment) -> None:
+def test_a_reader_of_the_workspace_writes_nothing(converse: Converse, work: Assignment) -> None:
     reader = replace(work, role="reviewer", permissions=Permissions(write=False))
 
-    replies, events = talk("[[scenario:hello]]", given=reader)
+    replies, events = converse("[[scenario:hello]]", given=reader)
 
     assert answer(replies[0])["status"] == "done"
     assert PermissionAsked("Write hello.txt: the reviewer may not change files") in events
     assert list(Path(work.workspace).iterdir()) == []
 
 
-def test_nothing_is_written_outside_of_the_workspace(talk: Talk, work: Assignment) -> None:
-    _, events = talk("[[scenario:outside]]")
+def test_nothing_is_written_outside_of_the_workspace(converse: Converse, work: Assignment) -> None:
+    _, events = converse("[[scenario:outside]]")
 
     assert [event.what.split(": ")[-1] for event in events if isinstance(event, PermissionAsked)] == [
         "it is outside of the workspace"
@@ -147,8 +147,8 @@ def test_nothing_is_written_outside_of_the_workspace(talk: Talk, work: Assignmen
     assert not Path(work.workspace).with_name("outside.txt").exists()
 
 
-def test_a_command_runs_and_what_it_leaves_behind_is_ended(talk: Talk, work: Assignment) -> None:
-    replies, events = talk("[[scenario:child]]")
+def test_a_command_runs_and_what_it_leaves_behind_is_ended(converse: Converse, work: Assignment) -> None:
+    replies, events = converse("[[scenario:child]]")
 
     assert answer(replies[0])["files"] == ["child.pid"]
     assert any(isinstance(event, Said) and event.text.startswith("Bash: setsid sleep") for event in events)
@@ -166,23 +166,25 @@ def test_a_command_runs_and_what_it_leaves_behind_is_ended(talk: Talk, work: Ass
         ("prose", TroubleKind.silent),
     ],
 )
-def test_what_goes_wrong_at_the_provider_is_trouble_of_its_kind(talk: Talk, scenario: str, kind: TroubleKind) -> None:
-    replies, _ = talk(f"[[scenario:{scenario}]]")
+def test_what_goes_wrong_at_the_provider_is_a_failure_of_its_kind(
+    converse: Converse, scenario: str, kind: TroubleKind
+) -> None:
+    replies, _ = converse(f"[[scenario:{scenario}]]")
 
-    found = trouble(replies)
+    found = failure(replies)
     assert found.kind is kind
     assert (found.reset_at is not None) == (kind is TroubleKind.limited)
 
 
-def test_claude_goes_on_after_a_failed_turn(talk: Talk) -> None:
-    replies, _ = talk("[[scenario:unauthorized]]", "[[scenario:hello]]")
+def test_claude_goes_on_after_a_failed_turn(converse: Converse) -> None:
+    replies, _ = converse("[[scenario:unauthorized]]", "[[scenario:hello]]")
 
     assert isinstance(replies[0], AgentFailure)
     assert answer(replies[1])["status"] == "done"
 
 
-def test_a_silent_model_is_waited_for_no_longer_than_the_caller_likes(talk: Talk) -> None:
-    replies, _ = talk("[[scenario:silent]]", wait=3)
+def test_a_silent_model_is_waited_for_no_longer_than_the_caller_likes(converse: Converse) -> None:
+    replies, _ = converse("[[scenario:silent]]", wait=3)
 
     assert replies == []
 
@@ -207,29 +209,29 @@ def test_a_silent_model_is_interrupted_by_the_next_turn(
     assert alive(work.environment[MARK]) == []
 
 
-def test_a_turn_is_ended_with_the_time_of_the_attempt(talk: Talk, work: Assignment) -> None:
-    replies, _ = talk("[[scenario:busy]]", given=replace(work, limit=4))
+def test_a_turn_is_ended_with_the_time_of_the_attempt(converse: Converse, work: Assignment) -> None:
+    replies, _ = converse("[[scenario:busy]]", given=replace(work, limit=4))
 
-    assert trouble(replies).kind is TroubleKind.timed_out
+    assert failure(replies).kind is TroubleKind.timed_out
 
 
-def test_a_huge_prompt_arrives_whole(talk: Talk, model: ModelServer) -> None:
-    replies, _ = talk("[[scenario:hello]] " + "long " * 60_000 + "THE END")
+def test_a_huge_prompt_arrives_whole(converse: Converse, model: ModelServer) -> None:
+    replies, _ = converse("[[scenario:hello]] " + "long " * 60_000 + "THE END")
 
     assert answer(replies[0])["status"] == "done"
     assert "THE END" in model.requests[-1].body
 
 
-def test_claude_accepts_the_schema_of_a_developers_result(talk: Talk, work: Assignment) -> None:
+def test_claude_accepts_the_schema_of_a_developers_result(converse: Converse, work: Assignment) -> None:
     given = replace(work, schema=schema(Role.developer))
 
-    replies, _ = talk("# DEV-001: Add a file\nYou are the developer of a development team.", given=given)
+    replies, _ = converse("# DEV-001: Add a file\nYou are the developer of a development team.", given=given)
 
     assert answer(replies[0])["id"] == "DEV-001"
 
 
 def test_nothing_of_the_users_own_settings_changes_a_run(
-    talk: Talk, claude: ClaudeAgent, model: ModelServer, tmp_path: Path
+    converse: Converse, claude: ClaudeAgent, model: ModelServer, tmp_path: Path
 ) -> None:
     home, hooked = Path(claude.home), tmp_path / "hooked"
     home.mkdir()
@@ -237,7 +239,7 @@ def test_nothing_of_the_users_own_settings_changes_a_run(
     (home / "settings.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [hook]}}), encoding="utf-8")
     (home / "CLAUDE.md").write_text("A MEMORY OF THE USER", encoding="utf-8")
 
-    replies, _ = talk("[[scenario:hello]]")
+    replies, _ = converse("[[scenario:hello]]")
 
     assert answer(replies[0])["status"] == "done"
     assert not hooked.exists()

@@ -1,4 +1,4 @@
-"""Codex as an agent, with a program that plays recordings of the real one; test_codex_live.py has that one."""
+"""Codex as an agent, with a program that plays recordings of the real one; test_live.py has that one."""
 
 import json
 import sys
@@ -108,7 +108,7 @@ def answer(replies: list[Reply]) -> Answer:
     return reply
 
 
-def trouble(replies: list[Reply]) -> AgentFailure:
+def failure(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
     assert isinstance(reply, AgentFailure)
     return reply
@@ -354,13 +354,13 @@ def test_an_answer_that_is_too_long_for_a_line_is_read_from_its_file(play: Play,
 def test_a_turn_that_failed_has_its_kind(
     play: Play, player: Player, recording: str, kind: TroubleKind, reset: float | None
 ) -> None:
-    found = trouble(play(player.play(recording).agent())[0])
+    found = failure(play(player.play(recording).agent())[0])
 
     assert (found.kind, found.reset_at) == (kind, reset), found.message
 
 
 def test_who_is_not_logged_in_is_told_how_to(play: Play, player: Player) -> None:
-    found = trouble(play(player.play("unauthorized").agent())[0])
+    found = failure(play(player.play("unauthorized").agent())[0])
 
     assert "401 Unauthorized" in found.message
     assert "`codex login`" in found.message
@@ -372,7 +372,7 @@ def test_a_program_that_ends_in_the_middle_has_crashed_whatever_its_exit_code(
 ) -> None:
     lines = (RECORDED / "codex-hello.jsonl").read_text().splitlines()[:3]
 
-    found = trouble(play(player.say(lines, "thread 'main' panicked\n", code).agent())[0])
+    found = failure(play(player.say(lines, "thread 'main' panicked\n", code).agent())[0])
 
     assert found.kind is TroubleKind.crashed
     assert "panicked" in found.message
@@ -382,30 +382,30 @@ def test_a_complaint_with_which_it_went_on_does_not_explain_a_later_crash(play: 
     lines = (RECORDED / "codex-unauthorized.jsonl").read_text().splitlines()[:3]
     went_on = (RECORDED / "codex-hello.jsonl").read_text().splitlines()[2]
 
-    assert trouble(play(player.say([*lines, went_on], "", 1).agent())[0]).kind is TroubleKind.crashed
+    assert failure(play(player.say([*lines, went_on], "", 1).agent())[0]).kind is TroubleKind.crashed
 
 
 def test_a_program_that_cannot_be_started_has_crashed(play: Play) -> None:
-    found = trouble(play(CodexAgent(program="/no/such/codex"))[0])
+    found = failure(play(CodexAgent(program="/no/such/codex"))[0])
 
     assert found.kind is TroubleKind.crashed
     assert "could not be started" in found.message
 
 
 def test_a_turn_beyond_its_limit_has_timed_out(play: Play, player: Player, assignment: Assignment) -> None:
-    found = trouble(play(player.say([], code="hang").agent(), given=replace(assignment, limit=0.3))[0])
+    found = failure(play(player.say([], code="hang").agent(), given=replace(assignment, limit=0.3))[0])
 
     assert found.kind is TroubleKind.timed_out
 
 
 def test_a_closed_conversation_takes_no_further_turn(spawn: Spawn, player: Player, assignment: Assignment) -> None:
-    async def talk() -> Reply:
+    async def converse() -> Reply:
         agent = player.play("hello").agent()
         async with agent.open(assignment, spawn=spawn, watch=lambda _: None) as conversation:
             pass
         return await conversation.send("Do it.")
 
-    assert trouble([anyio.run(talk)]).kind is TroubleKind.timed_out
+    assert failure([anyio.run(converse)]).kind is TroubleKind.timed_out
 
 
 def test_lines_that_are_no_known_event_are_left_out(play: Play, player: Player) -> None:

@@ -81,7 +81,7 @@ class Play:
         return self
 
     def turns(self, *prompts: str, work: Assignment | None = None) -> list[Reply]:
-        async def talk() -> list[Reply]:
+        async def converse() -> list[Reply]:
             async with (
                 Supervisor() as supervisor,
                 self.agent.open(work or self.work, spawn=supervisor.spawn, watch=self.events.append) as conversation,
@@ -89,7 +89,7 @@ class Play:
                 with anyio.fail_after(PATIENCE):
                     return [await conversation.send(prompt) for prompt in prompts]
 
-        return anyio.run(talk)
+        return anyio.run(converse)
 
     def seen(self, kind: type[AgentEvent]) -> list[AgentEvent]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -108,7 +108,7 @@ def answers(replies: list[Reply]) -> list[Answer]:
     return found
 
 
-def trouble(replies: list[Reply]) -> AgentFailure:
+def failure(replies: list[Reply]) -> AgentFailure:
     (reply,) = replies
     assert isinstance(reply, AgentFailure)
     return reply
@@ -193,7 +193,7 @@ def test_the_user_s_other_settings_neither_change_a_run_nor_are_changed_by_it(
 def test_a_refusal_of_the_provider_has_its_kind(codex: Callable[..., Play], fail: Fail, kind: TroubleKind) -> None:
     play = codex(Step(fail=fail)).hasty()
 
-    found = trouble(play.turns("Do it"))
+    found = failure(play.turns("Do it"))
 
     assert found.kind is kind, found.message
 
@@ -202,7 +202,7 @@ def test_a_usage_limit_tells_when_it_is_lifted(codex: Callable[..., Play]) -> No
     play = codex(Step(fail=Fail(status=429, reset_in=3600)))
     earliest = time.time() + 3600
 
-    found = trouble(play.turns("Do it"))
+    found = failure(play.turns("Do it"))
 
     assert found.kind is TroubleKind.limited
     assert found.reset_at is not None
@@ -215,13 +215,13 @@ def test_a_provider_that_refuses_connections_is_not_waited_for(codex: Callable[.
         port = taken.getsockname()[1]
     play = codex(Step(result=DONE)).hasty(f"http://127.0.0.1:{port}")
 
-    found = trouble(play.turns("Do it"))
+    found = failure(play.turns("Do it"))
 
     assert found.kind is TroubleKind.overloaded, found.message
 
 
-def test_a_stream_that_breaks_off_is_the_provider_s_trouble(codex: Callable[..., Play]) -> None:
-    found = trouble(codex(Step(result=DONE, cut=True)).hasty().turns("Do it"))
+def test_a_stream_that_breaks_off_is_the_provider_s_failure(codex: Callable[..., Play]) -> None:
+    found = failure(codex(Step(result=DONE, cut=True)).hasty().turns("Do it"))
 
     assert found.kind is TroubleKind.overloaded, found.message
 
@@ -229,7 +229,7 @@ def test_a_stream_that_breaks_off_is_the_provider_s_trouble(codex: Callable[...,
 def test_a_turn_with_a_silent_model_ends_when_it_is_cancelled(codex: Callable[..., Play]) -> None:
     play = codex(Step(hang=True))
 
-    async def talk() -> bool:
+    async def converse() -> bool:
         async with (
             Supervisor() as supervisor,
             play.agent.open(play.work, spawn=supervisor.spawn, watch=play.events.append) as conversation,
@@ -241,14 +241,14 @@ def test_a_turn_with_a_silent_model_ends_when_it_is_cancelled(codex: Callable[..
             group.cancel_scope.cancel()
         return busy
 
-    assert anyio.run(talk)
+    assert anyio.run(converse)
 
 
 def test_a_turn_is_interrupted_by_the_next_one_which_knows_what_was_said(codex: Callable[..., Play]) -> None:
     play = codex(Step(hang=True))
     replies: list[Reply] = []
 
-    async def talk() -> None:
+    async def converse() -> None:
         async with (
             Supervisor() as supervisor,
             play.agent.open(play.work, spawn=supervisor.spawn, watch=play.events.append) as conversation,
@@ -264,7 +264,7 @@ def test_a_turn_is_interrupted_by_the_next_one_which_knows_what_was_said(codex: 
             await until(lambda: "pears" in play.model.requests[-1].body)
             group.cancel_scope.cancel()
 
-    anyio.run(talk)
+    anyio.run(converse)
 
     failures = [reply.message for reply in replies if isinstance(reply, AgentFailure)]
     assert failures == ['The agent "codex" was interrupted']
@@ -281,7 +281,7 @@ def test_a_prompt_of_300_kilobytes_arrives_whole(codex: Callable[..., Play]) -> 
 
 
 def test_an_answer_without_an_object_is_no_result(codex: Callable[..., Play]) -> None:
-    found = trouble(codex(Step(say="I would rather not.")).turns("Do it"))
+    found = failure(codex(Step(say="I would rather not.")).turns("Do it"))
 
     assert found.kind is TroubleKind.silent
 

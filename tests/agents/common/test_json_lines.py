@@ -16,16 +16,16 @@ def test_lines_are_whole_however_the_chunks_are_cut() -> None:
 
     for size in range(1, len(text) + 1):
         lines = Lines()
-        heard = [line for start in range(0, len(text), size) for line in lines.feed(text[start : start + size])]
-        assert heard == [b'{"a": 1}', b"", b'{"b": "\xc3\xa9"}']
+        received = [line for start in range(0, len(text), size) for line in lines.feed(text[start : start + size])]
+        assert received == [b'{"a": 1}', b"", b'{"b": "\xc3\xa9"}']
 
 
 def test_a_line_beyond_the_limit_is_left_out_and_the_next_one_is_not() -> None:
     lines = Lines(limit=10)
 
-    heard = [line for chunk in (b"x" * 8, b"x" * 8, b"\nshort\n", b"y" * 10 + b"\n") for line in lines.feed(chunk)]
+    received = [line for chunk in (b"x" * 8, b"x" * 8, b"\nshort\n", b"y" * 10 + b"\n") for line in lines.feed(chunk)]
 
-    assert heard == [b"short", b"y" * 10]
+    assert received == [b"short", b"y" * 10]
 
 
 def test_a_line_that_never_ends_is_not_held_in_memory() -> None:
@@ -47,21 +47,21 @@ sys.exit(3)
 """
 
 
-class Heard:
+class Received:
     def __init__(self) -> None:
         self.messages: list[bytes] = []
-        self.complaints = b""
+        self.stderr = b""
         self.twice, self.ended = anyio.Event(), anyio.Event()
         self.exit: Exit | None = None
-        self.handlers = Handlers(message=self.hear, stderr=self.complain, exit=self.end)
+        self.handlers = Handlers(message=self.receive, stderr=self.receive_stderr, exit=self.end)
 
-    def hear(self, message: bytes) -> None:
+    def receive(self, message: bytes) -> None:
         self.messages.append(message)
         if len(self.messages) == 2:
             self.twice.set()
 
-    def complain(self, chunk: bytes) -> None:
-        self.complaints += chunk
+    def receive_stderr(self, chunk: bytes) -> None:
+        self.stderr += chunk
 
     def end(self, exit_: Exit) -> None:
         self.exit = exit_
@@ -69,35 +69,35 @@ class Heard:
 
 
 def test_messages_go_both_ways_and_other_lines_are_left_out(spawn: Spawn, tmp_path: Path) -> None:
-    async def talk() -> Heard:
-        heard = Heard()
+    async def converse() -> Received:
+        received = Received()
         async with (
             spawn([sys.executable, "-c", ECHO], cwd=str(tmp_path), env={}) as process,
-            connect(process, heard.handlers) as send,
+            connect(process, received.handlers) as send,
         ):
             send({"n": 1})
             send({"n": "x" * 300_000})
             with anyio.fail_after(20):
-                await heard.twice.wait()
+                await received.twice.wait()
                 await process.close_input()
-                await heard.ended.wait()
-        return heard
+                await received.ended.wait()
+        return received
 
-    heard = anyio.run(talk)
+    received = anyio.run(converse)
 
-    assert [len(message) for message in heard.messages] == [len('{"n":1}'), len('{"n":""}') + 300_000]
-    assert heard.complaints == b"thinking\n" * 2
-    assert heard.exit == Exit(code=3)
+    assert [len(message) for message in received.messages] == [len('{"n":1}'), len('{"n":""}') + 300_000]
+    assert received.stderr == b"thinking\n" * 2
+    assert received.exit == Exit(code=3)
 
 
-def test_an_error_of_whoever_uses_it_comes_out_as_it_is(tmp_path: Path) -> None:
-    async def talk() -> None:
+def test_an_error_of_the_user_of_a_connection_is_raised_unchanged(tmp_path: Path) -> None:
+    async def converse() -> None:
         async with (
             Supervisor() as host,
             host.spawn([sys.executable, "-c", ECHO], cwd=str(tmp_path), env={}) as process,
-            connect(process, Heard().handlers),
+            connect(process, Received().handlers),
         ):
             raise HostError("The disk is full")
 
     with pytest.raises(HostError, match="disk"):
-        anyio.run(talk)
+        anyio.run(converse)

@@ -1,4 +1,4 @@
-"""Real coding agents, each in a private home and a scratch repository, that ask the scripted model and nobody else."""
+"""Real coding agents, each in a private home and a scratch repository, with the scripted model only."""
 
 import json
 import os

@@ -189,7 +189,7 @@ def test_a_delayed_answer_does_not_hold_up_the_end() -> None:
     assert set(threading.enumerate()) == before
 
 
-def test_a_client_that_leaves_is_no_trouble_for_the_next(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_leaves_is_no_failure_for_the_next(capfd: pytest.CaptureFixture[str]) -> None:
     with serving(scenario(Step(hang=True))) as model:
         with connected(model) as connection:
             connection.request("POST", "/v1/chat/completions", json.dumps(chat("Do it", stream=True)))

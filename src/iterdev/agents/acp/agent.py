@@ -59,7 +59,7 @@ class AcpAgent(msgspec.Struct, frozen=True):
     """A private home folder; without one it is the user's own, with their login."""
     root: str = "."
     """The user's checkout, to which paths in the command are relative."""
-    patience: float = 3.0
+    stop_timeout: float = 3.0
     """Seconds in which the agent may stop when it is asked to."""
     now: Callable[[], float] = time.time
 
@@ -140,7 +140,7 @@ class AcpConversation(AgentConversation):
         self, agent: AcpAgent, assignment: Assignment, watch: Watch, process: Process, connection: "AcpConnection"
     ) -> None:
         login = f"with HOME={agent.home}, {agent.program.login}" if agent.home else agent.program.login
-        super().__init__(agent.name, assignment, watch, login=login, now=agent.now, patience=agent.patience)
+        super().__init__(agent.name, assignment, watch, login=login, now=agent.now, stop_timeout=agent.stop_timeout)
         self._agent = agent
         self._process = process
         self._connection = connection

@@ -9,7 +9,7 @@ from iterdev.agents.common.paths import is_inside
 from iterdev.agents.contract import TOOLS, Permissions
 
 OUR_TOOL = re.compile(rf"(mcp_+)?{TOOLS}[-_/:. ]+\w+|\w+ \({TOOLS} MCP Server\).*", re.DOTALL)
-"""The names that agents give to a tool of the team; each puts the name of the server somewhere else."""
+"""The names that agents give to a tool of the team; the name of the server is in a different place in each."""
 
 KINDS = {"bash": "execute", "shell": "execute", "write": "edit", "edit": "edit"}
 """The kinds of tools for agents that do not report them; the first word of the title is the name of the tool."""

@@ -1,4 +1,4 @@
-"""A conversation with one running Claude Code: its messages are handled as they come, and each ends in one reply."""
+"""A conversation with one running Claude Code; its messages are handled as they arrive."""
 
 import math
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class ClaudeConversation(AgentConversation):
     def __init__(
         self, name: str, assignment: Assignment, watch: Watch, process: Process, *, login: str, now: Callable[[], float]
     ) -> None:
-        super().__init__(name, assignment, watch, login=login, now=now, patience=math.inf)
+        super().__init__(name, assignment, watch, login=login, now=now, stop_timeout=math.inf)
         self._process = process
         self._stderr = OutputTail(watch, keep=STDERR_KEPT)
         self.handlers = Handlers(message=self._handle, stderr=self._stderr.feed, exit=self._handle_exit)

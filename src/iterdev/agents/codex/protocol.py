@@ -90,7 +90,7 @@ def denied_permission(line: bytes) -> PermissionAsked | None:
 
 
 def describe(event: Event, workspace: str) -> AgentEvent | None:
-    """The event of the conversation that a line stands for."""
+    """The event to report for a line."""
     match event:
         case ErrorReported(message):
             return _said(message)
@@ -126,7 +126,7 @@ def _changed(item: Item, workspace: str) -> Iterator[str]:
 
 
 def _unwrapped(command: str) -> str:
-    """The command itself, without the shell that Codex puts around it."""
+    """The command, without the shell that Codex wraps around it."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -23,7 +23,7 @@ QUIET: Mapping[str, object] = {
     "skills.include_instructions": False,
     # The default waits forever for a provider that refuses connections.
     "features.unbounded_connection_retries": False,
-    # A request for approval is denied, because nobody can answer it.
+    # A request for approval is denied at once; it would wait for a person.
     "approval_policy": "never",
     # The agent's commands do not need the provider's key.
     "shell_environment_policy.exclude": [*KEYS, TOOLS_TOKEN],

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 FREE = "as_json"
-"""The one member of an object that stands for an object with free keys."""
+"""The only member of the object that represents an object with free keys."""
 
 _KEPT = frozenset(
     {"type", "title", "description", "enum", "const", "pattern", "format"}
@@ -85,7 +85,7 @@ def to_ordinary(body: bytes) -> bytes:
 
 
 def without_nulls(value: object) -> object:
-    """Removes the members that are null, which stand for absent ones in the strict form."""
+    """Removes the members that are null, which represent absent ones in the strict form."""
     match value:
         case dict():
             return {name: without_nulls(member) for name, member in value.items() if member is not None}
@@ -96,7 +96,7 @@ def without_nulls(value: object) -> object:
 
 
 def with_free_objects(value: object) -> object:
-    """Replaces the strings that stand for objects with free keys."""
+    """Replaces the objects that represent objects with free keys."""
     match value:
         case dict() if value.keys() == {FREE}:
             return _free_object(value[FREE])

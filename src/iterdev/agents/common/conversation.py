@@ -30,12 +30,12 @@ class AgentConversation(ABC):
         *,
         login: str = "",
         now: Callable[[], float] = time.time,
-        patience: float = 0,
+        stop_timeout: float = 0,
     ) -> None:
-        """`login` says how the user logs in; `patience` are the seconds in which the agent may stop when asked to."""
+        """`login` says how the user logs in; `stop_timeout` are the seconds that an agent has to stop when asked to."""
         self._name, self._assignment, self._watch = name, assignment, watch
         self._login, self._now = login, now
-        self._gate = TurnGate(assignment.limit, self._ask_to_stop, patience)
+        self._gate = TurnGate(assignment.limit, self._ask_to_stop, stop_timeout)
 
     async def send(self, prompt: str) -> Reply:
         try:

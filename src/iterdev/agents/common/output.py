@@ -33,7 +33,7 @@ class OutputTail:
             self._report_line()
 
     def _extend(self, piece: bytes) -> None:
-        # A character takes at most four bytes; what comes after the cut is not stored, however long the line is.
+        # A character takes at most four bytes; the rest of a long line is not stored.
         self._line += piece[: 4 * LINE_LENGTH - len(self._line)]
 
     def _report_line(self) -> None:

@@ -1,4 +1,4 @@
-"""When a limited provider answers again, read from the words that an agent passes on."""
+"""The time at which a limit of a provider is lifted, parsed from the message of an agent."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def reset_at(words: str, now: float) -> float | None:
-    """The moment that the words of a limit name, in seconds since the epoch."""
+    """The time that a message names, in seconds since the epoch."""
     readings = (reading(words, now) for reading in _READINGS)
     return next((moment for moment in readings if moment is not None), None)
 
@@ -53,8 +53,8 @@ def _day(words: str, _now: float) -> float | None:
     found = _DAY.search(words)
     if not found:
         return None
-    told = datetime.strptime(" ".join(found.groups()), "%b %d %Y %I:%M %p").astimezone()
-    return (told + _MINUTE).timestamp()
+    minute = datetime.strptime(" ".join(found.groups()), "%b %d %Y %I:%M %p").astimezone()
+    return (minute + _MINUTE).timestamp()
 
 
 def _clock(words: str, now: float) -> float | None:
@@ -66,11 +66,11 @@ def _clock(words: str, now: float) -> float | None:
     try:
         there = datetime.fromtimestamp(now, ZoneInfo(zone)) if zone else datetime.fromtimestamp(now).astimezone()
         of_day = int(hour) % 12 + 12 * (half.lower() == "p")
-        told = there.replace(hour=of_day, minute=int(minute or 0), second=0, microsecond=0)
+        named = there.replace(hour=of_day, minute=int(minute or 0), second=0, microsecond=0)
     except (KeyError, ValueError, OSError):
         return None
-    # Codex, which says "again at", leaves the seconds out.
-    moment = told + _MINUTE if "again" in saying.lower() else told
+    # Codex, which says "again at", omits the seconds.
+    moment = named + _MINUTE if "again" in saying.lower() else named
     return (moment if moment > there else moment + timedelta(days=1)).timestamp()
 
 

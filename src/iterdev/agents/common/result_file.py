@@ -50,7 +50,7 @@ def last_json_object(text: bytes | bytearray) -> bytes | None:
     source, place, last = text.decode(errors="replace"), 0, None
     while (start := source.find("{", place)) >= 0:
         if start > 4096:
-            # An error counts all lines that stand before it: 15 s for 256 KiB of braces, unless there are few.
+            # An error counts all lines before its position: 15 s for 256 KiB of braces, unless the text is cut.
             source, start = source[start:], 0
         try:
             _, place = DECODER.raw_decode(source, start)

@@ -14,11 +14,11 @@ from iterdev.core.processes import Exit
 class TurnGate:
     """Lets one turn run at a time, within the time of one attempt."""
 
-    def __init__(self, limit: float, ask_to_stop: Callable[[], Awaitable[bool]], patience: float) -> None:
-        """`ask_to_stop` asks the agent to end its turn; if that returns True, the gate waits for `patience` s."""
+    def __init__(self, limit: float, ask_to_stop: Callable[[], Awaitable[bool]], stop_timeout: float) -> None:
+        """`ask_to_stop` asks the agent to end its turn; if that returns True, the gate waits for `stop_timeout` s."""
         self._deadline = anyio.current_time() + limit
         self._ask_to_stop = ask_to_stop
-        self._patience = patience
+        self._stop_timeout = stop_timeout
         self._lock = anyio.Lock()
         self._running = anyio.CancelScope()
 
@@ -47,7 +47,7 @@ class TurnGate:
                 pass
 
     async def _interrupt(self) -> None:
-        with anyio.move_on_after(self._patience), suppress(ConnectionError):
+        with anyio.move_on_after(self._stop_timeout), suppress(ConnectionError):
             if await self._ask_to_stop():
                 async with self._lock:
                     return

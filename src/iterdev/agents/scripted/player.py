@@ -67,7 +67,7 @@ def play(step: Step) -> None:
     if step["print_result"]:
         say(step["result_text"])
     else:
-        put(os.environ["ITERDEV_RESULT"], step["result_text"])
+        write_file(os.environ["ITERDEV_RESULT"], step["result_text"])
 
 
 def say(line: str) -> None:
@@ -77,14 +77,14 @@ def say(line: str) -> None:
 
 def change_files(step: Step) -> None:
     for path, content in step["write"].items():
-        put(path, content)
+        write_file(path, content)
     for path, content in step["append"].items():
-        put(path, content, mode="ab")
+        write_file(path, content, mode="ab")
     if step["delete"]:
         must(["rm", "-rf", "--", *step["delete"]])
 
 
-def put(path: str, content: str, *, mode: str = "wb") -> None:
+def write_file(path: str, content: str, *, mode: str = "wb") -> None:
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, mode) as file:
         file.write(content.encode())
@@ -122,7 +122,7 @@ def flood(size: int) -> None:
 
 
 def detach(command: str) -> None:
-    """Starts a program in its own session, without a parent and without our pipes."""
+    """Starts a program in its own session, without a parent and without the pipes of this one."""
     if between := os.fork():
         os.waitpid(between, 0)
         return

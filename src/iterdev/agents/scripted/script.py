@@ -54,7 +54,7 @@ class Usage(Part, frozen=True):
 
 class Call(Part, frozen=True):
     tool: str
-    """The name, or the end of it: coding agents put the name of an MCP server in front, each in its own way."""
+    """The name, or the end of it: coding agents add the name of an MCP server in front, each in its own way."""
     arguments: dict[str, object] = {}
     server: str = ""
     """The MCP server of a tool that may be hidden until it is searched for; it is then called without being offered."""

@@ -1,1 +1,1 @@
-"""A scripted model server that real coding agents can talk to."""
+"""A scripted model: a server for real coding agents that plays a script."""
