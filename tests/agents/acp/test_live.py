@@ -7,6 +7,7 @@ import anyio
 import msgspec
 import pytest
 from tests.clis import alive, find_cli
+from tests.conformance.default_script import default_script
 
 from iterdev.agents.acp.agent import AcpAgent
 from iterdev.agents.contract import (
@@ -22,7 +23,6 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import agent_in_home, configure_agent
-from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import Usage
 from iterdev.host.processes.spawn import Supervisor

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 from tests.clis import alive, find_cli
+from tests.conformance.default_script import default_script
 
 from iterdev.agents.claude.agent import ClaudeAgent
 from iterdev.agents.contract import (
@@ -24,7 +25,6 @@ from iterdev.agents.contract import (
     TroubleKind,
 )
 from iterdev.conformance.agent_setup import agent_in_home, variables
-from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core.results import schema
 from iterdev.core.types import Role

@@ -10,8 +10,8 @@ import anyio
 import pytest
 from msgspec import Struct
 from tests.clis import alive, find_cli
+from tests.conformance.default_script import default_script
 
-from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.host.processes.spawn import Supervisor, run
 

@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+from tests.conformance.default_script import default_script
 from tests.core.conftest import Story, a_design
 
 import iterdev
 from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage, load
 from iterdev.conformance.model.messages import Author, Message, ModelRequest, Tool
-from iterdev.conformance.model.playback import OVER, PlayedTurn, default_script, turn_at, turn_for
+from iterdev.conformance.model.playback import OVER, PlayedTurn, turn_at, turn_for
 from iterdev.core.prompts import Surroundings, render
 from iterdev.core.results import decode
 from iterdev.core.session import events

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.conformance.default_script import default_script
 
 from iterdev.agents.scripted.script import Fail, Rule, Script, Step
-from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 
 PATIENCE = 30.0

@@ -6,8 +6,8 @@ from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
+from tests.conformance.default_script import default_script
 
-from iterdev.conformance.model.playback import default_script
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.conformance.model.tool_server import Note
 

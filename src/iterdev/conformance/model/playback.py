@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.scripted.script import Fail, Rule, Script, Step, Usage, completed, load
+from iterdev.agents.scripted.script import Fail, Rule, Script, Step, Usage, completed
 from iterdev.conformance.model import side_calls, tool_calls
 from iterdev.conformance.model.messages import ModelRequest, ModelResponse
 from iterdev.conformance.model.tool_server import Note
@@ -100,10 +100,6 @@ class Playback:
         if self._log:
             with self._log.open("ab") as file:
                 file.write(msgspec.json.encode(request) + b"\n")
-
-
-def default_script() -> Script:
-    return load(Path(__file__).with_name("default.toml"), "model")
 
 
 def named_in(prompt: str) -> tuple[str, str]:
