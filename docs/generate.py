@@ -13,8 +13,7 @@ import click
 from msgspec import Struct
 
 from iterdev.core import settings
-from iterdev.core.session.archive import Action
-from iterdev.core.types import Severity, Strategy
+from iterdev.core.types import CompletionAction, ConflictStrategy, Severity
 from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
@@ -29,9 +28,9 @@ TYPES = {
     "int": "whole number",
     "float": "number",
     "tuple[str, ...]": "list of texts",
-    "Action": f"one of {', '.join(Action)}",
+    "CompletionAction": f"one of {', '.join(CompletionAction)}",
     "iterdev.core.types.Severity": f"one of {', '.join(Severity)}",
-    "Strategy": ", ".join(f"`{word}`" for word in Strategy),
+    "ConflictStrategy": ", ".join(f"`{word}`" for word in ConflictStrategy),
 }
 
 REQUIREMENTS_PAGE = """\

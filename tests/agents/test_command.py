@@ -22,7 +22,7 @@ from iterdev.agents.contract import (
     Said,
     Spawn,
     Spent,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.core.errors import HostError
 from iterdev.core.results import Usage
@@ -148,7 +148,7 @@ def test_a_result_of_an_earlier_turn_does_not_count(play: Play) -> None:
 
     assert replies[0] == Answer(body=b"{}")
     assert isinstance(replies[1], AgentFailure)
-    assert replies[1].kind is TroubleKind.silent
+    assert replies[1].kind is FailureKind.silent
 
 
 def test_the_usage_in_a_result_is_reported(play: Play) -> None:
@@ -185,7 +185,7 @@ def test_an_exit_code_is_a_failure_even_with_a_result(play: Play) -> None:
     replies, _ = play(agent)
 
     message = 'The agent "mine" exited with code 7: first / out of / money'
-    assert replies == [AgentFailure(kind=TroubleKind.crashed, message=message)]
+    assert replies == [AgentFailure(kind=FailureKind.crashed, message=message)]
 
 
 def test_a_long_complaint_is_cut_to_its_end(play: Play) -> None:
@@ -199,21 +199,21 @@ def test_a_long_complaint_is_cut_to_its_end(play: Play) -> None:
 def test_a_signal_is_named(play: Play) -> None:
     replies, _ = play(program("os.kill(os.getpid(), 9)"))
 
-    assert replies == [AgentFailure(kind=TroubleKind.crashed, message='The agent "mine" was ended by SIGKILL')]
+    assert replies == [AgentFailure(kind=FailureKind.crashed, message='The agent "mine" was ended by SIGKILL')]
 
 
 def test_a_program_without_a_result_is_silent(play: Play) -> None:
     replies, _ = play(program("print('done')"))
 
     assert isinstance(replies[0], AgentFailure)
-    assert replies[0].kind is TroubleKind.silent
+    assert replies[0].kind is FailureKind.silent
 
 
 def test_a_program_that_cannot_be_started_has_crashed(play: Play) -> None:
     replies, _ = play(CommandAgent("mine", ("no-such-program",), root="/nonexistent"))
 
     assert isinstance(replies[0], AgentFailure)
-    assert replies[0].kind is TroubleKind.crashed
+    assert replies[0].kind is FailureKind.crashed
     assert "no-such-program" in replies[0].message
 
 
@@ -228,7 +228,7 @@ def test_a_host_that_cannot_start_a_program_is_no_defect(assignment: Assignment)
             return await conversation.send("one")
 
     message = 'The agent "mine" could not be started: no more processes'
-    assert anyio.run(turn) == AgentFailure(kind=TroubleKind.crashed, message=message)
+    assert anyio.run(turn) == AgentFailure(kind=FailureKind.crashed, message=message)
 
 
 def test_a_program_that_takes_too_long_is_ended(play: Play, assignment: Assignment) -> None:
@@ -236,7 +236,7 @@ def test_a_program_that_takes_too_long_is_ended(play: Play, assignment: Assignme
 
     replies, _ = play(program("print('{}', flush=True); time.sleep(1000)"), given=work)
 
-    assert replies == [AgentFailure(kind=TroubleKind.timed_out, message='The agent "mine" ran longer than 0.2 s')]
+    assert replies == [AgentFailure(kind=FailureKind.timed_out, message='The agent "mine" ran longer than 0.2 s')]
 
 
 def test_the_time_limit_is_for_all_turns_together(spawn: Spawn, assignment: Assignment) -> None:
@@ -255,7 +255,7 @@ def test_the_time_limit_is_for_all_turns_together(spawn: Spawn, assignment: Assi
 
     replies = anyio.run(two_turns)
 
-    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [TroubleKind.timed_out] * 2
+    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [FailureKind.timed_out] * 2
     assert len(starts) == 1
 
 
@@ -321,7 +321,7 @@ print('{"attempt": %s}' % os.environ["ITERDEV_ATTEMPT"])""")
 
     anyio.run(urge)
 
-    interrupted = AgentFailure(kind=TroubleKind.timed_out, message='The agent "mine" was interrupted')
+    interrupted = AgentFailure(kind=FailureKind.timed_out, message='The agent "mine" was interrupted')
     assert replies == [interrupted, Answer(body=b'{"attempt": 2}')]
 
 
@@ -340,7 +340,7 @@ def test_leaving_a_conversation_ends_its_running_turn(spawn: Spawn, assignment: 
 
     anyio.run(leave)
 
-    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [TroubleKind.timed_out]
+    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [FailureKind.timed_out]
 
 
 def test_a_command_uses_the_files_of_the_checkout_that_the_workspace_lacks(

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.contract import AgentFailure, Answer, PermissionAsked, Reply, TroubleKind
+from iterdev.agents.contract import AgentFailure, Answer, PermissionAsked, Reply, FailureKind
 from iterdev.conformance.expectations import (
     Answered,
     DenialReported,
@@ -34,7 +34,7 @@ def answer(findings: str, **more: object) -> Answer:
 
 
 def limited(reset_at: float | None) -> AgentFailure:
-    return AgentFailure(kind=TroubleKind.limited, message="wait", reset_at=reset_at)
+    return AgentFailure(kind=FailureKind.limited, message="wait", reset_at=reset_at)
 
 
 def replied(*replies: Reply | None) -> Observation:
@@ -53,8 +53,8 @@ def replied(*replies: Reply | None) -> Observation:
             replied(answer("a", discoveries=[{"type": "pattern", "data": {"a": '{"b": 1}'}}])),
             "expected the discovery",
         ),
-        (Failed(TroubleKind.limited), replied(limited(None)), replied(answer("a")), 'expected "rate limited"'),
-        (Failed(TroubleKind.limited), replied(limited(NOW)), replied(None), "got no reply"),
+        (Failed(FailureKind.limited), replied(limited(None)), replied(answer("a")), 'expected "rate limited"'),
+        (Failed(FailureKind.limited), replied(limited(NOW)), replied(None), "got no reply"),
         (NoReply(), replied(None), replied(answer("a")), "expected no reply"),
         (ResetReported(5), replied(limited(NOW + 6)), replied(limited(NOW + 90)), "off by 85 s"),
         (ResetReported(5), replied(limited(NOW + 4)), replied(limited(None)), "no reset time"),

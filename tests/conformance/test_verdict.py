@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from iterdev.agents.contract import AgentFailure, TroubleKind
+from iterdev.agents.contract import AgentFailure, FailureKind
 from iterdev.conformance.agent_setup import CLIENTS
 from iterdev.conformance.expectations import Failed, NoReply, Observation
 from iterdev.conformance.known_deviations import DEVIATIONS, Deviation, deviation
@@ -10,11 +10,11 @@ from iterdev.conformance.scenarios import SCENARIOS, Scenario
 from iterdev.conformance.verdict import judge
 from iterdev.core.settings import KNOWN_AGENTS
 
-SCENARIO = Scenario(name="500", claim="", steps=(), expects=(Failed(TroubleKind.overloaded),))
+SCENARIO = Scenario(name="500", claim="", steps=(), expects=(Failed(FailureKind.overloaded),))
 KNOWN = Deviation(agents=("x",), scenario="500", expects=(NoReply(),), behaviour="It waits.", reaction="We wait.")
 SILENT = Observation(replies=(None,), events=(), requests=(), first_request_at=None, notes=(), token="", files={})
-OVERLOADED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.overloaded, message=""),))
-CRASHED = replace(SILENT, replies=(AgentFailure(kind=TroubleKind.crashed, message="bang"),))
+OVERLOADED = replace(SILENT, replies=(AgentFailure(kind=FailureKind.overloaded, message=""),))
+CRASHED = replace(SILENT, replies=(AgentFailure(kind=FailureKind.crashed, message="bang"),))
 
 
 def test_what_is_expected_is_ok() -> None:

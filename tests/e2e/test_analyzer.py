@@ -72,6 +72,6 @@ def test_an_analyzer_that_hangs_is_urged_once_and_closed(repo: Repo) -> None:
 
     asked = [call for call in repo.calls() if call["role"] == "analyzer"]
     assert done.returncode == 0
-    assert "urged once" in done.stderr
+    assert "asked to finish" in done.stderr
     assert len(asked) == 2
     assert left_behind(repo) == []

@@ -186,7 +186,7 @@ def test_what_git_had_merged_is_brought_back_by_a_resolver_that_lost_it(repo: Re
     name = {"DEV-001": "one.txt", "DEV-002": "two.txt"}[second]
     again = [str(call["prompt"]) for call in repo.calls() if call["task"] == fix][1]
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{name}: the change of {second}, which git had merged, is gone" in again
+    assert f"{name}: the change of {second}, which git had merged, is missing" in again
     assert name in repo.git("ls-tree", "--name-only", f"iterdev/{repo.folder().name}").splitlines()
 
 
@@ -201,7 +201,7 @@ def test_nothing_of_the_work_is_taken_only_if_the_resolver_says_so_and_then_you_
     done = repo.iterdev("run", "-y", "--tasks", table(repo, TWO_ROWS))
 
     second, fix = collided(repo.folder())
-    told = f"README.md: nothing of the change of {second} is in it"
+    told = f"README.md: it has nothing of the change of {second}"
     assert told in done.stdout
     assert (f"warning: {fix}: {told}" in done.stdout) == (said == [])
     assert (rows(repo.folder())[fix]["status"], done.returncode) == (("completed", 0) if said == [] else ("failed", 1))

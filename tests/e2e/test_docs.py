@@ -11,9 +11,9 @@ import click
 import pytest
 
 from iterdev.core import settings
-from iterdev.core.results import SCHEMAS, Result
-from iterdev.core.types import WORKERS, Role
-from iterdev.store.session_folder import tasks_csv
+from iterdev.core.results import Result
+from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.team import DEVELOPMENT
 from iterdev.surfaces.cli.app import ALIASES, SHORT_HELPS, app
 from iterdev.surfaces.cli.exit_codes import ExitCode
 
@@ -134,7 +134,7 @@ def test_every_example_of_a_configuration_is_valid(name: str) -> None:
     text = text_of(ROOT / name)
     examples = [text] if name.endswith(".toml") else [body for kind, body in FENCE.findall(text) if kind == "toml"]
 
-    read = [settings.read(tomllib.loads(example)) for example in examples]
+    read = [settings.read(tomllib.loads(example), DEVELOPMENT.workers) for example in examples]
 
     assert read
     assert all(found != settings.Settings() for found in read)
@@ -146,7 +146,7 @@ def test_the_fields_of_every_role_are_documented(role: Role) -> None:
 
     documented = set(re.findall(r"`(\w+)`", row))
 
-    assert documented == set(SCHEMAS[role].__struct_fields__) - set(Result.__struct_fields__)
+    assert documented == set(DEVELOPMENT.roles[role].result.__struct_fields__) - set(Result.__struct_fields__)
 
 
 def test_the_fields_of_every_result_are_documented() -> None:
@@ -159,7 +159,7 @@ def test_the_fields_of_every_result_are_documented() -> None:
 def test_the_columns_of_the_table_are_documented_in_their_order() -> None:
     text = " ".join(text_of(ROOT / "docs" / "session-folder.md").split())
 
-    assert ", ".join(f"`{column}`" for column in tasks_csv.COLUMNS) in text
+    assert ", ".join(f"`{column}`" for column in DEVELOPMENT.columns.order) in text
 
 
 @every_page

@@ -40,7 +40,7 @@ def test_code_table_ledger_and_memory_go_back_together(repo: Repo) -> None:
     assert not (folder / "review" / "review-001.md").exists()
     assert "tabs are better" not in (folder / "wisdom" / "learnings.md").read_text()
     (begun,) = messages(folder, "rollback_initiated")
-    assert begun.startswith("[coordinator] going back to before DEV-001 because it is too slow; undone: ")
+    assert begun.startswith("[coordinator] rolling back to before DEV-001 because it is too slow; undone: ")
     assert len(messages(folder, "rollback_completed")) == 1
 
 

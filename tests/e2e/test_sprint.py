@@ -147,6 +147,7 @@ def test_every_file_of_the_session_is_there(sprint: Sprint) -> None:
         "code/dev-log.md",
         "verify/verify-001.json",
         "review/review-001.md",
+        "logs/engine.jsonl",
         *(f"wisdom/{name}.md" for name in ("learnings", "decisions", "conventions", "issues")),
     }
 

@@ -4,10 +4,10 @@ import anyio
 import pytest
 
 from iterdev.agents.contract import AgentFailure, Answer, Reply
-from iterdev.core.limits.agent_failures import TroubleKind
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.execution.conversation import insistently
 
-OVERLOADED = AgentFailure(kind=TroubleKind.overloaded, message="busy")
+OVERLOADED = AgentFailure(kind=FailureKind.overloaded, message="busy")
 ANSWER = Answer(body=b"{}")
 
 
@@ -32,8 +32,8 @@ def test_a_provider_that_stays_overloaded_is_given_up_after_the_last_wait() -> N
     assert asked(OVERLOADED, waits=3) == (OVERLOADED, 4)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in TroubleKind if kind is not TroubleKind.overloaded])
-def test_no_other_trouble_is_asked_again_just_so(kind: TroubleKind) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.overloaded])
+def test_no_other_trouble_is_asked_again_just_so(kind: FailureKind) -> None:
     trouble = AgentFailure(kind=kind, message="no")
 
     assert asked(trouble, waits=3) == (trouble, 1)

@@ -34,7 +34,7 @@ from iterdev.core.collaboration.locks import (
 )
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtRule, DebtStatus, Effort
 from iterdev.core.collaboration.wisdom import WisdomInherited, WisdomRejected, note
-from iterdev.core.limits.agent_failures import TroubleKind
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Dependency, Discovery, TechDebt, Usage, Wisdom
 from iterdev.core.session import archive, events
 from iterdev.core.types import Pipeline, Role, Severity, Status, Strategy, TaskId
@@ -82,7 +82,7 @@ EXAMPLES: tuple[events.Event, ...] = (
     events.WaveMerged(2),
     events.AttemptStarted(DEV, 1, "mine", "b" * 40),
     events.AttemptEnded(DEV, 1, 2, DONE),
-    events.AttemptEnded(DEV, 1, 2, events.Failed(error="no", kind=TroubleKind.not_logged_in)),
+    events.AttemptEnded(DEV, 1, 2, events.Failed(error="no", kind=FailureKind.not_logged_in)),
     events.AttemptEnded(DEV, 1, 2, events.Limited(error="429", reset_at=12.5)),
     events.AttemptEnded(DEV, 1, 2, events.Interrupted(commit="c"), denied=("Bash: make",)),
     events.Landed(DEV, "c" * 40),

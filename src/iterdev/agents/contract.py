@@ -36,7 +36,7 @@ AgentEvent = Said | Spent | PermissionAsked
 Watch = Callable[[AgentEvent], None]
 """Receives the events of a conversation as they happen."""
 
-TroubleKind = agent_failures.TroubleKind
+FailureKind = agent_failures.FailureKind
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 class AgentFailure(Struct, frozen=True, kw_only=True):
     """The end of a turn without a result."""
 
-    kind: TroubleKind
+    kind: FailureKind
     message: str
     reset_at: float | None = None
     """When a limited provider answers again, in seconds since the epoch."""

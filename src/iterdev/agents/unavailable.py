@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from msgspec import Struct
 
 from iterdev.agents.common.conversation import FailedConversation
-from iterdev.agents.contract import AgentFailure, Assignment, Conversation, Probe, Spawn, TroubleKind, Watch
+from iterdev.agents.contract import AgentFailure, Assignment, Conversation, FailureKind, Probe, Spawn, Watch
 
 
 class UnavailableAgent(Struct, frozen=True):
@@ -27,4 +27,4 @@ class UnavailableAgent(Struct, frozen=True):
     @asynccontextmanager
     async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
         del assignment, spawn, watch
-        yield FailedConversation(AgentFailure(kind=TroubleKind.not_installed, message=self.problem))
+        yield FailedConversation(AgentFailure(kind=FailureKind.not_installed, message=self.problem))

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, PermissionAsked, Reply, TroubleKind
+from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, FailureKind, PermissionAsked, Reply
 from iterdev.conformance.model.tool_server import Note
 from iterdev.core.results import Misfit, Result, decode
 from iterdev.core.session.team_rules import Procedure
@@ -34,7 +34,7 @@ class Discovered(Struct, frozen=True):
 class Failed(Struct, frozen=True):
     """The first turn ended with a failure of this kind."""
 
-    kind: TroubleKind
+    kind: FailureKind
 
 
 class Recovered(Struct, frozen=True):

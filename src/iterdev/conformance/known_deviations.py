@@ -5,7 +5,7 @@ A deviation has its own exact expectations. Any other behaviour is a failure.
 
 from msgspec import Struct
 
-from iterdev.agents.contract import TroubleKind
+from iterdev.agents.contract import FailureKind
 from iterdev.conformance.expectations import Answered, DenialReported, Expectation, Failed, NoReply, NotWritten, Wrote
 from iterdev.conformance.scenarios import TURN_TIMEOUT
 
@@ -44,7 +44,7 @@ DEVIATIONS = (
     Deviation(
         agents=("opencode", "copilot"),
         scenario="denied permission",
-        expects=(Failed(TroubleKind.silent), NotWritten("hello.txt"), DenialReported()),
+        expects=(Failed(FailureKind.silent), NotWritten("hello.txt"), DenialReported()),
         behaviour="A denial ends its turn.",
         reaction="A turn without a result is followed by another one in the same conversation, at most twice.",
     ),

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from iterdev.agents.contract import TOOLS, Permissions, TroubleKind
+from iterdev.agents.contract import TOOLS, FailureKind, Permissions
 from iterdev.agents.scripted.script import Call, Fail, Step
 from iterdev.conformance.expectations import (
     TASK,
@@ -112,32 +112,32 @@ SCENARIOS = (
         name="401",
         claim="A key that the provider rejects is reported as a missing login.",
         steps=(Step(fail=Fail(status=401, message="invalid api key")),),
-        expects=(Failed(TroubleKind.not_logged_in),),
+        expects=(Failed(FailureKind.not_logged_in),),
     ),
     Scenario(
         name="429 with reset",
         claim="A limit is reported as one, with the time at which it is lifted.",
         steps=(Step(fail=Fail(status=429, message="usage limit reached", reset_in=RESET), say="The limit is lifted."),),
-        expects=(Failed(TroubleKind.limited), ResetReported(RESET)),
+        expects=(Failed(FailureKind.limited), ResetReported(RESET)),
     ),
     Scenario(
         name="500",
         claim="A provider that fails is reported as overloaded.",
         steps=(Step(fail=Fail(status=500, message="internal error")),),
-        expects=(Failed(TroubleKind.overloaded),),
+        expects=(Failed(FailureKind.overloaded),),
     ),
     Scenario(
         name="dropped stream",
         claim="A response that breaks off is a failure of the provider, not a result.",
         steps=(Step(say="This answer breaks off in the middle.", cut=True),),
-        expects=(Failed(TroubleKind.overloaded),),
+        expects=(Failed(FailureKind.overloaded),),
     ),
     Scenario(
         name="silent model",
         claim="A model that does not respond ends the attempt at its time limit.",
         limit=SILENT_LIMIT,
         steps=(Step(hang=True),),
-        expects=(Failed(TroubleKind.timed_out), RequestContained("Do your task.")),
+        expects=(Failed(FailureKind.timed_out), RequestContained("Do your task.")),
     ),
     Scenario(
         name="huge prompt",
@@ -152,7 +152,7 @@ SCENARIOS = (
         course="interrupted",
         prompts=("Do your task.", "Go on. [[scenario:next]]"),
         steps=(Step(run=BUSY), done("not interrupted")),
-        expects=(Failed(TroubleKind.timed_out), Recovered("went on"), Wrote("busy.pid")),
+        expects=(Failed(FailureKind.timed_out), Recovered("went on"), Wrote("busy.pid")),
     ),
     Scenario(
         name="orphaned shell child",

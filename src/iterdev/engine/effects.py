@@ -33,8 +33,8 @@ class Effects:
 class EffectLog:
     """Appends a line to the engine's log when an effect has ended. An unwritable log does not stop the run."""
 
-    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
-        self._path, self._now = folder / LOG, now
+    def __init__(self, folder: Path, now: Callable[[], float], redact: Callable[[str], str]) -> None:
+        self._path, self._now, self._redact = folder / LOG, now, redact
 
     @contextmanager
     def __call__(self, name: str, fields: Fields) -> Iterator[None]:
@@ -53,7 +53,7 @@ class EffectLog:
         try:
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                file.write(self._redact(json.dumps(line, ensure_ascii=False)) + "\n")
         except OSError:
             return
 

@@ -120,7 +120,7 @@ async def drive(
     log = repository.log(session)
     folder = repository.folder(log.state)
     folder.mkdir(parents=True, exist_ok=True)
-    effect = Effects(EffectLog(folder, clock.now), *tracing(), *observers)
+    effect = Effects(EffectLog(folder, clock.now, repository.redact), *tracing(), *observers)
     run = _Run(repository, log, observer, effect, scope or WholeSession(), executor)
     try:
         with session_lease.lease(folder, wait=partial(_holder_is_dead, repository, log.state)) as descriptor:

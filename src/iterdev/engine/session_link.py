@@ -10,18 +10,42 @@ from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
 from iterdev.engine.tool_server.server import ToolDesk
 from iterdev.execution.contract import Job, ToolAccess
-from iterdev.store import atomic_files
 from iterdev.store.session_log import SessionLog
 
 LOG_BYTES = 256 * 1024
-"""What is kept of an agent's log, at least; of a longer one, the end."""
+"""What is kept of an agent's log; of a longer one, the end."""
 
 Hear = Callable[[str, AgentEvent], None]
+
+
+class AgentLog:
+    """Appends while the agent speaks, so that other processes can follow."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self._path, self._file = path, path.open("ab", buffering=0)
+
+    def write(self, line: str) -> None:
+        self._file.write(line.encode("utf-8", "replace") + b"\n")
+        if self._file.tell() > 2 * LOG_BYTES:
+            self._cut()
+
+    def close(self) -> None:
+        if self._file.tell() > LOG_BYTES:
+            self._cut()
+        self._file.close()
+
+    def _cut(self) -> None:
+        """Drops the beginning of the file."""
+        kept = self._path.read_bytes()[-LOG_BYTES:].partition(b"\n")[2]
+        self._file.truncate(0)
+        self._file.write(kept)
 
 
 class LocalLink:
     def __init__(self, log: SessionLog, folder: Path, desk: ToolDesk, hear: Hear) -> None:
         self._log, self._folder, self._desk, self._hear = log, folder, desk, hear
+        self._logs: dict[tuple[TaskId, int], AgentLog] = {}
 
     @asynccontextmanager
     async def tools(self, job: Job) -> AsyncIterator[ToolAccess]:
@@ -29,8 +53,12 @@ class LocalLink:
             yield access
 
     @asynccontextmanager
-    async def documents(self, _: Job) -> AsyncIterator[Path]:
-        yield self._folder
+    async def documents(self, job: Job) -> AsyncIterator[Path]:
+        try:
+            yield self._folder
+        finally:
+            if log := self._logs.pop((job.task.id, job.number), None):
+                log.close()
 
     async def objection(self, task: TaskId, spent: Usage) -> str:
         state = self._log.state
@@ -40,20 +68,15 @@ class LocalLink:
     def said(self, task: TaskId, number: int, event: AgentEvent) -> None:
         match event:
             case Said(text):
-                self._write(task, number, text)
+                self._log_of(task, number).write(text)
             case PermissionAsked(what):
-                self._write(task, number, f"[permission asked and denied] {what}")
+                self._log_of(task, number).write(f"[permission asked and denied] {what}")
             case _:
                 pass
         self._hear(task, event)
 
-    def _write(self, task: TaskId, number: int, line: str) -> None:
-        """Appends while the agent speaks, so that other processes can follow; a very long log loses its beginning."""
-        path = self._folder / "logs" / f"{task}-{number}.log"
-        path.parent.mkdir(exist_ok=True)
-        with path.open("ab") as file:
-            file.write(line.encode("utf-8", "replace") + b"\n")
-            size = file.tell()
-        if size > 2 * LOG_BYTES:
-            kept = path.read_bytes()[-LOG_BYTES:].partition(b"\n")[2]
-            atomic_files.write(path, kept.decode("utf-8", "replace"))
+    def _log_of(self, task: TaskId, number: int) -> AgentLog:
+        key = task, number
+        if key not in self._logs:
+            self._logs[key] = AgentLog(self._folder / "logs" / f"{task}-{number}.log")
+        return self._logs[key]

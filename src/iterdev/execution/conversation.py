@@ -29,6 +29,7 @@ from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job, ToolAccess
 from iterdev.execution.kept_work import in_thread
 from iterdev.host.sandbox import git_objects
+from iterdev.host.secrets import LineRedactor
 from iterdev.host.workspaces.pool import Workspace
 from iterdev.store.session_folder import discoveries
 
@@ -176,8 +177,11 @@ async def open_conversation(job: Job, context: AttemptContext, workspace: Worksp
         assignment = _assignment(job, context, workspace, tools, session_dir)
         board = session_dir / discoveries.NAME
         spawn = context.spawn_agent(job, workspace, agent, assignment.environment, board)
-        async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
-            yield TaskConversation(job, context, workspace, conversation, tools, output, session_dir)
+        try:
+            async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
+                yield TaskConversation(job, context, workspace, conversation, tools, output, session_dir)
+        finally:
+            output.close()
 
 
 def _assignment(
@@ -205,15 +209,16 @@ class AgentOutput:
 
     def __init__(self, job: Job, context: AttemptContext) -> None:
         self._job, self._context = job, context
+        self._lines = LineRedactor(context.redact)
         self.usage = Usage()
         self.denied: dict[str, None] = {}
 
     def take(self, event: AgentEvent) -> None:
         match event:
             case Said(text):
-                self._pass_on(Said(self._clean(text)))
+                self._say(self._lines.feed(text))
             case PermissionAsked(what):
-                request = self._clean(what)
+                request = self._context.redact(what)[:LINE]
                 if len(self.denied) < DENIALS:
                     self.denied[request] = None
                 self._pass_on(PermissionAsked(request))
@@ -221,8 +226,12 @@ class AgentOutput:
                 self.usage += usage
                 self._pass_on(event)
 
-    def _clean(self, text: str) -> str:
-        return self._context.redact(text)[:LINE]
+    def close(self) -> None:
+        self._say(self._lines.flush())
+
+    def _say(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._pass_on(Said(line[:LINE]))
 
     def _pass_on(self, event: AgentEvent) -> None:
         self._context.link.said(self._job.task.id, self._job.number, event)

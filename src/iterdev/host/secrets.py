@@ -22,6 +22,10 @@ PRIVATE_KEYS = re.compile(
     rf"|(?<![\w+/=])(?:[\w+/=]{{16,}}+[\s/\\]{{1,4}}n?){{1,60}}+{_END_OF_KEY}"
 )
 
+BEGIN_OF_KEY = re.compile(rf"-----BEGIN [A-Z ]*{PRIVATE_KEY}")
+KEY_LINE = re.compile(r"[\w+/=]{16,}")
+KEY_LINES = 60
+
 
 def _starting(letter: str) -> str:
     """Where a key may begin: not within a word, but right after an escaped line break or tab of a JSON string.
@@ -81,6 +85,36 @@ class Redactor:
                 return [self.everywhere(value) for value in document]
             case _:
                 return document
+
+
+class LineRedactor:
+    """Redacts a text that comes line by line, in which a private key has many lines.
+
+    Lines that may be the end of a key are held back until the line after them tells.
+    """
+
+    def __init__(self, redact: Redactor) -> None:
+        self._redact = redact
+        self._held: list[str] = []
+        self._in_key = False
+
+    def feed(self, line: str) -> list[str]:
+        """The lines that can be written now."""
+        if self._in_key:
+            before, end, rest = line.rpartition("-----")
+            self._in_key = not (end and PRIVATE_KEY in before)
+            return [] if self._in_key else [self._redact(rest)]
+        if PRIVATE_KEY not in line and KEY_LINE.fullmatch(line.strip()) and len(self._held) < KEY_LINES:
+            self._held.append(line)
+            return []
+        held, self._held = "\n".join([*self._held, line]), []
+        self._in_key = BEGIN_OF_KEY.search(line) is not None and not re.search(_END_OF_KEY, line)
+        return self._redact(held).split("\n")
+
+    def flush(self) -> list[str]:
+        """The lines that were held back; the text has ended."""
+        held, self._held = self._held, []
+        return [self._redact(line) for line in held]
 
 
 def _spellings(value: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.core.results import Usage
 
@@ -367,19 +367,19 @@ def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play:
 @pytest.mark.parametrize(
     ("error", "kind", "wait"),
     [
-        ({"code": -32000, "message": "Authentication required"}, TroubleKind.not_logged_in, None),
+        ({"code": -32000, "message": "Authentication required"}, FailureKind.not_logged_in, None),
         ({"code": -32603, "message": "Internal error", "data": {"details": "401 bad key"}}, "not logged in", None),
-        ({"code": 429, "message": "rate limit reached"}, TroubleKind.limited, None),
-        ({"code": 1, "message": "Quota exceeded, it will reset after 1h2m3s."}, TroubleKind.limited, 3723),
-        ({"code": 1, "message": "429", "data": {"retryDelay": "34.5s"}}, TroubleKind.limited, 34.5),
-        ({"code": 1, "message": "Too many requests: please try again in 2 minutes"}, TroubleKind.limited, 120),
-        ({"code": 1, "message": "Rate limit (retry-after: 7)"}, TroubleKind.limited, 7),
-        ({"code": 1, "message": '{"error":{"code":503,"message":"busy"}}'}, TroubleKind.overloaded, None),
-        ({"code": 1, "message": "The model is overloaded"}, TroubleKind.overloaded, None),
+        ({"code": 429, "message": "rate limit reached"}, FailureKind.limited, None),
+        ({"code": 1, "message": "Quota exceeded, it will reset after 1h2m3s."}, FailureKind.limited, 3723),
+        ({"code": 1, "message": "429", "data": {"retryDelay": "34.5s"}}, FailureKind.limited, 34.5),
+        ({"code": 1, "message": "Too many requests: please try again in 2 minutes"}, FailureKind.limited, 120),
+        ({"code": 1, "message": "Rate limit (retry-after: 7)"}, FailureKind.limited, 7),
+        ({"code": 1, "message": '{"error":{"code":503,"message":"busy"}}'}, FailureKind.overloaded, None),
+        ({"code": 1, "message": "The model is overloaded"}, FailureKind.overloaded, None),
         ({"code": -32603, "message": "Internal error", "data": {"details": "terminated"}}, "overloaded", None),
         ({"code": 1, "message": "Internal error", "data": {"errorName": "APIError"}}, "overloaded", None),
-        ({"code": 1, "message": "400 prompt is too long: 9 tokens > 8 maximum"}, TroubleKind.too_long, None),
-        ({"code": -32603, "message": "Internal error"}, TroubleKind.crashed, None),
+        ({"code": 1, "message": "400 prompt is too long: 9 tokens > 8 maximum"}, FailureKind.too_long, None),
+        ({"code": -32603, "message": "Internal error"}, FailureKind.crashed, None),
     ],
 )
 def test_the_words_of_a_refusal_say_what_the_failure_is(
@@ -397,25 +397,25 @@ def test_an_agent_without_a_login_says_how_to_log_in(play: Play) -> None:
 
     replies, _ = play(agent, steps(DONE))
 
-    assert replies[0].kind is TroubleKind.not_logged_in
+    assert replies[0].kind is FailureKind.not_logged_in
     assert "GEMINI_API_KEY" in replies[0].message
 
 
 @pytest.mark.parametrize(
     ("turn", "kind"),
     [
-        ([], TroubleKind.silent),
-        ([["say", "All is well."]], TroubleKind.silent),
-        ([["say", "I added a check for status 401."]], TroubleKind.silent),
-        ([["say", "The test says error: 401 was expected."]], TroubleKind.silent),
-        ([["say", "[API Error: 401 invalid key]"]], TroubleKind.not_logged_in),
-        ([["say", "Info: Retrying..."], ["say", "Error: Failed; last error: 500"]], TroubleKind.overloaded),
-        ([["say", "I will "], ["say", "Network error: error decoding response body"]], TroubleKind.overloaded),
-        ([["stderr", "request failed: 401 Unauthorized"]], TroubleKind.not_logged_in),
-        ([["say", "Well"], ["end", {"stopReason": "max_tokens"}]], TroubleKind.too_long),
+        ([], FailureKind.silent),
+        ([["say", "All is well."]], FailureKind.silent),
+        ([["say", "I added a check for status 401."]], FailureKind.silent),
+        ([["say", "The test says error: 401 was expected."]], FailureKind.silent),
+        ([["say", "[API Error: 401 invalid key]"]], FailureKind.not_logged_in),
+        ([["say", "Info: Retrying..."], ["say", "Error: Failed; last error: 500"]], FailureKind.overloaded),
+        ([["say", "I will "], ["say", "Network error: error decoding response body"]], FailureKind.overloaded),
+        ([["stderr", "request failed: 401 Unauthorized"]], FailureKind.not_logged_in),
+        ([["say", "Well"], ["end", {"stopReason": "max_tokens"}]], FailureKind.too_long),
     ],
 )
-def test_a_turn_without_a_result_is_a_failure(turn: list[Step], kind: TroubleKind, play: Play) -> None:
+def test_a_turn_without_a_result_is_a_failure(turn: list[Step], kind: FailureKind, play: Play) -> None:
     # Another turn first: what the agent complained about then is no longer true.
     replies, _ = play(fake(), steps(["stderr", "overloaded"], DONE), steps(*turn))
 
@@ -428,21 +428,21 @@ def test_an_agent_that_dies_is_told_with_its_last_words(play: Play) -> None:
 
     for reply in replies:
         assert isinstance(reply, AgentFailure)
-        assert reply.kind is TroubleKind.crashed
+        assert reply.kind is FailureKind.crashed
         assert "exited with code 3: cannot go on" in reply.message
 
 
 def test_an_agent_that_dies_before_it_has_said_anything_is_told(play: Play) -> None:
     replies, _ = play(fake({"exit": 4}), steps(DONE))
 
-    assert replies[0].kind is TroubleKind.crashed
+    assert replies[0].kind is FailureKind.crashed
     assert "exited with code 4" in replies[0].message
 
 
 def test_a_program_that_is_not_there_is_a_failure(play: Play) -> None:
     replies, _ = play(AcpAgent("fake", ("/no/such/program",)), steps(DONE))
 
-    assert replies[0].kind is TroubleKind.crashed
+    assert replies[0].kind is FailureKind.crashed
     assert "/no/such/program" in replies[0].message
 
 
@@ -451,7 +451,7 @@ def test_an_agent_that_takes_too_long_has_timed_out(play: Play, assignment: Assi
 
     replies, _ = play(fake(), steps(["sleep", 60]), given=short)
 
-    assert replies[0].kind is TroubleKind.timed_out
+    assert replies[0].kind is FailureKind.timed_out
 
 
 def test_lines_that_are_no_messages_are_skipped_and_nobody_is_bothered(

@@ -20,7 +20,7 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spent,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.conformance.agent_setup import agent_in_home, configure_agent
 from iterdev.conformance.model.server import ModelServer, serving
@@ -105,7 +105,7 @@ def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assi
     replies, _ = converse(agent, work, "Try [[scenario:unauthorized]]")
 
     assert isinstance(replies[0], AgentFailure)
-    assert replies[0].kind is TroubleKind.not_logged_in
+    assert replies[0].kind is FailureKind.not_logged_in
     assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
 
@@ -133,7 +133,7 @@ def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_
     anyio.run(turns)
 
     assert replies["first"] == AgentFailure(
-        kind=TroubleKind.timed_out, message=f'The agent "{agent.name}" was interrupted'
+        kind=FailureKind.timed_out, message=f'The agent "{agent.name}" was interrupted'
     )
     assert isinstance(replies["second"], AgentFailure)
     assert "All is well." in replies["second"].message

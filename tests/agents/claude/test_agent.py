@@ -23,7 +23,7 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.core.errors import HostError
 from iterdev.core.results import Usage, schema
@@ -147,16 +147,16 @@ def test_a_question_of_another_kind_is_refused_and_not_waited_for(player: Player
 @pytest.mark.parametrize(
     ("recording", "kind", "words"),
     [
-        ("unauthorized", TroubleKind.not_logged_in, "Invalid API key"),
-        ("limited", TroubleKind.limited, "rate limit reached"),
-        ("limited-for-long", TroubleKind.limited, "wait for 20 s"),
-        ("broken", TroubleKind.overloaded, "500 boom"),
-        ("too-long", TroubleKind.too_long, "Prompt is too long"),
-        ("prose", TroubleKind.silent, "without a result"),
+        ("unauthorized", FailureKind.not_logged_in, "Invalid API key"),
+        ("limited", FailureKind.limited, "rate limit reached"),
+        ("limited-for-long", FailureKind.limited, "wait for 20 s"),
+        ("broken", FailureKind.overloaded, "500 boom"),
+        ("too-long", FailureKind.too_long, "Prompt is too long"),
+        ("prose", FailureKind.silent, "without a result"),
     ],
 )
 def test_a_failed_turn_is_a_failure_of_its_kind(
-    player: Player, play: Play, recording: str, kind: TroubleKind, words: str
+    player: Player, play: Play, recording: str, kind: FailureKind, words: str
 ) -> None:
     replies, _ = play(player.play(recording))
 
@@ -193,7 +193,7 @@ def test_a_usage_limit_of_a_subscription_is_lifted_when_its_own_event_says_so(pl
 def test_a_limit_without_a_time_has_none(player: Player, play: Play) -> None:
     replies, _ = play(player.say(['{"type":"result","is_error":true,"result":"usage limit reached"}']))
 
-    assert (failure(replies).kind, failure(replies).reset_at) == (TroubleKind.limited, None)
+    assert (failure(replies).kind, failure(replies).reset_at) == (FailureKind.limited, None)
 
 
 def test_the_last_object_of_the_text_counts_when_no_structured_output_was_given(player: Player, play: Play) -> None:
@@ -227,7 +227,7 @@ def test_a_result_file_of_an_earlier_attempt_is_not_taken_for_an_answer(
 
     replies, _ = play(player.play("prose"))
 
-    assert failure(replies).kind is TroubleKind.silent
+    assert failure(replies).kind is FailureKind.silent
 
 
 def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(player: Player, play: Play) -> None:
@@ -237,14 +237,14 @@ def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(pl
 
     replies, _ = play(agent, "Do it.", "Go on.")
 
-    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [TroubleKind.crashed] * 2
+    assert [reply.kind for reply in replies if isinstance(reply, AgentFailure)] == [FailureKind.crashed] * 2
     assert "exited with code 1: unknown option" in str(replies[0])
 
 
 def test_a_program_that_cannot_be_started_is_a_failure_and_no_exception(play: Play, tmp_path: Path) -> None:
     replies, _ = play(ClaudeAgent(program=str(tmp_path / "nowhere")))
 
-    assert failure(replies).kind is TroubleKind.not_installed
+    assert failure(replies).kind is FailureKind.not_installed
 
 
 def test_an_error_inside_of_a_conversation_comes_out_as_it_is(player: Player, assignment: Assignment) -> None:

@@ -22,7 +22,7 @@ from iterdev.agents.contract import (
     Reply,
     Said,
     Spent,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
@@ -158,22 +158,22 @@ def test_a_command_runs_and_what_it_leaves_behind_is_ended(converse: Converse, w
 @pytest.mark.parametrize(
     ("scenario", "kind"),
     [
-        ("unauthorized", TroubleKind.not_logged_in),
-        ("limited", TroubleKind.limited),
-        ("limited-until", TroubleKind.limited),
-        ("broken", TroubleKind.overloaded),
-        ("too-long", TroubleKind.too_long),
-        ("prose", TroubleKind.silent),
+        ("unauthorized", FailureKind.not_logged_in),
+        ("limited", FailureKind.limited),
+        ("limited-until", FailureKind.limited),
+        ("broken", FailureKind.overloaded),
+        ("too-long", FailureKind.too_long),
+        ("prose", FailureKind.silent),
     ],
 )
 def test_what_goes_wrong_at_the_provider_is_a_failure_of_its_kind(
-    converse: Converse, scenario: str, kind: TroubleKind
+    converse: Converse, scenario: str, kind: FailureKind
 ) -> None:
     replies, _ = converse(f"[[scenario:{scenario}]]")
 
     found = failure(replies)
     assert found.kind is kind
-    assert (found.reset_at is not None) == (kind is TroubleKind.limited)
+    assert (found.reset_at is not None) == (kind is FailureKind.limited)
 
 
 def test_claude_goes_on_after_a_failed_turn(converse: Converse) -> None:
@@ -212,7 +212,7 @@ def test_a_silent_model_is_interrupted_by_the_next_turn(
 def test_a_turn_is_ended_with_the_time_of_the_attempt(converse: Converse, work: Assignment) -> None:
     replies, _ = converse("[[scenario:busy]]", given=replace(work, limit=4))
 
-    assert failure(replies).kind is TroubleKind.timed_out
+    assert failure(replies).kind is FailureKind.timed_out
 
 
 def test_a_huge_prompt_arrives_whole(converse: Converse, model: ModelServer) -> None:

@@ -26,7 +26,7 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.core.results import Usage, decode, schema
 from iterdev.core.types import Role, TaskId
@@ -341,18 +341,18 @@ def test_an_answer_that_is_too_long_for_a_line_is_read_from_its_file(play: Play,
 @pytest.mark.parametrize(
     ("recording", "kind", "reset"),
     [
-        ("unauthorized", TroubleKind.not_logged_in, None),
-        ("limited", TroubleKind.limited, None),
-        ("limited-briefly", TroubleKind.limited, NOW + 1.5),
-        ("used-up", TroubleKind.limited, datetime(2026, 11, 17, 1, 53).astimezone().timestamp()),
-        ("overloaded", TroubleKind.overloaded, None),
-        ("unreachable", TroubleKind.overloaded, None),
-        ("too-long", TroubleKind.too_long, None),
-        ("prose", TroubleKind.silent, None),
+        ("unauthorized", FailureKind.not_logged_in, None),
+        ("limited", FailureKind.limited, None),
+        ("limited-briefly", FailureKind.limited, NOW + 1.5),
+        ("used-up", FailureKind.limited, datetime(2026, 11, 17, 1, 53).astimezone().timestamp()),
+        ("overloaded", FailureKind.overloaded, None),
+        ("unreachable", FailureKind.overloaded, None),
+        ("too-long", FailureKind.too_long, None),
+        ("prose", FailureKind.silent, None),
     ],
 )
 def test_a_turn_that_failed_has_its_kind(
-    play: Play, player: Player, recording: str, kind: TroubleKind, reset: float | None
+    play: Play, player: Player, recording: str, kind: FailureKind, reset: float | None
 ) -> None:
     found = failure(play(player.play(recording).agent())[0])
 
@@ -374,7 +374,7 @@ def test_a_program_that_ends_in_the_middle_has_crashed_whatever_its_exit_code(
 
     found = failure(play(player.say(lines, "thread 'main' panicked\n", code).agent())[0])
 
-    assert found.kind is TroubleKind.crashed
+    assert found.kind is FailureKind.crashed
     assert "panicked" in found.message
 
 
@@ -382,20 +382,20 @@ def test_a_complaint_with_which_it_went_on_does_not_explain_a_later_crash(play: 
     lines = (RECORDED / "codex-unauthorized.jsonl").read_text().splitlines()[:3]
     went_on = (RECORDED / "codex-hello.jsonl").read_text().splitlines()[2]
 
-    assert failure(play(player.say([*lines, went_on], "", 1).agent())[0]).kind is TroubleKind.crashed
+    assert failure(play(player.say([*lines, went_on], "", 1).agent())[0]).kind is FailureKind.crashed
 
 
 def test_a_program_that_cannot_be_started_has_crashed(play: Play) -> None:
     found = failure(play(CodexAgent(program="/no/such/codex"))[0])
 
-    assert found.kind is TroubleKind.crashed
+    assert found.kind is FailureKind.crashed
     assert "could not be started" in found.message
 
 
 def test_a_turn_beyond_its_limit_has_timed_out(play: Play, player: Player, assignment: Assignment) -> None:
     found = failure(play(player.say([], code="hang").agent(), given=replace(assignment, limit=0.3))[0])
 
-    assert found.kind is TroubleKind.timed_out
+    assert found.kind is FailureKind.timed_out
 
 
 def test_a_closed_conversation_takes_no_further_turn(spawn: Spawn, player: Player, assignment: Assignment) -> None:
@@ -405,7 +405,7 @@ def test_a_closed_conversation_takes_no_further_turn(spawn: Spawn, player: Playe
             pass
         return await conversation.send("Do it.")
 
-    assert failure([anyio.run(converse)]).kind is TroubleKind.timed_out
+    assert failure([anyio.run(converse)]).kind is FailureKind.timed_out
 
 
 def test_lines_that_are_no_known_event_are_left_out(play: Play, player: Player) -> None:
@@ -470,16 +470,16 @@ def test_a_patch_that_the_sandbox_rejected_is_recorded(play: Play, player: Playe
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
-        ("Quota exceeded. Check your plan and billing details.", TroubleKind.limited),
-        ('{"error": {"code": "context_length_exceeded", "message": "Your input exceeds"}}', TroubleKind.too_long),
-        ("Your access token could not be refreshed because your refresh token was revoked.", TroubleKind.not_logged_in),
-        ("unexpected status 403 Forbidden", TroubleKind.not_logged_in),
-        ("Missing environment variable: `LOCAL_API_KEY`.", TroubleKind.not_logged_in),
-        ("unexpected status 529 <unknown status code>: overloaded", TroubleKind.overloaded),
-        ("Selected model is at capacity. Please try a different model.", TroubleKind.overloaded),
-        ("stream disconnected before completion: stream closed before response.completed", TroubleKind.overloaded),
-        ("unexpected status 404 Not Found: no such model", TroubleKind.crashed),
+        ("Quota exceeded. Check your plan and billing details.", FailureKind.limited),
+        ('{"error": {"code": "context_length_exceeded", "message": "Your input exceeds"}}', FailureKind.too_long),
+        ("Your access token could not be refreshed because your refresh token was revoked.", FailureKind.not_logged_in),
+        ("unexpected status 403 Forbidden", FailureKind.not_logged_in),
+        ("Missing environment variable: `LOCAL_API_KEY`.", FailureKind.not_logged_in),
+        ("unexpected status 529 <unknown status code>: overloaded", FailureKind.overloaded),
+        ("Selected model is at capacity. Please try a different model.", FailureKind.overloaded),
+        ("stream disconnected before completion: stream closed before response.completed", FailureKind.overloaded),
+        ("unexpected status 404 Not Found: no such model", FailureKind.crashed),
     ],
 )
-def test_the_words_of_a_failure_have_a_meaning(words: str, kind: TroubleKind) -> None:
+def test_the_words_of_a_failure_have_a_meaning(words: str, kind: FailureKind) -> None:
     assert failure_kind(words) is kind

@@ -28,7 +28,7 @@ from iterdev.agents.contract import (
     Said,
     Spent,
     ToolServer,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage
 from iterdev.conformance.agent_setup import agent_in_home, variables
@@ -183,14 +183,14 @@ def test_the_user_s_other_settings_neither_change_a_run_nor_are_changed_by_it(
 @pytest.mark.parametrize(
     ("fail", "kind"),
     [
-        (Fail(status=401), TroubleKind.not_logged_in),
-        (Fail(status=429), TroubleKind.limited),
-        (Fail(status=500), TroubleKind.overloaded),
-        (Fail(status=503), TroubleKind.overloaded),
-        (Fail(status=400, code="context_length_exceeded"), TroubleKind.too_long),
+        (Fail(status=401), FailureKind.not_logged_in),
+        (Fail(status=429), FailureKind.limited),
+        (Fail(status=500), FailureKind.overloaded),
+        (Fail(status=503), FailureKind.overloaded),
+        (Fail(status=400, code="context_length_exceeded"), FailureKind.too_long),
     ],
 )
-def test_a_refusal_of_the_provider_has_its_kind(codex: Callable[..., Play], fail: Fail, kind: TroubleKind) -> None:
+def test_a_refusal_of_the_provider_has_its_kind(codex: Callable[..., Play], fail: Fail, kind: FailureKind) -> None:
     play = codex(Step(fail=fail)).hasty()
 
     found = failure(play.turns("Do it"))
@@ -204,7 +204,7 @@ def test_a_usage_limit_tells_when_it_is_lifted(codex: Callable[..., Play]) -> No
 
     found = failure(play.turns("Do it"))
 
-    assert found.kind is TroubleKind.limited
+    assert found.kind is FailureKind.limited
     assert found.reset_at is not None
     # Codex tells the minute only.
     assert int(earliest) <= found.reset_at <= time.time() + 3600 + 60
@@ -217,13 +217,13 @@ def test_a_provider_that_refuses_connections_is_not_waited_for(codex: Callable[.
 
     found = failure(play.turns("Do it"))
 
-    assert found.kind is TroubleKind.overloaded, found.message
+    assert found.kind is FailureKind.overloaded, found.message
 
 
 def test_a_stream_that_breaks_off_is_the_provider_s_failure(codex: Callable[..., Play]) -> None:
     found = failure(codex(Step(result=DONE, cut=True)).hasty().turns("Do it"))
 
-    assert found.kind is TroubleKind.overloaded, found.message
+    assert found.kind is FailureKind.overloaded, found.message
 
 
 def test_a_turn_with_a_silent_model_ends_when_it_is_cancelled(codex: Callable[..., Play]) -> None:
@@ -283,7 +283,7 @@ def test_a_prompt_of_300_kilobytes_arrives_whole(codex: Callable[..., Play]) -> 
 def test_an_answer_without_an_object_is_no_result(codex: Callable[..., Play]) -> None:
     found = failure(codex(Step(say="I would rather not.")).turns("Do it"))
 
-    assert found.kind is TroubleKind.silent
+    assert found.kind is FailureKind.silent
 
 
 def test_the_team_s_tools_are_called_with_the_token(codex: Callable[..., Play]) -> None:

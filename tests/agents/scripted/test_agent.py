@@ -20,7 +20,7 @@ from iterdev.agents.contract import (
     PermissionAsked,
     Reply,
     Said,
-    TroubleKind,
+    FailureKind,
 )
 from iterdev.agents.scripted import player
 from iterdev.agents.scripted.agent import ScriptedAgent, played
@@ -105,7 +105,7 @@ def test_a_result_says_what_the_script_says(play: Play, scripted: Scripted) -> N
 def test_a_step_without_a_result_leaves_none(play: Play, scripted: Scripted) -> None:
     replies, events = play(scripted('[[rule]]\nsay = ["one", "zwölf"]'))
 
-    assert failure(replies[0]).kind is TroubleKind.silent
+    assert failure(replies[0]).kind is FailureKind.silent
     assert said(events) == ["one", "zwölf"]
 
 
@@ -137,7 +137,7 @@ say = ["never"]
 def test_no_rule_for_a_task_is_a_failure_that_says_so(play: Play, scripted: Scripted) -> None:
     replies, _ = play(scripted('[[rule]]\nrole = "tester"'))
 
-    assert failure(replies[0]).kind is TroubleKind.crashed
+    assert failure(replies[0]).kind is FailureKind.crashed
     assert 'no rule in its script for task "DEV-001", role "developer", attempt 1' in failure(replies[0]).message
 
 
@@ -210,7 +210,7 @@ def test_a_command_is_run_with_the_prompt_on_its_input(play: Play, scripted: Scr
 def test_a_command_that_fails_is_a_crash(play: Play, scripted: Scripted) -> None:
     replies, _ = play(scripted('[[rule]]\nrun = "exit 9"\nresult = {}'))
 
-    assert failure(replies[0]).kind is TroubleKind.crashed
+    assert failure(replies[0]).kind is FailureKind.crashed
     assert '"sh -c exit 9" ended with code 9' in failure(replies[0]).message
 
 
@@ -273,7 +273,7 @@ def test_sigterm_is_ignored_by_the_player_but_not_by_its_children(play: Play, sc
 def test_a_hanging_player_gives_no_result(play: Play, scripted: Scripted, assignment: Assignment) -> None:
     replies, _ = play(scripted("[[rule]]\nhang = true\nresult = {}"), given=replace(assignment, limit=0.5))
 
-    assert failure(replies[0]).kind is TroubleKind.timed_out
+    assert failure(replies[0]).kind is FailureKind.timed_out
     assert not Path(assignment.result_path).exists()
 
 
@@ -295,7 +295,7 @@ def test_a_permission_prompt_is_an_event_and_a_failure(play: Play, scripted: Scr
 
     what = 'run `rm -rf DEV-001` with "force"'
     assert events == [PermissionAsked(what)]
-    assert failure(replies[0]).kind is TroubleKind.permission
+    assert failure(replies[0]).kind is FailureKind.permission
     assert what in failure(replies[0]).message
 
 
@@ -305,7 +305,7 @@ def test_a_limit_has_the_time_of_its_reset(play: Play, scripted: Scripted) -> No
     replies, events = play(replace(agent, now=lambda: 1000.0))
 
     assert not events
-    assert failure(replies[0]).kind is TroubleKind.limited
+    assert failure(replies[0]).kind is FailureKind.limited
     assert failure(replies[0]).reset_at == 1060.0
 
 
@@ -316,14 +316,14 @@ def test_a_failure_is_reported_by_its_kind(kind: str, play: Play, scripted: Scri
     replies, events = play(scripted(f'[[rule]]\nfail = {{ kind = "{kind}" }}\nresult = {{}}'))
 
     assert not events
-    assert failure(replies[0]).kind is TroubleKind(kind)
+    assert failure(replies[0]).kind is FailureKind(kind)
     assert failure(replies[0]).reset_at is None
 
 
 def test_an_http_status_is_a_failure_too(play: Play, scripted: Scripted) -> None:
     replies, _ = play(scripted("[[rule]]\nfail = { status = 429, message = 'Come back later.' }"))
 
-    assert failure(replies[0]).kind is TroubleKind.limited
+    assert failure(replies[0]).kind is FailureKind.limited
     assert failure(replies[0]).message.endswith("Come back later.")
 
 
@@ -332,14 +332,14 @@ def test_a_failure_can_be_over_after_some_attempts(play: Play, scripted: Scripte
 
     replies, _ = play(agent, "one", "two")
 
-    assert failure(replies[0]).kind is TroubleKind.overloaded
+    assert failure(replies[0]).kind is FailureKind.overloaded
     assert result(replies[1])["status"] == "completed"
 
 
 def test_a_step_that_never_came_to_its_failure_has_crashed(play: Play, scripted: Scripted) -> None:
     replies, _ = play(scripted('[[rule]]\nrun = "exit 9"\nfail = { kind = "overloaded" }'))
 
-    assert failure(replies[0]).kind is TroubleKind.crashed
+    assert failure(replies[0]).kind is FailureKind.crashed
 
 
 def test_the_usage_of_a_step_is_reported_with_its_result(play: Play, scripted: Scripted) -> None:
@@ -358,7 +358,7 @@ def test_an_empty_result_file_is_no_result(play: Play, scripted: Scripted, assig
     replies, _ = play(scripted('[[rule]]\nresult_text = ""'))
 
     assert Path(assignment.result_path).read_bytes() == b""
-    assert failure(replies[0]).kind is TroubleKind.silent
+    assert failure(replies[0]).kind is FailureKind.silent
 
 
 def test_a_result_can_be_printed(play: Play, scripted: Scripted, assignment: Assignment) -> None:

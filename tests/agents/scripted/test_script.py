@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.agents.contract import TroubleKind
+from iterdev.agents.contract import FailureKind
 from iterdev.agents.scripted.script import Call, Fail, Player, Rule, Script, Step, completed, load
 from iterdev.core.errors import UserError
 
@@ -159,13 +159,13 @@ def test_a_script_that_does_not_exist_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fail", "kind", "status"),
     [
-        (Fail(kind=TroubleKind.limited), TroubleKind.limited, 429),
-        (Fail(status=403), TroubleKind.not_logged_in, 403),
-        (Fail(status=500), TroubleKind.overloaded, 500),
-        (Fail(kind=TroubleKind.too_long, status=400), TroubleKind.too_long, 400),
+        (Fail(kind=FailureKind.limited), FailureKind.limited, 429),
+        (Fail(status=403), FailureKind.not_logged_in, 403),
+        (Fail(status=500), FailureKind.overloaded, 500),
+        (Fail(kind=FailureKind.too_long, status=400), FailureKind.too_long, 400),
     ],
 )
-def test_a_failure_has_a_kind_and_a_status(fail: Fail, kind: TroubleKind, status: int) -> None:
+def test_a_failure_has_a_kind_and_a_status(fail: Fail, kind: FailureKind, status: int) -> None:
     assert (fail.failure_kind, fail.http_status) == (kind, status)
 
 

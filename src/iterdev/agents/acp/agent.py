@@ -24,11 +24,11 @@ from iterdev.agents.contract import (
     Answer,
     Assignment,
     Conversation,
+    FailureKind,
     Probe,
     Process,
     Reply,
     Spawn,
-    TroubleKind,
     Watch,
 )
 from iterdev.core.errors import HostError
@@ -171,8 +171,8 @@ class AcpConversation(AgentConversation):
             return self._ended
         except RequestFailed as error:
             self._count(self._connection.usage)
-            kind = TroubleKind.not_logged_in if error.code == LOGIN_REQUIRED else BY_WORDS.find(str(error))
-            return self._reported(kind or TroubleKind.crashed, str(error))
+            kind = FailureKind.not_logged_in if error.code == LOGIN_REQUIRED else BY_WORDS.find(str(error))
+            return self._reported(kind or FailureKind.crashed, str(error))
         usage = self._count(self._turn_usage(end.usage))
         if end.reason == "cancelled":
             return self._interrupted()
@@ -197,9 +197,9 @@ class AcpConversation(AgentConversation):
         words = said or last_lines(self._connection.stderr)
         kind = BY_WORDS.find(error_in(said) if said else words)
         if kind is None and end.reason == "max_tokens":
-            kind = TroubleKind.too_long
+            kind = FailureKind.too_long
         if kind is None:
-            return self._failure(TroubleKind.silent, f"ended its turn ({end.reason}) without a result: {words}")
+            return self._failure(FailureKind.silent, f"ended its turn ({end.reason}) without a result: {words}")
         return self._reported(kind, words)
 
 

@@ -1,7 +1,7 @@
 """Failure kinds by the words of an agent; the protocol does not transmit the HTTP status of the provider."""
 
 from iterdev.agents.common.failures import FailurePatterns
-from iterdev.agents.contract import TroubleKind
+from iterdev.agents.contract import FailureKind
 
 LOGIN_REQUIRED = -32000
 """The protocol's error code for a missing login, the only failure that has one."""
@@ -18,12 +18,12 @@ class RequestFailed(Exception):
 # The order matters: errors of every status can name a quota, and errors with status 400 a long prompt.
 BY_WORDS = FailurePatterns(
     {
-        TroubleKind.limited: r"\b429\b|(rate|usage|session|weekly).?limit|quota|resource.?exhausted|too many requests",
-        TroubleKind.too_long: r"context.?(length|window)|(prompt|input).{0,20}too long"
+        FailureKind.limited: r"\b429\b|(rate|usage|session|weekly).?limit|quota|resource.?exhausted|too many requests",
+        FailureKind.too_long: r"context.?(length|window)|(prompt|input).{0,20}too long"
         r"|(maximum|exceeds?).{0,40}(tokens|context)",
-        TroubleKind.not_logged_in: r"\b40[13]\b|authenticat|unauthori[sz]ed|permission_denied|api.?key"
+        FailureKind.not_logged_in: r"\b40[13]\b|authenticat|unauthori[sz]ed|permission_denied|api.?key"
         r"|not logged in|log ?in (first|again|required)",
-        TroubleKind.overloaded: r"\b(50[0234]|52\d)\b|overloaded|unavailable|bad gateway|internal server error"
+        FailureKind.overloaded: r"\b(50[0234]|52\d)\b|overloaded|unavailable|bad gateway|internal server error"
         r"|fetch failed|ECONN\w+|socket hang up|connection (error|refused|reset)"
         r"|stream (ended|closed)|premature|\bterminated\b|error decoding|cannot connect|connection was closed"
         # opencode's name for all other errors of its provider.

@@ -19,7 +19,7 @@ from iterdev.agents.common.conversation import FailedConversation
 from iterdev.agents.common.environment import agent_environment
 from iterdev.agents.common.json_lines import connect
 from iterdev.agents.common.versions import Known, probe_program
-from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, Probe, Spawn, TroubleKind, Watch
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, FailureKind, Probe, Spawn, Watch
 from iterdev.core.errors import HostError
 
 INSTALL = "npm install -g @anthropic-ai/claude-code"
@@ -77,7 +77,7 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
                 program = spawn(argv, cwd=assignment.workspace, env=env, limit=assignment.limit)
                 process = await stack.enter_async_context(program)
             except (OSError, HostError) as error:
-                kind = TroubleKind.crashed if shutil.which(self.program) else TroubleKind.not_installed
+                kind = FailureKind.crashed if shutil.which(self.program) else FailureKind.not_installed
                 yield FailedConversation.of(self.name, error, kind)
                 return
             login = f"CLAUDE_CONFIG_DIR={self.home} {self.program}" if self.home else self.program

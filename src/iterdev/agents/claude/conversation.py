@@ -16,11 +16,11 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Process,
     Reply,
     Said,
-    TroubleKind,
     Watch,
 )
 from iterdev.core.processes import Exit
@@ -111,7 +111,7 @@ class ClaudeConversation(AgentConversation):
         self._reset_at = self._now() + seconds
         if seconds > LONGEST_WAIT:
             words = f"it asks to wait for {seconds:g} s"
-            self._reply.set(self._reported(TroubleKind.limited, words, self._reset_at))
+            self._reply.set(self._reported(FailureKind.limited, words, self._reset_at))
 
     def _respond(self, request: ControlRequest) -> object:
         tool, arguments, work = request.request.tool_name, request.request.input, self._assignment
@@ -138,7 +138,7 @@ class ClaudeConversation(AgentConversation):
         body = self._result(result.structured or (result.result or "").encode())
         if body is None:
             last = f': "{result.text[:MESSAGE_LENGTH]}"' if result.text else ""
-            return self._failure(TroubleKind.silent, f"ended its turn without a result{last}")
+            return self._failure(FailureKind.silent, f"ended its turn without a result{last}")
         return Answer(body=body, usage=usage, conversation=result.session_id)
 
     def _handle_exit(self, ended: Exit) -> None:

@@ -19,7 +19,7 @@ from iterdev.agents.common.environment import agent_environment
 from iterdev.agents.common.result_file import last_json_object, read_result
 from iterdev.agents.common.turns import run_turn
 from iterdev.agents.common.versions import Known, probe_program
-from iterdev.agents.contract import Answer, Assignment, Conversation, Probe, Reply, Spawn, TroubleKind, Watch
+from iterdev.agents.contract import Answer, Assignment, Conversation, FailureKind, Probe, Reply, Spawn, Watch
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
@@ -130,7 +130,7 @@ class CodexConversation(AgentConversation):
             return self._reported(failure_kind(output.failure), output.failure)
         body = self._result(output.answer)
         if body is None:
-            return self._failure(TroubleKind.silent, "ended without a result: its last message has no JSON object")
+            return self._failure(FailureKind.silent, "ended without a result: its last message has no JSON object")
         return Answer(body=body, usage=usage, conversation=str(self._thread))
 
     def _result(self, text: bytes | bytearray) -> bytes | None:

@@ -13,7 +13,7 @@ from iterdev.agents.common.output import MESSAGE_LENGTH, STDERR_KEPT, STDOUT_KEP
 from iterdev.agents.common.reset_times import reset_at
 from iterdev.agents.common.result_file import delete_result, last_json_object, read_result, reported_usage
 from iterdev.agents.common.turns import TurnGate, run_turn
-from iterdev.agents.contract import AgentFailure, Answer, Assignment, Reply, Spawn, Spent, TroubleKind, Watch
+from iterdev.agents.contract import AgentFailure, Answer, Assignment, FailureKind, Reply, Spawn, Spent, Watch
 from iterdev.core.errors import HostError
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
@@ -41,7 +41,7 @@ class AgentConversation(ABC):
         try:
             reply = await self._gate.run(partial(self._turn, prompt))
         except (OSError, HostError) as error:
-            return self._failure(TroubleKind.crashed, f"could not be started: {error}")
+            return self._failure(FailureKind.crashed, f"could not be started: {error}")
         return reply or self._interrupted()
 
     async def close(self) -> None:
@@ -54,21 +54,21 @@ class AgentConversation(ABC):
         """Asks the agent to end the running turn; whether the gate is to wait for that."""
         return False
 
-    def _failure(self, kind: TroubleKind, what: str, reset: float | None = None) -> AgentFailure:
+    def _failure(self, kind: FailureKind, what: str, reset: float | None = None) -> AgentFailure:
         return AgentFailure(kind=kind, message=f'The agent "{self._name}" {what}', reset_at=reset)
 
     def _interrupted(self) -> AgentFailure:
-        return self._failure(TroubleKind.timed_out, "was interrupted")
+        return self._failure(FailureKind.timed_out, "was interrupted")
 
     def _exited(self, ended: Exit, stderr: bytes | bytearray) -> AgentFailure:
         return self._failure(*exit_failure(ended, stderr, self._assignment.limit))
 
-    def _reported(self, kind: TroubleKind, words: str, reset: float | None = None) -> AgentFailure:
+    def _reported(self, kind: FailureKind, words: str, reset: float | None = None) -> AgentFailure:
         """A failure that the agent reports in its own words, which may name the time of a reset."""
         what = f"{FAILURE_TEXT.get(kind, 'failed')}: {words[:MESSAGE_LENGTH]}"
-        if kind is TroubleKind.not_logged_in and self._login:
+        if kind is FailureKind.not_logged_in and self._login:
             what += f"; {self._login}"
-        if kind is not TroubleKind.limited:
+        if kind is not FailureKind.limited:
             return self._failure(kind, what)
         return self._failure(kind, what, reset or reset_at(words, self._now()))
 
@@ -130,7 +130,7 @@ class CommandConversation(AgentConversation):
             return self._exited(ended, stderr)
         if body is None:
             missing = "ended without a result: no file at ITERDEV_RESULT, no JSON object on standard output"
-            return self._failure(TroubleKind.silent, missing)
+            return self._failure(FailureKind.silent, missing)
         return Answer(body=body, usage=usage)
 
 
@@ -144,5 +144,5 @@ class FailedConversation(Struct, frozen=True):
         return self.failure
 
     @classmethod
-    def of(cls, name: str, error: Exception, kind: TroubleKind = TroubleKind.crashed) -> "FailedConversation":
+    def of(cls, name: str, error: Exception, kind: FailureKind = FailureKind.crashed) -> "FailedConversation":
         return cls(AgentFailure(kind=kind, message=f'The agent "{name}" could not be started: {error}'))

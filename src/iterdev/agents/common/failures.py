@@ -5,34 +5,34 @@ import signal
 from collections.abc import Mapping
 
 from iterdev.agents.common.output import last_lines
-from iterdev.agents.contract import TroubleKind
+from iterdev.agents.contract import FailureKind
 from iterdev.core.processes import Exit
 
-FAILURE_TEXT: Mapping[TroubleKind, str] = {
-    TroubleKind.not_logged_in: "is not logged in",
-    TroubleKind.limited: "has reached a limit of its provider",
-    TroubleKind.overloaded: "got no answer from its provider",
-    TroubleKind.too_long: "was given more than fits into its context",
-    TroubleKind.over_budget: "has used up its budget",
+FAILURE_TEXT: Mapping[FailureKind, str] = {
+    FailureKind.not_logged_in: "is not logged in",
+    FailureKind.limited: "has reached a limit of its provider",
+    FailureKind.overloaded: "got no answer from its provider",
+    FailureKind.too_long: "was given more than fits into its context",
+    FailureKind.over_budget: "has used up its budget",
 }
 
 
 class FailurePatterns:
     """Expressions by failure kind. The first match decides: the words of one kind may name what another is about."""
 
-    def __init__(self, expressions: Mapping[TroubleKind, str]) -> None:
+    def __init__(self, expressions: Mapping[FailureKind, str]) -> None:
         self._patterns = {kind: re.compile(words, re.IGNORECASE) for kind, words in expressions.items()}
 
-    def find(self, words: str) -> TroubleKind | None:
+    def find(self, words: str) -> FailureKind | None:
         return next((kind for kind, pattern in self._patterns.items() if pattern.search(words)), None)
 
 
-def exit_failure(ended: Exit, stderr: bytes | bytearray, limit: float) -> tuple[TroubleKind, str]:
+def exit_failure(ended: Exit, stderr: bytes | bytearray, limit: float) -> tuple[FailureKind, str]:
     """The kind and the text, to follow the agent's name, for a program that exited without a result."""
     if ended.timed_out:
-        return TroubleKind.timed_out, f"ran longer than {limit:g} s"
+        return FailureKind.timed_out, f"ran longer than {limit:g} s"
     complaint = last_lines(stderr)
-    return TroubleKind.crashed, _exit_text(ended.code) + (f": {complaint}" if complaint else "")
+    return FailureKind.crashed, _exit_text(ended.code) + (f": {complaint}" if complaint else "")
 
 
 def _exit_text(code: int) -> str:

@@ -16,11 +16,11 @@ from iterdev.agents.common.conversation import CommandConversation, FailedConver
 from iterdev.agents.contract import (
     Assignment,
     Conversation,
+    FailureKind,
     PermissionAsked,
     Probe,
     Reply,
     Spawn,
-    TroubleKind,
     Watch,
 )
 from iterdev.agents.scripted import player
@@ -77,7 +77,7 @@ class ScriptedConversation(CommandConversation):
         choice = self._script.choose(text.decode(), task=work.task, role=work.role, attempt=self._attempt)
         if choice is None:
             place = f'task "{work.task}", role "{work.role}", attempt {self._attempt}'
-            return self._failure(TroubleKind.crashed, f"has no rule in its script for {place}")
+            return self._failure(FailureKind.crashed, f"has no rule in its script for {place}")
         words = choice.words | {"cwd": work.workspace}
         steps = self._until_end([step.filled(words) for step in choice.rule.steps])
         self._last = steps[-1]
@@ -104,7 +104,7 @@ class ScriptedConversation(CommandConversation):
             reset = None if fail.reset_in is None else self._now() + fail.reset_in
             return self._reported(fail.failure_kind, fail.message, reset)
         self._watch(PermissionAsked(permission))
-        return self._failure(TroubleKind.permission, f"asked for a permission that it cannot get: {permission}")
+        return self._failure(FailureKind.permission, f"asked for a permission that it cannot get: {permission}")
 
 
 def exit_code(step: Step) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.contract import TroubleKind
+from iterdev.agents.contract import FailureKind
 from iterdev.core.errors import UserError
 
 Player = Literal["agent", "model"]
@@ -30,12 +30,12 @@ ONLY_FOR: Mapping[str, Player] = {
 
 _SCENARIO = re.compile(r"\[\[scenario:([\w-]+)\]\]")
 _STATUS = {
-    TroubleKind.not_logged_in: 401,
-    TroubleKind.over_budget: 402,
-    TroubleKind.too_long: 413,
-    TroubleKind.limited: 429,
-    TroubleKind.overloaded: 529,
-    TroubleKind.not_installed: 500,
+    FailureKind.not_logged_in: 401,
+    FailureKind.over_budget: 402,
+    FailureKind.too_long: 413,
+    FailureKind.limited: 429,
+    FailureKind.overloaded: 529,
+    FailureKind.not_installed: 500,
 }
 """The failures that a script can name, and the HTTP status of each."""
 
@@ -63,7 +63,7 @@ class Call(Part, frozen=True):
 class Fail(Part, frozen=True):
     """A failure of the provider, by its kind or by the HTTP status of its response."""
 
-    kind: TroubleKind | None = None
+    kind: FailureKind | None = None
     status: int = 0
     message: str = "this failure is part of the script"
     code: str = ""
@@ -85,10 +85,10 @@ class Fail(Part, frozen=True):
         return self.status or _STATUS[self.failure_kind]
 
     @property
-    def failure_kind(self) -> TroubleKind:
+    def failure_kind(self) -> FailureKind:
         by_status = {status: kind for kind, status in _STATUS.items()}
-        by_status |= {403: TroubleKind.not_logged_in, 500: TroubleKind.overloaded}
-        return self.kind or by_status.get(self.status, TroubleKind.overloaded)
+        by_status |= {403: FailureKind.not_logged_in, 500: FailureKind.overloaded}
+        return self.kind or by_status.get(self.status, FailureKind.overloaded)
 
 
 class Step(Part, frozen=True):

@@ -130,7 +130,6 @@ class MessagesDraft:
             case _:
                 raise TypeError(event)
 
-
     def attempt_started(self, task: TaskId) -> None:
         last = {other: text for other, text in self._part.last_of_task.items() if other != task}
         self._part = msgspec.structs.replace(self._part, last_of_task=last)

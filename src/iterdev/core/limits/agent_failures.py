@@ -48,6 +48,3 @@ def reaction(kind: FailureKind) -> Reaction:
             return Reaction.stop
         case FailureKind.crashed | FailureKind.timed_out | FailureKind.permission:
             return Reaction.fail
-
-
-TroubleKind = FailureKind

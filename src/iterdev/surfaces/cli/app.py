@@ -20,6 +20,7 @@ SHORT_HELPS = {
     "export": "Copy what a finished session made to the folder PATH, then archive it",
     "feedback": "Tell the team what you think of its work",
     "lock": "Lock a resource while a task uses it; in an attempt, for its own task",
+    "logs": "Show what the engine of a session did and what its agents said",
     "reopen": "Reopen an archived session",
     "replay": "Decide a session's journal again, and report the first difference",
     "report": "Print the report of a session",

@@ -74,7 +74,7 @@ def patch_error(task: Task, verification: Verification, *, failed: bool, thresho
     if not failed or fields(task).pipeline is not Pipeline.patch:
         return ""
     failing = ", ".join(verification.failures[:5]) or verification.note
-    return f"pass rate {verification.pass_rate or 0:.1%} is below {thresholds.pass_rate:.0%}: {failing}"
+    return f"pass rate {verification.pass_rate or 0:.1%} is below {thresholds.pass_rate * 100:g} %: {failing}"
 
 
 def consequences(state: State) -> tuple[Event, ...]:

@@ -72,7 +72,7 @@ class DevelopmentTeam:
     roles: Mapping[str, RoleSpec] = ROLES
     workers: tuple[str, ...] = WORKERS
     conflict_brief = pipelines.CONFLICT
-    pipelines: tuple[str, ...] = tuple(Pipeline)
+    pipelines: tuple[str, ...] = tuple(pipeline.value for pipeline in Pipeline)
     message_types: Mapping[str, tuple[str, ...]] = {
         **announcements.MESSAGE_TYPES,
         "coordinator": (*announcements.MESSAGE_TYPES["coordinator"], *COORDINATOR_TYPES),

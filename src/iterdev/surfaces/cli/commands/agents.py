@@ -8,7 +8,7 @@ import click
 from iterdev.app import agents as app_agents
 from iterdev.app.agents import KNOWN_AGENTS, AgentView
 from iterdev.conformance.scenarios import SCENARIOS
-from iterdev.conformance.verdict import Checked, Judged
+from iterdev.conformance.verdict import AgentReport, ScenarioResult
 from iterdev.core.errors import HostError, UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
@@ -65,7 +65,7 @@ def check(context: click.Context, *, name: str | None, as_json: bool) -> ExitCod
     return ExitCode.unfinished if failed else ExitCode.finished
 
 
-def _check_agents(names: Sequence[str]) -> tuple[Checked, ...]:
+def _check_agents(names: Sequence[str]) -> tuple[AgentReport, ...]:
     try:
         from iterdev.conformance.run import check as check_agents  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -79,18 +79,18 @@ def _unknown(name: str) -> UserError:
     near = difflib.get_close_matches(name, KNOWN_AGENTS, 1)
     suggestion = f', did you mean "{near[0]}"?' if near else ""
     return UserError(
-        f'How to point the agent "{name}" at a scripted model is not known{suggestion}',
+        f'The agent "{name}" cannot be checked{suggestion}',
         hint=f"agents that can be checked: {', '.join(KNOWN_AGENTS)}",
     )
 
 
-def _show_progress(agent: str, result: Judged) -> None:
+def _show_progress(agent: str, result: ScenarioResult) -> None:
     words = "; ".join(result.misses) if result.standing == "failed" else result.behaviour
     line = f"{agent:<9} {result.scenario:<{WIDTH}} {CELLS[result.standing]:<6} {result.seconds:5.1f} s  {words}"
     click.echo(line.rstrip(), err=True)
 
 
-def _page(checked: Sequence[Checked], tried: Sequence[Checked]) -> Iterator[str]:
+def _page(checked: Sequence[AgentReport], tried: Sequence[AgentReport]) -> Iterator[str]:
     yield " " * WIDTH + "  ".join(f"{agent.agent:<8}" for agent in tried).rstrip()
     for row, scenario in enumerate(SCENARIOS):
         cells = (CELLS[agent.results[row].standing] for agent in tried)
@@ -100,7 +100,7 @@ def _page(checked: Sequence[Checked], tried: Sequence[Checked]) -> Iterator[str]
         yield from _about(agent)
 
 
-def _about(agent: Checked) -> Iterator[str]:
+def _about(agent: AgentReport) -> Iterator[str]:
     if not agent.installed:
         yield f"{agent.agent}: not installed; hint: {agent.hint}"
         return
