@@ -84,7 +84,7 @@ def planned_files(state: State, task: Task) -> tuple[str, ...]:
 def has_nothing_left(state: State, task: Task) -> bool:
     """Whether the tasks before it took all that a task for the rest of the breakdown could do."""
     own = fields(task)
-    if own.part is not Part.rest or design_of(state, own.sprint) is None:
+    if own.part is not Part.rest or not is_first_work(task) or design_of(state, own.sprint) is None:
         return False
     others = {row.id for row in _developers(state, own.sprint)}
     return not others.isdisjoint(task.deps) and not items_of(state, task)
