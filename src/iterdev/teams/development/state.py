@@ -169,7 +169,9 @@ class DevelopmentDraft(Draft[Development]):
                 self.set(sprint=sprint, sprints=self._sprints_before(sprint), rounds=rounds, forced=forced)
                 for task in unjudged:
                     self._judged.pop(task, None)
-                    self._unjudged[task] = None
+                    # The rollback may have undone the task, and with it the verdict.
+                    if task in self.part.verdicts or task in self.part.test_runs:
+                        self._unjudged[task] = None
             case _:
                 raise TypeError(event)
 
