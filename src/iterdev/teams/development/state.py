@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.draft import Draft, OwnMap
-from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
+from iterdev.core.session.events import RollbackStarted, TableEdited, TaskReported, TasksReset
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Severity, Status, TaskId, TeamState
@@ -37,7 +37,7 @@ from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.requirement_analysis import Analysis, analyse
 from iterdev.teams.development.results import Design, Review
 
-FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, RollbackStarted})
+FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, TaskReported, RollbackStarted})
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -71,6 +71,8 @@ class Development(TeamState, Struct, frozen=True, kw_only=True):
     revised: Mapping[TaskId, None] = {}
     """Designs that took the place of an earlier one of their sprint."""
     verdicts: Mapping[TaskId, Verdict] = {}
+    withdrawn: Mapping[TaskId, Verdict] = {}
+    """Verdicts of tasks that are to be done again; they count again if a worker reports that the output is there."""
     test_runs: Mapping[TaskId, TestRun] = {}
     baseline: SuiteReport | None = None
     judged: Mapping[TaskId, None] = {}
@@ -102,6 +104,7 @@ class DevelopmentDraft(Draft[Development]):
     _designs = OwnMap[TaskId, Design]()
     _revised = OwnMap[TaskId, None]()
     _verdicts = OwnMap[TaskId, Verdict]()
+    _withdrawn = OwnMap[TaskId, Verdict]()
     _test_runs = OwnMap[TaskId, TestRun]()
     _judged = OwnMap[TaskId, None]()
     _unjudged = OwnMap[TaskId, None]()
@@ -126,6 +129,8 @@ class DevelopmentDraft(Draft[Development]):
             case TasksReset(tasks):
                 self._do_again(tasks)
                 self.set(sprints=self._sprints_before(self.part.sprint))
+            case TaskReported(task=task):
+                self._restore(task)
             case RollbackStarted():
                 self._forget(event)
             case _:
@@ -192,12 +197,21 @@ class DevelopmentDraft(Draft[Development]):
         for task in tasks:
             self._judged.pop(task, None)
             self._unjudged.pop(task, None)
-            if verdict := self.part.verdicts.get(task):
+            verdict = self.part.verdicts.get(task)
+            if verdict and verdict.signal:
+                self._withdrawn[task] = verdict
                 self._verdicts[task] = msgspec.structs.replace(verdict, score=None, signal=None)
+
+    def _restore(self, task: TaskId) -> None:
+        if task in self.part.withdrawn:
+            self._verdicts[task] = self._withdrawn.pop(task)
+        if task in self.part.verdicts or task in self.part.test_runs:
+            self._await_judgement(task)
 
     def _forget(self, event: RollbackStarted) -> None:
         owned = (
-            self._judged, self._unjudged, self._decisions, self._designs, self._revised, self._verdicts, self._test_runs
+            self._judged, self._unjudged, self._decisions, self._designs, self._revised, self._verdicts,
+            self._withdrawn, self._test_runs,
         )  # fmt: skip
         for task in event.undone:
             for one in owned:
