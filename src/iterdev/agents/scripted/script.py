@@ -21,12 +21,8 @@ from iterdev.core.errors import UserError
 
 Player = Literal["agent", "model"]
 
-ONLY_FOR: Mapping[str, Player] = {
-    **dict.fromkeys(("attempt", "ignore_term", "commit", "flood", "detach", "permission", "print_result"), "agent"),
-    "exit": "agent",
-    "call": "model",
-    "cut": "model",
-}
+_AGENT_KEYS = ("attempt", "ignore_term", "commit", "flood", "detach", "permission", "print_result", "exit")
+ONLY_FOR: Mapping[str, Player] = {**dict.fromkeys(_AGENT_KEYS, "agent"), "call": "model", "cut": "model"}
 
 _SCENARIO = re.compile(r"\[\[scenario:([\w-]+)\]\]")
 _STATUS = {
