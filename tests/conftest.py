@@ -65,6 +65,8 @@ class Repo:
             "GIT_CONFIG_NOSYSTEM": "1",
             "LANG": "C.UTF-8",
         }
+        if "ITERDEV_TEST_MODULE" in os.environ:
+            self.env["PYTHONPATH"] = str(Path(__file__).parents[1])
 
     def git(self, *args: str) -> str:
         done = subprocess.run(["git", *args], cwd=self.path, env=self.env, capture_output=True, text=True, check=True)
@@ -82,7 +84,7 @@ class Repo:
         return self.git("rev-parse", "HEAD")
 
     def command(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", "iterdev", *args]
+        return [sys.executable, "-m", os.environ.get("ITERDEV_TEST_MODULE", "iterdev"), *args]
 
     def iterdev(
         self, *args: str, stdin: str = "", timeout: float = 120, **env: str

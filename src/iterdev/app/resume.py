@@ -26,18 +26,31 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
 
 async def resume(
-    repository: Repository, session: SessionId, observer: RunObserver, *, auto: bool = False, step: bool = False
+    repository: Repository,
+    session: SessionId,
+    observer: RunObserver,
+    *,
+    auto: bool = False,
+    step: bool = False,
+    executor: MakeExecutor = local_executor,
 ) -> RunResult:
     """Goes on with a session. One that waits between two sprints starts the next one."""
     answer_on_resume(repository.log(session))
     scope = OneStep() if step else None
-    return await run_session(repository, session, observer, auto=auto, scope=scope)
+    return await run_session(repository, session, observer, auto=auto, scope=scope, executor=executor)
 
 
-async def run_role(repository: Repository, session: SessionId, role: Role, observer: RunObserver) -> RunResult:
+async def run_role(
+    repository: Repository,
+    session: SessionId,
+    role: Role,
+    observer: RunObserver,
+    *,
+    executor: MakeExecutor = local_executor,
+) -> RunResult:
     """Runs the next task of one role, and for a role that loops those after it."""
     scope = OneWorker(repository.team(repository.state(session)).roles[role])
-    result = await run_session(repository, session, observer, scope=scope)
+    result = await run_session(repository, session, observer, scope=scope, executor=executor)
     return result if scope.taken else msgspec.structs.replace(result, idle_role=role)
 
 

@@ -62,7 +62,7 @@ class Caller:
         self.job, self.server = job, server
         self.reported: Result | None = None
 
-    def take_result(self) -> Result | None:
+    async def take_result(self) -> Result | None:
         """What the agent has reported since this was last called."""
         reported, self.reported = self.reported, None
         return reported

@@ -71,7 +71,7 @@ class ToolAccess(Protocol):
     @property
     def server(self) -> ToolServer: ...
 
-    def take_result(self) -> Result | None:
+    async def take_result(self) -> Result | None:
         """The result that the agent handed in through a tool since the last call."""
         ...
 

@@ -87,7 +87,7 @@ class TaskConversation:
 
     async def ask(self, prompt: str) -> Result | AgentFailure:
         """The result that the prompt leads to; a misfit is sent back with the exact error."""
-        self._tools.take_result()
+        await self._tools.take_result()
         self._reported = None
         reply = await self._send(prompt)
         for _ in range(CORRECTIONS):
@@ -137,7 +137,7 @@ class TaskConversation:
         with self._context.effect("ask agent", task=self._job.task.id, agent=self._job.agent):
             reply = await self._within_time(text)
             await in_thread(partial(git_objects.adopt, self._workspace, self._job.base))
-        if reported := self._tools.take_result():
+        if reported := await self._tools.take_result():
             self._reported = reported
             # What a result says of its cost counts only if the agent's program said nothing.
             if self.usage == before:

@@ -13,9 +13,10 @@ from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_error
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str], executor: object = None) -> int:
+    """Runs a command; an `executor` (see `app.resume`) runs the attempts of a session elsewhere."""
     try:
-        code = app.main(arguments, prog_name="iterdev", standalone_mode=False)
+        code = app.main(arguments, prog_name="iterdev", standalone_mode=False, obj=executor)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:

@@ -9,7 +9,7 @@ import anyio
 import click
 
 from iterdev.app import archive
-from iterdev.app.resume import RunObserver, RunResult, is_done, run_session
+from iterdev.app.resume import RunResult, is_done, local_executor, run_session
 from iterdev.app.retry import reset_failed_tasks
 from iterdev.app.sessions import Repository, SessionChoice
 from iterdev.core.types import Ending, SessionId
@@ -20,7 +20,7 @@ from iterdev.surfaces.cli.output.console import print_document, print_warning
 from iterdev.surfaces.cli.output.observer import observing
 from iterdev.surfaces.cli.output.text import completion_text, summary
 
-Run: TypeAlias = Callable[[RunObserver], Awaitable[RunResult]]
+Run: TypeAlias = Callable[..., Awaitable[RunResult]]
 
 
 def choose_session(found: SessionId | SessionChoice) -> SessionId:
@@ -36,7 +36,9 @@ def choose_session(found: SessionId | SessionChoice) -> SessionId:
 def show_run(repository: Repository, session: SessionId, *, run: Run | None = None, as_json: bool = False) -> ExitCode:
     """Runs the session as `run` does, or to its end."""
     with observing(session, quiet=as_json or is_done(repository, session)) as observer:
-        result = anyio.run(run or partial(run_session, repository, session), observer)
+        executor = click.get_current_context().obj or local_executor
+        run = run or partial(run_session, repository, session)
+        result = anyio.run(partial(run, executor=executor), observer)
     if result.failure:
         print_warning(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
     code = exit_code(result)
