@@ -68,7 +68,7 @@ def session_events(
         folder=ids.folder(engine, SessionId(folder.name)),
         base=_word(kept, "base") or base,
         branch=_word(kept, "user_branch") or branch,
-        agents=_agents(kept),
+        agents=_agents(kept, team),
         team_name=_word(kept, "team_name") or team.name,
         by_hand=bool(kept.get("by_hand")),
     )
@@ -100,11 +100,12 @@ def _pipeline(kept: Mapping[str, object], rows: Sequence[TableRow], team: Team) 
     return team.plan_cells(rows[0].edit.task).get("pipeline") if rows else None
 
 
-def _agents(kept: Mapping[str, object]) -> dict[str, str]:
+def _agents(kept: Mapping[str, object], team: Team) -> dict[str, str]:
     try:
-        return msgspec.convert(kept.get("agents", {}), dict[str, str])
+        named = msgspec.convert(kept.get("agents", {}), dict[str, str])
     except msgspec.ValidationError:
         return {}
+    return {role: agent for role, agent in named.items() if role in team.workers}
 
 
 def _policy(kept: Mapping[str, object]) -> Policy:

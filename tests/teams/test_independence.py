@@ -1,0 +1,78 @@
+"""Only the development team names its roles, pipelines and verdicts."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import iterdev
+from iterdev.teams.development.fields import Pipeline, Role, Signal
+
+ROOT = Path(iterdev.__file__).parent
+TEAM = ROOT / "teams" / "development"
+LAYERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__")
+NOT_YET = {"engine", "surfaces"}
+WORDS = {*Role, *Pipeline, *Signal, "REVISION", "CONVERGE"} - {Pipeline.sprint}
+"""A sprint is also the word of every team that has some, as in the age of technical debt."""
+ALONE = {Pipeline.patch.value}
+"""Words that mean something else inside a longer text, such as a file name."""
+
+
+def modules(layer: str) -> Iterator[Path]:
+    return (path for path in sorted((ROOT / layer).rglob("*.py")) if TEAM not in path.parents)
+
+
+def documentation(tree: ast.AST) -> set[ast.AST]:
+    """Docstrings, also those below fields."""
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def named(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every string, attribute and keyword of a module, with its line: what could be a word of the team."""
+    left_out = documentation(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if node not in left_out:
+                yield node.lineno, text
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+                yield node.value.lineno, name
+
+
+def words_of(text: str) -> set[str]:
+    """The words of the team in a text or an identifier; an enum member is written with underscores."""
+    parts = {text, text.replace("_", "-"), text.upper(), *re.findall(r"[\w-]+", text)}
+    return {word for word in WORDS if word in parts and (word not in ALONE or text == word)}
+
+
+@pytest.mark.parametrize("layer", [layer for layer in LAYERS if layer not in NOT_YET])
+def test_no_module_of_a_layer_names_a_role_a_pipeline_or_a_verdict(layer: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {', '.join(sorted(words))}"
+        for path in modules(layer)
+        for line, text in named(ast.parse(path.read_text(encoding="utf-8")))
+        if (words := words_of(text))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('role = "reviewer"', {"reviewer"}),
+        ('hint = "ask the developer again"', {"developer"}),
+        ("Role.gc_controller", {"gc-controller"}),
+        ("Signal.converged", {"CONVERGED"}),
+        ('name = "multi-sprint"', {"multi-sprint"}),
+        ('pipeline == "patch"', {"patch"}),
+        ('file = "changes.patch"', set()),
+        ('"""The developer changes files."""', set()),
+        ("sprint = 1", set()),
+    ],
+)
+def test_a_word_of_the_team_is_found_in_strings_and_members_and_not_in_docstrings(code: str, found: set[str]) -> None:
+    words = [words_of(text) for _, text in named(ast.parse(code))]
+
+    assert set().union(*words) == found
