@@ -1,55 +1,77 @@
 """What the tests of the store share: a session told event by event in a real journal, and the folder made of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from tests.core.conftest import ROLES, done
 
 from iterdev.core import ids
-from iterdev.core.results import Component, Design, Discovery, Finding, Review, Scores, WorkItem
+from iterdev.core.policy import Policy
+from iterdev.core.results import Discovery
 from iterdev.core.session import events as session_events
-from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.events import Entry, Event, SessionStarted
+from iterdev.core.session.outcomes import attempt_ended, landed, landing_refused
 from iterdev.core.session.state import State
+from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task, with_waves
-from iterdev.core.types import Engine, Mode, Pipeline, Role, SessionId, TaskId, Team
+from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
 from iterdev.core.verification import Verification
+from iterdev.store import session_log
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_folder.projector import Projector
+from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
+from iterdev.teams.development.events import PipelineChosen, TeamStarted, Thresholds, ThresholdsChanged
+from iterdev.teams.development.fields import Fields, Pipeline, Role
 from iterdev.teams.development.requirement_analysis import analyse
+from iterdev.teams.development.results import Component, Design, Finding, Review, Scores, WorkItem
+from iterdev.teams.development.state import Development, development
+from iterdev.teams.development.team import DEVELOPMENT
 
 BEGIN = 1_772_000_000.0
 COMMIT = "c0ffee" * 6 + "c0ff"
+REQUIREMENT = "Refactor the login across modules, test and review it"
 
 
 def started(
-    session: str = "ids-demo-20260225", engine: Engine = Engine.wave, **fields: object
-) -> session_events.SessionStarted:
-    requirement = "Refactor the login across modules, test and review it"
-    facts = {
-        "team": Team.iterdev,
-        "requirement": requirement,
-        "base": "b" * 40,
-        "branch": "main",
-        "analysis": analyse(requirement),
-        "pipeline": Pipeline.sprint,
-    }
+    session: str = "ids-demo-20260225", engine: Engine = Engine.wave, policy: Policy | None = None, **fields: object
+) -> SessionStarted:
+    facts = {"team": DEVELOPMENT.name, "requirement": REQUIREMENT, "base": "b" * 40, "branch": "main"}
     name = SessionId(session)
-    return session_events.SessionStarted(
+    return SessionStarted(
         session_events.Session(id=name, engine=engine, folder=ids.folder(engine, name), **(facts | fields)),
-        session_events.Policy(),
+        policy or Policy(),
     )
 
 
-def task(name: str, *deps: str, **fields: object) -> Task:
+def team_started(thresholds: Thresholds | None = None) -> TeamStarted:
+    return TeamStarted(analysis=analyse(REQUIREMENT), pipeline=Pipeline.sprint, thresholds=thresholds or Thresholds())
+
+
+def entries(events: Sequence[Event], *, at: float = 1.0, after: int = 0) -> list[Entry]:
+    """What is written to a journal for these events alone."""
+    return [Entry(seq, at, event) for seq, event in enumerate(events, after + 1)]
+
+
+def task(
+    name: str,
+    *deps: str,
+    sprint: int = 1,
+    round: int = 0,  # noqa: A002 - the field's own name
+    **fields: object,
+) -> Task:
     """A row whose role follows from its id."""
-    role = ids.role_of(name) or Role.developer
+    role = ROLES.get(ids.prefix_of(name), Role.developer)
+    decides = role is Role.gc_controller
     facts = {
         "title": f"Title of {name}",
         "description": f"Work of {name}",
         "role": role,
-        "pipeline": Pipeline.sprint,
-        "mode": Mode.interactive if role is Role.gc_controller else Mode.csv_wave,
+        "fields": Fields(pipeline=Pipeline.sprint, sprint=sprint, round=round),
+        "kind": TaskKind.decision if decides else TaskKind.work,
+        "mode": Mode.interactive if decides else Mode.csv_wave,
     }
     return Task(id=TaskId(name), deps=tuple(map(TaskId, deps)), **(facts | fields))
 
@@ -99,53 +121,82 @@ CRITICAL = Finding(
 class Story:
     """One session: its journal, its state, and what an engine would make of its folder."""
 
-    def __init__(self, top: Path, beginning: session_events.SessionStarted) -> None:
+    def __init__(self, top: Path, beginning: SessionStarted, team: TeamStarted | None = None) -> None:
         self.top = top
         self.journal = Journal(top / ".workflow" / NAME)
         self.session = beginning.session.id
         self.folder = top / beginning.session.folder
         self.now = BEGIN
-        self.journal.append(self.session, [beginning], at=self.now, after=0)
-        self.state = self._replayed()
+        session_log.create(self.journal, [beginning, team or team_started()], at=self.now)
+        self.log = self._opened()
         self._projector = self.engine()
 
-    def _replayed(self) -> State:
-        state = replay(self.journal.read(self.session))
-        assert state
-        return state
+    def _opened(self) -> SessionLog:
+        return SessionLog(self.journal, self.session, now=lambda: self.now)
 
-    def tell(self, *events: session_events.Event) -> State:
+    @property
+    def state(self) -> State:
+        return self.log.state
+
+    @property
+    def team(self) -> Development:
+        """The development team's part of the state."""
+        return development(self.state)
+
+    def tell(self, *events: Event) -> State:
         self.now += 60
-        entries = self.journal.append(self.session, events, at=self.now, after=self.state.seq)
-        self.state = evolve(self.state, entries)
+        self.log.record(*events)
         return self.state
 
     def add(self, *tasks: Task) -> State:
         """Adds rows to the table, as a coordinator does."""
-        return self.tell(session_events.TasksAdded(with_waves(tasks, tuple(self.state.tasks.values()))))
+        return self.tell(session_events.TasksAdded(with_waves(tasks, tuple(self.state.tasks.plan.values()))))
 
     def add_pipeline(self, pipeline: Pipeline = Pipeline.sprint) -> State:
-        return self.tell(
-            session_events.PipelineChosen(pipeline),
-            session_events.TasksAdded(pipelines.first_tasks(pipeline, self.state.scope, self.state.session.engine)),
-        )
+        first = pipelines.first_tasks(pipeline, self.state.scope, self.state.session.engine)
+        return self.tell(PipelineChosen(pipeline), session_events.TasksAdded(first))
 
     def start(self, name: str) -> State:
-        number = self.state.progress[TaskId(name)].number + 1
-        return self.tell(session_events.AttemptStarted(TaskId(name), number, "mine", self.state.tip))
+        number = self.state.tasks.progress[TaskId(name)].number + 1
+        return self.tell(session_events.AttemptStarted(TaskId(name), number, "mine", self.state.branch.tip))
 
-    def complete(self, name: str, **done: object) -> State:
+    def end(self, name: str, **result: object) -> State:
+        """The attempt that is under way succeeds; its commit, if it has one, has still to land."""
+        handed_in = result.get("design") or result.get("review")
+        own = {field: getattr(handed_in, field) for field in ("findings", "discoveries")} if handed_in else {}
+        success = done(**({"findings": f"{name} is done"} | own | result))
+        number = self.state.attempts.running[TaskId(name)].number
+        report = AttemptReport(task=TaskId(name), number=number, requests=1, outcome=success)
+        return self.tell(*attempt_ended(self.state, DEVELOPMENT, report, self.now + 60))
+
+    def land(self, name: str, tip: str = COMMIT) -> State:
+        return self.tell(*landed(self.state, DEVELOPMENT, TaskId(name), tip))
+
+    def refuse(self, name: str, *files: str) -> State:
+        """The commit of a task does not merge with what landed before it."""
+        return self.tell(*landing_refused(self.state, DEVELOPMENT, TaskId(name), files, self.state.branch.tip))
+
+    def complete(self, name: str, **result: object) -> State:
         """An attempt that succeeds; its commit, if it has one, lands."""
-        number = self.state.progress[TaskId(name)].number + 1
         self.start(name)
-        outcome = session_events.Done(**({"findings": f"{name} is done"} | done))
-        self.tell(session_events.AttemptEnded(TaskId(name), number, 1, outcome))
-        return self.tell(session_events.Landed(TaskId(name), outcome.commit)) if outcome.commit else self.state
+        self.end(name, **result)
+        return self.land(name) if TaskId(name) in self.state.attempts.landing else self.state
 
     def fail(self, name: str, error: str = "it did not work") -> State:
-        number = self.state.progress[TaskId(name)].number + 1
         self.start(name)
-        return self.tell(session_events.AttemptEnded(TaskId(name), number, 1, session_events.Failed(error=error)))
+        outcome = session_events.Failed(error=error)
+        number = self.state.attempts.running[TaskId(name)].number
+        report = AttemptReport(task=TaskId(name), number=number, requests=1, outcome=outcome)
+        return self.tell(*attempt_ended(self.state, DEVELOPMENT, report, self.now + 60))
+
+    def decide(self, controller: str) -> State:
+        """A controller task decides about the reviews before it."""
+        return self.tell(*DEVELOPMENT.decision(self.state, self.state.tasks.plan[TaskId(controller)]))
+
+    def force_convergence(self) -> State:
+        """What follows from a bad review when no fix round is left."""
+        self.tell(ThresholdsChanged(Thresholds(rounds=0)))
+        return self.tell(*DEVELOPMENT.follow_up(self.state))
 
     def sprint(self) -> State:
         """A whole sprint, up to its end."""
@@ -158,7 +209,7 @@ class Story:
 
     def engine(self) -> Projector:
         """What an engine that has just taken the session up writes with."""
-        projector = Projector(self.folder, self.journal)
+        projector = Projector(self.folder, self.journal, DEVELOPMENT)
         projector.prepare()
         return projector
 
@@ -167,18 +218,23 @@ class Story:
         self._projector.write(self.state)
         return self.folder
 
-    def edits(self) -> list[session_events.RowEdit]:
+    def edited(self) -> list[TableRow]:
         return list(self._projector.edits(self.state).rows)
+
+    def edits(self) -> list[session_events.RowEdit]:
+        return [row.edit for row in self.edited()]
 
     def take_over_edits(self) -> State:
         """What an engine does before each decision."""
-        return self.tell(session_events.TableEdited(tuple(self.edits())))
+        rows = self.edited()
+        edit = session_events.TableEdited(tuple(row.edit for row in rows))
+        return self.tell(edit, *DEVELOPMENT.table_edited(self.state, rows))
 
     def restart(self) -> None:
-        """The engine is gone and another one takes its place."""
+        """The engine ends and another one takes its place."""
         self.journal.close()
         self.journal = Journal(self.journal.path)
-        self.state = self._replayed()
+        self.log = self._opened()
         self._projector = self.engine()
 
     def contents(self) -> dict[str, bytes]:

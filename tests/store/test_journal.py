@@ -3,25 +3,27 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.store.conftest import started
+from tests.store.conftest import entries, started
 
 from iterdev.core.errors import HostError
-from iterdev.core.session.events import AttemptEnded, AttemptStarted, Interrupted, Warned
-from iterdev.core.session.fold import replay
-from iterdev.core.types import SessionId, TaskId
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, Interrupted, Warned
+from iterdev.core.session.summary import summarize
+from iterdev.core.types import SessionId, Status, TaskId
 from iterdev.store.journal import MIGRATIONS, NAME, Behind, Damaged, Holder, Journal
+from iterdev.store.session_log import read_state
 
 DEMO = SessionId("ids-demo-20260225")
 OTHER = SessionId("ids-other-20260225")
 DEV = TaskId("DEV-001")
+INTERRUPTED = AttemptEnded(task=DEV, number=1, agent="mine", requests=1, outcome=Interrupted(), status=Status.pending)
 
 WRITER = """
 import pathlib, sys, time
-from iterdev.core.session.events import Warned
+from iterdev.core.session.events import Entry, Warned
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
 
@@ -35,7 +37,7 @@ for number in range(int(count)):
     while True:
         newest = len(journal.read(session))
         try:
-            journal.append(session, [Warned(f"{name} {number}")], at=1.0, after=newest)
+            journal.append(session, [Entry(newest + 1, 1.0, Warned(f"{name} {number}"))], after=newest)
         except Behind:
             continue
         break
@@ -45,7 +47,7 @@ journal.close()
 UNTIL_FULL = """
 import pathlib, resource, sys
 from iterdev.core.errors import HostError
-from iterdev.core.session.events import Warned
+from iterdev.core.session.events import Entry, Warned
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Journal
 
@@ -54,14 +56,14 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 written = 0
 try:
     for written in range(1000):
-        journal.append(SessionId("big"), [Warned("x" * 10_000)], at=1.0, after=written)
+        journal.append(SessionId("big"), [Entry(written + 1, 1.0, Warned("x" * 10_000))], after=written)
 except HostError as error:
     print(written, error.message, error.hint, sep="\\n")
 """
 
 KEPT_FORMATS = {
     1: """
-        CREATE TABLE sessions (id TEXT PRIMARY KEY, folder TEXT NOT NULL, created REAL NOT NULL) STRICT;
+        CREATE TABLE sessions (id TEXT PRIMARY KEY, created REAL NOT NULL, summary BLOB NOT NULL) STRICT;
         CREATE TABLE events (
             session TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
             PRIMARY KEY (session, seq)
@@ -72,23 +74,26 @@ KEPT_FORMATS = {
         ) STRICT;
         CREATE TABLE projections (session TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL,
             seq INTEGER NOT NULL, PRIMARY KEY (session, name, digest)) STRICT;
-        INSERT INTO sessions VALUES ('ids-demo-20260225', '.workflow/.csv-wave/ids-demo-20260225', 1.5);
+        INSERT INTO sessions VALUES ('ids-demo-20260225', 1.5, CAST('{"id":"ids-demo-20260225","team":"iterdev",
+            "engine":"wave","requirement":"Fix it","folder":".workflow/.csv-wave/ids-demo-20260225","phase":"active",
+            "finished":false,"completed":0,"tasks":1,"running":true}' AS BLOB));
         INSERT INTO events VALUES ('ids-demo-20260225', 1, 1.5, CAST('{"type":"SessionStarted","session":{
             "id":"ids-demo-20260225","team":"iterdev","engine":"wave","requirement":"Fix it",
-            "folder":".workflow/.csv-wave/ids-demo-20260225","base":"b","branch":"main",
-            "analysis":{"score":-2,"pipeline":"patch","capabilities":[],"complexity":{"score":0,"level":"Low"}}},
-            "policy":{}}' AS BLOB));
-        INSERT INTO events VALUES ('ids-demo-20260225', 2, 2.5, CAST('{"type":"TasksAdded","tasks":[{
-            "id":"DEV-001","title":"Fix it","description":"Do","role":"developer","pipeline":"patch",
-            "wave":1}]}' AS BLOB));
-        INSERT INTO events VALUES ('ids-demo-20260225', 3, 3.5, CAST('{"type":"AttemptStarted","task":"DEV-001",
+            "folder":".workflow/.csv-wave/ids-demo-20260225","base":"b","branch":"main"},"policy":{}}' AS BLOB));
+        INSERT INTO events VALUES ('ids-demo-20260225', 2, 1.5, CAST('{"type":"TeamStarted",
+            "analysis":{"score":-2,"pipeline":"patch","capabilities":[],"complexity":{"score":0,"level":"Low"}}}'
+            AS BLOB));
+        INSERT INTO events VALUES ('ids-demo-20260225', 3, 2.5, CAST('{"type":"TasksAdded","tasks":[{
+            "id":"DEV-001","title":"Fix it","description":"Do","role":"developer","wave":1,
+            "fields":{"type":"development","pipeline":"patch"}}]}' AS BLOB));
+        INSERT INTO events VALUES ('ids-demo-20260225', 4, 3.5, CAST('{"type":"AttemptStarted","task":"DEV-001",
             "number":1,"agent":"mine","base":"b"}' AS BLOB));
         INSERT INTO open_attempts VALUES ('ids-demo-20260225', 'DEV-001');
     """,
 }
 """A journal of each format as it lay on disks: the session of one task whose attempt is under way.
 
-Whoever adds a migration adds the new format here, and changes none of the old ones.
+A new migration adds its format here, and changes none of the old ones.
 """
 
 
@@ -102,6 +107,13 @@ def journal(path: Path) -> Iterator[Journal]:
     journal = Journal(path)
     yield journal
     journal.close()
+
+
+def append(journal: Journal, session: SessionId, events: Sequence[Event], *, at: float, after: int) -> list[Entry]:
+    """Writes the events as they are."""
+    written = entries(events, at=at, after=after)
+    journal.append(session, written, after=after)
+    return written
 
 
 def written(journal: Journal, session: SessionId = DEMO) -> list[str]:
@@ -130,8 +142,8 @@ def spoil(path: Path, first_page: int, last_page: int) -> None:
 
 
 def test_entries_come_back_in_order_with_their_number_and_time(journal: Journal) -> None:
-    journal.append(DEMO, [Warned("one"), Warned("two")], at=10.0, after=0)
-    journal.append(DEMO, [Warned("three")], at=20.5, after=2)
+    append(journal, DEMO, [Warned("one"), Warned("two")], at=10.0, after=0)
+    append(journal, DEMO, [Warned("three")], at=20.5, after=2)
 
     assert [(entry.seq, entry.at, entry.event) for entry in journal.read(DEMO)] == [
         (1, 10.0, Warned("one")),
@@ -141,15 +153,15 @@ def test_entries_come_back_in_order_with_their_number_and_time(journal: Journal)
     assert [entry.seq for entry in journal.read(DEMO, after=2)] == [3]
 
 
-def test_what_is_returned_by_append_is_what_is_read_later(journal: Journal) -> None:
-    entries = journal.append(DEMO, [started(DEMO), Warned("Überraschung \u2028 中")], at=10.0, after=0)
+def test_what_was_appended_is_what_is_read_later(journal: Journal) -> None:
+    events = append(journal, DEMO, [started(DEMO), Warned("Überraschung \u2028 中")], at=10.0, after=0)
 
-    assert journal.read(DEMO) == entries
+    assert journal.read(DEMO) == events
 
 
 def test_sessions_do_not_see_each_other(journal: Journal) -> None:
-    journal.append(DEMO, [started(DEMO), Warned("mine")], at=1.0, after=0)
-    journal.append(OTHER, [started(OTHER)], at=2.0, after=0)
+    append(journal, DEMO, [started(DEMO), Warned("mine")], at=1.0, after=0)
+    append(journal, OTHER, [started(OTHER)], at=2.0, after=0)
 
     assert written(journal, OTHER) == []
     assert journal.sessions() == [DEMO, OTHER]
@@ -157,14 +169,14 @@ def test_sessions_do_not_see_each_other(journal: Journal) -> None:
 
 def test_sessions_are_listed_from_the_oldest_to_the_newest(journal: Journal) -> None:
     for name, at in (("b", 2.0), ("c", 3.0), ("a", 1.0)):
-        journal.append(SessionId(name), [started(name)], at=at, after=0)
+        append(journal, SessionId(name), [started(name)], at=at, after=0)
 
     assert journal.sessions() == ["a", "b", "c"]
 
 
 def test_a_journal_that_is_opened_again_has_everything(path: Path) -> None:
     first = Journal(path)
-    first.append(DEMO, [started(DEMO), Warned("kept")], at=1.0, after=0)
+    append(first, DEMO, [started(DEMO), Warned("kept")], at=1.0, after=0)
     first.close()
 
     second = Journal(path)
@@ -181,20 +193,20 @@ def test_the_settings_survive_a_power_cut(journal: Journal) -> None:
 
 def test_the_second_of_two_writers_is_told_that_it_is_behind(path: Path, journal: Journal) -> None:
     other = Journal(path)
-    other.append(DEMO, [Warned("first")], at=1.0, after=0)
+    append(other, DEMO, [Warned("first")], at=1.0, after=0)
 
     with pytest.raises(Behind):
-        journal.append(DEMO, [Warned("second")], at=1.0, after=0)
+        append(journal, DEMO, [Warned("second")], at=1.0, after=0)
     assert written(journal) == ["first"]
 
-    journal.append(DEMO, [Warned("second")], at=1.0, after=1)
+    append(journal, DEMO, [Warned("second")], at=1.0, after=1)
     assert written(other) == ["first", "second"]
     other.close()
 
 
 def test_whoever_is_ahead_of_the_journal_is_refused_too(journal: Journal) -> None:
     with pytest.raises(Behind):
-        journal.append(DEMO, [Warned("after nothing")], at=1.0, after=7)
+        append(journal, DEMO, [Warned("after nothing")], at=1.0, after=7)
 
     assert journal.read(DEMO) == []
 
@@ -203,7 +215,7 @@ def test_news_of_another_process_are_noticed(path: Path, journal: Journal) -> No
     other = Journal(path)
     before = journal.has_news(DEMO, after=0)
 
-    other.append(DEMO, [Warned("news")], at=1.0, after=0)
+    append(other, DEMO, [Warned("news")], at=1.0, after=0)
 
     assert (before, journal.has_news(DEMO, after=0), journal.has_news(DEMO, after=1)) == (False, True, False)
     other.close()
@@ -225,10 +237,10 @@ def test_many_processes_write_at_once_and_nothing_is_lost_or_doubled(path: Path,
 
     assert errors == [""] * writers
     journal = Journal(path)
-    entries = journal.read(SessionId("shared"))
+    read = journal.read(SessionId("shared"))
     texts = written(journal, SessionId("shared"))
     journal.close()
-    assert [entry.seq for entry in entries] == list(range(1, writers * count + 1))
+    assert [entry.seq for entry in read] == list(range(1, writers * count + 1))
     for number in range(writers):
         mine = [text for text in texts if text.startswith(f"w{number} ")]
         assert mine == [f"w{number} {turn}" for turn in range(count)]
@@ -254,7 +266,7 @@ def test_threads_of_one_process_may_share_a_journal(journal: Journal) -> None:
     def write(session: SessionId) -> None:
         try:
             for number in range(50):
-                journal.append(session, [Warned(str(number))], at=1.0, after=number)
+                append(journal, session, [Warned(str(number))], at=1.0, after=number)
                 journal.intend(session, "tasks.csv", str(number), seq=number)
         except Exception as error:  # noqa: BLE001 - a thread's error has to be told to the test
             errors.append(error)
@@ -272,39 +284,39 @@ def test_threads_of_one_process_may_share_a_journal(journal: Journal) -> None:
 
 
 def test_a_second_open_attempt_of_a_task_is_refused_by_the_database(journal: Journal) -> None:
-    journal.append(DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
+    append(journal, DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
 
     with pytest.raises(sqlite3.IntegrityError):
-        journal.append(DEMO, [Warned("before"), AttemptStarted(DEV, 2, "mine", "b")], at=2.0, after=1)
+        append(journal, DEMO, [Warned("before"), AttemptStarted(DEV, 2, "mine", "b")], at=2.0, after=1)
 
     assert [entry.seq for entry in journal.read(DEMO)] == [1]
 
 
 def test_a_task_can_be_tried_again_once_its_attempt_has_ended(journal: Journal) -> None:
-    journal.append(DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
-    journal.append(DEMO, [AttemptEnded(DEV, 1, 1, Interrupted())], at=2.0, after=1)
+    append(journal, DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
+    append(journal, DEMO, [INTERRUPTED], at=2.0, after=1)
 
-    journal.append(DEMO, [AttemptStarted(DEV, 2, "mine", "b")], at=3.0, after=2)
+    append(journal, DEMO, [AttemptStarted(DEV, 2, "mine", "b")], at=3.0, after=2)
 
     assert [entry.seq for entry in journal.read(DEMO)] == [1, 2, 3]
 
 
 def test_the_same_task_of_another_session_may_be_under_way(journal: Journal) -> None:
-    journal.append(DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
+    append(journal, DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
 
-    journal.append(OTHER, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
+    append(journal, OTHER, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
 
     assert len(journal.read(OTHER)) == 1
 
 
 def test_events_are_written_together_or_not_at_all(journal: Journal) -> None:
-    journal.append(DEMO, [started(DEMO)], at=1.0, after=0)
+    attempt = AttemptStarted(DEV, 1, "mine", "b")
 
     with pytest.raises(sqlite3.IntegrityError):
-        journal.append(OTHER, [Warned("first"), started(DEMO)], at=1.0, after=0)
+        append(journal, OTHER, [Warned("first"), started(OTHER), attempt, attempt], at=1.0, after=0)
 
-    assert journal.read(OTHER) == []
-    journal.append(OTHER, [Warned("later")], at=2.0, after=0)
+    assert (journal.read(OTHER), journal.sessions()) == ([], [])
+    append(journal, OTHER, [Warned("later")], at=2.0, after=0)
     assert written(journal, OTHER) == ["later"]
 
 
@@ -337,12 +349,12 @@ def test_a_journal_of_an_old_format_is_migrated_with_all_it_holds(number: int, t
 
     migrated = Journal(tmp_path / "old.db")
 
-    state = replay(migrated.read(DEMO))
-    assert state
-    assert (state.seq, list(state.running), state.updated_at) == (3, [DEV], 3.5)
+    state = read_state(migrated, DEMO)
+    assert (state.seq, list(state.attempts.running), state.updated_at) == (4, [DEV], 3.5)
+    assert migrated.summaries() == [summarize(state)]
     with pytest.raises(sqlite3.IntegrityError):
-        migrated.append(DEMO, [AttemptStarted(DEV, 2, "mine", "b")], at=4.0, after=3)
-    migrated.append(DEMO, [AttemptEnded(DEV, 1, 1, Interrupted())], at=4.0, after=3)
+        append(migrated, DEMO, [AttemptStarted(DEV, 2, "mine", "b")], at=4.0, after=4)
+    append(migrated, DEMO, [INTERRUPTED], at=4.0, after=4)
     migrated.close()
     assert schema(tmp_path / "old.db") == schema(tmp_path / "new.db")
 
@@ -352,7 +364,7 @@ def test_an_empty_file_becomes_a_journal(path: Path) -> None:
 
     journal = Journal(path)
 
-    journal.append(DEMO, [Warned("first")], at=1.0, after=0)
+    append(journal, DEMO, [Warned("first")], at=1.0, after=0)
     assert written(journal) == ["first"]
     journal.close()
 
@@ -369,7 +381,7 @@ def test_a_file_that_is_no_database_is_damaged(path: Path) -> None:
 
 def test_a_journal_with_spoiled_pages_is_damaged(path: Path) -> None:
     journal = Journal(path)
-    journal.append(DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)
+    append(journal, DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)
     journal.close()
     spoil(path, 2, path.stat().st_size // 4096)
 
@@ -393,7 +405,7 @@ def test_a_journal_with_spoiled_pages_is_damaged(path: Path) -> None:
         lambda journal: journal.has_news(DEMO, 0),
         lambda journal: journal.holder(DEMO),
         lambda journal: journal.projected(DEMO, "tasks.csv"),
-        lambda journal: journal.append(DEMO, [Warned("more")], at=2.0, after=1),
+        lambda journal: append(journal, DEMO, [Warned("more")], at=2.0, after=1),
         lambda journal: journal.take(DEMO, Holder(pid=1, started="2", boot="3")),
         lambda journal: journal.intend(DEMO, "tasks.csv", "digest", seq=1),
     ],
@@ -403,7 +415,7 @@ def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(
     path: Path, look: Callable[[Journal], object]
 ) -> None:
     journal = Journal(path)
-    journal.append(DEMO, [started(DEMO)], at=1.0, after=0)
+    append(journal, DEMO, [started(DEMO)], at=1.0, after=0)
     journal.take(DEMO, Holder(pid=1, started="2", boot="3"))
     journal.close()
     spoil(path, 2, path.stat().st_size // 4096)
@@ -416,7 +428,7 @@ def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(
 
 
 def test_an_entry_that_nobody_can_read_is_damage(path: Path, journal: Journal) -> None:
-    journal.append(DEMO, [Warned("fine")], at=1.0, after=0)
+    append(journal, DEMO, [Warned("fine")], at=1.0, after=0)
     with sqlite3.connect(path) as database:
         database.execute("INSERT INTO events VALUES (?, 2, 1.0, ?)", (DEMO, b'{"type":"Warned"}'))
     database.close()
@@ -427,7 +439,7 @@ def test_an_entry_that_nobody_can_read_is_damage(path: Path, journal: Journal) -
 
 def test_what_is_wrong_with_the_file_can_be_told(path: Path) -> None:
     journal = Journal(path)
-    journal.append(DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)
+    append(journal, DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)
     healthy = journal.problems()
     journal.close()
     pages = path.stat().st_size // 4096
@@ -473,16 +485,16 @@ def test_a_disk_that_takes_no_more_is_an_error_of_the_host_and_costs_nothing_tha
 
 
 def test_a_full_disk_is_named_and_the_journal_can_be_used_when_there_is_room_again(journal: Journal) -> None:
-    journal.append(DEMO, [Warned("before")], at=1.0, after=0)
+    append(journal, DEMO, [Warned("before")], at=1.0, after=0)
     pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
     journal._db.execute(f"PRAGMA max_page_count = {pages}")
 
     with pytest.raises(HostError, match="full") as failure:
-        journal.append(DEMO, [Warned("x" * 100_000)], at=2.0, after=1)
+        append(journal, DEMO, [Warned("x" * 100_000)], at=2.0, after=1)
 
     assert failure.value.hint.startswith("free some space")
     journal._db.execute("PRAGMA max_page_count = 1000000")
-    journal.append(DEMO, [Warned("after")], at=3.0, after=1)
+    append(journal, DEMO, [Warned("after")], at=3.0, after=1)
     assert written(journal) == ["before", "after"]
 
 

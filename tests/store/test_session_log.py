@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.store.conftest import BEGIN, started
+from tests.store.conftest import BEGIN, COMMIT, Story, started, task, team_started
 
 from iterdev.core.errors import UserError
-from iterdev.core.session.events import Event, Warned
+from iterdev.core.session.events import Archived, Event, Kept, Paused, Reopened, Warned
 from iterdev.core.session.state import State
-from iterdev.core.types import SessionId
+from iterdev.core.session.summary import summarize
+from iterdev.core.types import Phase, SessionId
+from iterdev.store import session_log
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_log import SessionLog
 
@@ -19,7 +21,7 @@ SESSION = SessionId("ids-demo-20260225")
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
     journal = Journal(tmp_path / NAME)
-    journal.append(SESSION, [started(SESSION)], at=BEGIN, after=0)
+    session_log.create(journal, [started(SESSION), team_started()], at=BEGIN)
     yield journal
     journal.close()
 
@@ -81,3 +83,58 @@ def test_facts_are_recorded_behind_what_others_wrote(journal: Journal) -> None:
 
     assert mine.state.warnings == ("other", "one", "two")
     assert mine.state == log(journal).state
+
+
+class SummarizedStory(Story):
+    """A session whose summary in the journal is compared with its state after every transaction."""
+
+    def tell(self, *events: Event) -> State:
+        state = super().tell(*events)
+        assert self.journal.summaries() == [summarize(state)]
+        return state
+
+
+@pytest.fixture
+def summarized(tmp_path: Path) -> Iterator[SummarizedStory]:
+    story = SummarizedStory(tmp_path, started())
+    yield story
+    story.journal.close()
+
+
+def test_the_summary_is_that_of_the_state_after_every_transaction(summarized: SummarizedStory) -> None:
+    first = summarized.journal.summaries()
+    summarized.sprint()
+    summarized.tell(Archived())
+    summarized.restart()
+    summarized.tell(Reopened())
+    summarized.tell(Kept())
+
+    (last,) = summarized.journal.summaries()
+    assert [(one.phase, one.completed, one.tasks, one.finished) for one in first] == [(Phase.active, 0, 0, False)]
+    assert (last.phase, last.completed, last.tasks, last.finished) == (Phase.paused, 4, 4, True)
+
+
+def test_the_summary_follows_attempts_that_fail_and_work_that_lands(summarized: SummarizedStory) -> None:
+    summarized.add(task("DEV-001"), task("DEV-002"))
+    summarized.start("DEV-001")
+    during = summarized.journal.summaries()
+    summarized.end("DEV-001", commit=COMMIT)
+    summarized.land("DEV-001")
+    summarized.fail("DEV-002")
+    summarized.tell(Paused("interrupted"))
+
+    (after,) = summarized.journal.summaries()
+    assert [(one.running, one.completed) for one in during] == [(True, 0)]
+    assert (after.running, after.completed, after.tasks, after.phase) == (False, 1, 2, Phase.paused)
+
+
+def test_the_summary_is_right_whichever_process_wrote_last(journal: Journal) -> None:
+    mine, other = log(journal), log(journal)
+    mine.record(Paused("one step done"))
+    other.record(Kept())
+    mine.record(Archived())
+    other.record(Reopened())
+    mine.record(Archived())
+
+    assert journal.summaries() == [summarize(mine.state)]
+    assert journal.summaries()[0].phase is Phase.archived

@@ -10,11 +10,12 @@ from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven, Feedbac
 from iterdev.core.collaboration.locks import LockGranted
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtStatus, Effort
 from iterdev.core.ids import moment
-from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Severity, TaskId
+from iterdev.store import session_log
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import collaboration_records, rebuild
+from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")
 
@@ -22,10 +23,10 @@ DEV = TaskId("DEV-001")
 def filled(story: Story) -> State:
     """A session that has something of everything."""
     story.add(task("DEV-001"))
-    wish = feedback.given((), Feedback(description="red", severity=Severity.high, timestamp=BEGIN))
+    wish = feedback.give((), Feedback(description="red", severity=Severity.high, timestamp=BEGIN), kept=50)
     owed = tech_debt.identified((), Debt(description="copied", detection_date=BEGIN, estimated_effort=Effort.large))
     story.tell(
-        LockGranted(resource="a.py", task=DEV, role="developer"),
+        LockGranted(resource="a.py", task=DEV, role="developer", until=story.now + 300),
         CheckpointSaved(task=DEV, pointer="checkpoints/DEV-001-1.json"),
         CheckpointSaved(task=DEV, pointer="checkpoints/DEV-001-2.json"),
         wish,
@@ -80,7 +81,7 @@ def test_feedback_is_shared_with_all_its_fields(story: Story) -> None:
         "status": "reviewed",
         "timestamp": moment(BEGIN),
         "category": "general",
-        "taken_up_by": [],
+        "planned_in": [],
     }
 
 
@@ -120,12 +121,10 @@ def test_the_report_s_items_are_written_like_the_shared_ones(story: Story) -> No
 
 
 def rebuilt(folder: Path) -> State:
-    session, created, events = rebuild.session_from(folder, Engine.wave, base="a" * 40, branch="main")
+    _, created, events = rebuild.session_events(folder, Engine.wave, DEVELOPMENT, base="a" * 40, branch="main")
     journal = Journal(folder / "new.db")
-    journal.append(session, events, at=created, after=0)
-    state = replay(journal.read(session))
+    state = session_log.create(journal, events, at=created)
     journal.close()
-    assert state
     return state
 
 

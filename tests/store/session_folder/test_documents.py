@@ -5,11 +5,10 @@ import pytest
 from msgspec.structs import replace
 from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, task
 
-from iterdev.core.results import Design, Finding
-from iterdev.core.session import events
 from iterdev.core.types import TaskId
 from iterdev.core.verification import Verification
 from iterdev.teams.development.documents import breakdown, design_document, documents
+from iterdev.teams.development.results import Design, Finding
 
 DESIGN = TaskId("DESIGN-001")
 
@@ -192,7 +191,7 @@ def test_the_result_of_the_analyzer_has_mode_capabilities_score_roles_status_and
 
     assert result["pipeline_mode"] == "sprint"
     assert result["capabilities"] == ["tester", "reviewer"]
-    assert result["complexity_score"] == story.state.session.analysis.score == 5
+    assert result["complexity_score"] == story.team.analysis.score == 5
     assert result["roles_needed"] == ["architect", "developer", "tester", "reviewer"]
     assert (result["status"], result["timestamp"]) == ("completed", "2026-02-25T14:13:20+08:00")
 
@@ -201,7 +200,7 @@ def test_the_result_of_the_analyzer_has_mode_capabilities_score_roles_status_and
 def test_only_interactive_tasks_that_are_over_have_a_result_of_their_own(story: Story) -> None:
     story.add(task("REVIEW-001"), task("GC-CHECK-001", "REVIEW-001"), task("GC-CHECK-002", "GC-CHECK-001"))
     story.complete("REVIEW-001")
-    story.tell(events.RoundDecided(task=TaskId("GC-CHECK-001"), decision="CONVERGE", number=0))
+    story.decide("GC-CHECK-001")
 
     names = {name for name in documents(story.state) if name.startswith("interactive/")}
 

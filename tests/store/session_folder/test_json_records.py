@@ -4,19 +4,18 @@ import msgspec
 import pytest
 from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, task
 
-from iterdev.core.collaboration.messages import composed
+from iterdev.core.collaboration.messages import compose
 from iterdev.core.ids import moment
 from iterdev.core.session import events
-from iterdev.core.types import Pipeline, Strategy, TaskId
+from iterdev.core.session.state import State
+from iterdev.core.types import ConflictStrategy, Status, TaskId, TaskKind
 from iterdev.core.verification import Verification
-from iterdev.store.session_folder.json_records import (
-    analysis_record,
-    ledger,
-    message_line,
-    meta,
-    records,
-    session_record,
-)
+from iterdev.store.session_folder import json_records
+from iterdev.store.session_folder.json_records import message_line, records
+from iterdev.teams.development.events import PipelineChosen, RoundStarted
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.records import analysis_record
+from iterdev.teams.development.team import DEVELOPMENT
 
 ENTRY = {
     "id": "DEV-001",
@@ -40,6 +39,18 @@ ENTRY = {
 }
 
 
+def ledger(state: State) -> dict[str, object]:
+    return json_records.ledger(state, DEVELOPMENT, DEVELOPMENT.records(state))
+
+
+def meta(state: State) -> dict[str, object]:
+    return json_records.meta(state, DEVELOPMENT.records(state))
+
+
+def session_record(state: State) -> dict[str, object]:
+    return json_records.session_record(state, DEVELOPMENT.records(state))
+
+
 def entries(story: Story) -> dict[str, dict[str, object]]:
     return {entry["id"]: entry for entry in ledger(story.state)["tasks"]}
 
@@ -47,7 +58,7 @@ def entries(story: Story) -> dict[str, dict[str, object]]:
 def test_the_records_are_json(story: Story) -> None:
     story.sprint()
 
-    texts = records(story.state)
+    texts = records(story.state, DEVELOPMENT)
 
     assert texts.keys() == {"session.json", "task-ledger.json", "task-analysis.json", ".msg/meta.json"}
     assert all(isinstance(json.loads(text), dict) and text.endswith("}\n") for text in texts.values())
@@ -64,7 +75,7 @@ def test_the_ledger_has_sprint_goal_tasks_and_five_metrics(story: Story) -> None
     document = ledger(story.state)
 
     assert (document["sprint_id"], document["sprint_goal"]) == ("sprint-1", story.state.session.requirement)
-    assert [entry["id"] for entry in document["tasks"]] == list(story.state.tasks)
+    assert [entry["id"] for entry in document["tasks"]] == list(story.state.tasks.plan)
     assert document["metrics"] == {"total": 5, "completed": 1, "in_progress": 1, "blocked": 2, "velocity": 1}
 
 
@@ -74,9 +85,9 @@ def test_the_ledger_follows_every_transition_of_a_task(story: Story) -> None:
     seen = [entries(story)["DEV-001"]["status"]]
     story.start("DEV-001")
     seen.append(entries(story)["DEV-001"]["status"])
-    story.tell(events.AttemptEnded(TaskId("DEV-001"), 1, 1, events.Done(findings="", commit=COMMIT)))
+    story.end("DEV-001", commit=COMMIT)
     seen.append(entries(story)["DEV-001"]["status"])
-    story.tell(events.Landed(TaskId("DEV-001"), COMMIT))
+    story.land("DEV-001")
     seen.append(entries(story)["DEV-001"]["status"])
 
     assert seen == ["pending", "in_progress", "in_progress", "completed"]
@@ -146,7 +157,7 @@ def test_the_analysis_has_every_field_of_the_specification(story: Story) -> None
 
 @pytest.mark.requirement("R27")
 def test_the_analysis_follows_the_pipeline_that_was_chosen(story: Story) -> None:
-    story.tell(events.PipelineChosen(Pipeline.patch))
+    story.tell(PipelineChosen(Pipeline.patch))
 
     document = analysis_record(story.state)
 
@@ -214,7 +225,7 @@ def test_development_review_and_tests_are_recorded_in_the_shared_state(story: St
 def test_a_forced_convergence_is_a_warning_of_the_shared_state_and_of_the_session(story: Story) -> None:
     story.add(task("REVIEW-001"))
     story.complete("REVIEW-001", review=review(4, CRITICAL))
-    story.tell(events.ConvergenceForced(sprint=1, raised_by=(TaskId("REVIEW-001"),), problems=("tokens never expire",)))
+    story.force_convergence()
 
     (warning,) = meta(story.state)["warnings"]
 
@@ -226,7 +237,7 @@ def test_a_forced_convergence_is_a_warning_of_the_shared_state_and_of_the_sessio
 def test_the_round_is_the_same_in_the_session_and_the_shared_state(story: Story) -> None:
     story.add(task("REVIEW-001"))
     story.complete("REVIEW-001", review=review(4))
-    story.tell(events.RoundStarted(sprint=1, number=1, raised_by=(TaskId("REVIEW-001"),), why="a score of 4"))
+    story.tell(RoundStarted(sprint=1, number=1, raised_by=(TaskId("REVIEW-001"),), why="a score of 4"))
 
     run, shared = session_record(story.state), meta(story.state)
 
@@ -237,7 +248,7 @@ def test_the_round_is_the_same_in_the_session_and_the_shared_state(story: Story)
 def test_the_session_says_what_was_asked_and_where_it_stands(story: Story) -> None:
     story.add_pipeline()
     story.start("DESIGN-001")
-    story.tell(events.GateOpened(events.Gate(id="plan", question="Run it?", choices=("yes", "no"))))
+    story.tell(events.GateOpened(events.Gate(kind="plan", question="Run it?", choices=("yes", "no"))))
 
     run = session_record(story.state)
 
@@ -266,12 +277,14 @@ def test_a_conflict_stands_in_the_entry_of_the_task_that_resolves_it_too(story: 
     story.add(task(one), task(two))
     story.start(two)
     story.complete(one, commit=COMMIT, changed=("auth.py",))
-    story.tell(events.AttemptEnded(two, 1, 1, events.Done(findings="", commit=COMMIT, changed=("auth.py",))))
-    story.tell(
-        events.LandingRefused(two, ("auth.py",)), events.TasksAdded((msgspec.structs.replace(task(two), id=fix),))
-    )
+    story.end(two, commit=COMMIT, changed=("auth.py",))
+    story.refuse(two, "auth.py")
+    made = msgspec.structs.replace(task(two), id=fix, kind=TaskKind.conflict_fix)
 
-    story.tell(events.ConflictResolved(task=two, strategy=Strategy.manual, fix=fix))
+    story.tell(
+        events.TasksAdded((made,)),
+        events.ConflictResolved(task=two, strategy=ConflictStrategy.manual, fix=fix, status=Status.completed),
+    )
 
     detected = {
         "status": "detected",
@@ -288,7 +301,7 @@ def test_a_conflict_stands_in_the_entry_of_the_task_that_resolves_it_too(story: 
 
 @pytest.mark.requirement("R171")
 def test_messages_are_numbered_with_at_least_three_digits(story: Story) -> None:
-    message = story.state.messages[0]
+    message = story.state.messages.sent[0]
 
     numbered = [msgspec.structs.replace(message, number=number) for number in (1, 99, 1000)]
     lines = [json.loads(message_line(one)) for one in numbered]
@@ -300,10 +313,10 @@ def test_messages_are_numbered_with_at_least_three_digits(story: Story) -> None:
 @pytest.mark.requirement("R115")
 def test_what_a_role_shares_stands_beside_what_is_known_of_it(story: Story) -> None:
     story.add_pipeline()
-    early = composed("developer", kind="state_update", data={"status": "early", "decisions": ["tabs"]})
+    early = compose("developer", kind="state_update", data={"status": "early", "decisions": ["tabs"]})
     story.tell(early)
     story.complete("DEV-001")
-    story.tell(composed("tester", kind="state_update", data={"status": "waiting"}))
+    story.tell(compose("tester", kind="state_update", data={"status": "waiting"}))
 
     shared = meta(story.state)["role_state"]
 
@@ -314,7 +327,7 @@ def test_what_a_role_shares_stands_beside_what_is_known_of_it(story: Story) -> N
 def test_the_newer_word_of_two_counts(story: Story) -> None:
     story.add_pipeline()
     story.complete("DEV-001")
-    story.tell(composed("developer", kind="state_update", data={"status": "starting again"}))
+    story.tell(compose("developer", kind="state_update", data={"status": "starting again"}))
 
     shared = meta(story.state)["role_state"]["developer"]
 
@@ -324,7 +337,7 @@ def test_the_newer_word_of_two_counts(story: Story) -> None:
 @pytest.mark.requirement("R115")
 @pytest.mark.parametrize(("sender", "mode"), [("coordinator", "relay"), ("developer", "sprint")])
 def test_only_the_coordinator_tells_what_the_session_is(story: Story, sender: str, mode: str) -> None:
-    story.tell(composed(sender, kind="state_update", data={"pipeline_mode": "relay", "status": "archived"}))
+    story.tell(compose(sender, kind="state_update", data={"pipeline_mode": "relay", "status": "archived"}))
 
     shared = meta(story.state)
 

@@ -8,14 +8,17 @@ import pytest
 from msgspec.structs import replace
 from tests.store.conftest import COMMIT, CRITICAL, Story, design, review, started, task
 
+from iterdev.core.collaboration.messages import MessageDeleted, MessagesCleared
 from iterdev.core.collaboration.wisdom import WisdomRejected, note
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.results import Discovery, Wisdom
+from iterdev.core.results import Discovery, LearnedTexts
 from iterdev.core.session import events
-from iterdev.core.types import Engine, Pipeline, Status, TaskId
+from iterdev.core.types import Engine, Status, TaskId
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.projector import TABLE, Edited
+from iterdev.teams.development import critic
+from iterdev.teams.development.fields import Pipeline
 
 DEV = TaskId("DEV-001")
 BASE = "b" * 40
@@ -71,7 +74,7 @@ def test_a_new_session_has_its_folders_and_the_four_wisdom_files_with_their_head
 @pytest.mark.requirement("R15")
 def test_continuing_leaves_the_wisdom_files_and_the_board_as_they_are(story: Story) -> None:
     story.add_pipeline()
-    story.complete("DESIGN-001", wisdom=Wisdom(learnings=("tests are slow",)))
+    story.complete("DESIGN-001", wisdom=LearnedTexts(learnings=("tests are slow",)))
     story.project()
     written = {
         story.folder / "wisdom" / "learnings.md": "# Mine\n\nno list at all",
@@ -88,7 +91,9 @@ def test_continuing_leaves_the_wisdom_files_and_the_board_as_they_are(story: Sto
 
 def test_every_file_of_a_finished_session_is_made_again_from_the_journal(story: Story) -> None:
     story.add_pipeline()
-    story.complete("DESIGN-001", design=design(), wisdom=Wisdom(decisions=("JWT", "one file"), learnings=("slow",)))
+    story.complete(
+        "DESIGN-001", design=design(), wisdom=LearnedTexts(decisions=("JWT", "one file"), learnings=("slow",))
+    )
     story.complete("DEV-001", commit=COMMIT, changed=("auth.py",))
     story.complete("VERIFY-001")
     story.complete("REVIEW-001", review=review(8, replace(CRITICAL, severity="low")))
@@ -153,7 +158,7 @@ def test_a_file_whose_text_is_the_same_is_not_written_again(story: Story) -> Non
 def test_at_the_end_the_results_equal_the_table_with_its_interactive_rows(story: Story) -> None:
     story.add(task("REVIEW-001"), task("GC-CHECK-001", "REVIEW-001"))
     story.complete("REVIEW-001", review=review(9))
-    story.tell(events.RoundDecided(task=TaskId("GC-CHECK-001"), decision="CONVERGE", number=0))
+    story.decide("GC-CHECK-001")
     early = (story.project() / "results.csv").exists()
 
     story.tell(events.Finished())
@@ -209,7 +214,7 @@ def test_the_beat_engine_has_no_wave_files(tmp_path: Path) -> None:
 def test_an_interactive_task_leaves_its_result_with_decision_round_and_time(story: Story) -> None:
     story.add(task("REVIEW-001"), task("GC-CHECK-001", "REVIEW-001"))
     story.complete("REVIEW-001", review=review(9))
-    story.tell(events.RoundDecided(task=TaskId("GC-CHECK-001"), decision="CONVERGE", number=0))
+    story.decide("GC-CHECK-001")
 
     result = read_json(story.project() / "interactive" / "GC-CHECK-001-result.json")
 
@@ -233,9 +238,9 @@ def test_an_interactive_task_that_failed_leaves_its_result_too(story: Story) -> 
 def test_a_forced_convergence_is_written_to_the_issues_and_warned_about_in_the_shared_state(story: Story) -> None:
     story.add(task("REVIEW-001"))
     story.complete("REVIEW-001", review=review(4, CRITICAL))
-    problems = ("critical: auth.py:7 tokens never expire", "REVIEW-001 scored 4")
-    story.tell(events.ConvergenceForced(sprint=1, raised_by=(TaskId("REVIEW-001"),), problems=problems))
+    story.force_convergence()
     story.project()
+    problems = critic.open_problems(story.state, TaskId("REVIEW-001"))
 
     lines = (story.folder / "wisdom" / "issues.md").read_text().splitlines()
     assert lines == [
@@ -243,6 +248,7 @@ def test_a_forced_convergence_is_written_to_the_issues_and_warned_about_in_the_s
         "",
         *(f"- {text} ({entry('issues', text)}, REVIEW-001, {BASE[:7]})" for text in problems),
     ]
+    assert any("tokens never expire" in problem for problem in problems)
     (warning,) = read_json(story.folder / ".msg" / "meta.json")["warnings"]
     assert "was forced" in warning
     assert problems[0] in warning
@@ -250,13 +256,13 @@ def test_a_forced_convergence_is_written_to_the_issues_and_warned_about_in_the_s
 
 def test_wisdom_is_only_ever_extended(story: Story) -> None:
     story.add(task("DEV-001"), task("DEV-002"))
-    story.complete("DEV-001", wisdom=Wisdom(learnings=("tests are slow", "one\n  line")))
+    story.complete("DEV-001", wisdom=LearnedTexts(learnings=("tests are slow", "one\n  line")))
     path = story.project() / "wisdom" / "learnings.md"
     with path.open("a") as file:
         file.write("\nA remark of mine\n")
     before = path.read_text()
 
-    story.complete("DEV-002", wisdom=Wisdom(learnings=("tests are slow", "caches help")))
+    story.complete("DEV-002", wisdom=LearnedTexts(learnings=("tests are slow", "caches help")))
     story.project()
 
     assert path.read_text() == f"{before}- caches help ({entry('learnings', 'caches help')}, DEV-002, {BASE[:7]})\n"
@@ -272,7 +278,7 @@ def test_wisdom_in_the_form_of_an_older_version_is_not_told_again(story: Story) 
     path = story.folder / "wisdom" / "learnings.md"
     path.write_text("# Learnings\n\n- caches help (DEV-001)\n")
 
-    story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help",)))
+    story.complete("DEV-001", wisdom=LearnedTexts(learnings=("caches help",)))
     story.project()
 
     assert path.read_text() == "# Learnings\n\n- caches help (DEV-001)\n"
@@ -280,7 +286,7 @@ def test_wisdom_in_the_form_of_an_older_version_is_not_told_again(story: Story) 
 
 def test_a_rejected_entry_stays_where_it_is_and_the_rejection_is_added_once(story: Story) -> None:
     story.add(task("DEV-001"))
-    story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help",)))
+    story.complete("DEV-001", wisdom=LearnedTexts(learnings=("caches help",)))
     path = story.project() / "wisdom" / "learnings.md"
     before = path.read_text()
 
@@ -297,7 +303,7 @@ def test_wisdom_does_not_grow_onto_a_line_that_somebody_left_open(story: Story) 
     path = story.folder / "wisdom" / "learnings.md"
     path.write_bytes(b"# Mine\n\nhalf a rem\xff")
 
-    story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help",)))
+    story.complete("DEV-001", wisdom=LearnedTexts(learnings=("caches help",)))
     story.project()
 
     assert path.read_bytes().startswith(b"# Mine\n\nhalf a rem\xff\n- caches help (W-")
@@ -305,7 +311,7 @@ def test_wisdom_does_not_grow_onto_a_line_that_somebody_left_open(story: Story) 
 
 def test_wisdom_is_not_told_twice_after_a_restart(story: Story) -> None:
     story.add(task("DEV-001"))
-    story.complete("DEV-001", wisdom=Wisdom(learnings=("caches help", "caches help")))
+    story.complete("DEV-001", wisdom=LearnedTexts(learnings=("caches help", "caches help")))
     path = story.project() / "wisdom" / "learnings.md"
 
     story.restart()
@@ -317,13 +323,13 @@ def test_wisdom_is_not_told_twice_after_a_restart(story: Story) -> None:
 def test_the_bus_is_one_json_object_per_line_in_the_order_of_the_messages(story: Story) -> None:
     story.add_pipeline()
     story.project()
-    story.complete("DESIGN-001", findings="Überlegt \u2028 中")
+    story.complete("DESIGN-001", design=design(), findings="Überlegt \u2028 中")
     path = story.project() / ".msg" / "messages.jsonl"
 
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
     assert [line["id"] for line in lines] == [f"MSG-{number:03d}" for number in range(1, len(lines) + 1)]
-    assert [line["type"] for line in lines] == [message.type for message in story.state.messages]
+    assert [line["type"] for line in lines] == [message.type for message in story.state.messages.sent]
     assert (lines[-1]["from"], lines[-1]["to"]) == ("architect", "coordinator")
     assert "Überlegt \u2028 中" in lines[-1]["summary"]
 
@@ -340,7 +346,7 @@ def test_a_message_that_was_written_by_half_is_written_again(story: Story) -> No
     story.project()
 
     assert path.read_bytes().startswith(whole)
-    assert len(path.read_text().splitlines()) == len(story.state.messages)
+    assert len(path.read_text().splitlines()) == len(story.state.messages.sent)
 
 
 def test_what_is_taken_off_the_bus_is_taken_out_of_its_file(story: Story) -> None:
@@ -348,10 +354,10 @@ def test_what_is_taken_off_the_bus_is_taken_out_of_its_file(story: Story) -> Non
     path = story.project() / ".msg" / "messages.jsonl"
     first, *others = path.read_bytes().splitlines()
 
-    story.tell(events.MessageDeleted(1))
+    story.tell(MessageDeleted(1))
     story.project()
     without = path.read_bytes().splitlines()
-    story.tell(events.MessagesCleared())
+    story.tell(MessagesCleared())
     story.project()
     nothing = path.read_bytes()
     story.tell(events.Warned("careful"))
@@ -443,11 +449,11 @@ def test_an_edit_does_not_take_back_what_happened_while_the_person_wrote(story: 
     story.project()
     change(story, "Title of DEV-001", "A better title")
 
-    story.tell(events.AttemptEnded(TaskId("DESIGN-001"), 1, 1, events.Done(findings="thought about it")))
+    story.end("DESIGN-001", findings="thought about it")
     story.take_over_edits()
     story.project()
 
-    assert story.state.progress[TaskId("DESIGN-001")].status is Status.completed
+    assert story.state.tasks.status(TaskId("DESIGN-001")) is Status.completed
     assert (rows(story)["DESIGN-001"]["findings"], rows(story)[DEV]["title"]) == ("thought about it", "A better title")
 
 
@@ -555,7 +561,7 @@ def test_a_table_that_excel_saved_with_one_change_has_one_edit(story: Story) -> 
     (edit,) = story.edits()
 
     assert (edit.task.id, edit.task.title) == (DEV, 'Implement "it", all of it')
-    assert edit.task.description == story.state.tasks[DEV].description
+    assert edit.task.description == story.state.tasks.plan[DEV].description
 
 
 def test_a_row_that_a_person_added_is_taken_over(story: Story) -> None:
@@ -567,7 +573,7 @@ def test_a_row_that_a_person_added_is_taken_over(story: Story) -> None:
     story.take_over_edits()
     story.project()
 
-    assert story.state.tasks[TaskId("DEV-009")].wave == 2
+    assert story.state.tasks.plan[TaskId("DEV-009")].wave == 2
     assert list(rows(story)) == ["DEV-001", "DEV-009"]
 
 
@@ -603,7 +609,7 @@ def test_what_is_wrong_in_the_rows_that_are_left_is_still_refused(story: Story) 
     [
         ('"pending"', '"done"', 'status is "done"'),
         ('"DEV-001",""', '"DEV-007",""', '"DEV-007", which is not in the table'),
-        ('"","","csv-wave","1"', '"DEV-002","","csv-wave","1"', "wait for each other: DEV-001 -> DEV-002 -> DEV-001"),
+        ('"","","csv-wave","1"', '"DEV-002","","csv-wave","1"', "in a cycle: DEV-001 -> DEV-002 -> DEV-001"),
         (',"pending","","","",""', ',"pending","","",""', "15 cells for 16 columns"),
     ],
     ids=["status", "unknown dependency", "cycle", "cells"],

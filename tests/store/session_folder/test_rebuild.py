@@ -4,38 +4,45 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.store.conftest import CRITICAL, Story, design, review, started, task
+from tests.store.conftest import CRITICAL, Story, design, review, started, task, team_started
 
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
-from iterdev.core.collaboration.messages import composed
+from iterdev.core.collaboration.messages import MessageDeleted, compose
 from iterdev.core.errors import UserError
-from iterdev.core.results import Milestone
-from iterdev.core.session.events import MessageDeleted, Policy, SessionStarted, SprintEnded, SprintRecord, SprintStarted
-from iterdev.core.session.fold import replay
+from iterdev.core.policy import Policy
+from iterdev.core.session.decide import decide
+from iterdev.core.session.events import TasksAdded
+from iterdev.core.session.schedule import Record
 from iterdev.core.session.state import State
-from iterdev.core.types import Engine, Phase, Pipeline, Role, Status, TaskId
+from iterdev.core.types import Engine, Phase, Status, TaskId
+from iterdev.store import session_log
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import rebuild
 from iterdev.store.session_folder.projector import TABLE, Edited, Projector
 from iterdev.teams.development import sprints
+from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
+from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.results import Milestone
+from iterdev.teams.development.state import Verdict, development
+from iterdev.teams.development.team import DEVELOPMENT
 
 HEAD = "a" * 40
 
 
 def rebuilt(folder: Path, engine: Engine = Engine.wave) -> State:
     """The session that a new journal has when nothing but the folder is left."""
-    session, created, events = rebuild.session_from(folder, engine, base=HEAD, branch="trunk")
+    _, created, events = rebuild.session_events(folder, engine, DEVELOPMENT, base=HEAD, branch="trunk")
     journal = Journal(folder / "new.db")
-    journal.append(session, events, at=created, after=0)
-    state = replay(journal.read(session))
+    state = session_log.create(journal, events, at=created)
     journal.close()
-    assert state
     return state
 
 
 def table(state: State) -> list[tuple[object, ...]]:
+    verdicts = development(state).verdicts
     return [
-        (task, progress.status, progress.findings, progress.score, progress.error) for task, progress in state.rows()
+        (task, progress.status, progress.findings, verdicts.get(task.id, Verdict()).score, progress.error)
+        for task, progress in state.tasks.rows()
     ]
 
 
@@ -51,7 +58,8 @@ def test_a_session_is_rebuilt_from_its_folder_when_the_journal_is_gone(story: St
     assert state.session.id == before.session.id
     assert (state.session.requirement, state.session.folder) == (before.session.requirement, before.session.folder)
     assert (state.session.base, state.session.branch) == (before.session.base, before.session.branch)
-    assert (state.phase, state.tip, state.pipeline) == (Phase.completed, before.tip, Pipeline.sprint)
+    assert (state.lifecycle.phase, state.branch.tip) == (Phase.completed, before.branch.tip)
+    assert development(state).pipeline is Pipeline.sprint
     assert state.created_at == before.created_at
     assert any("rebuilt" in warning for warning in state.warnings)
 
@@ -64,8 +72,12 @@ def test_a_session_in_the_middle_goes_on_where_it_was(story: Story) -> None:
 
     state = rebuilt(story.folder)
 
-    assert (state.phase, list(state.ready), list(state.running)) == (Phase.active, ["DEV-001"], [])
-    assert [progress.status for progress in state.progress.values()] == [
+    assert (state.lifecycle.phase, list(state.tasks.ready), list(state.attempts.running)) == (
+        Phase.active,
+        ["DEV-001"],
+        [],
+    )
+    assert [progress.status for progress in state.tasks.progress.values()] == [
         Status.completed,
         Status.pending,
         Status.pending,
@@ -74,9 +86,9 @@ def test_a_session_in_the_middle_goes_on_where_it_was(story: Story) -> None:
 
 
 def test_the_rules_and_the_agents_of_the_command_line_are_remembered(tmp_path: Path) -> None:
-    beginning = started(agents={Role.developer: "codex"}, by_hand=True)
-    policy = Policy(auto=True, concurrency=7, rounds=1, wave_limit=10, attempt_limit=5)
-    story = Story(tmp_path, SessionStarted(beginning.session, policy))
+    policy, thresholds = Policy(auto=True, concurrency=7, wave_limit=10, attempt_limit=5), Thresholds(rounds=1)
+    beginning = started(agents={Role.developer: "codex"}, by_hand=True, policy=policy)
+    story = Story(tmp_path, beginning, team_started(thresholds))
     story.add(task("DEV-001"))
     story.project()
     story.journal.close()
@@ -85,6 +97,7 @@ def test_the_rules_and_the_agents_of_the_command_line_are_remembered(tmp_path: P
 
     assert (state.policy, state.session.agents) == (policy, {Role.developer: "codex"})
     assert state.session.by_hand
+    assert development(state).thresholds == thresholds
 
 
 @pytest.mark.requirement("R73")
@@ -97,7 +110,7 @@ def test_fix_rounds_that_were_used_stay_used(story: Story) -> None:
     )
     story.project()
 
-    assert rebuilt(story.folder).rounds == {1: 2}
+    assert development(rebuilt(story.folder)).rounds == {1: 2}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +125,9 @@ def test_fix_rounds_that_were_used_stay_used(story: Story) -> None:
         b"[" * 100_000,
         b'{"pipeline": "nonsense", "policy": 5, "agents": 7, "created_at": "yesterday", "base": {}, "tip": []}',
         b'{"pipeline": [], "policy": {"concurrency": 0}, "agents": {"wizard": "x"}, "created_at": "0001-01-01"}',
-        b'{"requirement": 7, "policy": {"rounds": -1}, "user_branch": null, "status": {"a": 1}, "created_at": 5}',
+        b'{"requirement": 7, "policy": {"concurrency": -1}, "user_branch": null, "status": {"a": 1}, "created_at": 5}',
+        b'{"max_gc_rounds": -1}',
+        b'{"max_gc_rounds": "many"}',
     ],
 )
 def test_a_missing_or_spoiled_session_file_costs_only_what_it_alone_said(story: Story, spoiled: bytes | None) -> None:
@@ -128,7 +143,8 @@ def test_a_missing_or_spoiled_session_file_costs_only_what_it_alone_said(story: 
     assert table(state) == table(story.state)
     assert state.session.requirement == story.state.session.requirement
     assert (state.session.base, state.session.branch) == (HEAD, "trunk")
-    assert (state.pipeline, state.policy, state.session.agents) == (Pipeline.sprint, Policy(), {})
+    assert (state.policy, state.session.agents) == (Policy(), {})
+    assert (development(state).pipeline, development(state).thresholds) == (Pipeline.sprint, Thresholds())
 
 
 @pytest.mark.parametrize(
@@ -157,7 +173,7 @@ def test_the_milestones_of_later_sprints_are_not_forgotten(story: Story) -> None
 
     state = rebuilt(story.folder)
 
-    assert state.designs == {"DESIGN-001": planned}
+    assert development(state).designs == {"DESIGN-001": planned}
     assert list(sprints.goals(state)) == ["Check them", "Use them"]
     kept = json.loads((story.folder / "design" / "task-breakdown.json").read_text())
     assert [milestone["title"] for milestone in kept["milestones"]] == ["Check them", "Use them"]
@@ -171,8 +187,8 @@ def test_a_spoiled_design_is_left_as_it_is(story: Story, spoiled: bytes) -> None
 
     state = rebuilt(story.folder)
 
-    assert state.designs == {}
-    assert state.progress[TaskId("DESIGN-001")].status is Status.completed
+    assert development(state).designs == {}
+    assert state.tasks.status(TaskId("DESIGN-001")) is Status.completed
 
 
 def test_how_earlier_sprints_went_is_not_forgotten(story: Story) -> None:
@@ -193,15 +209,16 @@ def test_how_earlier_sprints_went_is_not_forgotten(story: Story) -> None:
 
     state = rebuilt(story.folder)
 
-    assert (state.sprint, state.sprints) == (2, {1: record})
+    part = development(state)
+    assert (part.sprint, part.sprints) == (2, {1: record})
 
 
 @pytest.mark.requirement("R115")
 def test_the_bus_is_read_back_and_a_line_that_is_no_message_is_skipped(story: Story) -> None:
     story.add_pipeline()
     story.complete("DESIGN-001")
-    story.tell(composed("architect", kind="state_update", data={"a": 1, "b": 1}))
-    story.tell(composed("architect", kind="state_update", data={"b": 2}))
+    story.tell(compose("architect", kind="state_update", data={"a": 1, "b": 1}))
+    story.tell(compose("architect", kind="state_update", data={"b": 2}))
     story.tell(MessageDeleted(2))
     path = story.project() / ".msg" / "messages.jsonl"
     first, *others = path.read_bytes().splitlines(keepends=True)
@@ -210,10 +227,11 @@ def test_the_bus_is_read_back_and_a_line_that_is_no_message_is_skipped(story: St
 
     state = rebuilt(story.folder)
 
-    assert state.messages[:-1] == story.state.messages
-    assert state.messages[-1].summary.startswith("[coordinator] warning: the journal was missing")
-    assert state.messages[-1].number == story.state.messages[-1].number + 1
-    assert state.shared["architect"] == story.state.shared["architect"]
+    before, after = story.state.messages, state.messages
+    assert after.sent[:-1] == before.sent
+    assert after.sent[-1].summary.startswith("[coordinator] warning: the journal was missing")
+    assert after.sent[-1].number == before.sent[-1].number + 1
+    assert after.shared["architect"] == before.shared["architect"]
 
 
 @pytest.mark.parametrize(
@@ -224,12 +242,12 @@ def test_without_a_session_file_the_shared_state_or_the_last_message_says_whethe
     story: Story, last: str, status: str | None, phase: Phase
 ) -> None:
     story.add(task("DEV-001"))
-    story.tell(composed("coordinator", kind=last))
+    story.tell(compose("coordinator", kind=last))
     (story.project() / "session.json").unlink()
     meta = story.folder / ".msg" / "meta.json"
     meta.write_text(json.dumps({"status": status})) if status else meta.unlink()
 
-    assert rebuilt(story.folder).phase is phase
+    assert rebuilt(story.folder).lifecycle.phase is phase
 
 
 def test_the_files_of_older_versions_are_read_where_there_are_no_newer_ones(story: Story) -> None:
@@ -244,13 +262,13 @@ def test_the_files_of_older_versions_are_read_where_there_are_no_newer_ones(stor
 
     assert (state.session.requirement, state.session.team_name) == ("Add a greeting", "night")
     assert [item.description for item in state.feedback] == ["too long"]
-    assert state.phase is Phase.completed
+    assert state.lifecycle.phase is Phase.completed
 
 
 @pytest.mark.parametrize(("team", "said"), [("night", ["half way"]), ("day", [])])
 def test_the_bus_of_an_older_version_is_found_by_the_name_of_the_team(story: Story, team: str, said: list[str]) -> None:
     story.add(task("DEV-001"))
-    story.tell(composed("developer", kind="progress", summary="half way"))
+    story.tell(compose("developer", kind="progress", summary="half way"))
     folder = story.project()
     older = folder.parents[1] / ".team-msg" / "night"
     older.mkdir(parents=True)
@@ -260,7 +278,7 @@ def test_the_bus_of_an_older_version_is_found_by_the_name_of_the_team(story: Sto
 
     state = rebuilt(folder)
 
-    heard = [message.summary for message in state.messages if message.type == "progress"]
+    heard = [message.summary for message in state.messages.sent if message.type == "progress"]
     assert heard == [f"[developer] {text}" for text in said]
 
 
@@ -269,7 +287,10 @@ def test_a_session_without_rows_can_be_planned_again(story: Story) -> None:
 
     state = rebuilt(story.folder)
 
-    assert (state.tasks, state.pipeline) == ({}, None)
+    (first, *_) = decide(state, DEVELOPMENT, story.now)
+    assert state.tasks.plan == {}
+    assert isinstance(first, Record)
+    assert [type(event) for event in first.events] == [TasksAdded]
 
 
 def test_a_table_with_a_mistake_is_refused_with_its_line(story: Story) -> None:
@@ -295,7 +316,7 @@ def test_line_breaks_in_cells_are_kept(story: Story) -> None:
     story.add(task("DEV-001", description="one\r\ntwo\nthree"))
     story.project()
 
-    assert rebuilt(story.folder).tasks[TaskId("DEV-001")].description == "one\r\ntwo\nthree"
+    assert rebuilt(story.folder).tasks.plan[TaskId("DEV-001")].description == "one\r\ntwo\nthree"
 
 
 def test_a_rebuilt_session_writes_the_same_table(story: Story) -> None:
@@ -303,12 +324,11 @@ def test_a_rebuilt_session_writes_the_same_table(story: Story) -> None:
     story.complete("DEV-001", findings='done, with a "quote" and\na break')
     story.fail("DEV-002")
     before = (story.project() / TABLE).read_bytes()
-    session, created, events = rebuild.session_from(story.folder, Engine.wave, base=HEAD, branch="main")
+    _, created, events = rebuild.session_events(story.folder, Engine.wave, DEVELOPMENT, base=HEAD, branch="main")
 
     journal = Journal(story.top / "new.db")
-    state = replay(journal.append(session, events, at=created, after=0))
-    assert state
-    projector = Projector(story.folder, journal)
+    state = session_log.create(journal, events, at=created)
+    projector = Projector(story.folder, journal, DEVELOPMENT)
     edits = projector.edits(state)
     projector.write(state)
     journal.close()
@@ -322,9 +342,9 @@ def test_the_verdict_of_a_review_survives(story: Story) -> None:
     story.complete("REVIEW-001", review=review(4, CRITICAL))
     story.project()
 
-    progress = rebuilt(story.folder).progress[TaskId("REVIEW-001")]
+    verdict = development(rebuilt(story.folder)).verdicts[TaskId("REVIEW-001")]
 
-    assert (progress.score, progress.signal) == (4.0, "REVISION_NEEDED")
+    assert (verdict.score, verdict.signal) == (4.0, "REVISION_NEEDED")
 
 
 def test_the_folders_of_both_engines_are_found_from_the_oldest_to_the_newest(tmp_path: Path) -> None:

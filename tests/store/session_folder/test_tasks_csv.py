@@ -8,18 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.store.conftest import CRITICAL, Story, review, started, task
+from tests.store.conftest import CRITICAL, Story, entries, review, started, task, team_started
 
 from iterdev.core.errors import UserError
-from iterdev.core.prompts import NOTHING
+from iterdev.core.prompts import NO_CONTEXT
 from iterdev.core.results import FINDINGS_LIMIT
-from iterdev.core.session.events import Entry, RowEdit, TableEdited, TasksAdded, TaskSkipped, WaveStarted
+from iterdev.core.session.events import RowEdit, TableEdited, TasksAdded, TaskSkipped, WaveStarted
 from iterdev.core.session.fold import replay
-from iterdev.core.types import Mode, Pipeline, Role, Status, TaskId
+from iterdev.core.types import Mode, Status, TaskId
 from iterdev.store.session_folder import tasks_csv
+from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.team import DEVELOPMENT
 
-HEADER = ",".join(tasks_csv.COLUMNS)
+COLUMNS = DEVELOPMENT.columns.order
+HEADER = ",".join(COLUMNS)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
+
+
+def parse(text: str, file: str = "tasks.csv") -> list[RowEdit]:
+    """The rows without the result columns of the team."""
+    return [row.edit for row in tasks_csv.parse(text, DEVELOPMENT, file)]
+
+
+def written(story: Story) -> str:
+    return tasks_csv.table(story.state, DEVELOPMENT)
 
 
 def cells(text: str) -> list[dict[str, str]]:
@@ -41,7 +53,7 @@ def row(name: str, **values: str) -> str:
         "status": "pending",
     }
     out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow([(known | values).get(column, "") for column in tasks_csv.COLUMNS])
+    csv.writer(out, lineterminator="").writerow([(known | values).get(column, "") for column in COLUMNS])
     return out.getvalue()
 
 
@@ -51,9 +63,9 @@ def table(*rows: str) -> str:
 
 def refusal(text: str) -> str:
     with pytest.raises(UserError) as error:
-        tasks_csv.parse(text)
+        parse(text)
     line = error.value.message.split(":")[0].removeprefix("tasks.csv ")
-    assert error.value.hint == f"mend {line} of tasks.csv and try again"
+    assert error.value.hint == f"fix {line} of tasks.csv and try again"
     return error.value.message
 
 
@@ -61,17 +73,17 @@ def refusal(text: str) -> str:
 def test_the_table_has_exactly_the_sixteen_columns_in_their_order(story: Story) -> None:
     story.add_pipeline()
 
-    assert tasks_csv.table(story.state).splitlines()[0] == (
+    assert written(story).splitlines()[0] == (
         "id,title,description,role,pipeline,sprint_num,gc_round,deps,context_from,exec_mode,"
         "wave,status,findings,review_score,gc_signal,error"
     )
-    assert all(None not in record and None not in record.values() for record in cells(tasks_csv.table(story.state)))
+    assert all(None not in record and None not in record.values() for record in cells(written(story)))
 
 
 def test_every_cell_is_quoted_and_a_quote_in_it_is_doubled(story: Story) -> None:
     story.add(task("DEV-001", title='Say "hello", twice'))
 
-    line = tasks_csv.table(story.state).splitlines()[1]
+    line = written(story).splitlines()[1]
 
     assert line.startswith('"DEV-001","Say ""hello"", twice","Work of DEV-001","developer"')
 
@@ -82,7 +94,7 @@ def test_results_are_in_the_row_of_their_task(story: Story) -> None:
     story.complete("DESIGN-001", findings="Two components, one risk")
     story.fail("DEV-001", "no such module")
 
-    rows = {record["id"]: record for record in cells(tasks_csv.table(story.state))}
+    rows = {record["id"]: record for record in cells(written(story))}
 
     assert (rows["DESIGN-001"]["status"], rows["DESIGN-001"]["findings"]) == ("completed", "Two components, one risk")
     assert (rows["DEV-001"]["status"], rows["DEV-001"]["error"]) == ("failed", "no such module")
@@ -97,9 +109,7 @@ def test_only_a_reviewer_has_a_score_and_a_signal(story: Story) -> None:
     story.complete("VERIFY-001")
     story.complete("REVIEW-001", review=review(8.25))
 
-    rows = {
-        record["id"]: (record["review_score"], record["gc_signal"]) for record in cells(tasks_csv.table(story.state))
-    }
+    rows = {record["id"]: (record["review_score"], record["gc_signal"]) for record in cells(written(story))}
 
     assert rows.pop("REVIEW-001") == ("8.2", "CONVERGED")
     assert set(rows.values()) == {("", "")}
@@ -110,7 +120,7 @@ def test_a_review_that_asks_for_a_revision_says_so_in_its_row(story: Story) -> N
     story.add(task("REVIEW-001"))
     story.complete("REVIEW-001", review=review(9, CRITICAL))
 
-    (record,) = cells(tasks_csv.table(story.state))
+    (record,) = cells(written(story))
 
     assert (record["review_score"], record["gc_signal"]) == ("9", "REVISION_NEEDED")
 
@@ -121,7 +131,7 @@ def test_the_table_alone_tells_which_waves_are_unfinished(story: Story) -> None:
     story.complete("DESIGN-001")
     story.start("DEV-001")
 
-    rows = tasks_csv.parse(tasks_csv.table(story.state))
+    rows = parse(written(story))
 
     assert {row.task.wave for row in rows if not row.status.is_final} == {2, 3}
     assert {row.task.id for row in rows if row.status is Status.pending} == {"DEV-001", "VERIFY-001", "REVIEW-001"}
@@ -140,12 +150,12 @@ def test_a_wave_file_has_the_batch_of_its_wave_and_what_each_task_is_told_of_ear
     story.complete("DESIGN-001", findings="Keep it small")
     story.tell(WaveStarted(2), TaskSkipped(TaskId("DEV-003"), "not wanted"))
 
-    records = cells(tasks_csv.wave_file(story.state, 2))
+    records = cells(tasks_csv.wave_file(story.state, DEVELOPMENT, 2))
 
-    assert list(records[0]) == [*tasks_csv.COLUMNS[:11], "prev_context"]
+    assert list(records[0]) == [*COLUMNS[:11], "prev_context"]
     assert [(record["id"], record["prev_context"]) for record in records] == [
         ("DEV-001", "[Task DESIGN-001: Think] Keep it small"),
-        ("DEV-002", NOTHING),
+        ("DEV-002", NO_CONTEXT),
     ]
 
 
@@ -154,7 +164,7 @@ def test_the_results_of_a_wave_are_those_of_its_finished_batch(story: Story) -> 
     story.complete("DEV-001", findings="done, well")
     story.fail("DEV-002", "broken")
 
-    records = cells(tasks_csv.wave_results(story.state, 1))
+    records = cells(tasks_csv.wave_results(story.state, DEVELOPMENT, 1))
 
     assert [list(record.values()) for record in records] == [
         ["DEV-001", "completed", "done, well", "", "", ""],
@@ -168,11 +178,11 @@ def test_a_table_that_was_written_is_read_back_as_it_was(story: Story) -> None:
     story.complete("DESIGN-001", findings='a "quoted"; text,\nover lines')
     story.fail("DEV-001", "first line\r\nsecond line")
 
-    rows = tasks_csv.parse(tasks_csv.table(story.state))
+    rows = parse(written(story))
 
-    assert [row.task for row in rows] == list(story.state.tasks.values())
+    assert [row.task for row in rows] == list(story.state.tasks.plan.values())
     assert [(row.status, row.findings, row.error) for row in rows] == [
-        (progress.status, progress.findings, progress.error) for progress in story.state.progress.values()
+        (progress.status, progress.findings, progress.error) for progress in story.state.tasks.progress.values()
     ]
 
 
@@ -180,38 +190,37 @@ def test_a_table_that_was_written_is_read_back_as_it_was(story: Story) -> None:
 def test_any_text_survives_the_table(title: str, description: str, findings: str, error: str) -> None:
     work = task("DEV-001", title=f"t{title}", description=f"d{description}", wave=1)
     edit = RowEdit(task=work, status=Status.failed, findings=findings, error=error)
-    events = (started(), TasksAdded((work,)), TableEdited((edit,)))
-    state = replay([Entry(number, 0.0, event) for number, event in enumerate(events, 1)])
+    state = replay(entries([started(), team_started(), TasksAdded((work,)), TableEdited((edit,))]), DEVELOPMENT)
     assert state
 
-    assert tasks_csv.parse(tasks_csv.table(state)) == [edit]
+    assert parse(tasks_csv.table(state, DEVELOPMENT)) == [edit]
 
 
 def test_a_description_may_be_as_long_as_a_book(story: Story) -> None:
     story.add(task("DEV-001", description="word " * 100_000))
 
-    (found,) = tasks_csv.parse(tasks_csv.table(story.state))
+    (found,) = parse(written(story))
 
-    assert found.task == story.state.tasks[TaskId("DEV-001")]
+    assert found.task == story.state.tasks.plan[TaskId("DEV-001")]
 
 
 @pytest.mark.requirement("R101")
 def test_findings_that_a_person_wrote_are_cut_too() -> None:
-    (found,) = tasks_csv.parse(table(row("DEV-001", findings="x" * 501)))
+    (found,) = parse(table(row("DEV-001", findings="x" * 501)))
 
     assert len(found.findings) == FINDINGS_LIMIT == 500
 
 
 def test_waves_are_computed_whatever_the_column_says() -> None:
-    rows = tasks_csv.parse(table(row("DEV-001", deps="DEV-002", wave="1"), row("DEV-002", wave="9")))
+    rows = parse(table(row("DEV-001", deps="DEV-002", wave="1"), row("DEV-002", wave="9")))
 
     assert [(found.task.id, found.task.wave) for found in rows] == [("DEV-001", 2), ("DEV-002", 1)]
 
 
 def test_a_table_needs_only_ids_and_descriptions() -> None:
-    (first, second) = tasks_csv.parse("id,description,deps\nDESIGN-001,Think,\nDEV-001,Do, DESIGN-001 ;\n")
+    (first, second) = parse("id,description,deps\nDESIGN-001,Think,\nDEV-001,Do, DESIGN-001 ;\n")
 
-    assert first.task.role is Role.architect
+    assert first.task.role == Role.architect
     assert (second.task.role, second.task.deps, second.task.wave) == (Role.developer, ("DESIGN-001",), 2)
     assert (second.task.title, second.task.mode, second.status) == ("DEV-001", Mode.csv_wave, Status.pending)
 
@@ -231,11 +240,11 @@ def test_a_table_needs_only_ids_and_descriptions() -> None:
 def test_the_spelling_of_a_spreadsheet_makes_no_difference(spell: Callable[[str], str]) -> None:
     text = table(row("DEV-001"), row("DEV-002", deps="DEV-001"))
 
-    assert tasks_csv.parse(spell(text)) == tasks_csv.parse(text)
+    assert parse(spell(text)) == parse(text)
 
 
 def test_columns_may_stand_in_another_order() -> None:
-    (found,) = tasks_csv.parse('description,id,status\n"Do, all of it",DEV-001,skipped\n')
+    (found,) = parse('description,id,status\n"Do, all of it",DEV-001,skipped\n')
 
     assert (found.task.description, found.status) == ("Do, all of it", Status.skipped)
 
@@ -253,9 +262,13 @@ def test_columns_may_stand_in_another_order() -> None:
         (
             [row("A", deps="B"), row("B", deps="C"), row("C", deps="A")],
             2,
-            "the tasks wait for each other: A -> B -> C -> A",
+            "the tasks depend on each other in a cycle: A -> B -> C -> A",
         ),
-        ([row("X"), row("A", deps="B"), row("B", deps="A")], 3, "the tasks wait for each other: A -> B -> A"),
+        (
+            [row("X"), row("A", deps="B"), row("B", deps="A")],
+            3,
+            "the tasks depend on each other in a cycle: A -> B -> A",
+        ),
         ([row("A", context_from="Z")], 2, '"A" takes context from "Z", which is not in the table'),
         (
             [row("A", context_from="B"), row("B", deps="A")],
@@ -336,7 +349,7 @@ def test_a_header_that_is_wrong_is_refused(text: str, message: str) -> None:
 
 def test_the_file_that_is_wrong_is_named() -> None:
     with pytest.raises(UserError, match=r"^mine\.csv line 2: "):
-        tasks_csv.parse(table(row("A", status="lost")), "mine.csv")
+        parse(table(row("A", status="lost")), "mine.csv")
 
 
 @given(st.lists(st.sampled_from(list(string.ascii_uppercase[:6])), unique=True, min_size=1), st.randoms())
@@ -345,23 +358,25 @@ def test_the_order_of_the_rows_does_not_change_what_they_mean(names: list[str], 
     shuffled = list(rows)
     chance.shuffle(shuffled)
 
-    meant = {found.task.id: found for found in tasks_csv.parse(table(*rows))}
+    meant = {found.task.id: found for found in parse(table(*rows))}
 
-    assert {found.task.id: found for found in tasks_csv.parse(table(*shuffled))} == meant
+    assert {found.task.id: found for found in parse(table(*shuffled))} == meant
 
 
 def test_what_is_under_way_is_pending_in_the_table(story: Story) -> None:
     story.add(task("DEV-001"), task("DEV-002"))
     story.start("DEV-001")
 
-    assert [record["status"] for record in cells(tasks_csv.table(story.state))] == ["pending", "pending"]
+    assert [record["status"] for record in cells(written(story))] == ["pending", "pending"]
 
 
 def test_a_row_that_was_read_back_is_written_the_same(story: Story) -> None:
     story.add(task("REVIEW-001"))
-    (found,) = tasks_csv.parse(tasks_csv.table(story.state))
+    (found,) = tasks_csv.parse(written(story), DEVELOPMENT)
+    edit = replace(found.edit, findings="ä\n", error="", status=Status.completed)
+    row = replace(found, edit=edit, results={"review_score": "7.5", "gc_signal": ""})
 
-    story.tell(TableEdited((replace(found, score=7.5, findings="ä\n", error="", status=Status.completed),)))
+    story.tell(TableEdited((edit,)), *DEVELOPMENT.table_edited(story.state, [row]))
 
-    (record,) = cells(tasks_csv.table(story.state))
+    (record,) = cells(written(story))
     assert (record["review_score"], record["findings"], record["status"]) == ("7.5", "ä\n", "completed")
