@@ -10,17 +10,21 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from iterdev.agents.contract import ToolServer
-from iterdev.core.request import Request, new_session
+from iterdev.core.policy import Policy
+from iterdev.core.request import Request, new_session, session_facts
 from iterdev.core.session.events import AttemptStarted, TasksAdded
 from iterdev.core.settings import Settings
-from iterdev.core.types import Pipeline, SessionId, TaskId
+from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import ToolDesk
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
+from iterdev.store import session_log
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.team import DEVELOPMENT
 
 NOW = 1_772_000_000.0
 SECRET = "correct-horse-battery"
@@ -35,8 +39,11 @@ class Office:
         self.folder.mkdir()
         name = SessionId("ids-add-a-greeting-20260225")
         request = Request(requirement="Add a greeting", pipeline=Pipeline.sprint)
-        events = new_session(request, Settings(), session=name, base="b" * 40, branch="main")
-        self.journal.append(name, events, at=NOW, after=0)
+        session = session_facts(
+            request, team=DEVELOPMENT.name, name=name, base="b" * 40, branch="main", agents={}, by_hand=False
+        )
+        events = new_session(session, Policy(), DEVELOPMENT.started(request, Settings(), {}))
+        session_log.create(self.journal, events, at=NOW)
         self.log = SessionLog(self.journal, name, now=lambda: NOW)
         state = self.log.state
         self.log.record(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
@@ -50,18 +57,21 @@ class Office:
     def job(self, task: str = "DEV-001") -> Job:
         """An attempt that has just been started."""
         name = TaskId(task)
-        if name not in self.log.state.running:
+        if name not in self.log.state.attempts.running:
             self.log.record(AttemptStarted(name, 1, "mine", "b" * 40))
+        row = self.log.state.tasks.plan[name]
         return Job(
             session=self.log.session,
-            session_dir=str(self.folder),
-            task=self.log.state.tasks[name],
+            team=DEVELOPMENT.name,
+            task=row,
             number=1,
             agent="mine",
+            settings=Settings(),
             base="b" * 40,
-            prompt="Do it.",
-            limit=60,
             session_base="b" * 40,
+            prompt="Do it.",
+            schema=DEVELOPMENT.result_schema(row.role),
+            limit=60,
         )
 
 

@@ -7,16 +7,20 @@ from contextlib import ExitStack
 import anyio
 import pytest
 from mcp.types import CallToolResult, TextContent
+from tests.core.conftest import Outcome, done
 from tests.engine.conftest import NOW, SECRET, Office, client_of
 
 from iterdev.core.collaboration.tool_schemas import ResourceLock
-from iterdev.core.results import Review
 from iterdev.core.session import events
+from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.outcomes import attempt_ended
 from iterdev.core.types import TaskId
 from iterdev.engine.team_tools import Caller, Person, TeamTools
 from iterdev.host.secrets import Redactor
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_log import SessionLog
+from iterdev.teams.development.results import Review
+from iterdev.teams.development.team import DEVELOPMENT
 
 Call = tuple[str, dict[str, object]]
 Said = tuple[bool, str]
@@ -37,7 +41,7 @@ def calls(
 
     async def talk() -> list[Said]:
         async with office.desk.opened():
-            with office.desk.admitting(office.job(task)) as caller:
+            with office.desk.admit(office.job(task)) as caller:
                 async with client_of(caller.server) as client:
                     answers = [said(await client.call_tool(name, arguments)) for name, arguments in asked]
                 if after:
@@ -67,17 +71,17 @@ def checkpoint(operation: str, **arguments: object) -> Call:
 
 def refusal(office: Office, call: Call, task: str = "DEV-001") -> str:
     """The words of the tool that does not do it; nothing has happened then."""
-    before = office.log.state.messages
+    before = office.log.state.messages.sent
     ((done, text),) = calls(office, call, task=task)
     assert not done
-    assert office.log.state.messages == before
+    assert office.log.state.messages.sent == before
     return text
 
 
 def test_every_tool_is_offered_with_an_object_of_arguments(office: Office) -> None:
     async def listed() -> dict[str, object]:
         async with office.desk.opened():
-            with office.desk.admitting(office.job()) as caller:
+            with office.desk.admit(office.job()) as caller:
                 async with client_of(caller.server) as client:
                     return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
 
@@ -92,8 +96,8 @@ def test_every_tool_is_offered_with_an_object_of_arguments(office: Office) -> No
 def test_a_message_is_sent_in_the_name_of_the_role_and_its_task(office: Office) -> None:
     (sent,) = documents(office, log(type="progress", summary="half way", data={"per_cent": 50}))
 
-    last = office.log.state.messages[-1]
-    assert sent["id"] == f"MSG-{len(office.log.state.messages):03d}"
+    last = office.log.state.messages.sent[-1]
+    assert sent["id"] == f"MSG-{len(office.log.state.messages.sent):03d}"
     assert (last.sender, last.to, last.type, last.summary) == (
         "developer",
         "coordinator",
@@ -106,7 +110,7 @@ def test_a_message_is_sent_in_the_name_of_the_role_and_its_task(office: Office) 
 def test_what_is_left_out_of_a_message_is_filled_in(office: Office) -> None:
     documents(office, log(), ("team_msg", {"operation": "broadcast", "summary": "all clear"}))
 
-    first, second = office.log.state.messages[-2:]
+    first, second = office.log.state.messages.sent[-2:]
     assert (first.type, first.to, first.summary) == ("message", "coordinator", "[developer] message to coordinator")
     assert (second.to, second.summary) == ("all", "[developer] all clear")
 
@@ -121,7 +125,7 @@ def test_messages_are_listed_and_read(office: Office) -> None:
         ("team_msg", {"operation": "read", "id": "MSG-001"}),
     )
 
-    assert len(everything["messages"]) == len(office.log.state.messages)
+    assert len(everything["messages"]) == len(office.log.state.messages.sent)
     assert [message["summary"] for message in some["messages"]] == ["[developer] two"]
     assert (one["id"], one["from"]) == ("MSG-001", "coordinator")
 
@@ -149,7 +153,7 @@ def test_an_agent_takes_back_what_it_said_itself(office: Office) -> None:
 
     assert "is not yours" in others
     assert deleted == {"deleted": sent["id"]}
-    assert "[developer] one" not in [message.summary for message in office.log.state.messages]
+    assert "[developer] one" not in [message.summary for message in office.log.state.messages.sent]
 
 
 def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
@@ -168,8 +172,8 @@ def test_who_was_heard_is_told_with_the_newest_first(office: Office) -> None:
         (log(session_id="ids-other-20260101"), 'not for "ids-other-20260101"'),
         (("team_msg", {"operation": "list", "session_id": "ids-other-20260101"}), 'not for "ids-other-20260101"'),
         (log(to="reviewer"), 'the developer writes to "coordinator" or to "all", not to "reviewer"'),
-        (log(type="sprint_complete"), '"sprint_complete" is for the coordinator to say'),
-        (log(type="review_passed"), '"review_passed" is for the reviewer to say'),
+        (log(type="sprint_complete"), '"sprint_complete" is a message of the coordinator'),
+        (log(type="review_passed"), '"review_passed" is a message of the reviewer'),
         (log(type="progress", data="text"), "Expected `object`, got `str` - at `$.data`"),
         (log(task="DEV-002"), "Object contains unknown field `task`"),
         (("team_msg", {"operation": "shout"}), "Invalid enum value 'shout' - at `$.operation`"),
@@ -205,7 +209,7 @@ def test_a_call_that_cannot_be_granted_says_why(office: Office, call: Call, word
 def test_a_message_never_says_that_it_is_of_another_task(office: Office) -> None:
     documents(office, log(data={"task": "DEV-002"}))
 
-    assert office.log.state.messages[-1].data["task"] == "DEV-001"
+    assert office.log.state.messages.sent[-1].data["task"] == "DEV-001"
 
 
 def test_the_board_is_read_and_extended_in_the_name_of_the_task(office: Office) -> None:
@@ -273,15 +277,16 @@ def test_a_lock_is_held_in_the_name_of_the_task_of_the_token(office: Office) -> 
     assert (theirs["released"], released["released"]) == (False, True)
     assert listed["resource_locks"]["database"]["locked_by_task_id"] == "DEV-001"
     assert gone == {"resource_locks": {}, "waiting": {}}
-    kinds = [message.type for message in office.log.state.messages[2:]]
+    kinds = [message.type for message in office.log.state.messages.sent[2:]]
     assert kinds == ["resource_locked", "resource_contention", "resource_unlocked"]
 
 
 @pytest.mark.requirement("R126")
-@pytest.mark.parametrize("outcome", [events.Done(findings=""), events.Failed(error="it died"), events.Interrupted()])
-def test_the_locks_of_an_attempt_are_free_when_it_is_over(office: Office, outcome: events.Outcome) -> None:
+@pytest.mark.parametrize("outcome", [done(), events.Failed(error="it died"), events.Interrupted()])
+def test_the_locks_of_an_attempt_are_free_when_it_is_over(office: Office, outcome: Outcome) -> None:
     documents(office, lock("acquire", "a"), lock("acquire", "b"))
-    office.log.record(events.AttemptEnded(TaskId("DEV-001"), 1, 1, outcome))
+    report = AttemptReport(task=TaskId("DEV-001"), number=1, requests=1, outcome=outcome)
+    office.log.transact(lambda state, at: attempt_ended(state, DEVELOPMENT, report, at))
 
     listed, mine = documents(office, lock("list"), lock("acquire", "a"), task="REVIEW-001")
 
@@ -298,7 +303,7 @@ def test_an_agent_whose_waiting_closes_a_circle_is_told_that_it_lost_its_locks(o
     (answer,) = documents(office, lock("acquire", "a"), task="REVIEW-001")
 
     assert (answer["granted"], answer["aborted"]) == (False, True)
-    assert list(office.log.state.aborted) == ["REVIEW-001"]
+    assert list(office.log.state.attempts.aborted) == ["REVIEW-001"]
 
 
 def test_the_engine_hears_of_every_lock_and_of_what_others_wrote(office: Office) -> None:
@@ -338,7 +343,7 @@ def test_a_checkpoint_belongs_to_the_task_of_the_token(office: Office) -> None:
     assert len(kept) == 5
     assert kept[0]["state_data_pointer"] == restored["state_data_pointer"]
     assert none == {"task_checkpoints": {}}
-    kinds = [message.type for message in office.log.state.messages]
+    kinds = [message.type for message in office.log.state.messages.sent]
     assert (kinds.count("context_checkpoint_saved"), kinds.count("context_restored")) == (6, 1)
 
 
@@ -351,7 +356,7 @@ def test_no_secret_gets_into_a_lock_or_a_checkpoint(office: Office) -> None:
 
 def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
     async def agent(task: str) -> None:
-        with office.desk.admitting(office.job(task)) as caller:
+        with office.desk.admit(office.job(task)) as caller:
             async with client_of(caller.server) as client:
                 await client.call_tool("team_msg", {"operation": "log", "summary": f"from {task}"})
 
@@ -362,7 +367,7 @@ def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
 
     anyio.run(talk)
 
-    told = {message.summary: message.data["task"] for message in office.log.state.messages[2:]}
+    told = {message.summary: message.data["task"] for message in office.log.state.messages.sent[2:]}
     assert told == {
         "[developer] from DEV-001": "DEV-001",
         "[reviewer] from REVIEW-001": "REVIEW-001",
@@ -372,7 +377,7 @@ def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
 
 def test_tokens_are_all_different(office: Office) -> None:
     with ExitStack() as attempts:
-        tokens = {attempts.enter_context(office.desk.admitting(office.job())).server.token for _ in range(20)}
+        tokens = {attempts.enter_context(office.desk.admit(office.job())).server.token for _ in range(20)}
 
     assert len(tokens) == 20
     assert all(len(token) > 40 for token in tokens)

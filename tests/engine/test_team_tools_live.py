@@ -19,11 +19,10 @@ from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import Agent, AgentEvent, Answer, Assignment, Permissions, Reply, Said
 from iterdev.agents.scripted.script import Call, Rule, Script, Step
 from iterdev.conformance.model.server import ModelServer, serving
-from iterdev.core.results import Development, schema
-from iterdev.core.types import Role
 from iterdev.engine.team_tools import Caller
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.store.session_folder import discoveries
+from iterdev.teams.development.results import Development
 
 PATIENCE = 60.0
 RESULT = {"id": "DEV-001", "status": "completed", "findings": "through the tool"}
@@ -85,7 +84,7 @@ def test_the_model_calls_the_tools_and_hears_what_they_answer(make: Make, office
 
     async def attempt(agent: Agent, variables: dict[str, str]) -> tuple[Reply, Caller]:
         async with office.desk.opened(), Supervisor() as host:
-            with office.desk.admitting(office.job()) as caller:
+            with office.desk.admit(office.job()) as caller:
                 work = assignment(caller, tmp_path, variables)
                 async with agent.open(work, spawn=host.spawn, watch=events.append) as conversation:
                     with anyio.fail_after(PATIENCE):
@@ -98,7 +97,7 @@ def test_the_model_calls_the_tools_and_hears_what_they_answer(make: Make, office
     assert json.loads(reply.body)["findings"] == "as last words"
     assert isinstance(caller.reported, Development)
     assert caller.reported.findings == "through the tool"
-    assert office.log.state.messages[-1].summary == "[developer] half way"
+    assert office.log.state.messages.sent[-1].summary == "[developer] half way"
     assert [(line.worker, line.data) for line in discoveries.read(office.folder / discoveries.NAME)] == [
         ("DEV-001", {"name": "tabs"})
     ]
@@ -113,10 +112,10 @@ def assignment(caller: Caller, top: Path, variables: dict[str, str]) -> Assignme
         role=job.task.role,
         attempt=job.number,
         session=job.session,
-        session_dir=job.session_dir,
+        session_dir=str(top / "session"),
         workspace=str(top / "workspace"),
         result_path=str(top / "result.json"),
-        schema=schema(Role.developer),
+        schema=job.schema,
         permissions=Permissions(write=True),
         limit=job.limit,
         environment={"PATH": os.environ["PATH"], "HOME": str(top), "TMPDIR": str(top / "tmp"), **variables},

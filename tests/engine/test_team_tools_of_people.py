@@ -8,14 +8,15 @@ from threading import Barrier
 
 import msgspec
 import pytest
-from tests.store.conftest import started, task
+from tests.store.conftest import started, task, team_started
 
-from iterdev.core.collaboration.locks import AGE
 from iterdev.core.collaboration.tool_schemas import ResourceLock, TaskCheckpoint
+from iterdev.core.policy import Policy
 from iterdev.core.session import events, tasks
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.team_tools import Document, Person, TeamTools
 from iterdev.host.secrets import Redactor
+from iterdev.store import session_log
 from iterdev.store.journal import Journal
 from iterdev.store.session_log import SessionLog
 
@@ -32,7 +33,7 @@ class Place:
         beginning = started()
         self.session: SessionId = beginning.session.id
         rows = tasks.with_waves([task("DEV-001"), task("DEV-002")])
-        self.journal().append(self.session, [beginning, events.TasksAdded(rows)], at=self.now, after=0)
+        session_log.create(self.journal(), [beginning, team_started(), events.TasksAdded(rows)], at=self.now)
 
     def journal(self) -> Journal:
         self.journals.append(Journal(self.path))
@@ -124,7 +125,7 @@ def test_the_one_who_is_aborted_is_told_so(place: Place) -> None:
     answer = user.acquire("a", TWO)
 
     assert (answer["granted"], answer["aborted"], answer["locked_by_task_id"]) == (False, True, ONE)
-    assert list(user.log.state.aborted) == [TWO]
+    assert list(user.log.state.attempts.aborted) == [TWO]
     assert user.acquire("b")["granted"]
 
 
@@ -146,7 +147,7 @@ def test_who_died_with_the_engine_holds_nothing(place: Place) -> None:
 def test_an_old_lock_is_taken_away_by_the_next_who_asks_for_anything(place: Place) -> None:
     user = place.user()
     user.acquire("a")
-    place.now += AGE
+    place.now += Policy().lock_seconds
 
     user.acquire("b", TWO)
 
@@ -171,7 +172,7 @@ def test_what_was_saved_last_is_restored_and_files_that_are_not_kept_are_gone(pl
     assert len(files) == 5
     kept = [json.loads((place.folder / one.pointer).read_text(encoding="utf-8")) for one in log.state.checkpoints[ONE]]
     assert [one["step"] for one in kept] == [6, 5, 4, 3, 2]
-    assert place.log().state.messages[-1].type == "context_restored"
+    assert place.log().state.messages.sent[-1].type == "context_restored"
 
 
 @pytest.mark.requirement("R136")
@@ -197,4 +198,4 @@ def test_without_a_readable_checkpoint_restoring_fails_with_a_reason(place: Plac
     assert reason in str(nothing["why"])
     told = [warning for warning in log.state.warnings if reason in warning]
     assert len(told) == (0 if "no checkpoint" in reason else 1)
-    assert "context_restored" not in [message.type for message in log.state.messages]
+    assert "context_restored" not in [message.type for message in log.state.messages.sent]

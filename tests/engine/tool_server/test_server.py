@@ -65,7 +65,7 @@ def portal() -> Iterator[BlockingPortal]:
 @pytest.fixture
 def attempt(office: Office, portal: BlockingPortal) -> Iterator[Caller]:
     """The attempt at DEV-001, which runs as long as the test."""
-    with portal.wrap_async_context_manager(office.desk.opened()), office.desk.admitting(office.job()) as caller:
+    with portal.wrap_async_context_manager(office.desk.opened()), office.desk.admit(office.job()) as caller:
         yield caller
 
 
@@ -91,9 +91,9 @@ def test_without_the_token_nobody_is_let_in(agent: Visitor, authorization: str) 
 
 def test_a_token_is_worth_nothing_after_its_attempt(office: Office, portal: BlockingPortal) -> None:
     with portal.wrap_async_context_manager(office.desk.opened()):
-        with office.desk.admitting(office.job()) as ended:
+        with office.desk.admit(office.job()) as ended:
             first = Visitor(ended.server).sends().status
-        with office.desk.admitting(office.job()) as current:
+        with office.desk.admit(office.job()) as current:
             statuses = [Visitor(caller.server).sends().status for caller in (ended, current)]
 
     assert (first, statuses) == (200, [401, 200])
@@ -249,7 +249,7 @@ def test_what_is_nested_too_deeply_is_a_mistake_of_the_agent(agent: Visitor, dep
 def test_the_sdk_s_client_is_refused_with_a_wrong_token(office: Office) -> None:
     async def knock() -> None:
         async with office.desk.opened():
-            with office.desk.admitting(office.job()) as caller:
+            with office.desk.admit(office.job()) as caller:
                 wrong = ToolServer(url=caller.server.url, token="wrong")
                 async with client_of(wrong):
                     raise AssertionError("it was let in")
