@@ -8,8 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iterdev.core.ids import moment
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 LOG = "logs/engine.jsonl"
 
@@ -58,13 +62,16 @@ class EffectLog:
             return
 
 
-def tracing() -> tuple[Observer, ...]:
-    """Spans of OpenTelemetry, where the user has installed its API and configured an exporter; nothing otherwise."""
+def tracing(provider: "TracerProvider | None" = None) -> tuple[Observer, ...]:
+    """Spans of OpenTelemetry, where the user has installed its API and configured an exporter; nothing otherwise.
+
+    Without a provider, the one that the process is configured with gets them.
+    """
     try:
         from opentelemetry import trace  # noqa: PLC0415 - an extra, and slow to load
     except ImportError:
         return ()
-    tracer = trace.get_tracer("iterdev")
+    tracer = trace.get_tracer("iterdev", tracer_provider=provider)
 
     @contextmanager
     def span(name: str, fields: Fields) -> Iterator[None]:
