@@ -8,14 +8,18 @@ from tests.conftest import Repo
 
 from iterdev.app.sessions import Repository, open_repository
 from iterdev.app.start import Request, start
+from iterdev.core.collaboration.messages import Announced
 from iterdev.core.session import events
 from iterdev.core.session.state import State
-from iterdev.core.types import Pipeline, SessionId, TaskId
+from iterdev.core.session.summary import SessionSummary
+from iterdev.core.types import SessionId, Status, TaskId
 from iterdev.engine.repository import STATE
 from iterdev.host import clock
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
+from iterdev.teams.development.events import PipelineChosen
+from iterdev.teams.development.fields import Pipeline
 
 DEV = TaskId("DEV-001")
 
@@ -44,7 +48,7 @@ class Sessions:
         session = start(self.repository, asked)
         state = self.state(session)
         tasks = pipelines.first_tasks(Pipeline.patch, state.scope, state.session.engine)
-        self.log(session).record(events.PipelineChosen(Pipeline.patch), events.TasksAdded(tasks), *happened)
+        self.log(session).record(PipelineChosen(Pipeline.patch), events.TasksAdded(tasks), *happened)
         return session
 
     def log(self, session: SessionId) -> SessionLog:
@@ -54,14 +58,24 @@ class Sessions:
         return self.repository.state(session)
 
     def kinds(self, session: SessionId) -> list[str]:
-        return [type(entry.event).__name__ for entry in self.repository.journal.read(session)]
+        """What happened, without what is put on the message bus because of it."""
+        read = self.repository.journal.read(session)
+        return [type(entry.event).__name__ for entry in read if not isinstance(entry.event, Announced)]
 
 
 def failed() -> Sequence[events.Event]:
     """The developer's task failed, and nothing else is left to do."""
     return (
         events.AttemptStarted(DEV, 1, "mine", "b" * 40),
-        events.AttemptEnded(DEV, 1, 1, events.Failed(error="no luck")),
+        events.AttemptEnded(
+            task=DEV,
+            number=1,
+            agent="mine",
+            requests=1,
+            outcome=events.Failed(error="no luck"),
+            status=Status.failed,
+            error="no luck",
+        ),
         events.TaskSkipped(TaskId("VERIFY-001"), "DEV-001 failed"),
         events.Finished(),
     )
@@ -75,11 +89,16 @@ class InterleavedJournal(Journal):
         self._others = [other]
 
     def append(
-        self, session: SessionId, written: Sequence[events.Event], *, at: float, after: int
-    ) -> list[events.Entry]:
+        self,
+        session: SessionId,
+        entries: Sequence[events.Entry],
+        *,
+        after: int,
+        summary: SessionSummary | None = None,
+    ) -> None:
         if self._others:
             self._others.pop()()
-        return super().append(session, written, at=at, after=after)
+        super().append(session, entries, after=after, summary=summary)
 
 
 class InterleavedRepository(Repository):

@@ -6,6 +6,7 @@ from tests.app.conftest import Sessions, failed
 from iterdev.app import archive
 from iterdev.app.answer import answer
 from iterdev.core.errors import UserError
+from iterdev.core.session.gates import CompletionChoice
 from iterdev.core.types import Phase
 
 
@@ -63,7 +64,7 @@ def test_a_session_is_kept_when_its_export_fails(sessions: Sessions) -> None:
     target = sessions.repo.home / "taken"
     target.write_text("a file")
 
-    view, failure = archive.complete(sessions.repository, session, archive.EXPORT, target)
+    view, failure = archive.complete(sessions.repository, session, CompletionChoice.export, target)
 
     assert failure
     assert (failure.choice, "is already there" in failure.error) == ("export", True)
@@ -82,5 +83,5 @@ def test_the_configuration_may_complete_a_session_without_a_question(
     failure = archive.complete_as_configured(repository, session)
 
     assert failure is None
-    assert repository.state(session).phase is phase
+    assert repository.state(session).lifecycle.phase is phase
     assert archive.completion_question(repository, session) is None

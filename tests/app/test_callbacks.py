@@ -24,7 +24,7 @@ def test_a_worker_says_that_its_task_is_done(sessions: Sessions, text: str) -> N
     assert told.session == session
     callbacks.record(sessions.repository, session, told)
 
-    assert sessions.state(session).progress[DEV].status is Status.completed
+    assert sessions.state(session).tasks.status(DEV) is Status.completed
 
 
 def test_of_several_sessions_that_have_the_task_the_user_chooses(sessions: Sessions) -> None:
@@ -53,5 +53,5 @@ def test_a_capability_gap_is_a_message_to_the_session(sessions: Sessions) -> Non
     assert isinstance(told, CapabilityGap)
     callbacks.record(sessions.repository, session, told)
 
-    message = sessions.state(session).messages[-1]
+    message = sessions.state(session).messages.sent[-1]
     assert (message.type, message.summary) == ("capability_gap", "[coordinator] somebody who knows SQL")

@@ -7,7 +7,7 @@ import pytest
 from tests.app.conftest import Sessions, failed
 
 from iterdev.app import feedback
-from iterdev.app.answer import answer, answer_with_defaults, start_next_sprint
+from iterdev.app.answer import answer, answer_on_resume, answer_with_defaults
 from iterdev.app.resume import RunObserver, resume
 from iterdev.app.retry import reset_failed_tasks
 from iterdev.core.errors import UserError
@@ -16,8 +16,8 @@ from iterdev.core.types import Ending, SessionId, Status
 from iterdev.host import clock
 from iterdev.store.session_log import SessionLog
 
-PLAN = events.Gate(id="plan", question="Run these tasks?", choices=("approve", "reject"))
-SPRINT = events.Gate(id="sprint-1", question="Sprint 1 is over. And now?", choices=("go-on", "stop"))
+PLAN = events.Gate(kind="plan", question="Run these tasks?", choices=("approve", "reject"))
+SPRINT = events.Gate(kind="sprint", subject="1", question="Sprint 1 is over. And now?", choices=("go-on", "stop"))
 
 
 def adding_feedback(sessions: Sessions, session: SessionId) -> Callable[[], object]:
@@ -32,17 +32,17 @@ def test_retry_resets_the_tasks_although_feedback_is_added_in_between(sessions: 
     reset_failed_tasks(sessions.interleaved(adding_feedback(sessions, session)), session)
 
     assert sessions.kinds(session)[-2:] == ["FeedbackGiven", "TasksReset"]
-    assert {progress.status for progress in sessions.state(session).progress.values()} == {Status.pending}
+    assert {progress.status for progress in sessions.state(session).tasks.progress.values()} == {Status.pending}
 
 
 def test_resume_starts_the_next_sprint_although_feedback_is_added_in_between(sessions: Sessions) -> None:
     session = sessions.start("Fix it", events.GateOpened(SPRINT))
     repository = sessions.interleaved(adding_feedback(sessions, session))
 
-    start_next_sprint(SessionLog(repository.journal, session, now=clock.now))
+    answer_on_resume(SessionLog(repository.journal, session, now=clock.now))
 
     assert sessions.kinds(session)[-2:] == ["FeedbackGiven", "GateAnswered"]
-    assert sessions.state(session).answers["sprint-1"] == "go-on"
+    assert sessions.state(session).gates.answer("sprint-1") == "go-on"
 
 
 def test_yes_answers_every_question_although_feedback_is_added_in_between(sessions: Sessions) -> None:
@@ -53,7 +53,7 @@ def test_yes_answers_every_question_although_feedback_is_added_in_between(sessio
 
     assert sessions.kinds(session)[-3:] == ["FeedbackGiven", "PolicyChanged", "GateAnswered"]
     state = sessions.state(session)
-    assert (state.policy.auto, state.gates, state.answers["plan"]) == (True, {}, "approve")
+    assert (state.policy.auto, state.gates.open, state.gates.answer("plan")) == (True, {}, "approve")
 
 
 def test_a_question_that_another_process_opens_in_between_is_answered_too(sessions: Sessions) -> None:
@@ -63,7 +63,7 @@ def test_a_question_that_another_process_opens_in_between_is_answered_too(sessio
 
     answer_with_defaults(SessionLog(repository.journal, session, now=clock.now))
 
-    assert sessions.state(session).gates == {}
+    assert sessions.state(session).gates.open == {}
 
 
 def test_a_question_that_is_answered_in_between_is_not_answered_twice(sessions: Sessions) -> None:

@@ -7,8 +7,9 @@ from iterdev.app.answer import answer
 from iterdev.app.inspect import status
 from iterdev.app.resume import RunObserver, is_done, resume, run_role, run_session
 from iterdev.app.start import Request, start
-from iterdev.core.types import Ending, Pipeline, Role, SessionId, Status
+from iterdev.core.types import Ending, SessionId, Status
 from iterdev.core.views.session import GateView, SessionView
+from iterdev.teams.development.fields import Pipeline, Role
 
 
 def new(sessions: Sessions, **request: object) -> SessionId:

@@ -1,10 +1,15 @@
 """Which session is meant, and when the user has to choose."""
 
+import sqlite3
+
 import pytest
 from tests.app.conftest import Sessions, failed
 
+from iterdev.app import inspect
 from iterdev.app.sessions import SessionChoice, named_or_newest, session_ids, to_continue, to_resume
 from iterdev.core.errors import UserError
+from iterdev.engine.repository import STATE
+from iterdev.store.journal import NAME
 
 
 def test_without_a_session_there_is_nothing_to_go_on_with(sessions: Sessions) -> None:
@@ -67,3 +72,30 @@ def test_sessions_are_completed_inside_of_a_repository_only(sessions: Sessions) 
 
     assert session_ids(sessions.repo.path) == [first]
     assert session_ids(sessions.repo.home) == []
+
+
+def make_events_unreadable(sessions: Sessions) -> None:
+    """Leaves the summaries of the journal as they are."""
+    with sqlite3.connect(sessions.repo.path / STATE / NAME) as database:
+        database.execute("UPDATE events SET body = CAST('garbage' AS BLOB)")
+    database.close()
+
+
+def test_sessions_are_listed_without_reading_an_event(sessions: Sessions) -> None:
+    first, second = sessions.start("First thing"), sessions.start("Second thing", *failed())
+    make_events_unreadable(sessions)
+
+    listed = [(line.id, line.standing, line.completed, line.tasks) for line in inspect.summaries(sessions.repository)]
+
+    assert listed == [(first, "active", 0, 2), (second, "completed", 0, 2)]
+
+
+def test_a_session_to_resume_or_to_complete_is_found_without_reading_an_event(sessions: Sessions) -> None:
+    first, second = sessions.start("First thing"), sessions.start("Second thing", *failed())
+    make_events_unreadable(sessions)
+
+    assert sessions.repository.unfinished() == [first]
+    assert to_resume(sessions.repository) == to_continue(sessions.repository) == first
+    assert session_ids(sessions.repo.path) == [first, second]
+    # A journal that is found to be damaged would be renamed.
+    assert [path.name for path in (sessions.repo.path / STATE).glob("*damaged*")] == []

@@ -5,7 +5,7 @@ import pytest
 
 from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core.limits.agent_failures import FailureKind
-from iterdev.execution.conversation import insistently
+from iterdev.execution.conversation import retry_overload
 
 OVERLOADED = AgentFailure(kind=FailureKind.overloaded, message="busy")
 ANSWER = Answer(body=b"{}")
@@ -20,7 +20,7 @@ def asked(*replies: Reply, waits: int) -> tuple[Reply, int]:
         requests += 1
         return replies[min(requests, len(replies)) - 1]
 
-    return anyio.run(insistently, request, [0.0] * waits), requests
+    return anyio.run(retry_overload, request, [0.0] * waits), requests
 
 
 @pytest.mark.parametrize("busy", [0, 1, 2, 3])

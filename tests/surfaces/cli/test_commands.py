@@ -1,5 +1,6 @@
 """What a command imports, and what the list of commands says."""
 
+import sqlite3
 import subprocess
 import sys
 
@@ -64,3 +65,29 @@ def test_shell_completion_of_command_names_has_all_of_them() -> None:
     items = app.shell_complete(click.Context(app), "re")
 
     assert [item.value for item in items] == ["reopen", "replay", "report", "resume", "retry"]
+
+
+@pytest.fixture
+def unreadable(with_session: Repo) -> Repo:
+    """A repository in whose journal only the summaries of sessions can be read."""
+    with sqlite3.connect(with_session.path / ".workflow" / "iterdev.db") as database:
+        database.execute("UPDATE events SET body = CAST('garbage' AS BLOB)")
+    database.close()
+    return with_session
+
+
+def test_listing_sessions_reads_no_event(unreadable: Repo) -> None:
+    listed = unreadable.iterdev("sessions")
+
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert listed.stdout.split()[0] == unreadable.folder().name
+    assert listed.stdout.rstrip().endswith("0/2  Fix it")
+
+
+def test_shell_completion_of_sessions_reads_no_event(unreadable: Repo) -> None:
+    typed = {"_ITERDEV_COMPLETE": "bash_complete", "COMP_WORDS": "iterdev status ", "COMP_CWORD": "2"}
+
+    completed = unreadable.iterdev(**typed)
+
+    assert completed.stdout.split() == [f"plain,{unreadable.folder().name}"]
+    assert list((unreadable.path / ".workflow").glob("*damaged*")) == []

@@ -8,12 +8,13 @@ from tests.core.conftest import Story, review, task
 from iterdev.core.session import events
 from iterdev.core.views.session import session_view
 from iterdev.surfaces.cli.output.live import Live
+from iterdev.teams.development.team import DEVELOPMENT
 
 
 def painted(story: Story, *, height: int = 20, said: dict[str, str] | None = None) -> list[str]:
     console = Console(file=StringIO(), width=100, height=height, force_terminal=False)
     live = Live(console, now=lambda: story.now)
-    live.show(lambda room: session_view(story.state, room=room))
+    live.show(lambda room: session_view(story.state, DEVELOPMENT, room=room))
     for name, text in (said or {}).items():
         live.hear(name, text)
     with console.capture() as capture:

@@ -7,9 +7,10 @@ from iterdev.core.session import events
 from iterdev.core.types import Ending
 from iterdev.core.views.session import session_view
 from iterdev.surfaces.cli.output.text import status_text, summary
+from iterdev.teams.development.team import DEVELOPMENT
 
-PIPELINE = events.Gate(id="pipeline", question="Which one?", choices=("approve", "patch", "sprint"))
-PLAN = events.Gate(id="plan", question="Run these tasks?", choices=("approve", "reject"))
+PIPELINE = events.Gate(kind="pipeline", question="Which one?", choices=("approve", "patch", "sprint"))
+PLAN = events.Gate(kind="plan", question="Run these tasks?", choices=("approve", "reject"))
 
 
 def test_a_question_has_a_command_for_each_answer() -> None:
@@ -17,7 +18,7 @@ def test_a_question_has_a_command_for_each_answer() -> None:
     story.happens(events.GateOpened(PLAN))
     session = story.state.session.id
 
-    lines = status_text(session_view(story.state, engine_alive=False)).splitlines()
+    lines = status_text(session_view(story.state, DEVELOPMENT, engine_alive=False)).splitlines()
 
     assert "State: waiting for an answer, see below" in lines
     assert lines[-3:] == [
@@ -31,7 +32,7 @@ def test_variants_of_an_answer_share_a_line() -> None:
     story = Story()
     story.happens(events.GateOpened(PIPELINE))
 
-    lines = status_text(session_view(story.state)).splitlines()
+    lines = status_text(session_view(story.state, DEVELOPMENT)).splitlines()
 
     assert lines[-1] == "  or, in place of approve: patch, sprint"
 
@@ -50,7 +51,7 @@ def test_the_last_line_of_a_run_says_what_to_do_next(ending: Ending, last: str) 
     story.does("DEV-001")
     story.fails("DEV-002", "no luck")
 
-    lines = summary(session_view(story.state), ending).splitlines()
+    lines = summary(session_view(story.state, DEVELOPMENT), ending).splitlines()
 
     assert lines[:2] == [f"{story.state.session.id}: 1 completed, 1 failed, 0 skipped", "  failed  DEV-002: no luck"]
     assert lines[-1] == last.format(session=story.state.session.id)
@@ -60,4 +61,6 @@ def test_a_rejected_plan_says_only_that() -> None:
     story = Story()
     story.happens(events.Finished(events.Finished.WHY_REJECTED))
 
-    assert summary(session_view(story.state), Ending.over).splitlines()[-1] == "Ended: the plan was rejected"
+    assert (
+        summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()[-1] == "Ended: the plan was rejected"
+    )
