@@ -16,7 +16,7 @@ from iterdev.host import session_lease
 from iterdev.host.git import command
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.json_records import records
-from iterdev.teams.development.documents import documents
+from iterdev.teams.development.team import DEVELOPMENT
 
 MADE = ("design", "code", "verify", "review", "interactive")
 """The folders of a session in which every file is made from its state."""
@@ -52,18 +52,18 @@ def unrest(scratch: Scratch) -> list[str]:
 
 def conflicts(state: State | None) -> int:
     """How many tasks were made to resolve one."""
-    return sum(CONFLICT_FIX in task for task in state.tasks) if state else 0
+    return sum(CONFLICT_FIX in task for task in state.tasks.plan) if state else 0
 
 
 def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
-    if not state.is_over:
-        yield f"the session is {state.phase}"
-    for task, progress in state.rows():
+    if not state.lifecycle.is_over:
+        yield f"the session is {state.lifecycle.phase}"
+    for task, progress in state.tasks.rows():
         if progress.status is not Status.completed:
             yield f"{task.id} is {progress.status}: {progress.error}"
-    planned = [task for task in state.tasks if CONFLICT_FIX not in task]
+    planned = [task for task in state.tasks.plan if CONFLICT_FIX not in task]
     if sorted(planned) != sorted(scratch.story.tasks(scratch.engine)):
-        yield f"tasks are {[*state.tasks]}"
+        yield f"tasks are {[*state.tasks.plan]}"
 
 
 def _of_journal(scratch: Scratch, entries: Sequence[events.Entry]) -> Iterator[str]:
@@ -73,18 +73,18 @@ def _of_journal(scratch: Scratch, entries: Sequence[events.Entry]) -> Iterator[s
         match entry.event:
             case events.AttemptStarted(task) if task in finished:
                 yield f"{task} ran again after it had ended"
-            case events.AttemptEnded(task, _, _, events.Done()):
+            case events.AttemptEnded(task=task, outcome=events.Done()):
                 finished.add(task)
             case events.TasksReset(tasks):
                 finished -= {*tasks}
             case events.RollbackStarted() as back:
-                finished -= _undone(back)
+                finished -= {*back.undone}
                 rollbacks += 1
             case _:
                 pass
     if rollbacks != scratch.story.rollbacks:
         yield f"went back {rollbacks} times"
-    if difference := compare(entries).difference:
+    if difference := compare(entries, DEVELOPMENT).difference:
         yield f"today entry {difference.seq}, {difference.recorded}, would be {difference.decided}"
 
 
@@ -92,9 +92,9 @@ def _of_commits(scratch: Scratch, state: State, entries: Sequence[events.Entry])
     kept = set(_ask(scratch, "rev-list", "--all").split())
     for entry in entries:
         match entry.event:
-            case events.AttemptEnded(task, _, _, outcome) if outcome.commit and outcome.commit not in kept:
+            case events.AttemptEnded(task=task, outcome=outcome) if outcome.commit and outcome.commit not in kept:
                 yield f"the commit of {task} is lost"
-    if _ask(scratch, "rev-parse", branch(state.session.id)) != state.tip:
+    if _ask(scratch, "rev-parse", branch(state.session.id)) != state.branch.tip:
         yield "the branch is not where the journal says"
 
 
@@ -103,10 +103,10 @@ def _of_work(scratch: Scratch, state: State, entries: Sequence[events.Entry]) ->
     standing: list[TaskId] = []
     for entry in entries:
         match entry.event:
-            case events.Landed(task) | events.LandingRefused(task):
+            case events.Landed(task=task) | events.LandingRefused(task=task):
                 standing.append(task)
             case events.RollbackStarted() as back:
-                standing = [task for task in standing if task not in _undone(back)]
+                standing = [task for task in standing if task not in back.undone]
     mine = branch(state.session.id)
     landed = _ask(scratch, "log", "--format=%(trailers:key=Iterdev-Task,valueonly,separator=%x2C)", mine).split()
     if sorted(landed) != sorted(standing):
@@ -128,17 +128,23 @@ def _of_checkout(scratch: Scratch) -> Iterator[str]:
 
 def _of_folder(folder: Path, state: State) -> Iterator[str]:
     """Whether the session folder says what the journal says, and nothing of what was undone."""
-    wanted = {"tasks.csv": tasks_csv.table(state), **records(state), **documents(state)}
+    wanted = {
+        "tasks.csv": tasks_csv.table(state, DEVELOPMENT),
+        **records(state, DEVELOPMENT),
+        **DEVELOPMENT.documents(state),
+    }
     for name, text in wanted.items():
         if not (folder / name).exists() or (folder / name).read_text() != text:
             yield f"{name} is not what the journal makes of it"
     there = {str(path.relative_to(folder)) for name in MADE for path in (folder / name).iterdir()}
     if undone := there - wanted.keys():
         yield f"left: {sorted(undone)}"
+    notes = state.wisdom.notes
     learned = [line for line in (folder / "wisdom" / "learnings.md").read_text().splitlines() if line.startswith("- ")]
-    if len(learned) != len(state.notes) or not all(note.text in "\n".join(learned) for note in state.notes):
-        yield f"learned: {learned}, not {[note.text for note in state.notes]}"
-    waves = [path for path in folder.glob("wave-*.csv") if not state.wave or str(state.wave) not in path.name]
+    if len(learned) != len(notes) or not all(note.text in "\n".join(learned) for note in notes):
+        yield f"learned: {learned}, not {[note.text for note in notes]}"
+    wave = state.tasks.wave
+    waves = [path for path in folder.glob("wave-*.csv") if not wave or str(wave) not in path.name]
     yield from (f"left: {path.name}" for path in (*folder.rglob("*iterdev-tmp*"), *waves))
     if session_lease.is_held(folder):
         yield "the lease is held"
@@ -157,10 +163,6 @@ def processes_of(scratch: Scratch) -> list[str]:
             if str(scratch.root).encode() in text and ") Z " not in stat:
                 found.append(f"{entry.name} {text[-80:]!r}")
     return found
-
-
-def _undone(back: events.RollbackStarted) -> set[TaskId]:
-    return {*(row.id for row in back.rows), *back.removed}
 
 
 def _ask(scratch: Scratch, *args: str) -> str:

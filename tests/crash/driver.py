@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import NoReturn
@@ -28,9 +29,9 @@ from iterdev.app.rollback import roll_back
 from iterdev.app.start import start
 from iterdev.core.types import Engine
 from iterdev.engine import run
+from iterdev.engine.effects import Effects, Fields, Observer
 from iterdev.engine.repository import Repository
-from iterdev.engine.run_scope import OneStep, Pace, ToTheEnd
-from iterdev.execution.context import Mark
+from iterdev.engine.run_scope import OneStep, RunScope, WholeSession
 
 PATIENCE = 10.0
 STEPS = 20
@@ -38,13 +39,23 @@ STEPS = 20
 NEVER = 1_000_000
 
 
-class Killer:
-    """Kills its own process at the n-th mark, counted from 0; remembers the names of those before."""
+class KillPoints:
+    """Kills its own process at the n-th mark, counted from 0; remembers the names of those before.
+
+    There is a mark before each effect, and one after each that succeeds.
+    """
 
     def __init__(self, at: int, log: Path) -> None:
         self._at, self._log, self._passed = at, log, 0
 
-    def __call__(self, name: str) -> None:
+    @contextmanager
+    def __call__(self, name: str, fields: Fields) -> Iterator[None]:
+        effect = " ".join((name, *map(str, fields.values())))
+        self._pass(f"before {effect}")
+        yield
+        self._pass(f"after {effect}")
+
+    def _pass(self, name: str) -> None:
         with self._log.open("a") as file:
             file.write(f"{name}\n")
         if self._passed == self._at:
@@ -80,32 +91,32 @@ def do(scratch: Scratch, step: Step, kill_at: int) -> Done:
     if child == 0:
         os.chdir(scratch.project)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _carry_out(scratch, step, Killer(kill_at, log))
+        _carry_out(scratch, step, KillPoints(kill_at, log))
     status = os.waitpid(child, 0)[1]
     return Done(marks=log.read_text().splitlines(), killed=os.WIFSIGNALED(status), status=status)
 
 
-def _carry_out(scratch: Scratch, step: Step, mark: Mark) -> NoReturn:
+def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
     try:
         repository = Repository(scratch.project)
         match step:
             case GoOn(one_step=one_step):
-                _go_on(scratch, repository, OneStep() if one_step else ToTheEnd(), mark)
+                _go_on(scratch, repository, OneStep() if one_step else WholeSession(), kill_points)
             case Answer():
                 _answer(repository, step)
             case RollBack(task):
-                roll_back(repository, repository.newest(), task, mark=mark)
+                roll_back(repository, repository.newest(), task, effect=Effects(kill_points))
     except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)
     os._exit(0)
 
 
-def _go_on(scratch: Scratch, repository: Repository, pace: Pace, mark: Mark) -> None:
+def _go_on(scratch: Scratch, repository: Repository, scope: RunScope, kill_points: Observer) -> None:
     sessions = repository.sessions()
     request = msgspec.structs.replace(scratch.story.request, engine=scratch.engine)
     session = sessions[-1] if sessions else start(repository, request)
-    anyio.run(lambda: run.drive(repository, session, run.RunObserver(), pace=pace, mark=mark))
+    anyio.run(lambda: run.drive(repository, session, run.RunObserver(), scope=scope, observers=(kill_points,)))
 
 
 def _answer(repository: Repository, step: Answer) -> None:
@@ -123,7 +134,9 @@ def wait_for_silence(scratch: Scratch) -> list[str]:
     return [f"outlived the engine: {process}" for process in left]
 
 
-def play(scratch: Scratch, kills: Mapping[str, Sequence[int]], remember: Mark = lambda _: None) -> Played:
+def play(
+    scratch: Scratch, kills: Mapping[str, Sequence[int]], remember: Callable[[str], None] = lambda _: None
+) -> Played:
     """The story from where it stands to its end; whoever is at work in a chapter is killed at those of its marks."""
     left = {chapter: list(marks) for chapter, marks in kills.items()}
     names: dict[str, list[str]] = {chapter: [] for chapter in kills}
@@ -131,7 +144,7 @@ def play(scratch: Scratch, kills: Mapping[str, Sequence[int]], remember: Mark = 
     begun: set[str] = set()
     for _ in range(STEPS):
         state = scratch.state()
-        if state and state.is_over:
+        if state and state.lifecycle.is_over:
             break
         step = scratch.story.next_step(state)
         chapter = "" if isinstance(step, Answer) else step.chapter

@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
-from iterdev.core.types import Engine, Pipeline, Role, Status, TaskId
+from iterdev.core.types import Engine, Status, TaskId
+from iterdev.teams.development.fields import Pipeline, Role, fields
+from iterdev.teams.development.state import rows_of
 
 SETTINGS = '[run]\nagent = "mine"\n[project]\ntest = "true"\n[agents.mine]\ncommand = ["sh", "{agent}"]\n'
 
@@ -96,34 +98,33 @@ def _side_by_side(table: str) -> str:
 
 def _goes_back_once(state: State | None) -> Step:
     """Lets the first sprint be made, undoes what brought its two changes together, and has it made again."""
-    if state is None or not state.tasks or "plan" not in (state.answers | state.gates):
+    if state is None or not state.tasks.plan or "plan" not in {*state.gates.answers, *state.gates.open}:
         return GoOn("plan")
-    if "plan" in state.gates:
+    if "plan" in state.gates.open:
         return Answer("plan", "approve", _side_by_side)
-    if "sprint-1" in state.answers:
+    if "sprint-1" in state.gates.answers:
         return GoOn("second sprint")
-    if any(message.type == "rollback_initiated" for message in state.messages):
-        return Answer("sprint-1", "go-on") if "sprint-1" in state.gates else GoOn("again")
-    if "sprint-1" in state.gates:
+    if any(message.type == "rollback_initiated" for message in state.messages.sent):
+        return Answer("sprint-1", "go-on") if "sprint-1" in state.gates.open else GoOn("again")
+    if "sprint-1" in state.gates.open:
         return RollBack(_last_of_first_work(state))
-    if state.progress[TaskId("DESIGN-001")].status is not Status.completed:
+    if state.tasks.status(TaskId("DESIGN-001")) is not Status.completed:
         return GoOn("design", one_step=True)
-    if any(state.progress[TaskId(task)].status is not Status.completed for task in ("DEV-001", "DEV-002")):
+    if any(state.tasks.status(TaskId(task)) is not Status.completed for task in ("DEV-001", "DEV-002")):
         return GoOn("side by side", one_step=True)
     return GoOn("first sprint")
 
 
 def _insists(state: State | None) -> Step:
     """Types the same command again when a rollback was cut short."""
-    if state and state.rewind:
-        return RollBack(state.rewind.removeprefix("snapshot-").rpartition("-")[0])
+    if state and state.branch.rewind:
+        return RollBack(state.branch.rewind.removeprefix("snapshot-").rpartition("-")[0])
     return _goes_back_once(state)
 
 
 def _last_of_first_work(state: State) -> str:
-    done = [
-        (state.progress[task.id].ended_at or 0, task.id) for task in state.of_role(Role.developer, 1) if not task.round
-    ]
+    first = [task.id for task in rows_of(state, Role.developer, 1) if not fields(task).round]
+    done = [(state.tasks.progress[task].ended_at or 0, task) for task in first]
     return max(done)[1]
 
 
