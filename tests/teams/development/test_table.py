@@ -10,7 +10,7 @@ from iterdev.core.session.events import RowEdit, TableEdited
 from iterdev.core.session.table_edits import TableRow
 from iterdev.core.types import Engine, Status, TaskId, TaskKind
 from iterdev.teams.development import table
-from iterdev.teams.development.events import ConvergenceForced, VerdictEdited
+from iterdev.teams.development.events import ConvergenceForced, RoundStarted, VerdictEdited
 from iterdev.teams.development.fields import Part, Pipeline, Role, fields
 from iterdev.teams.development.pipelines import first_tasks
 from iterdev.teams.development.team import DEVELOPMENT
@@ -100,6 +100,27 @@ def test_a_verdict_whose_fix_is_in_the_table_already_has_no_further_consequences
 
     assert story.goes_on() == ["DEV-fix-1"]
     assert [event.judged for event in story.seen(VerdictEdited)] == [True]
+
+
+def test_only_the_edited_rows_are_known_and_the_fix_in_the_table_counts_all_the_same() -> None:
+    story = Story(task("REVIEW-001"), task("DEV-fix-1", "REVIEW-001", round=1), engine=Engine.beat)
+    row = completed(story, "REVIEW-001", **BAD)
+    story.edits(row.edit, **row.results)
+
+    assert story.goes_on() == ["DEV-fix-1"]
+    assert not story.seen(RoundStarted)
+
+
+def test_another_score_beside_a_verdict_that_had_its_consequences_has_no_further_ones() -> None:
+    story = Story(task("REVIEW-001"), engine=Engine.beat)
+    story.reviews("REVIEW-001", review(9))
+    story.goes_on()
+    row = completed(story, "REVIEW-001", **BAD)
+    story.edits(row.edit, **row.results)
+
+    assert story.goes_on() == []
+    assert DEVELOPMENT.result_cells(story.state, REVIEW) == BAD
+    assert not story.seen(RoundStarted)
 
 
 @pytest.mark.parametrize("settle", [Story.fails, Story.does])

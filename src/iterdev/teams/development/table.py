@@ -13,7 +13,7 @@ from iterdev.teams.contract import PlanCells, TableColumns
 from iterdev.teams.development.events import VerdictEdited
 from iterdev.teams.development.fields import Fields, Part, Pipeline, Role, Signal, fields
 from iterdev.teams.development.pipelines import INCREMENT, role_of
-from iterdev.teams.development.state import Verdict, development
+from iterdev.teams.development.state import Development, Verdict, development
 
 COLUMNS = TableColumns(
     order=(
@@ -65,20 +65,22 @@ def check_results(cells: Mapping[str, str]) -> None:
     _verdict(cells)
 
 
-def edited_verdicts(known_verdicts: Mapping[TaskId, Verdict], rows: Sequence[TableRow]) -> Iterator[VerdictEdited]:
-    """Scores and signals that differ from what is known."""
+def edited_verdicts(
+    part: Development, plan: Mapping[TaskId, Task], rows: Sequence[TableRow]
+) -> Iterator[VerdictEdited]:
+    """Scores and signals that differ from what is known; `plan` is the table before the edit."""
+    tasks = {**plan, **{row.edit.task.id: row.edit.task for row in rows}}
     for row in rows:
         task, verdict = row.edit.task.id, _verdict(row.results)
-        known = known_verdicts.get(task, Verdict())
+        known = part.verdicts.get(task, Verdict())
         if (verdict.score, verdict.signal) != (known.score, known.signal):
-            judged = row.edit.status is not Status.completed or _has_fix(row, rows)
+            judged = row.edit.status is not Status.completed or task in part.judged or _has_fix(tasks, task)
             yield VerdictEdited(task=task, score=verdict.score, signal=verdict.signal, judged=judged)
 
 
-def _has_fix(row: TableRow, rows: Sequence[TableRow]) -> bool:
+def _has_fix(tasks: Mapping[TaskId, Task], task: TaskId) -> bool:
     """Whether a fix of a later round already waits for this verdict, as in a table that was read back."""
-    own, task = fields(row.edit.task), row.edit.task.id
-    others = (other.edit.task for other in rows if task in other.edit.task.deps)
+    own, others = fields(tasks[task]), (other for other in tasks.values() if task in other.deps)
     return any(other.role == Role.developer and fields(other).round > own.round for other in others)
 
 

@@ -160,10 +160,10 @@ class DevelopmentTeam:
         return set(TEAM_OF[part.pipeline or part.analysis.pipeline])
 
     def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
-        return tuple(table.edited_verdicts(development(state).verdicts, rows))
+        return tuple(table.edited_verdicts(development(state), state.tasks.plan, rows))
 
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
-        return *records.restored(documents, rows), *table.edited_verdicts({}, rows)
+        return *records.restored(documents, rows), *table.edited_verdicts(DevelopmentState(), {}, rows)
 
     def result_schema(self, role: str) -> Mapping[str, object]:
         return _schema(role)
