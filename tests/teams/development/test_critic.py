@@ -426,7 +426,7 @@ def test_failing_tests_of_a_patch_fail_the_task_because_no_round_follows() -> No
     story = rounds_until_the_end(Story(pipeline=Pipeline.patch), review(9), rate=0.94)
 
     assert story.status("VERIFY-001") == "failed"
-    assert "94.0% is below 95%: test_a" in story.state.tasks.progress[TaskId("VERIFY-001")].error
+    assert "94.0% is below 95 %: test_a" in story.state.tasks.progress[TaskId("VERIFY-001")].error
 
 
 def test_tests_that_fail_in_one_wave_and_a_review_that_passes_in_a_later_one_do_not_end_the_run() -> None:
