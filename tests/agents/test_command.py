@@ -17,12 +17,12 @@ from iterdev.agents.contract import (
     Answer,
     Assignment,
     Conversation,
+    FailureKind,
     Process,
     Reply,
     Said,
     Spawn,
     Spent,
-    FailureKind,
 )
 from iterdev.core.errors import HostError
 from iterdev.core.results import Usage

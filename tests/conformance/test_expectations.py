@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.contract import AgentFailure, Answer, PermissionAsked, Reply, FailureKind
+from iterdev.agents.contract import AgentFailure, Answer, FailureKind, PermissionAsked, Reply
 from iterdev.conformance.expectations import (
     Answered,
     DenialReported,

@@ -12,10 +12,10 @@ import pytest
 
 from iterdev.core import settings
 from iterdev.core.results import Result
-from iterdev.teams.development.fields import WORKERS, Role
-from iterdev.teams.development.team import DEVELOPMENT
 from iterdev.surfaces.cli.app import ALIASES, SHORT_HELPS, app
 from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.team import DEVELOPMENT
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.md")])

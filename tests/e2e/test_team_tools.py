@@ -353,7 +353,9 @@ def test_messages_of_a_session_are_listed_read_and_counted(repo: Repo) -> None:
 
 
 @pytest.mark.requirement("R114", "R171", "R172")
-@pytest.mark.parametrize(("sender", "kind"), [(who, kind) for who, kinds in DEVELOPMENT.message_types.items() for kind in (*kinds, "news")])
+@pytest.mark.parametrize(
+    ("sender", "kind"), [(who, kind) for who, kinds in DEVELOPMENT.message_types.items() for kind in (*kinds, "news")]
+)
 def test_every_type_is_logged_read_back_and_filtered(team_repo: Repo, sender: str, kind: str) -> None:
     repository = Repository(team_repo.path)
     session = repository.newest()

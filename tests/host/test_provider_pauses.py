@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.core.session.events import ProviderPaused
+from iterdev.core.limits.providers import ProviderPaused
 from iterdev.host.provider_pauses import Pauses
 
 ANTHROPIC, OPENAI = ProviderPaused("anthropic", 1050.5, "429"), ProviderPaused("open/ai é", 1020, "slow down")

@@ -15,6 +15,7 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Permissions,
     Probe,
@@ -23,7 +24,6 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    FailureKind,
 )
 from iterdev.core.results import Usage
 

@@ -15,12 +15,12 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
     Said,
     Spent,
-    FailureKind,
 )
 from iterdev.conformance.agent_setup import agent_in_home, configure_agent
 from iterdev.conformance.model.server import ModelServer, serving

@@ -16,6 +16,7 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -23,12 +24,11 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    FailureKind,
 )
 from iterdev.core.errors import HostError
-from iterdev.core.results import Usage, schema
-from iterdev.core.types import Role
+from iterdev.core.results import Usage
 from iterdev.host.processes.spawn import Supervisor
+from iterdev.teams.development.team import DEVELOPMENT
 
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]
 
@@ -328,9 +328,9 @@ def test_an_agent_with_a_temp_dir_of_its_own_is_not_found_by_others_of_the_user(
     assert variables(ClaudeAgent(), replace(assignment, environment=environment))["XDG_RUNTIME_DIR"] == "/own"
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_the_schema_of_every_role_is_an_object_at_its_root(role: Role) -> None:
-    found = with_inlined_root(schema(role))
+@pytest.mark.parametrize("role", list(DEVELOPMENT.roles))
+def test_the_schema_of_every_role_is_an_object_at_its_root(role: str) -> None:
+    found = with_inlined_root(DEVELOPMENT.result_schema(role))
 
     assert found["type"] == "object"
     assert "$ref" not in found

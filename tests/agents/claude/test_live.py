@@ -17,18 +17,17 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
     Said,
     Spent,
-    FailureKind,
 )
 from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
-from iterdev.core.results import schema
-from iterdev.core.types import Role
 from iterdev.host.processes.spawn import Supervisor
+from iterdev.teams.development.team import DEVELOPMENT
 
 MARK = "ITERDEV_TEST_MARK"
 SCHEMA = {
@@ -223,7 +222,7 @@ def test_a_huge_prompt_arrives_whole(converse: Converse, model: ModelServer) -> 
 
 
 def test_claude_accepts_the_schema_of_a_developers_result(converse: Converse, work: Assignment) -> None:
-    given = replace(work, schema=schema(Role.developer))
+    given = replace(work, schema=DEVELOPMENT.result_schema("developer"))
 
     replies, _ = converse("# DEV-001: Add a file\nYou are the developer of a development team.", given=given)
 

@@ -19,6 +19,7 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -26,10 +27,11 @@ from iterdev.agents.contract import (
     Spawn,
     Spent,
     ToolServer,
-    FailureKind,
 )
-from iterdev.core.results import Usage, decode, schema
-from iterdev.core.types import Role, TaskId
+from iterdev.core.results import Usage, decode
+from iterdev.core.types import TaskId
+from iterdev.teams.development.results import Development
+from iterdev.teams.development.team import DEVELOPMENT
 
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]
 
@@ -148,7 +150,7 @@ def test_what_happens_is_told_as_it_happens_and_the_answer_decodes(play: Play, p
     replies, events = play(player.play("hello").agent())
 
     found = answer(replies)
-    assert decode(found.body, role=Role.developer, task=TaskId("DEV-001")).findings == "done"
+    assert decode(found.body, kind=Development, task=TaskId("DEV-001")).findings == "done"
     assert found.usage == Usage(input_tokens=2500, output_tokens=80)
     assert events[:2] == [Said("I will write the file."), Said("add hello.txt")]
     assert events[-1] == Spent(found.usage)
@@ -163,7 +165,11 @@ def test_a_command_is_told_without_the_shell_around_it(play: Play, player: Playe
 def test_the_prompt_goes_in_by_the_standard_input_and_the_schema_by_a_file(
     play: Play, player: Player, assignment: Assignment
 ) -> None:
-    play(player.play("hello").agent(), "Mend the ö.", given=replace(assignment, schema=schema(Role.developer)))
+    play(
+        player.play("hello").agent(),
+        "Mend the ö.",
+        given=replace(assignment, schema=DEVELOPMENT.result_schema("developer")),
+    )
 
     (told,) = player.told
     assert told.prompt == "Mend the ö."

@@ -22,20 +22,22 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
     Said,
     Spent,
     ToolServer,
-    FailureKind,
 )
 from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage
 from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core import results
-from iterdev.core.types import Role, TaskId
+from iterdev.core.types import TaskId
 from iterdev.host.processes.spawn import Supervisor
+from iterdev.teams.development.results import Development
+from iterdev.teams.development.team import DEVELOPMENT
 
 PATIENCE = 60.0
 DONE: dict[str, object] = {"id": "DEV-001", "status": "completed", "findings": "done", "error": None, "wisdom": None}
@@ -56,7 +58,7 @@ def work(assignment: Assignment, tmp_path: Path) -> Iterator[Assignment]:
     yield replace(
         assignment,
         session=session,
-        schema=results.schema(Role.developer),
+        schema=DEVELOPMENT.result_schema("developer"),
         environment={**assignment.environment, **own},
     )
     assert alive(f"ITERDEV_SESSION={session}\0") == []
@@ -123,7 +125,7 @@ def test_a_file_is_written_and_the_answer_of_the_schema_decodes(codex: Callable[
 
     (answer,) = answers(play.turns("Write hello.txt"))
 
-    result = results.decode(answer.body, role=Role.developer, task=TaskId("DEV-001"))
+    result = results.decode(answer.body, kind=Development, task=TaskId("DEV-001"))
     assert Path(play.work.workspace, "hello.txt").read_text() == "hello\n"
     assert [(found.type, found.data) for found in result.discoveries] == [("pattern", {"name": "till"})]
     assert answer.usage == results.Usage(input_tokens=2500, output_tokens=80)

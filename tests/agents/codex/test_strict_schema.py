@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iterdev.agents.codex.strict_schema import to_ordinary, to_strict, with_free_objects, without_nulls
-from iterdev.core.results import SCHEMAS, decode, schema
-from iterdev.core.types import Role, TaskId
+from iterdev.core.results import decode
+from iterdev.core.types import TaskId
+from iterdev.teams.development.fields import Role
+from iterdev.teams.development.team import DEVELOPMENT
 
 UNKNOWN = {"default", "allOf", "oneOf", "not", "patternProperties", "prefixItems", "minLength", "maxLength"}
 SCALARS: Mapping[str, st.SearchStrategy[object]] = {
@@ -55,9 +57,9 @@ def answers(part: dict[str, object], definitions: dict[str, dict[str, object]]) 
             raise AssertionError(part)
 
 
-@pytest.mark.parametrize("role", SCHEMAS)
-def test_the_schema_of_every_role_keeps_the_rules_of_the_strict_dialect(role: Role) -> None:
-    found = to_strict(schema(role))
+@pytest.mark.parametrize("role", list(DEVELOPMENT.roles))
+def test_the_schema_of_every_role_keeps_the_rules_of_the_strict_dialect(role: str) -> None:
+    found = to_strict(DEVELOPMENT.result_schema(role))
 
     assert found["type"] == "object"
     for part in parts(found):
@@ -68,15 +70,17 @@ def test_the_schema_of_every_role_keeps_the_rules_of_the_strict_dialect(role: Ro
         assert "properties" not in part or not UNKNOWN & part.keys()
 
 
-@pytest.mark.parametrize("role", [role for role in SCHEMAS if role is not Role.reviewer])
+@pytest.mark.parametrize("role", [role for role in DEVELOPMENT.roles if role != Role.reviewer])
 @settings(max_examples=25)
 @given(data=st.data())
-def test_whatever_a_strict_schema_allows_decodes(role: Role, data: st.DataObject) -> None:
-    found = msgspec.convert(to_strict(schema(role)), dict[str, object])
+def test_whatever_a_strict_schema_allows_decodes(role: str, data: st.DataObject) -> None:
+    found = msgspec.convert(to_strict(DEVELOPMENT.result_schema(role)), dict[str, object])
     said = data.draw(answers(found, msgspec.convert(found["$defs"], dict[str, dict[str, object]])))
     document = msgspec.convert(said, dict[str, object]) | {"id": "DEV-001", "status": "completed"}
 
-    result = decode(to_ordinary(json.dumps(document).encode()), role=role, task=TaskId("DEV-001"))
+    result = decode(
+        to_ordinary(json.dumps(document).encode()), kind=DEVELOPMENT.roles[role].result, task=TaskId("DEV-001")
+    )
 
     assert all(discovery.data == {"any": [1, None]} for discovery in result.discoveries)
 
@@ -86,7 +90,9 @@ def test_a_review_in_the_strict_form_decodes() -> None:
     scores = dict.fromkeys(("correctness", "completeness", "maintainability", "security"), 7)
     review = {"id": "GC-001", "status": "completed", "error": None, "scores": scores, "issues": [issue], "usage": None}
 
-    result = decode(to_ordinary(json.dumps(review).encode()), role=Role.reviewer, task=TaskId("GC-001"))
+    result = decode(
+        to_ordinary(json.dumps(review).encode()), kind=DEVELOPMENT.roles[Role.reviewer].result, task=TaskId("GC-001")
+    )
 
     assert result.error == ""
 

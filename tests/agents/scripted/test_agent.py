@@ -17,10 +17,10 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
+    FailureKind,
     PermissionAsked,
     Reply,
     Said,
-    FailureKind,
 )
 from iterdev.agents.scripted import player
 from iterdev.agents.scripted.agent import ScriptedAgent, played

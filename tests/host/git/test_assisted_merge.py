@@ -7,7 +7,7 @@ from tests.conftest import Repo
 from tests.host.conftest import label
 from tests.host.git.test_landing import parents, shell, show
 
-from iterdev.core.session.conflicts import Merged
+from iterdev.core.session.conflicts import FinishedMerge
 from iterdev.host.git import assisted_merge, landing, refs, worktrees
 
 
@@ -39,7 +39,7 @@ class Collision:
         assert commit
         return commit
 
-    def finished(self) -> Merged:
+    def finished(self) -> FinishedMerge:
         return assisted_merge.finished(self.project.path, self.tip, self.other, self.keep())
 
 
@@ -103,7 +103,7 @@ def test_however_it_was_finished_both_commits_are_parents(
 
     commit = collision.keep()
 
-    assert assisted_merge.finished(collision.project.path, collision.tip, collision.other, commit) == Merged()
+    assert assisted_merge.finished(collision.project.path, collision.tip, collision.other, commit) == FinishedMerge()
     assert show(collision.project, commit, "README.md") == "# Tip\n# Other"
     assert all(refs.is_ancestor(collision.project.path, old, commit) for old in (collision.tip, collision.other))
     assert landing.land(collision.project.path, "main", commit, label()).tip == commit
@@ -125,7 +125,7 @@ def test_a_merge_without_a_change_of_files_is_a_commit_too(project: Repo, tree: 
 def test_markers_that_are_left_are_found_where_they_are(collision: Collision) -> None:
     shell(collision.tree, "sed -i /=======/d README.md; printf 'begin\\n<<<<<<< HEAD\\n' > told.md")
 
-    assert collision.finished() == Merged(marked={"README.md": (1, 4)})
+    assert collision.finished() == FinishedMerge(marked={"README.md": (1, 4)})
 
 
 def test_an_agent_that_does_nothing_leaves_all_markers(collision: Collision) -> None:
@@ -135,21 +135,21 @@ def test_an_agent_that_does_nothing_leaves_all_markers(collision: Collision) -> 
 def test_what_git_had_merged_must_not_be_lost(collision: Collision) -> None:
     shell(collision.tree, f"{TOGETHER}; rm added.txt; git checkout -q HEAD -- clean.txt gone.txt")
 
-    assert collision.finished() == Merged(dropped=("added.txt", "clean.txt", "gone.txt"))
+    assert collision.finished() == FinishedMerge(dropped=("added.txt", "clean.txt", "gone.txt"))
 
 
 def test_what_git_had_merged_may_be_adapted(collision: Collision) -> None:
     shell(collision.tree, f"{TOGETHER}; echo more >> added.txt; echo more >> clean.txt")
 
-    assert collision.finished() == Merged()
+    assert collision.finished() == FinishedMerge()
 
 
 def test_a_file_in_conflict_that_has_only_one_of_the_changes_is_named(collision: Collision) -> None:
     shell(collision.tree, f"{TOGETHER}; echo '# Tip' > README.md")
-    assert collision.finished() == Merged(without=("README.md",))
+    assert collision.finished() == FinishedMerge(without=("README.md",))
 
     shell(collision.tree, "echo '# Other' > README.md")
-    assert collision.finished() == Merged(replaced=("README.md",))
+    assert collision.finished() == FinishedMerge(replaced=("README.md",))
 
 
 def test_of_a_file_that_one_side_removed_either_side_may_be_taken(project: Repo, tree: Path, base: str) -> None:
@@ -163,7 +163,7 @@ def test_of_a_file_that_one_side_removed_either_side_may_be_taken(project: Repo,
         shell(tree, way)
         commit = str(landing.keep(project.path, tree, tip, label(), brings=other))
 
-        assert assisted_merge.finished(project.path, tip, other, commit) == Merged()
+        assert assisted_merge.finished(project.path, tip, other, commit) == FinishedMerge()
 
 
 def test_a_merge_that_nobody_worked_on_is_as_it_was_begun(collision: Collision) -> None:

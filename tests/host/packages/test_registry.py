@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from iterdev.core.collaboration.external_packages import Checked
+from iterdev.core.collaboration.external_packages import PackageCheck
 from iterdev.core.results import Dependency
 from iterdev.host.packages import registry
 from iterdev.host.packages.shell import Shell
@@ -63,7 +63,7 @@ class Project:
         program.write_text(text, encoding="utf-8")
         program.chmod(0o755)
 
-    def look(self, source: str, name: str, version_range: str) -> Checked:
+    def look(self, source: str, name: str, version_range: str) -> PackageCheck:
         dependency = Dependency(name=name, version_range=version_range, source=source)
         return anyio.run(self._ask, lambda shell: registry.check(dependency, shell))
 
@@ -82,7 +82,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def found(checked: Checked) -> tuple[str, str | None]:
+def found(checked: PackageCheck) -> tuple[str, str | None]:
     return checked.status.value, checked.actual_version
 
 
