@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from iterdev.core.collaboration.external_packages import PackageCheck
 from iterdev.core.policy import Policy
 from iterdev.core.prompts import PromptContext, render
 from iterdev.core.results import Dependency, Discovery, LearnedTexts, Result, TechDebt, Usage
@@ -214,9 +213,10 @@ class Story:
             self.happens(AttemptStarted(TaskId(name), number, agent, self.state.branch.tip))
         return self.state
 
-    def ends(self, name: str, outcome: Outcome, requests: int = 1, *, checked: tuple[PackageCheck, ...] = ()) -> State:
+    def ends(self, name: str, outcome: Outcome, requests: int = 1, **facts: object) -> State:
+        """The attempt ends; `facts` are other fields of its report, such as what was denied."""
         number = self.state.attempts.running[TaskId(name)].number
-        report = AttemptReport(task=TaskId(name), number=number, requests=requests, outcome=outcome, checked=checked)
+        report = AttemptReport(task=TaskId(name), number=number, requests=requests, outcome=outcome, **facts)
         return self.happens(*attempt_ended(self.state, DEVELOPMENT, report, self.now))
 
     def does(self, name: str, outcome: Outcome | None = None) -> State:

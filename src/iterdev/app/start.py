@@ -41,7 +41,7 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     team, settings = default_team(repository), repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
-    if rows and not request.pipeline:
+    if rows:
         request = msgspec.structs.replace(request, pipeline=team.plan_cells(rows[0].edit.task).get("pipeline"))
     repository.instructions()
     repository.prepare()

@@ -21,7 +21,7 @@ def a_story() -> Story:
 def test_a_table_that_fits_is_shown_as_it_is() -> None:
     story = a_story()
 
-    assert excerpt(story.state, 10) == list(story.state.order)
+    assert excerpt(story.state, 10) == list(story.state.tasks.order)
 
 
 def test_what_is_under_way_and_what_failed_come_first() -> None:

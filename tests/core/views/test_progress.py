@@ -1,27 +1,28 @@
 """What changed from one state to the next, as lines."""
 
-from tests.core.conftest import Story, review, task
+from tests.core.conftest import Story, done, review, task
 
 from iterdev.core.session import events
-from iterdev.core.types import Pipeline
 from iterdev.core.views.progress import progress_lines
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.team import DEVELOPMENT
 
 
 def test_nothing_is_said_of_equal_states() -> None:
     state = Story(task("DEV-001")).starts("DEV-001")
 
-    assert list(progress_lines(state, state)) == []
+    assert list(progress_lines(state, state, DEVELOPMENT)) == []
 
 
 def test_each_task_whose_status_changed_has_a_line() -> None:
     story = Story(task("DEV-001"), task("DEV-002"), task("DEV-003"), task("REVIEW-001"))
     before = story.starts("DEV-001")
     story.ends("DEV-001", events.Failed(error="no luck"))
-    story.does("DEV-002", events.Done(findings=f"first\n{'x' * 200}"))
+    story.does("DEV-002", done(findings=f"first\n{'x' * 200}"))
     story.starts("DEV-003")
     story.reviews("REVIEW-001", review(8))
 
-    assert list(progress_lines(before, story.state)) == [
+    assert list(progress_lines(before, story.state, DEVELOPMENT)) == [
         "  DEV-001 failed: no luck",
         "  DEV-002 completed: first",
         "  DEV-003 started (developer, mine, attempt 1)",
@@ -34,7 +35,7 @@ def test_what_was_over_before_the_first_state_is_only_counted() -> None:
     story.does("DEV-001")
     story.starts("DEV-002")
 
-    assert list(progress_lines(None, story.state)) == [
+    assert list(progress_lines(None, story.state, DEVELOPMENT)) == [
         "before: 1 completed",
         "  DEV-002 started (developer, mine, attempt 1)",
     ]
@@ -46,12 +47,12 @@ def test_a_new_wave_a_warning_and_a_pause_have_a_line_each() -> None:
     story.happens(events.WaveStarted(1), events.Warned("odd"))
     story.does("DEV-001", events.Limited(error="429", reset_at=2000))
 
-    assert list(progress_lines(before, story.state)) == [
+    assert list(progress_lines(before, story.state, DEVELOPMENT)) == [
         "wave 1",
         "  warning: odd",
         "  the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429",
     ]
-    assert list(progress_lines(story.state, story.state)) == []
+    assert list(progress_lines(story.state, story.state, DEVELOPMENT)) == []
 
 
 def test_a_fix_round_has_a_line() -> None:
@@ -64,4 +65,4 @@ def test_a_fix_round_has_a_line() -> None:
     before = story.reviews("REVIEW-001", review(3))
     story.goes_on()
 
-    assert "fix round 1 of 3" in progress_lines(before, story.state)
+    assert "fix round 1 of 3" in progress_lines(before, story.state, DEVELOPMENT)

@@ -2,16 +2,17 @@
 
 import msgspec
 import pytest
-from tests.core.conftest import Story, review, task
+from tests.core.conftest import Story, done, review, task
 
-from iterdev.core.collaboration.messages import composed
+from iterdev.core.collaboration.messages import compose
 from iterdev.core.results import Usage
 from iterdev.core.session import events
-from iterdev.core.types import Engine, Pipeline, Status, TaskId
+from iterdev.core.types import Engine, Status, TaskId
 from iterdev.core.views.report import report
 from iterdev.core.views.session import session_document, session_view
-from iterdev.core.views.tasks import artifact
 from iterdev.core.views.why import chain, stall, why
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.team import DEVELOPMENT
 
 
 def chained() -> Story:
@@ -20,7 +21,7 @@ def chained() -> Story:
 
 
 def line(story: Story, name: str, *, engine_alive: bool = True) -> tuple[str, str]:
-    shown = session_view(story.state, engine_alive=engine_alive)
+    shown = session_view(story.state, DEVELOPMENT, engine_alive=engine_alive)
     (found,) = (line for line in shown.tasks if line.id == name)
     return found.mark, found.note
 
@@ -33,7 +34,7 @@ def test_each_task_has_a_mark_and_a_note() -> None:
     story.starts("DEV-002")
     story.happens(events.TaskSkipped(TaskId("DEV-003"), "lost"))
 
-    assert [line(story, name) for name in story.state.tasks] == [
+    assert [line(story, name) for name in story.state.tasks.plan] == [
         ("[DONE]", "design/design-001.md"),
         ("[FAIL]", "no luck"),
         ("[RUN]", "working..."),
@@ -54,14 +55,14 @@ def test_each_task_has_a_mark_and_a_note() -> None:
 )
 def test_a_completed_task_shows_what_it_left(name: str, file: str) -> None:
     story = Story(task(name))
-    story.does(name, events.Done(findings="", review=review(9) if name.startswith("REVIEW") else None))
+    story.does(name, done(findings="", review=review(9) if name.startswith("REVIEW") else None))
 
-    assert artifact(story.row(name), story.state.progress[TaskId(name)]) == file
+    assert DEVELOPMENT.task_notes(story.state, TaskId(name)).artifact == file
 
 
 def test_work_that_is_being_merged_is_still_under_way() -> None:
     story = Story(task("DEV-001"))
-    story.does("DEV-001", events.Done(findings="", commit="c1"))
+    story.does("DEV-001", done(findings="", commit="c1"))
 
     assert line(story, "DEV-001") == ("[RUN]", "landing...")
 
@@ -76,22 +77,24 @@ def test_a_task_in_progress_without_an_engine_is_listed_with_the_advice_to_resum
 
     assert mark == "[WAIT]"
     assert advice in note
-    assert any(advice in text for text in why(story.state, TaskId("DEV-001"), engine_alive=False))
+    assert any(advice in text for text in why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=False))
 
 
 def test_the_agent_of_a_tester_is_named_when_it_was_asked_and_not_before() -> None:
     story = Story(task("VERIFY-001"), task("REVIEW-001", "VERIFY-001"))
     story.starts("VERIFY-001")
-    (unasked, _) = session_view(story.state).tasks
+    (unasked, _) = session_view(story.state, DEVELOPMENT).tasks
 
     assert unasked.agent == ""
-    assert why(story.state, TaskId("VERIFY-001"), engine_alive=True) == ["VERIFY-001 is in_progress, attempt 1"]
+    assert why(story.state, DEVELOPMENT, TaskId("VERIFY-001"), engine_alive=True) == [
+        "VERIFY-001 is in_progress, attempt 1"
+    ]
     assert "VERIFY-001 is in_progress: iterdev runs the tests" in why(
-        story.state, TaskId("REVIEW-001"), engine_alive=True
+        story.state, DEVELOPMENT, TaskId("REVIEW-001"), engine_alive=True
     )
 
     story.ends("VERIFY-001", events.Interrupted(), requests=2)
-    (asked, _) = session_view(story.state).tasks
+    (asked, _) = session_view(story.state, DEVELOPMENT).tasks
 
     assert (asked.agent, asked.requests) == ("mine", 2)
 
@@ -113,12 +116,12 @@ def test_a_task_behind_a_question_names_the_question() -> None:
     story.goes_on()
 
     assert line(story, "DEV-001") == ("[WAIT]", "waiting for an answer to plan")
-    assert "gate plan: Run these tasks?" in why(story.state, TaskId("DEV-001"), engine_alive=True)[1]
+    assert "gate plan: Run these tasks?" in why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=True)[1]
 
 
 @pytest.mark.requirement("R122")
 def test_why_a_task_waits_is_told_down_to_the_first_cause() -> None:
-    told = why(chained().state, TaskId("REVIEW-001"), engine_alive=True)
+    told = why(chained().state, DEVELOPMENT, TaskId("REVIEW-001"), engine_alive=True)
 
     assert told == [
         "REVIEW-001 is pending: blocked by DEV-001",
@@ -146,7 +149,10 @@ def test_nothing_ready_nothing_running_and_something_pending_is_reported_with_th
     links = "REVIEW-001 is blocked by DEV-001 (pending) <- DESIGN-001 (in_progress)"
 
     assert stall(state, engine_alive=False) == links
-    assert (session_view(state, engine_alive=False).stall, session_view(state).stall) == (links, "")
+    assert (session_view(state, DEVELOPMENT, engine_alive=False).stall, session_view(state, DEVELOPMENT).stall) == (
+        links,
+        "",
+    )
 
 
 @pytest.mark.requirement("R122")
@@ -163,32 +169,29 @@ def test_a_final_task_tells_how_it_ended() -> None:
     story.fails("DEV-001", "no luck")
     story.does("DEV-002")
 
-    assert why(story.state, TaskId("DEV-001"), engine_alive=True) == ["DEV-001 is failed: no luck"]
-    assert why(story.state, TaskId("DEV-002"), engine_alive=True) == ["DEV-002 is completed"]
+    assert why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=True) == ["DEV-001 is failed: no luck"]
+    assert why(story.state, DEVELOPMENT, TaskId("DEV-002"), engine_alive=True) == ["DEV-002 is completed"]
 
 
 def test_a_blocker_that_failed_is_named_with_its_error() -> None:
     story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
     story.fails("DEV-001", "no luck")
 
-    assert "DEV-001 is failed: no luck" in why(story.state, TaskId("VERIFY-001"), engine_alive=True)
+    assert "DEV-001 is failed: no luck" in why(story.state, DEVELOPMENT, TaskId("VERIFY-001"), engine_alive=True)
 
 
 def test_what_an_agent_was_denied_is_told_once_whatever_became_of_the_attempts() -> None:
     story = Story(task("DEV-001"))
-    for outcome in (events.Interrupted(), events.Done(findings="did it")):
+    for outcome in (events.Interrupted(), done(findings="did it")):
         story.starts("DEV-001")
-        number = story.state.running[TaskId("DEV-001")].number
-        story.happens(
-            events.AttemptEnded(TaskId("DEV-001"), number, 1, outcome, denied=("Bash: rm -rf build", "WebFetch"))
-        )
+        story.ends("DEV-001", outcome, denied=("Bash: rm -rf build", "WebFetch"))
 
-    assert why(story.state, TaskId("DEV-001"), engine_alive=True) == [
+    assert why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=True) == [
         "DEV-001 is completed",
         "asked for, and denied: Bash: rm -rf build",
         "asked for, and denied: WebFetch",
     ]
-    assert "- Asked for, and denied: Bash: rm -rf build\n" in report(story.state)
+    assert "- Asked for, and denied: Bash: rm -rf build\n" in report(story.state, DEVELOPMENT)
 
 
 def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> None:
@@ -196,7 +199,7 @@ def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> Non
     story.does("DEV-001", events.Limited(error="429", reset_at=2000))
     story.happens(events.Paused("interrupted"))
 
-    told = why(story.state, TaskId("DEV-001"), engine_alive=False)
+    told = why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=False)
 
     assert "the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429" in told
     assert "the session is paused: interrupted" in told
@@ -207,12 +210,12 @@ def test_a_task_that_waits_for_its_provider_and_a_paused_session_say_so() -> Non
 def test_the_view_shows_requirement_pipeline_rounds_sprint_and_session() -> None:
     story = Story(pipeline=Pipeline.patch, engine=Engine.beat)
     story.goes_on()
-    story.does("DEV-001", events.Done(findings="", usage=Usage(cost_usd=0.25)))
+    story.does("DEV-001", done(findings="", usage=Usage(cost_usd=0.25)))
 
-    shown = session_view(story.state)
+    shown = session_view(story.state, DEVELOPMENT)
 
-    assert (shown.requirement, shown.pipeline, shown.engine) == ("Add export endpoint", "patch", "beat")
-    assert (shown.sprint.round, shown.sprint.rounds, shown.sprint.number) == (0, 3, 1)
+    assert (shown.requirement, shown.team.pipeline, shown.engine) == ("Add export endpoint", "patch", "beat")
+    assert dict(shown.team.facts) == {"GC Rounds": "0/3", "Sprint": "sprint-1"}
     assert (shown.id, shown.branch.name) == (story.state.session.id, f"iterdev/{story.state.session.id}")
     assert (shown.counts["completed"], shown.counts["pending"]) == (1, 1)
     assert shown.usage.cost_usd == 0.25
@@ -221,8 +224,8 @@ def test_the_view_shows_requirement_pipeline_rounds_sprint_and_session() -> None
 def test_looking_at_a_session_changes_nothing() -> None:
     story = chained()
     before = msgspec.json.encode(story.state)
-    session_view(story.state)
-    why(story.state, TaskId("REVIEW-001"), engine_alive=False)
+    session_view(story.state, DEVELOPMENT)
+    why(story.state, DEVELOPMENT, TaskId("REVIEW-001"), engine_alive=False)
 
     assert msgspec.json.encode(story.state) == before
 
@@ -230,10 +233,10 @@ def test_looking_at_a_session_changes_nothing() -> None:
 def test_a_running_task_shows_what_its_agent_said_last() -> None:
     story = Story(task("DEV-001"))
     story.starts("DEV-001")
-    story.happens(composed("developer", summary="half way", task=TaskId("DEV-001")))
+    story.happens(compose("developer", summary="half way", task=TaskId("DEV-001")))
 
     assert line(story, "DEV-001") == ("[RUN]", "[developer] half way")
-    assert why(story.state, TaskId("DEV-001"), engine_alive=True) == [
+    assert why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=True) == [
         "DEV-001 is in_progress, attempt 1 by mine",
         "its agent last said: [developer] half way",
     ]
@@ -243,7 +246,7 @@ def test_a_pending_task_of_a_session_that_is_over_waits_for_nothing() -> None:
     story = Story(task("DEV-001"))
     story.happens(events.Finished(events.Finished.WHY_REJECTED))
 
-    assert why(story.state, TaskId("DEV-001"), engine_alive=False) == [
+    assert why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=False) == [
         f"DEV-001 is pending, and stays so: {events.Finished.WHY_REJECTED}"
     ]
 
@@ -252,14 +255,16 @@ def test_a_blocker_whose_engine_was_killed_is_not_called_at_work() -> None:
     story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
     story.starts("DEV-001")
 
-    assert "DEV-001 is in_progress: interrupted" in why(story.state, TaskId("VERIFY-001"), engine_alive=False)
+    assert "DEV-001 is in_progress: interrupted" in why(
+        story.state, DEVELOPMENT, TaskId("VERIFY-001"), engine_alive=False
+    )
 
 
 def test_the_document_has_the_keys_that_programs_rely_on() -> None:
     story = Story(task("DEV-001"), auto=False)
     story.goes_on()
 
-    document = session_document(session_view(story.state, engine_alive=False))
+    document = session_document(session_view(story.state, DEVELOPMENT, engine_alive=False))
 
     assert document.keys() == {
         *("session", "requirement", "pipeline", "engine", "phase", "why", "gates", "counts", "round", "rounds"),
@@ -278,11 +283,11 @@ def test_a_view_with_little_room_says_what_it_leaves_out() -> None:
     story = Story(*(task(f"DEV-00{number}") for number in range(1, 6)))
     story.starts("DEV-003")
 
-    shown = session_view(story.state, room=2)
+    shown = session_view(story.state, DEVELOPMENT, room=2)
 
     assert [one.id for one in shown.tasks] == ["DEV-001", "DEV-003"]
     assert shown.omitted == {Status.pending: 3}
-    assert session_view(story.state).omitted == {}
+    assert session_view(story.state, DEVELOPMENT).omitted == {}
 
 
 @pytest.mark.parametrize(("score", "revision"), [(9, False), (3, True)])
@@ -290,9 +295,9 @@ def test_a_verdict_that_asks_for_a_fix_round_is_told_apart(score: float, *, revi
     story = Story(task("REVIEW-001"))
     story.reviews("REVIEW-001", review(score))
 
-    (shown,) = session_view(story.state).tasks
+    (shown,) = session_view(story.state, DEVELOPMENT).tasks
 
-    assert shown.result.needs_revision is revision
+    assert shown.result.notes.unfavourable is revision
 
 
 def test_a_session_has_succeeded_only_when_every_task_is_completed() -> None:
@@ -300,21 +305,21 @@ def test_a_session_has_succeeded_only_when_every_task_is_completed() -> None:
     story.does("DEV-001")
     story.fails("DEV-002")
     story.happens(events.Finished())
-    failed = session_view(story.state).outcome
+    failed = session_view(story.state, DEVELOPMENT).outcome
     story = Story(task("DEV-001"))
     story.does("DEV-001")
-    unfinished = session_view(story.state).outcome
+    unfinished = session_view(story.state, DEVELOPMENT).outcome
     story.happens(events.Finished())
 
     assert (failed.is_finished, failed.succeeded) == (True, False)
     assert (unfinished.is_finished, unfinished.succeeded) == (False, False)
-    assert session_view(story.state).outcome.succeeded
+    assert session_view(story.state, DEVELOPMENT).outcome.succeeded
 
 
 def test_a_rejected_plan_ends_early_and_is_no_success() -> None:
     story = Story()
     story.happens(events.Finished(events.Finished.WHY_REJECTED))
 
-    outcome = session_view(story.state).outcome
+    outcome = session_view(story.state, DEVELOPMENT).outcome
 
     assert (outcome.ended_early, outcome.succeeded) == (True, False)

@@ -150,7 +150,7 @@ def _verdicts(state: State) -> str:
     for task, verdict in development(state).verdicts.items():
         if verdict.review:
             lines.append(
-                f"- {task}: score {critic.score(verdict.review.scores):g}, "
+                f"- {task}: score {verdict.score or 0:g}, "
                 f"{critic.critical_count(verdict.review)} critical, {len(verdict.review.issues)} findings, "
                 f"{verdict.signal}{_since(state, task)}\n"
             )
