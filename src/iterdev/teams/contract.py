@@ -38,7 +38,7 @@ class TableColumns(Struct, frozen=True, kw_only=True):
     """The team's own result columns."""
 
 
-class PlanCells(Struct, frozen=True, kw_only=True):
+class PlanCells(Struct, frozen=True, kw_only=True, gc=False):
     """What the cells of a row say that only the team can read."""
 
     role: Role

@@ -13,7 +13,7 @@ from iterdev.core.types import Status
 RESULTS = (Status.completed, Status.failed)
 
 
-class TableRow(Struct, frozen=True, kw_only=True):
+class TableRow(Struct, frozen=True, kw_only=True, gc=False):
     """A row of the file: what the kernel knows of it, and the team's own result columns."""
 
     edit: RowEdit

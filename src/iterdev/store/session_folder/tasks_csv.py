@@ -4,6 +4,8 @@ import csv
 import difflib
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
 
@@ -21,7 +23,13 @@ from iterdev.teams.contract import Team
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
 """The table knows only these; a task that is under way is pending in it, so that it can always be resumed."""
 
+MODES = {mode.value: mode for mode in Mode}
+STATUSES = {status.value: status for status in WRITTEN}
+"""What a cell may say; to look one up is much faster than to call the enum, and a table may have many rows."""
+
 LONGEST_CELL = 2**31 - 1
+
+Word = TypeVar("Word", bound=StrEnum)
 
 
 def table(state: State, team: Team) -> str:
@@ -152,21 +160,21 @@ def _row(cells: Mapping[str, str], team: Team) -> TableRow:
         kind=plan.kind,
         deps=_ids(cells.get("deps", "")),
         context_from=_ids(cells.get("context_from", "")),
-        mode=Mode(_word("exec_mode", cells.get("exec_mode") or Mode.csv_wave, tuple(Mode))),
+        mode=_word(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
     )
-    status = Status(_word("status", cells.get("status") or Status.pending, WRITTEN))
+    status = _word(STATUSES, "status", cells.get("status") or Status.pending)
     edit = RowEdit(task=task, status=status, findings=cut(cells.get("findings", "")), error=cells.get("error", ""))
     return TableRow(edit=edit, results=results)
 
 
-def _word(column: str, value: str, known: Collection[str]) -> str:
-    if value in known:
-        return value
+def _word(known: Mapping[str, Word], column: str, value: str) -> Word:
+    if word := known.get(value):
+        return word
     raise ValueError(f'{column} is "{value}", expected one of {", ".join(known)}')
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:
-    return tuple(TaskId(part) for part in map(str.strip, cell.split(";")) if part)
+    return tuple([TaskId(part) for part in map(str.strip, cell.split(";")) if part]) if cell else ()
 
 
 def _wrong(file: str, line: int, message: str) -> UserError:

@@ -23,6 +23,11 @@ COLUMNS = TableColumns(
     results=("review_score", "gc_signal"),
 )
 LOWEST_SCORE, HIGHEST_SCORE = 1, 10
+ROLES = {role.value: role for role in Role}
+PIPELINES = {pipeline.value: pipeline for pipeline in Pipeline}
+SIGNALS = {signal.value: signal for signal in Signal}
+"""What a cell may say."""
+REST_OF_BREAKDOWN = f"PURPOSE: {INCREMENT.purpose} |"
 
 Word = TypeVar("Word", bound=StrEnum)
 Number = TypeVar("Number", int, float)
@@ -41,12 +46,12 @@ def result_cells(state: State, task: TaskId) -> dict[str, str]:
 
 def read_plan(cells: Mapping[str, str]) -> PlanCells:
     name = cells["id"].strip()
-    role = _word(Role, "role", cells.get("role") or role_of(name) or "")
+    role = _word(ROLES, "role", cells.get("role") or role_of(name) or "")
     own = Fields(
-        pipeline=_word(Pipeline, "pipeline", cells.get("pipeline") or Pipeline.sprint),
+        pipeline=_word(PIPELINES, "pipeline", cells.get("pipeline") or Pipeline.sprint),
         sprint=_number(int, "sprint_num", cells.get("sprint_num") or "1"),
         round=_number(int, "gc_round", cells.get("gc_round") or "0"),
-        part=Part.rest if cells["description"].startswith(f"PURPOSE: {INCREMENT.purpose} |") else Part.own,
+        part=Part.rest if cells["description"].startswith(REST_OF_BREAKDOWN) else Part.own,
     )
     if own.sprint < 1:
         raise ValueError(f'the sprint_num of "{name}" is {own.sprint}, and sprints are counted from 1')
@@ -88,15 +93,14 @@ def _verdict(cells: Mapping[str, str]) -> Verdict:
     score, signal = cells.get("review_score"), cells.get("gc_signal")
     return Verdict(
         score=_score(score) if score else None,
-        signal=_word(Signal, "gc_signal", signal) if signal else None,
+        signal=_word(SIGNALS, "gc_signal", signal) if signal else None,
     )
 
 
-def _word(known: type[Word], column: str, value: str) -> Word:
-    try:
-        return known(value)
-    except ValueError:
-        raise ValueError(f'{column} is "{value}", expected one of {", ".join(known)}') from None
+def _word(known: Mapping[str, Word], column: str, value: str) -> Word:
+    if word := known.get(value):
+        return word
+    raise ValueError(f'{column} is "{value}", expected one of {", ".join(known)}')
 
 
 def _number(kind: Callable[[str], Number], column: str, value: str) -> Number:
