@@ -224,7 +224,9 @@ class TaskTableDraft(Draft[TaskTable]):
         elif outcome.commit:
             fields["unmerged_commits"] = (*before.unmerged_commits, outcome.commit)
         match event.status:
-            case Status.pending | Status.landing:
+            case Status.landing:
+                self._update(task, status=event.status, **fields)
+            case Status.pending:
                 self._update(task, status=event.status, **fields)
                 self._queue(self.part.plan[task])
             case status:
@@ -236,8 +238,11 @@ class TaskTableDraft(Draft[TaskTable]):
         was = self._progress[task]
         if was.status in FINAL:
             return
-        self._ready.pop(task, None)
-        self._blocked_by_failure.pop(task, None)
+        # Looked up first, because the first change copies a map, and most tasks that end are in neither.
+        if task in self.part.ready:
+            del self._ready[task]
+        if task in self.part.blocked_by_failure:
+            del self._blocked_by_failure[task]
         self._update(task, status=status, ended_at=was.ended_at or at, **fields)
         self._open_in_wave[self.part.plan[task].wave] -= 1
         if status is Status.completed:
