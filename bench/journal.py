@@ -10,7 +10,8 @@ from msgspec import Struct
 
 import sessions
 from iterdev.core.session.events import Event
-from iterdev.store.journal import Journal, encode
+from iterdev.store import session_log
+from iterdev.store.journal import EventCodec, Journal
 from iterdev.store.session_log import SessionLog
 from measure import Aim, Effort, Section, timed
 
@@ -38,7 +39,7 @@ class Bench(Struct, frozen=True, kw_only=True):
         Journal(path).close()
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("PRAGMA synchronous = FULL")
-        bodies = [encode(event) for event in self.events]
+        bodies = list(map(EventCodec().encode, self.events))
 
         def write() -> None:
             for seq, body in enumerate(bodies, 1):
@@ -54,8 +55,8 @@ class Bench(Struct, frozen=True, kw_only=True):
         journal = Journal(self.file())
 
         def write() -> None:
-            for seq, event in enumerate(self.events):
-                journal.append(sessions.NAME, [event], at=1.0, after=seq)
+            for entry in sessions.entries(self.events):
+                journal.append(sessions.NAME, [entry], after=entry.seq - 1)
 
         seconds = timed(write)
         journal.close()
@@ -63,7 +64,7 @@ class Bench(Struct, frozen=True, kw_only=True):
 
     def log(self, size: int) -> float:
         journal = Journal(self.file())
-        journal.append(sessions.NAME, sessions.begun(sessions.wide(size)), at=1.0, after=0)
+        session_log.create(journal, sessions.begun(sessions.wide(size)), at=1.0)
         log = SessionLog(journal, sessions.NAME, now=lambda: 1.0)
 
         def write() -> None:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import sessions
 from growth import grown
-from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
 from iterdev.core.session.tasks import Fault, checked
 from iterdev.store.session_folder import tasks_csv
+from iterdev.teams.development.team import DEVELOPMENT
 from measure import Effort, Section, timed
 
 MEASURED = """\
-Planning is `plan.checked` on Task values: every rule of the table is checked and every wave computed. Reading is \
-`tables.parse` on the CSV text of the same table, and contains a planning. In a wide table all work waits for one \
+Planning is `tasks.checked` on Task values: every rule of the table is checked and every wave computed. Reading is \
+`tasks_csv.parse` on the CSV text of the same table, and contains a planning. In a wide table all work waits for one \
 design, and a test run and a review wait for each piece of work; in a deep one each task waits for the one before it. \
 The slower shape counts."""
 WHY = """\
@@ -46,9 +46,8 @@ def _plan(size: int, shape: str) -> float:
 
 
 def _read(size: int, shape: str) -> float:
-    events = sessions.begun(sessions.SHAPES[shape](size))
-    state = replay([Entry(number, 1.0, event) for number, event in enumerate(events, 1)])
+    state = replay(sessions.entries(sessions.begun(sessions.SHAPES[shape](size))), DEVELOPMENT)
     if state is None:
         raise SystemExit("the session is empty")
-    text = tasks_csv.table(state)
-    return timed(lambda: tasks_csv.parse(text))
+    text = tasks_csv.table(state, DEVELOPMENT)
+    return timed(lambda: tasks_csv.parse(text, DEVELOPMENT))

@@ -4,10 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count, islice
 
 from iterdev.core import ids
+from iterdev.core.collaboration.messages import COORDINATOR, Announced
+from iterdev.core.policy import Policy
 from iterdev.core.session import events
 from iterdev.core.session.tasks import Task, with_waves
-from iterdev.core.types import Engine, Pipeline, Role, SessionId, TaskId, Team
+from iterdev.core.types import Engine, SessionId, Status, TaskId
+from iterdev.teams.development.events import TeamStarted
+from iterdev.teams.development.fields import Fields, Pipeline, Role
+from iterdev.teams.development.pipelines import role_of
 from iterdev.teams.development.requirement_analysis import analyse
+from iterdev.teams.development.team import DEVELOPMENT
 
 NAME = SessionId("bench")
 BASE, WORK, TIP = ("0" * 40, "1" * 40, "2" * 40)
@@ -37,8 +43,8 @@ def _task(name: str, *deps: str) -> Task:
         id=TaskId(name),
         title=f"Do {name}",
         description=f"PURPOSE: do what {name} asks for",
-        role=ids.role_of(name) or Role.developer,
-        pipeline=Pipeline.sprint,
+        role=role_of(name) or Role.developer,
+        fields=Fields(pipeline=Pipeline.sprint),
         deps=above,
         context_from=above,
     )
@@ -48,22 +54,46 @@ def begun(tasks: Sequence[Task]) -> list[events.Event]:
     """The first events of a session that is to do these tasks."""
     session = events.Session(
         id=NAME,
-        team=Team.iterdev,
+        team=DEVELOPMENT.name,
         engine=Engine.beat,
         requirement="Measure it",
         folder=ids.folder(Engine.beat, NAME),
         base=BASE,
         branch="main",
-        analysis=analyse("Measure it", None),
         by_hand=True,
     )
-    planned = events.TasksAdded(with_waves(tasks))
-    return [events.SessionStarted(session, events.Policy(auto=True)), planned, events.EngineStarted(1, BASE)]
+    return [
+        events.SessionStarted(session, Policy(auto=True)),
+        TeamStarted(analysis=analyse("Measure it")),
+        events.TasksAdded(with_waves(tasks)),
+        events.EngineStarted(1, BASE),
+    ]
+
+
+def entries(written: Sequence[events.Event]) -> list[events.Entry]:
+    return [events.Entry(seq, 1.0, event) for seq, event in enumerate(written, 1)]
 
 
 def done(tasks: Sequence[Task]) -> Iterator[events.Event]:
-    """What the journal says of tasks that were done one after another."""
+    """What happened to tasks that were done one after another."""
     for task in tasks:
         yield events.AttemptStarted(task.id, 1, "bench", BASE)
-        yield events.AttemptEnded(task.id, 1, 1, events.Done(findings="did it", commit=WORK, changed=("a.txt",)))
-        yield events.Landed(task.id, TIP)
+        yield events.AttemptEnded(
+            task=task.id,
+            number=1,
+            agent="bench",
+            requests=1,
+            outcome=events.Done(findings="did it", commit=WORK, changed=("a.txt",)),
+            status=Status.landing,
+        )
+        yield events.Landed(task=task.id, tip=TIP, changed=("a.txt",), status=Status.completed)
+
+
+def journalled(tasks: Sequence[Task]) -> Iterator[events.Event]:
+    """The same as a journal has it: the end of each attempt is announced."""
+    numbers = count(1)
+    for event in done(tasks):
+        yield event
+        if isinstance(event, events.AttemptEnded):
+            text = f"[developer] {event.task} is done"
+            yield Announced(sender="developer", to=COORDINATOR, kind="dev_complete", summary=text, number=next(numbers))
