@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sessions
 from growth import grown
-from iterdev.core.session.decide import decide
+from iterdev.core.rules.decide import decide
 from iterdev.store.journal import Journal
 from iterdev.store.session_log import read_state
 from iterdev.teams.development.team import DEVELOPMENT

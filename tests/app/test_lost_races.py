@@ -8,8 +8,7 @@ from tests.app.conftest import Sessions, failed
 
 from iterdev.app import feedback
 from iterdev.app.answer import answer, answer_on_resume, answer_with_defaults
-from iterdev.app.resume import RunObserver, resume
-from iterdev.app.retry import reset_failed_tasks
+from iterdev.app.resume import RunObserver, reset_failed_tasks, resume
 from iterdev.core.errors import UserError
 from iterdev.core.session import events
 from iterdev.core.types import Ending, SessionId, Status

@@ -7,9 +7,14 @@ import msgspec
 from iterdev.core.policy import Policy
 from iterdev.core.prompts import PromptContext, render
 from iterdev.core.results import Dependency, Discovery, LearnedTexts, Result, TechDebt, Usage
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.outcomes import attempt_ended, landed, landing_refused
+from iterdev.core.rules.record import record
+from iterdev.core.rules.rollback import plan
+from iterdev.core.rules.schedule import Command, Land, Record, Start
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session import fold
 from iterdev.core.session.attempts import AttemptReport, Success
-from iterdev.core.session.decide import decide
 from iterdev.core.session.events import (
     AttemptStarted,
     Entry,
@@ -25,12 +30,7 @@ from iterdev.core.session.events import (
     TasksAdded,
     Unmet,
 )
-from iterdev.core.session.outcomes import attempt_ended, landed, landing_refused
-from iterdev.core.session.record import record
-from iterdev.core.session.rollback import plan
-from iterdev.core.session.schedule import Command, Land, Record, Start
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
 from iterdev.core.verification import Measurement, SuiteReport, Verification

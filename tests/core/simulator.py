@@ -22,18 +22,19 @@ from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.limits.providers import ProviderPaused, learned
 from iterdev.core.limits.spending import DaySpent
 from iterdev.core.results import Usage
+from iterdev.core.rules import rollback
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.outcomes import attempt_ended, landed, landing_refused
+from iterdev.core.rules.record import record
+from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events as session_events
-from iterdev.core.session import fold, rollback
+from iterdev.core.session import fold
 from iterdev.core.session.attempts import AttemptReport, Success
-from iterdev.core.session.decide import decide
 from iterdev.core.session.events import Entry, Event, Failed, Interrupted, Limited
 from iterdev.core.session.gates import WaveChoice
-from iterdev.core.session.outcomes import attempt_ended, landed, landing_refused
-from iterdev.core.session.record import record
-from iterdev.core.session.schedule import Cancel, Command, Land, Record, Start, Wait
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Fault, Task, checked
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import UNSUCCESSFUL, Severity, Status, TaskId
 
 AGENTS = ("claude", "codex", "gemini", "mine")

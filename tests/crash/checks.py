@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.crash.scratch import Scratch
 
 from iterdev.core.ids import CONFLICT_FIX, branch
+from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
-from iterdev.core.session.replay_check import compare
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 from iterdev.engine.repository import Repository

@@ -12,7 +12,7 @@ import pytest
 
 from iterdev.core import settings
 from iterdev.core.results import Result
-from iterdev.surfaces.cli.app import ALIASES, SHORT_HELPS, app
+from iterdev.surfaces.cli.app import ALIASES, app
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.teams.development.fields import WORKERS, Role
 from iterdev.teams.development.team import DEVELOPMENT
@@ -77,7 +77,7 @@ def anchors(page: Path) -> set[str]:
 
 @every_page
 def test_every_command_and_option_named_exists(page: Path) -> None:
-    known = {*SHORT_HELPS, *ALIASES, "--version", "--help", "COMMAND"}
+    known = {*app.list_commands(click.Context(app)), *ALIASES, "--version", "--help", "COMMAND"}
 
     calls = list(calls_in(text_of(page)))
 

@@ -62,8 +62,8 @@ class Office:
         row = self.log.state.tasks.plan[name]
         return Job(
             session=self.log.session,
-            team=DEVELOPMENT.name,
             task=row,
+            role=DEVELOPMENT.roles[row.role],
             number=1,
             agent="mine",
             settings=Settings(),

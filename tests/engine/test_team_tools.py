@@ -11,9 +11,9 @@ from tests.core.conftest import Outcome, done
 from tests.engine.conftest import NOW, SECRET, Office, client_of
 
 from iterdev.core.collaboration.tool_schemas import ResourceLock
+from iterdev.core.rules.outcomes import attempt_ended
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport
-from iterdev.core.session.outcomes import attempt_ended
 from iterdev.core.types import TaskId
 from iterdev.engine.team_tools import Caller, Person, TeamTools
 from iterdev.host.secrets import Redactor

@@ -47,8 +47,13 @@ def git(*args: str, cwd: Path) -> str:
     return done.stdout.strip()
 
 
+RESULTS = {role.result.__name__: role.result for team in TEAMS.values() for role in team.roles.values()}
+
+
 def _hook(kind: type, value: object) -> object:
-    return msgspec.convert(value, FIELDS[value["type"]]) if kind is TaskFields else value
+    if kind is TaskFields:
+        return msgspec.convert(value, FIELDS[value["type"]])
+    return RESULTS[value] if kind == type[Result] else value
 
 
 def job_from(text: str) -> Job:
@@ -121,7 +126,7 @@ class ElsewhereExecutor:
         kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR") if name in os.environ}
         env = kept | {"HOME": str(home), "ITERDEV_HOME": str(home / "iterdev"), "GIT_CONFIG_NOSYSTEM": "1"}
         async with self._context.spawn(argv, cwd=str(self._root), env=env) as process:
-            await process.write(msgspec.json.encode(job) + b"\n")
+            await process.write(msgspec.json.encode(job, enc_hook=lambda kind: kind.__name__) + b"\n")
             async with anyio.create_task_group() as group:
                 group.start_soon(self._forward_cancel, job.task.id, process)
                 report = await self._converse(job, process)

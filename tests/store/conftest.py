@@ -9,12 +9,12 @@ from tests.core.conftest import ROLES, done
 from iterdev.core import ids
 from iterdev.core.policy import Policy
 from iterdev.core.results import Discovery
+from iterdev.core.rules.outcomes import attempt_ended, landed, landing_refused
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session import events as session_events
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.session.events import Entry, Event, SessionStarted
-from iterdev.core.session.outcomes import attempt_ended, landed, landing_refused
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
 from iterdev.core.verification import Verification

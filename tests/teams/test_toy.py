@@ -12,11 +12,11 @@ from tests.teams.toy import LIMIT, TOY, Check, Checked
 from iterdev.core.policy import Policy
 from iterdev.core.prompts import PromptContext, render
 from iterdev.core.results import Result, Usage
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.replay_check import compare
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.decide import decide
 from iterdev.core.session.events import Event, RowEdit, Session, SessionStarted, TableEdited
 from iterdev.core.session.fold import replay
-from iterdev.core.session.replay_check import compare
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Engine, Phase, SessionId, Status
 from iterdev.core.views.report import report

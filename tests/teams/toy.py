@@ -7,20 +7,17 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from iterdev.core import ids, results
-from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES
+from iterdev.core import ids
 from iterdev.core.draft import PureDraft
-from iterdev.core.prompts import TeamParts
 from iterdev.core.results import Result
+from iterdev.core.rules.team_rules import Interpretation, Procedure, RoleSpec
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Event, Finished, RollbackStarted, TasksAdded, TeamEvent
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining
-from iterdev.core.session.team_rules import Interpretation, Procedure, RoleSpec
 from iterdev.core.task_description import Brief
 from iterdev.core.types import TaskFields, TaskId, TaskKind, TeamState
-from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
-from iterdev.teams.contract import PlanCells, Records, TableColumns
+from iterdev.teams.contract import PlanCells, TableColumns, Team
 
 PREFIXES = {"WRITE": "writer", "CHECK": "checker"}
 LIMIT = 4
@@ -61,45 +58,20 @@ COLUMNS = (
 )
 
 
-class Analyzer:
-    role, task = "writer", "analysis"
-    schema = staticmethod(dict)
-    prompt = staticmethod(lambda requirement, _: requirement)
-    decode = staticmethod(lambda _: "there is nothing to analyse")
-
-
-class Toy:
+class Toy(Team):
     name = "toy"
-    roles: Mapping[str, RoleSpec] = ROLES
+    roles = ROLES
     workers = tuple(ROLES)
     pipelines = ("loop",)
-    message_types: Mapping[str, tuple[str, ...]] = {COORDINATOR: COORDINATOR_TYPES}
     event_types = (Checked,)
-    decided = ()
     folded = frozenset({Checked, RollbackStarted})
     task_fields = ToyFields
     columns = TableColumns(order=COLUMNS, results=("again",))
-    analyzer = Analyzer()
     conflict_brief = Brief(purpose="Merge", success="merged", steps=("Merge both",), expected="a file", constraints="-")
-
-    plan_note = nothing_to_do = completion_error = staticmethod(lambda *_: "")
-    before_work = decision = follow_up = rolled_back = staticmethod(lambda *_: ())
-    started = settings_changed = reopened = table_edited = restored = staticmethod(lambda *_: ())
-    planned_files = discoveries = staticmethod(lambda *_: ())
-    plan_cells = ledger_entry = staticmethod(lambda *_: {})
-    announce = baseline = choice_on_resume = check_results = staticmethod(lambda *_: None)
-    sprint = pass_rate = listed_choices = staticmethod(lambda *_: 1)
-    session_prefix = staticmethod(lambda _: "toy")
-    session_words = staticmethod(ids.slug)
-    role_for = staticmethod(lambda _: "writer")
-    roles_needed = staticmethod(lambda _: set(ROLES))
-    records = staticmethod(lambda _: Records(session={}, ledger={}, metrics={}, meta={}, files={}))
-    result_schema = staticmethod(lambda role: results.schema(ROLES[role].result))
-    prompt_parts = staticmethod(lambda _, task, __: TeamParts(introduction=f"You are the {task.role}."))
-    view = staticmethod(lambda _: TeamView(pipeline="loop"))
-    task_notes = staticmethod(lambda *_: TaskNotes())
-    report = staticmethod(lambda _: TeamReport(title="Toy Report"))
     initial = staticmethod(ToyState)
+
+    def role_for(self, text: str) -> str:
+        return "writer"
 
     def draft(self, part: TeamState) -> PureDraft[TeamState]:
         return PureDraft(part, evolve)

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from iterdev.app.sessions import SessionChoice, to_resume
 from iterdev.core.collaboration.messages import COORDINATOR, Escalation, compose
-from iterdev.core.session import worker_callbacks
-from iterdev.core.session.escalations import capability_gap
+from iterdev.core.rules import worker_callbacks
+from iterdev.core.rules.escalations import capability_gap
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import held

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from iterdev.core.errors import UserError
+from iterdev.core.rules.replay_check import Replay, compare
 from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
@@ -39,3 +40,7 @@ def report(repository: Repository, session: SessionId) -> str:
     """The report as Markdown."""
     state = repository.state(session)
     return reports.report(state, repository.team(state))
+
+
+def replay(repository: Repository, session: SessionId) -> Replay:
+    return compare(repository.journal.read(session), repository.team(repository.state(session)))

@@ -1,4 +1,6 @@
-"""Runs the engine of a session until it is over, has to ask, or is interrupted."""
+"""Resumes a session, retries its failed tasks, and runs its engine until it is over, has to ask, or is interrupted."""
+
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -8,8 +10,9 @@ from iterdev.app.answer import answer_on_resume, answer_with_defaults
 from iterdev.app.archive import CompletionFailure
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import UserError
+from iterdev.core.session.events import Event, TasksReset
 from iterdev.core.session.state import State
-from iterdev.core.types import Ending, Role, SessionId
+from iterdev.core.types import UNSUCCESSFUL, Ending, Role, SessionId
 from iterdev.core.views.session import SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive, local_executor
@@ -99,3 +102,16 @@ def _view(repository: Repository, session: SessionId) -> SessionView:
 
 def _is_done(state: State) -> bool:
     return state.lifecycle.is_finished and all(progress.status.is_final for progress in state.tasks.progress.values())
+
+
+def reset_failed_tasks(repository: Repository, session: SessionId) -> None:
+    """Makes the tasks pending again that failed, and those that were skipped because of them."""
+    repository.log(session).transact(_reset)
+
+
+def _reset(state: State, _: float) -> Sequence[Event]:
+    again = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
+    if not again:
+        session = state.session.id
+        raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
+    return [TasksReset(again)]

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
-from iterdev.core.session import rollback
+from iterdev.core.rules import rollback
 from iterdev.core.session.events import RollbackStarted
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.effects import Effects

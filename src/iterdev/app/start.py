@@ -12,9 +12,9 @@ from iterdev.app import wisdom
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.types import SessionId
 from iterdev.engine.assembly import check_agents, configured_sandbox
 from iterdev.engine.repository import Repository
@@ -78,6 +78,8 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
 async def analyze(repository: Repository, request: Request) -> Request | str:
     """The request with what an agent makes of it, or why the agent gave no usable answer."""
     analyzer, settings = default_team(repository).analyzer, repository.settings
+    if analyzer is None:
+        return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
     folder = paths.workspaces_of(repository.top) / f"analysis-{os.getpid()}"
     analysis = Analysis(

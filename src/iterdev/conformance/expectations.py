@@ -8,7 +8,7 @@ from msgspec import Struct
 from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, FailureKind, PermissionAsked, Reply
 from iterdev.conformance.model.tool_server import Note
 from iterdev.core.results import Misfit, Result, decode
-from iterdev.core.session.team_rules import Procedure
+from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.types import TaskId
 from iterdev.teams.table import DEFAULT_TEAM, TEAMS
 

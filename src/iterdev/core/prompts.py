@@ -8,10 +8,10 @@ from msgspec import Struct
 from iterdev.core import task_description
 from iterdev.core.collaboration import checkpoints, feedback, wisdom
 from iterdev.core.ids import moment
-from iterdev.core.session import conflict_tasks
+from iterdev.core.rules import conflict_tasks
+from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import RoleSpec
 from iterdev.core.types import Status, TaskId
 from iterdev.core.verification import Verification
 

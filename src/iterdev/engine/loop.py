@@ -6,11 +6,11 @@ from functools import partial
 import anyio
 from msgspec import Struct
 
-from iterdev.core.session import worker_callbacks
+from iterdev.core.rules import worker_callbacks
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
 from iterdev.core.session.attempts import AttemptReport
-from iterdev.core.session.decide import decide
 from iterdev.core.session.events import Gate, GateAnswered
-from iterdev.core.session.schedule import Cancel, Command, Land, Record, Start, Wait
 from iterdev.core.types import Ending, Engine
 from iterdev.engine.perform import Performer
 from iterdev.engine.run_scope import RunScope

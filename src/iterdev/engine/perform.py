@@ -10,7 +10,8 @@ from msgspec import Struct
 from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
 from iterdev.core.results import Discovery
-from iterdev.core.session import conflict_tasks, outcomes
+from iterdev.core.rules import conflict_tasks, outcomes
+from iterdev.core.rules.schedule import Start
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.session.events import (
     AttemptStarted,
@@ -24,7 +25,6 @@ from iterdev.core.session.events import (
     WaveMerged,
     WaveStarted,
 )
-from iterdev.core.session.schedule import Start
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
@@ -201,8 +201,8 @@ class Performer:
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
         return Job(
             session=session.id,
-            team=team.name,
             task=task,
+            role=role,
             number=command.number,
             agent=command.agent,
             settings=self._repository.settings,

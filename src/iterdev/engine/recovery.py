@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 
 from iterdev.core import ids
-from iterdev.core.session import outcomes
+from iterdev.core.rules import outcomes
+from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.session.events import Event, Interrupted
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import Procedure
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs
 from iterdev.host.sandbox import git_objects

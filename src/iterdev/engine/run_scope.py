@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from iterdev.core.session.schedule import Start
+from iterdev.core.rules.schedule import Start
+from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import RoleSpec
 from iterdev.core.types import Role, Status, TaskId
 
 ERRORS = 3

@@ -13,10 +13,10 @@ from iterdev.core import prompts
 from iterdev.core.collaboration.external_packages import PackageCheck, problems
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Result, Usage
+from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session import conflicts
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
-from iterdev.core.session.team_rules import Procedure
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful

@@ -13,22 +13,21 @@ from msgspec import Struct
 
 from iterdev.agents.contract import AgentEvent, ToolServer
 from iterdev.core.results import Dependency, Result, Usage
+from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import RoleSpec
 from iterdev.core.settings import Settings
 from iterdev.core.types import TaskId
 from iterdev.core.verification import SuiteReport
-from iterdev.teams.table import TEAMS
 
 
 class Job(Struct, frozen=True, kw_only=True):
     """One attempt at a task."""
 
     session: str
-    team: str
     task: Task
+    role: RoleSpec
     number: int
     agent: str
     settings: Settings
@@ -59,10 +58,6 @@ class Job(Struct, frozen=True, kw_only=True):
     """Those of them for which a newer release was not looked up yet in this session."""
     overridden: tuple[str, ...] = ()
     """The keys of those that may be missing."""
-
-    @property
-    def role(self) -> RoleSpec:
-        return TEAMS[self.team].roles[self.task.role]
 
 
 class ToolAccess(Protocol):

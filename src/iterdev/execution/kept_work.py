@@ -8,10 +8,10 @@ from typing import TypeVar
 import anyio.to_thread
 import msgspec
 
+from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
-from iterdev.core.session.team_rules import Procedure
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
 from iterdev.host.git import assisted_merge, landing, worktrees

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from iterdev.core.errors import UserError
+from iterdev.core.rules.record import record
 from iterdev.core.session.events import Entry, Event, SessionStarted
 from iterdev.core.session.fold import evolve, replay
-from iterdev.core.session.record import record
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary, summarize
 from iterdev.core.types import SessionId

@@ -1,13 +1,15 @@
 """What a team is: the rules that the kernel asks for, and all that the other layers need to know of it.
 
-A team is one value that satisfies `Team`, listed in `teams/table.py`. It says
+A team is one value of a class that inherits from `Team`, listed in `teams/table.py`. It says
 - its name, and the ids of its sessions,
 - its roles, pipelines and message types,
 - the columns that it adds to tasks.csv, and how they are read back,
 - how a request becomes the first events of a session,
 - what its roles are told,
 - the documents and records that it leaves, what the report and the views say,
-- and the rules of `core/session/team_rules.py`: what results mean, and what follows when tasks end.
+- and the rules of `core/rules/team_rules.py`: what results mean, and what follows when tasks end.
+
+A team inherits from `Team` and defines what it has to say; everything else has a default.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +17,17 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from iterdev.core import results
+from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES
+from iterdev.core.ids import slug
 from iterdev.core.prompts import PromptContext, TeamParts
 from iterdev.core.request import Request
 from iterdev.core.results import Discovery
+from iterdev.core.rules.table_edits import TableRow
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session.events import Event, Gate
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Role, TaskFields, TaskId, TaskKind
 from iterdev.core.verification import SuiteReport
@@ -49,28 +54,24 @@ class PlanCells(Struct, frozen=True, kw_only=True, gc=False):
 class Records(Struct, frozen=True, kw_only=True):
     """What a team adds to the JSON records of a session folder."""
 
-    session: Mapping[str, object]
+    session: Mapping[str, object] = {}
     """session.json"""
-    ledger: Mapping[str, object]
+    ledger: Mapping[str, object] = {}
     """task-ledger.json"""
-    metrics: Mapping[str, object]
+    metrics: Mapping[str, object] = {}
     """The metrics in task-ledger.json."""
-    meta: Mapping[str, object]
+    meta: Mapping[str, object] = {}
     """.msg/meta.json"""
-    files: Mapping[str, object]
+    files: Mapping[str, object] = {}
     """Records of its own, by file name."""
 
 
 class Analyzer(Protocol):
     """The question that an agent is asked about a requirement before the session exists."""
 
-    @property
-    def role(self) -> Role:
-        """The role whose agent is asked."""
-        ...
-
-    @property
-    def task(self) -> str: ...
+    role: Role
+    """The role whose agent is asked."""
+    task: str
 
     def schema(self) -> Mapping[str, object]: ...
 
@@ -82,66 +83,51 @@ class Analyzer(Protocol):
 
 
 class Team(TeamRules, TeamViews, Protocol):
-    @property
-    def workers(self) -> tuple[Role, ...]:
-        """The roles whose tasks agents do."""
-        ...
+    workers: tuple[Role, ...]
+    """The roles whose tasks agents do."""
+    pipelines: tuple[str, ...]
+    message_types: Mapping[str, tuple[str, ...]] = {COORDINATOR: COORDINATOR_TYPES}
+    """The types of messages that belong to one sender."""
+    event_types: tuple[type, ...] = ()
+    """The events of its own, for decoding the journal."""
+    task_fields: type[Struct]
+    """What it adds to a task, for decoding the journal."""
+    columns: TableColumns
+    analyzer: Analyzer | None = None
 
-    @property
-    def pipelines(self) -> tuple[str, ...]: ...
-
-    @property
-    def message_types(self) -> Mapping[str, tuple[str, ...]]:
-        """The types of messages that belong to one sender."""
-        ...
-
-    @property
-    def event_types(self) -> tuple[type, ...]:
-        """The events of its own, for decoding the journal."""
-        ...
-
-    @property
-    def task_fields(self) -> type[Struct]:
-        """What it adds to a task, for decoding the journal."""
-        ...
-
-    @property
-    def columns(self) -> TableColumns: ...
-
-    @property
-    def analyzer(self) -> Analyzer: ...
-
-    def session_prefix(self, engine: Engine) -> str: ...
+    def session_prefix(self, engine: Engine) -> str:
+        return self.name
 
     def session_words(self, requirement: str) -> str:
         """The part of a session id that says what it is about."""
-        ...
+        return slug(requirement)
 
     def started(self, request: Request, settings: Settings, agents: Mapping[Role, str]) -> Sequence[Event]:
         """The team's first events; raises `UserError` if the request does not fit the configuration."""
-        ...
+        return ()
 
     def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
         """What a change of the configuration means for a session that is resumed."""
-        ...
+        return ()
 
     def choice_on_resume(self, gate: Gate) -> str | None:
         """The answer that resuming a session gives to an open gate; None if the user has to answer it."""
-        ...
+        return None
 
     def reopened(self, state: State) -> Sequence[Event]:
         """What has to be forgotten when an archived session is opened again."""
-        ...
+        return ()
 
     def roles_needed(self, state: State) -> set[Role]:
         """The roles whose agents the session will need, as far as can be told."""
-        ...
+        return set(self.workers)
 
     def plan_cells(self, task: Task) -> Mapping[str, str]:
         """The cells of its own plan columns."""
-        ...
+        return {}
 
-    def result_cells(self, state: State, task: TaskId) -> Mapping[str, str]: ...
+    def result_cells(self, state: State, task: TaskId) -> Mapping[str, str]:
+        return {}
 
     def read_plan(self, cells: Mapping[str, str]) -> PlanCells:
         """Raises ValueError with a sentence about the cell that is wrong."""
@@ -149,40 +135,43 @@ class Team(TeamRules, TeamViews, Protocol):
 
     def check_results(self, cells: Mapping[str, str]) -> None:
         """Raises ValueError with a sentence about the result cell that is wrong."""
-        ...
 
     def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
         """What edited result columns mean; `state` is the one before the edit."""
-        ...
+        return ()
 
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
         """What the documents of a session folder say, when a lost journal is made again."""
-        ...
+        return ()
 
-    def prompt_parts(self, state: State, task: Task, context: PromptContext) -> TeamParts: ...
+    def prompt_parts(self, state: State, task: Task, context: PromptContext) -> TeamParts:
+        return TeamParts(introduction=f"You are the {task.role}.")
 
-    def result_schema(self, role: Role) -> Mapping[str, object]: ...
+    def result_schema(self, role: Role) -> Mapping[str, object]:
+        return results.schema(self.roles[role].result)
 
     def planned_files(self, state: State, task: Task) -> tuple[str, ...]:
         """The files that have to be there when the task is done."""
-        ...
+        return ()
 
     def baseline(self, state: State) -> SuiteReport | None:
         """The tests on the session's base, if they have been run."""
-        ...
+        return None
 
     def pass_rate(self, state: State) -> float:
         """The part of the tests that must pass."""
-        ...
+        return 1
 
     def documents(self, state: State, since: State | None = None) -> Mapping[str, str]:
         """Path in the session folder to text; after an earlier state, only what may have changed."""
-        ...
+        return {}
 
     def discoveries(self, state: State, events: Sequence[Event]) -> Sequence[tuple[TaskId, Discovery]]:
         """What is put on the discovery board because of events that were recorded just now, in the name of a task."""
-        ...
+        return ()
 
-    def records(self, state: State) -> Records: ...
+    def records(self, state: State) -> Records:
+        return Records()
 
-    def ledger_entry(self, state: State, task: TaskId) -> Mapping[str, object]: ...
+    def ledger_entry(self, state: State, task: TaskId) -> Mapping[str, object]:
+        return {}

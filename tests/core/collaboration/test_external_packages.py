@@ -10,8 +10,8 @@ from iterdev.core.collaboration import external_packages
 from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE
 from iterdev.core.results import Dependency
+from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
-from iterdev.core.session.replay_check import compare
 from iterdev.core.types import Engine, TaskId
 from iterdev.store.session_folder.json_records import records
 from iterdev.teams.development.team import DEVELOPMENT

@@ -23,8 +23,8 @@ from iterdev.core.collaboration.locks import (
     Locks,
 )
 from iterdev.core.policy import Policy
+from iterdev.core.rules.schedule import Cancel, Record, Wait
 from iterdev.core.session.events import Failed, Interrupted, Limited, TaskFailed, TasksReset, WaveStarted
-from iterdev.core.session.schedule import Cancel, Record, Wait
 from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.session import session_view
 from iterdev.core.views.why import why

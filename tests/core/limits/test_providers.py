@@ -9,8 +9,8 @@ from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.limits.providers import Pause, ProviderPaused
 from iterdev.core.policy import Policy
+from iterdev.core.rules.schedule import Start, Wait
 from iterdev.core.session import events
-from iterdev.core.session.schedule import Start, Wait
 from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.session import session_view
 from iterdev.core.views.tasks import waits_for

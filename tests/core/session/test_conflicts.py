@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from tests.core.conftest import Story, done, task
 
-from iterdev.core.session import conflict_tasks, events
+from iterdev.core.rules import conflict_tasks
+from iterdev.core.session import events
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.types import ConflictStrategy, Engine, TaskId

@@ -6,10 +6,10 @@ from tests.core.conftest import Outcome, Story, a_design, done, measured, review
 
 from iterdev.core.policy import Policy
 from iterdev.core.results import LearnedTexts, Usage
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
-from iterdev.core.session.decide import decide
 from iterdev.core.session.fold import evolve, replay
-from iterdev.core.session.schedule import Start
 from iterdev.core.types import Engine, Phase, Status, TaskId
 from iterdev.core.verification import SuiteReport
 from iterdev.teams.development import events as team_events

@@ -19,12 +19,12 @@ from iterdev.core.collaboration.messages import Announced
 from iterdev.core.limits.agent_failures import Reaction, reaction
 from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.results import Usage
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.outcomes import other_agents
+from iterdev.core.rules.replay_check import compare
+from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events as session_events
-from iterdev.core.session.decide import decide
 from iterdev.core.session.fold import evolve, replay
-from iterdev.core.session.outcomes import other_agents
-from iterdev.core.session.replay_check import compare
-from iterdev.core.session.schedule import Record, Start
 from iterdev.core.types import FINAL, UNSUCCESSFUL, Engine, Mode, Status, TaskId
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events

@@ -12,13 +12,13 @@ from tests.core.simulator import History, World
 from tests.teams.development.sessions import a_beginning, work
 
 import iterdev.core
-import iterdev.teams
 from iterdev.core import results
 from iterdev.core.collaboration import checkpoints, feedback, locks, tech_debt, wisdom
 from iterdev.core.collaboration.messages import Announced
 from iterdev.core.limits import providers
 from iterdev.core.policy import DebtRule, Policy
-from iterdev.core.session import announcements, escalations, events, gates
+from iterdev.core.rules import announcements, escalations
+from iterdev.core.session import events, gates
 from iterdev.core.session.events import Entry, Event
 from iterdev.core.types import ConflictStrategy, Severity
 from iterdev.store.journal import EventCodec

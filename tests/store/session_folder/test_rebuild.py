@@ -10,9 +10,9 @@ from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.messages import MessageDeleted, compose
 from iterdev.core.errors import UserError
 from iterdev.core.policy import Policy
-from iterdev.core.session.decide import decide
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.schedule import Record
 from iterdev.core.session.events import TasksAdded
-from iterdev.core.session.schedule import Record
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Phase, Status, TaskId
 from iterdev.store import session_log

@@ -8,9 +8,10 @@ import click
 import pytest
 from tests.conftest import Repo
 
-from iterdev.surfaces.cli.app import SHORT_HELPS, app
+from iterdev.surfaces.cli.app import COMMANDS, app
 
-COMMANDS = "iterdev.surfaces.cli.commands."
+PACKAGE = "iterdev.surfaces.cli.commands."
+HELPS = {name: (folder, text) for folder, commands in COMMANDS.items() for name, text in commands.items()}
 
 
 def loaded(repo: Repo, *arguments: str) -> set[str]:
@@ -42,23 +43,26 @@ def test_the_version_loads_nothing_of_the_program(repo: Repo) -> None:
 def test_looking_at_a_session_loads_no_engine(with_session: Repo, arguments: list[str]) -> None:
     modules = loaded(with_session, *arguments)
 
-    assert {name for name in modules if name.startswith(COMMANDS)} == {f"{COMMANDS}{arguments[0]}"}
+    folder = HELPS[arguments[0]][0]
+    assert {name for name in modules if name.startswith(PACKAGE)} == {
+        f"{PACKAGE}{folder}{rest}" for rest in ("", f".{arguments[0]}")
+    }
     assert not modules & {"asyncio", "anyio", "h11", "rich", "acp"}
     engine = {name for name in modules if name.startswith(("iterdev.engine.", "iterdev.agents", "iterdev.execution"))}
     assert engine == {"iterdev.engine.repository"}
 
 
 def test_help_loads_no_command(repo: Repo) -> None:
-    assert not [name for name in loaded(repo, "--help") if name.startswith(COMMANDS)]
+    assert not [name for name in loaded(repo, "--help") if name.startswith(PACKAGE)]
 
 
-@pytest.mark.parametrize("name", SHORT_HELPS)
+@pytest.mark.parametrize("name", HELPS)
 def test_each_command_is_listed_with_its_own_help(name: str) -> None:
     command = app.get_command(click.Context(app), name)
 
     assert command
     assert command.name == name
-    assert command.help == SHORT_HELPS[name]
+    assert command.help == HELPS[name][1]
 
 
 def test_shell_completion_of_command_names_has_all_of_them() -> None:

@@ -7,7 +7,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.request import Request
 from iterdev.core.settings import Run, Settings
 from iterdev.core.types import Engine, Phase, TaskId
-from iterdev.teams.development import findings
+from iterdev.teams.development import critic
 from iterdev.teams.development.documents import documents
 from iterdev.teams.development.fields import Role
 from iterdev.teams.development.results import Finding, Review
@@ -56,24 +56,24 @@ def test_the_same_problem_named_again_is_the_same_finding(same: dict[str, object
         }
     )
 
-    assert findings.identity(again) == findings.identity(LEAK)
+    assert critic.identity(again) == critic.identity(LEAK)
 
 
 def test_another_file_dimension_or_text_is_another_finding() -> None:
-    assert len({findings.identity(one) for one in (LEAK, SLOW, TYPO)}) == 3
+    assert len({critic.identity(one) for one in (LEAK, SLOW, TYPO)}) == 3
 
 
 def test_a_later_review_says_what_is_fixed_still_there_and_new() -> None:
     story = in_round(2, verdict(LEAK, SLOW), verdict(SLOW, TYPO))
 
-    seen = findings.of_round(story.state, TaskId("REVIEW-002"))
+    seen = critic.of_round(story.state, TaskId("REVIEW-002"))
     text = documents(story.state)["review/review-002.md"]
 
-    assert seen == findings.Comparison(fixed=(LEAK,), still_there=(SLOW,), new=(TYPO,))
+    assert seen == critic.Comparison(fixed=(LEAK,), still_there=(SLOW,), new=(TYPO,))
     assert "[HIGH, still there]" in text
     assert "[LOW, new]" in text
     assert "Fixed since" in text
-    assert findings.of_round(story.state, TaskId("REVIEW-001")) is None
+    assert critic.of_round(story.state, TaskId("REVIEW-001")) is None
 
 
 def test_reviewer_and_developer_of_a_later_round_are_told() -> None:

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from tests.core.conftest import Story, review, task
 
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import RowEdit, TableEdited
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.types import Engine, Status, TaskId, TaskKind
 from iterdev.teams.development import table
 from iterdev.teams.development.events import ConvergenceForced, RoundStarted, VerdictEdited

@@ -1,6 +1,6 @@
 """The message bus: what agents, people and iterdev itself tell the team, who may send what, and how it is read.
 
-The words of iterdev's own announcements are chosen in `core/session/announcements.py` and by the team.
+The words of iterdev's own announcements are chosen in `core/rules/announcements.py` and by the team.
 """
 
 from collections.abc import Collection, Mapping

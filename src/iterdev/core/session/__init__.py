@@ -1,1 +1,1 @@
-"""A session: its events, its state, and what follows from them."""
+"""A session as data: its events, the parts of its state, and the fold that adds them up."""

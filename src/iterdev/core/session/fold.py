@@ -4,7 +4,7 @@ Folding never judges: what an event means was decided when it was recorded.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import msgspec
 
@@ -32,7 +32,18 @@ from iterdev.core.session.events import (
     Warned,
 )
 from iterdev.core.session.state import Branch, State, evolve_branch
-from iterdev.core.session.team_rules import TeamRules
+from iterdev.core.types import TeamState
+
+
+class TeamFold(Protocol):
+    """How the team's part of the state is folded."""
+
+    folded: frozenset[type]
+    """The events that the part is made of: the team's own, and some of the kernel's."""
+
+    def initial(self) -> TeamState: ...
+
+    def draft(self, part: TeamState) -> Folding: ...
 
 
 def _checkpoints(part: Checkpoints, event: CheckpointEvent | RollbackStarted, at: float) -> Checkpoints:
@@ -129,12 +140,12 @@ def _concerned() -> dict[type, tuple[str, ...]]:
 CONCERNED = _concerned()
 
 
-def replay(entries: Sequence[Entry], team: TeamRules) -> State | None:
+def replay(entries: Sequence[Entry], team: TeamFold) -> State | None:
     """The state that a whole journal folds to; None for an empty one."""
     return evolve(_beginning(entries[0], team), entries, team) if entries else None
 
 
-def evolve(state: State, entries: Sequence[Entry], team: TeamRules) -> State:
+def evolve(state: State, entries: Sequence[Entry], team: TeamFold) -> State:
     """The state after further entries."""
     fold = Fold(state, team)
     for entry in entries:
@@ -142,7 +153,7 @@ def evolve(state: State, entries: Sequence[Entry], team: TeamRules) -> State:
     return fold.state()
 
 
-def _beginning(entry: Entry, team: TeamRules) -> State:
+def _beginning(entry: Entry, team: TeamFold) -> State:
     if not isinstance(entry.event, SessionStarted):
         raise TypeError(f"a journal begins with SessionStarted, not {type(entry.event).__name__}")
     session, policy = entry.event.session, entry.event.policy
@@ -161,7 +172,7 @@ def _beginning(entry: Entry, team: TeamRules) -> State:
 class Fold:
     """One fold under way. A state taken from it is valid until the next entry is applied."""
 
-    def __init__(self, state: State, team: TeamRules) -> None:
+    def __init__(self, state: State, team: TeamFold) -> None:
         self._state, self._team = state, team
         self._drafts: dict[str, Folding] = {}
         self._seq, self._at, self._last = state.seq, state.updated_at, state.last

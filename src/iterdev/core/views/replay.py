@@ -5,7 +5,7 @@ import json
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.session.replay_check import Difference, Replay
+from iterdev.core.rules.replay_check import Difference, Replay
 from iterdev.core.types import SessionId
 
 WIDTH = 400

@@ -6,7 +6,7 @@ from iterdev.core.collaboration import feedback, tech_debt
 from iterdev.core.ids import branch, moment
 from iterdev.core.limits.spending import figures
 from iterdev.core.results import Usage
-from iterdev.core.session import conflict_tasks
+from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task

@@ -11,7 +11,7 @@ from iterdev.core import ids
 from iterdev.core.collaboration import feedback, tech_debt
 from iterdev.core.limits.spending import in_one_line
 from iterdev.core.results import Usage
-from iterdev.core.session import conflict_tasks
+from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId

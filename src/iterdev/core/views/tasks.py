@@ -6,8 +6,8 @@ from itertools import chain, islice
 from msgspec import Struct
 
 from iterdev.core.ids import moment
-from iterdev.core.session import conflict_tasks
-from iterdev.core.session.schedule import agent_choices
+from iterdev.core.rules import conflict_tasks
+from iterdev.core.rules.schedule import agent_choices
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.types import Engine, Role, Status, TaskId

@@ -64,12 +64,15 @@ class TeamReport(Struct, frozen=True, kw_only=True):
 class TeamViews(Protocol):
     """What the views ask of a team."""
 
-    def view(self, state: State) -> TeamView: ...
+    def view(self, state: State) -> TeamView:
+        return TeamView()
 
-    def task_notes(self, state: State, task: TaskId) -> TaskNotes: ...
+    def task_notes(self, state: State, task: TaskId) -> TaskNotes:
+        return TaskNotes()
 
-    def report(self, state: State) -> TeamReport: ...
+    def report(self, state: State) -> TeamReport:
+        return TeamReport(title="Report")
 
     def listed_choices(self, gate: Gate) -> int:
         """How many choices of a gate are worth a line of their own; the others are variants of the first."""
-        ...
+        return len(gate.choices)

@@ -1,6 +1,6 @@
 """Why a task is not done: the exact things that it waits for, down to the first cause."""
 
-from iterdev.core.session import conflict_tasks
+from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
 from iterdev.core.views.pauses import pause_text, pauses

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.collaboration.messages import COORDINATOR, Message, MessageSent, SharedData
 from iterdev.core.ids import branch, moment
-from iterdev.core.session import conflict_tasks, rollback
+from iterdev.core.rules import conflict_tasks, rollback
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task

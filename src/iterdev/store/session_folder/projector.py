@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.errors import UserError
+from iterdev.core.rules.table_edits import TableRow, claim
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow, claim
 from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.report import report
 from iterdev.store import atomic_files

@@ -16,6 +16,7 @@ from iterdev.core.collaboration.messages import MessagesCleared, MessageSent
 from iterdev.core.errors import UserError
 from iterdev.core.policy import Policy
 from iterdev.core.request import Request
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import (
     Archived,
     EngineStarted,
@@ -27,7 +28,6 @@ from iterdev.core.session.events import (
     TasksAdded,
     Warned,
 )
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Phase, SessionId
 from iterdev.store.session_folder import collaboration_records, tasks_csv

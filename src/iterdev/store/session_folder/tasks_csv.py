@@ -12,9 +12,9 @@ import msgspec
 from iterdev.core.errors import UserError
 from iterdev.core.prompts import previous_context
 from iterdev.core.results import cut
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import RowEdit
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Fault, Task, checked
 from iterdev.core.types import Mode, Status, TaskId

@@ -7,40 +7,48 @@ from iterdev.surfaces.cli.groups import LazyGroup
 
 ALIASES = {"check": "status", "continue": "resume"}
 
-SHORT_HELPS = {
-    "accept": "Bring a session's branch into your branch",
-    "agents": "List the coding agents, and whether they can be used",
-    "answer": "Answer an open question of a session",
-    "archive": "Archive a finished session; its branch and its files stay",
-    "checkpoint": "Save what a task needs to continue; in an attempt, for its own task",
-    "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
-    "debt": "Track technical debt",
-    "demo": "Run a whole sprint on a bundled sample, with no model and no key",
-    "doctor": "Check the machine, the repository and the state, and say how to fix them",
-    "export": "Copy what a finished session made to the folder PATH, then archive it",
-    "feedback": "Tell the team what you think of its work",
-    "lock": "Lock a resource while a task uses it; in an attempt, for its own task",
-    "logs": "Show what the engine of a session did and what its agents said",
-    "reopen": "Reopen an archived session",
-    "replay": "Decide a session's journal again, and report the first difference",
-    "report": "Print the report of a session",
-    "resume": "Go on with a paused or interrupted session (also: continue)",
-    "retry": "Run the failed tasks of a session again",
-    "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
-    "run": "Run one session of the development team on TEXT",
-    "sessions": "List every session of this repository",
-    "status": "Show what is done, running and waiting, and on what (also: check)",
-    "team": "Use the messages and discoveries of a session; in an attempt, for its own task",
-    "why": "Show exactly what a task waits for",
-    "wisdom": "Show what the sessions of this repository learned, and reject what is wrong",
+COMMANDS = {
+    "session": {
+        "run": "Run one session of the development team on TEXT",
+        "resume": "Go on with a paused or interrupted session (also: continue)",
+        "retry": "Run the failed tasks of a session again",
+        "answer": "Answer an open question of a session",
+        "accept": "Bring a session's branch into your branch",
+        "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
+        "archive": "Archive a finished session; its branch and its files stay",
+        "reopen": "Reopen an archived session",
+        "export": "Copy what a finished session made to the folder PATH, then archive it",
+        "demo": "Run a whole sprint on a bundled sample, with no model and no key",
+    },
+    "inspect": {
+        "sessions": "List every session of this repository",
+        "status": "Show what is done, running and waiting, and on what (also: check)",
+        "why": "Show exactly what a task waits for",
+        "report": "Print the report of a session",
+        "logs": "Show what the engine of a session did and what its agents said",
+        "replay": "Decide a session's journal again, and report the first difference",
+    },
+    "collaboration": {
+        "feedback": "Tell the team what you think of its work",
+        "debt": "Track technical debt",
+        "wisdom": "Show what the sessions of this repository learned, and reject what is wrong",
+        "team": "Use the messages and discoveries of a session; in an attempt, for its own task",
+        "lock": "Lock a resource while a task uses it; in an attempt, for its own task",
+        "checkpoint": "Save what a task needs to continue; in an attempt, for its own task",
+    },
+    "machine": {
+        "agents": "List the coding agents, and whether they can be used",
+        "doctor": "Check the machine, the repository and the state, and say how to fix them",
+        "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
+    },
 }
-"""What `iterdev --help` lists without importing a command; a test compares it with the commands."""
+"""The folders of `commands`, and what `iterdev --help` says of each command without importing it; a test compares."""
 
 
 class App(LazyGroup):
     aliases = ALIASES
     package = "iterdev.surfaces.cli.commands"
-    short_helps = SHORT_HELPS
+    folders = COMMANDS
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from functools import cached_property
 from importlib import import_module
 
 import click
@@ -29,22 +30,28 @@ class LazyGroup(CommandGroup):
     """Imports the module of a command when the command is used; the module and the command have the same name."""
 
     package = ""
-    short_helps: Mapping[str, str] = {}
-    """Every command and its help in one line, so that listing them imports none."""
+    folders: Mapping[str, Mapping[str, str]] = {}
+    """The commands in each folder of the package, and their help in one line, so that listing them imports none."""
+
+    @cached_property
+    def short_helps(self) -> Mapping[str, str]:
+        return {name: text for commands in self.folders.values() for name, text in commands.items()}
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return sorted(self.short_helps)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = self.aliases.get(cmd_name, cmd_name)
-        if name not in self.short_helps:
-            return None
-        command = getattr(import_module(f"{self.package}.{name}"), name)
-        return command if isinstance(command, click.Command) else None
+        for folder, commands in self.folders.items():
+            if name in commands:
+                command = getattr(import_module(f"{self.package}.{folder}.{name}"), name)
+                return command if isinstance(command, click.Command) else None
+        return None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.short_helps[name]) for name in self.list_commands(ctx)])
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for folder, commands in self.folders.items():
+            with formatter.section(f"{folder.capitalize()} commands"):
+                formatter.write_dl(list(commands.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = (name for name in self.list_commands(ctx) if name.startswith(incomplete))

@@ -9,8 +9,7 @@ import anyio
 import click
 
 from iterdev.app import archive
-from iterdev.app.resume import RunResult, is_done, local_executor, run_session
-from iterdev.app.retry import reset_failed_tasks
+from iterdev.app.resume import RunResult, is_done, local_executor, reset_failed_tasks, run_session
 from iterdev.app.sessions import Repository, SessionChoice
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.session import session_document

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, STATE_UPDATE, Announced
-from iterdev.core.session.announcements import coordinator, worker
+from iterdev.core.rules.announcements import coordinator, worker
 from iterdev.core.session.events import (
     AttemptEnded,
     Done,

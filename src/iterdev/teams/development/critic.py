@@ -1,20 +1,23 @@
-"""The Generator-Critic loop: scores, signals, and what follows from a review or a test run.
+"""The generator-critic loop: scores and signals of reviews, findings across rounds, and the fix rounds that follow.
 
-The rule: a critical finding or a score below the passing score asks for another fix round, and so do failing
-tests. After the last round the work is accepted with a warning, and what is left is recorded.
+The same problem, reported again in other words, is the same finding.
 """
 
 import math
+import re
 from collections.abc import Sequence
+from hashlib import sha256
+
+from msgspec import Struct
 
 from iterdev.core.collaboration.wisdom import WisdomNoted
+from iterdev.core.rules.outcomes import note
 from iterdev.core.session.events import Event, TaskCompleted, TasksAdded, Warned
-from iterdev.core.session.outcomes import note
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Severity, Status, TaskId, TaskKind
 from iterdev.core.verification import Verification
-from iterdev.teams.development import findings, pipelines
+from iterdev.teams.development import pipelines
 from iterdev.teams.development.events import (
     ConvergenceForced,
     Reverified,
@@ -28,6 +31,48 @@ from iterdev.teams.development.events import (
 from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.results import Finding, Review, Scores
 from iterdev.teams.development.state import development, rows_of
+
+_NOISE = re.compile(r"[\W\d_]+")
+"""What does not change a problem: letter case, spaces, punctuation, and numbers, which are mostly those of lines."""
+
+
+def identity(finding: Finding) -> str:
+    """Made of file, dimension and words; the line is left out, because it moves when something above it is fixed."""
+    words = _NOISE.sub(" ", finding.description.casefold()).strip()
+    text = f"{finding.file}\n{finding.dimension.casefold()}\n{words}"
+    return f"F-{sha256(text.encode()).hexdigest()[:8]}"
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """What became of the findings of the review before."""
+
+    fixed: tuple[Finding, ...]
+    still_there: tuple[Finding, ...]
+    new: tuple[Finding, ...]
+
+
+def compared(before: Review, after: Review) -> Comparison:
+    known, now = {identity(one) for one in before.issues}, {identity(one) for one in after.issues}
+    return Comparison(
+        fixed=tuple(one for one in before.issues if identity(one) not in now),
+        still_there=tuple(one for one in after.issues if identity(one) in known),
+        new=tuple(one for one in after.issues if identity(one) not in known),
+    )
+
+
+def review_before(state: State, task: Task) -> TaskId | None:
+    """The latest review of an earlier round of the same sprint."""
+    own = fields(task)
+    rows = map(state.tasks.plan.__getitem__, development(state).reviews if own.round else ())
+    earlier = [row.id for row in rows if fields(row).sprint == own.sprint and fields(row).round < own.round]
+    return max(earlier, key=state.tasks.order.__getitem__, default=None)
+
+
+def of_round(state: State, task: TaskId) -> Comparison | None:
+    """How a review differs from the one of the round before; None for a first review."""
+    reviews, before = development(state).reviews, review_before(state, state.tasks.plan[task])
+    return compared(reviews[before], reviews[task]) if before and task in reviews else None
+
 
 WEIGHTS = {"correctness": 30, "completeness": 25, "maintainability": 25, "security": 20}
 """Per cent of the whole score."""
@@ -90,16 +135,16 @@ def consequences(state: State) -> tuple[Event, ...]:
     return _judgement(state, reviews, verifies)
 
 
-def decided_by(state: State, controller: Task) -> tuple[Event, ...]:
+def decided_by(state: State, task: Task) -> tuple[Event, ...]:
     """What a controller task decides about the reviews that it depends on."""
-    reviews = [task for task in _unjudged(state, Role.reviewer) if task.id in controller.deps]
-    verdict = _judgement(state, reviews, _failed_verifications(state), controller)
+    reviews = [review for review in _unjudged(state, Role.reviewer) if review.id in task.deps]
+    verdict = _judgement(state, reviews, _failed_verifications(state), task)
     revision = any(isinstance(event, RoundStarted) for event in verdict)
     decision = "REVISION" if revision else "CONVERGE"
-    number = development(state).rounds.get(fields(controller).sprint, 0)
+    number = development(state).rounds.get(fields(task).sprint, 0)
     return (
-        RoundDecided(task=controller.id, decision=decision, number=number),
-        TaskCompleted(controller.id, f"GC decision: {decision} (round {number})"),
+        RoundDecided(task=task.id, decision=decision, number=number),
+        TaskCompleted(task.id, f"GC decision: {decision} (round {number})"),
         *verdict,
     )
 
@@ -167,7 +212,7 @@ def _round(state: State, raisers: Sequence[Task], number: int, controller: Task 
 def _not_converging(state: State, raisers: Sequence[Task]) -> str:
     """Another round is pointless after one in which nothing that must be fixed was, and nothing was changed."""
     review = next((task for task in raisers if task.role == Role.reviewer and fields(task).round), None)
-    comparison = findings.of_round(state, review.id) if review else None
+    comparison = of_round(state, review.id) if review else None
     if review is None or comparison is None:
         return ""
     own = fields(review)

@@ -7,15 +7,15 @@ from typing import TypeVar
 import msgspec
 
 from iterdev.core.ids import moment, number_of
-from iterdev.core.session import conflict_tasks
+from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.types import Mode, Severity, Status, TaskId
-from iterdev.teams.development import critic, findings
-from iterdev.teams.development.breakdown import execution_order
+from iterdev.teams.development import critic
+from iterdev.teams.development.critic import Comparison
 from iterdev.teams.development.fields import Role, fields
-from iterdev.teams.development.findings import Comparison
 from iterdev.teams.development.results import Design, Finding, Review, WorkItem
+from iterdev.teams.development.sprints import execution_order
 from iterdev.teams.development.state import Development, TestRun, development
 
 Value = TypeVar("Value")
@@ -139,7 +139,7 @@ def _criteria(item: WorkItem) -> list[str]:
 def review_document(state: State, task: TaskId, review: Review) -> str:
     counts = {grade: sum(issue.grade is grade for issue in review.issues) for grade in Severity}
     files = sorted({name for progress in _before(state, task) for name in progress.changed})
-    seen, verdict = findings.of_round(state, task), development(state).verdicts[task]
+    seen, verdict = critic.of_round(state, task), development(state).verdicts[task]
     return "\n".join(
         (
             f"# {task}\n",
@@ -179,7 +179,7 @@ def _standing(seen: Comparison | None, issue: Finding) -> str:
 def _finding(issue: Finding, standing: str = "") -> str:
     suggestion = f" Suggestion: {issue.suggestion}" if issue.suggestion else ""
     grade = f"{issue.grade.upper()}{standing}"
-    return f"- {findings.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
+    return f"- {critic.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
 
 
 def verification(state: State, task: TaskId, run: TestRun) -> str:

@@ -5,7 +5,7 @@ from iterdev.core.prompts import CHANGED_SHOWN, OUTPUT_SHOWN, PromptContext, Tea
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskKind
-from iterdev.teams.development import critic, findings, sprints
+from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.fields import Role, fields
 from iterdev.teams.development.state import development
 
@@ -49,7 +49,7 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
     team = development(state)
     for source in task.context_from:
         if review := team.reviews.get(source):
-            comparison = findings.of_round(state, source)
+            comparison = critic.of_round(state, source)
             known = comparison.still_there if comparison else ()
             for issue in critic.must_fix(review):
                 again = ", still there" if issue in known else ""
@@ -106,11 +106,11 @@ def _backlog(state: State) -> list[str]:
 
 def _findings_before(state: State, task: Task) -> str:
     """What the review before found, so that this one can say what became of it."""
-    before = findings.review_before(state, task)
+    before = critic.review_before(state, task)
     if before is None:
         return ""
     lines = [
-        f"- {findings.identity(issue)} [{issue.grade}] {issue.reference}: {issue.description}"
+        f"- {critic.identity(issue)} [{issue.grade}] {issue.reference}: {issue.description}"
         for issue in development(state).reviews[before].issues
     ]
     told = (

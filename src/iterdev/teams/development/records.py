@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.ids import number_of
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Severity, Status, TaskId
 from iterdev.teams.contract import Records

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from iterdev.core.collaboration import feedback
 from iterdev.core.results import Discovery
+from iterdev.core.rules.team_rules import Interpretation
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import Event, Finished, GateOpened, TasksAdded, TasksReset, Warned
+from iterdev.core.session.events import Event, Finished, Gate, GateOpened, TasksAdded, TasksReset, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import Interpretation
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.development import critic, pipelines, sprints
 from iterdev.teams.development.events import (
@@ -22,7 +22,6 @@ from iterdev.teams.development.events import (
 )
 from iterdev.teams.development.feedback_planning import uptake
 from iterdev.teams.development.fields import Pipeline, Role, fields
-from iterdev.teams.development.gates import APPROVE, PIPELINE_GATE, pipeline_gate
 from iterdev.teams.development.results import Design, Development, Review
 from iterdev.teams.development.state import development, rows_of
 
@@ -165,3 +164,23 @@ def has_output(state: State, task: Task) -> bool:
             return is_newest and task.id in part.reviews
         case _:
             return False
+
+
+PIPELINE_GATE = "pipeline"
+APPROVE = "approve"
+
+
+def pipeline_gate(state: State) -> Gate:
+    analysis = development(state).analysis
+    tasks = pipelines.first_tasks(analysis.pipeline, state.scope, state.session.engine)
+    roles = ", ".join(dict.fromkeys(task.role for task in tasks if task.role != Role.gc_controller))
+    question = (
+        f'"{state.session.requirement}": the {analysis.pipeline} pipeline is recommended '
+        f"(score {analysis.score}, complexity {analysis.complexity.level}; roles: {roles})"
+    )
+    return Gate(kind=PIPELINE_GATE, question=question, choices=(APPROVE, *Pipeline))
+
+
+def plan_note(state: State) -> str:
+    several = development(state).pipeline is Pipeline.multi_sprint and not state.session.by_hand
+    return "; this is the first sprint, and the design says how many there are" if several else ""

@@ -1,5 +1,6 @@
-"""Sprints of a multi-sprint session: how many there are, how one went, and whether and how the next one starts."""
+"""Sprints: the order of the design's work items, the sprint and the row of each, and how one sprint follows another."""
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -8,11 +9,46 @@ from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, 
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining, redirected
 from iterdev.core.types import UNSUCCESSFUL, Engine, Status, TaskId, TaskKind
-from iterdev.teams.development import breakdown, pipelines
+from iterdev.teams.development import pipelines
 from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
 from iterdev.teams.development.fields import Part, Pipeline, Role, fields
 from iterdev.teams.development.results import Design, WorkItem
 from iterdev.teams.development.state import development, rows_of
+
+
+def execution_order(items: Sequence[WorkItem]) -> list[WorkItem]:
+    """Dependencies first, otherwise as the architect listed them; a circle keeps the listed order."""
+    waiting = {item.id: item for item in items}
+    done: list[WorkItem] = []
+    while waiting:
+        free = (item for item in waiting.values() if not any(dep in waiting for dep in item.dependencies))
+        chosen = next(free, next(iter(waiting.values())))
+        done.append(waiting.pop(chosen.id))
+    return done
+
+
+def towards(design: Design, goal: str) -> list[WorkItem]:
+    """What has to be done to reach a milestone: everything that is not put into another one.
+
+    A design that knows nothing of the milestone, or puts nothing into it, is all about it.
+    """
+    ordered = execution_order(design.tasks)
+    if goal not in {milestone.title for milestone in design.milestones}:
+        return ordered
+    others = {item for milestone in design.milestones if milestone.title != goal for item in milestone.tasks}
+    return [item for item in ordered if item.id not in others] or ordered
+
+
+def rows_needed(items: Sequence[WorkItem], least: int, batch: int) -> int:
+    """How many developer tasks the items take, one after the other."""
+    return max(least, math.ceil(len(items) / batch))
+
+
+def batch(items: Sequence[WorkItem], place: int, rows: int) -> Sequence[WorkItem]:
+    """The items of one row among all rows of the sprint; every item belongs to exactly one of them."""
+    size = math.ceil(len(items) / rows)
+    return items[place * size : (place + 1) * size]
+
 
 SPRINT_GATE = "sprint"
 """The kind of the question between two sprints."""
@@ -62,7 +98,7 @@ def design_of(state: State, sprint: int) -> Design | None:
 
 def _items(state: State, sprint: int) -> list[WorkItem]:
     design = design_of(state, sprint)
-    return breakdown.towards(design, goal(state, sprint)) if design else []
+    return towards(design, goal(state, sprint)) if design else []
 
 
 def items_of(state: State, task: Task) -> Sequence[WorkItem]:
@@ -72,7 +108,7 @@ def items_of(state: State, task: Task) -> Sequence[WorkItem]:
     if task.role != Role.developer:
         return items
     rows = [row.id for row in _developers(state, sprint)]
-    return breakdown.batch(items, rows.index(task.id), len(rows)) if task.id in rows else []
+    return batch(items, rows.index(task.id), len(rows)) if task.id in rows else []
 
 
 def planned_files(state: State, task: Task) -> tuple[str, ...]:
@@ -98,7 +134,7 @@ def staffing(state: State) -> tuple[Event, ...]:
     rows = _developers(state, part.sprint)
     if not rows:
         return ()
-    needed = breakdown.rows_needed(_items(state, part.sprint), len(rows), part.thresholds.batch)
+    needed = rows_needed(_items(state, part.sprint), len(rows), part.thresholds.batch)
     missing, last = needed - len(rows), rows[-1]
     if missing <= 0 or state.tasks.status(last.id) is not Status.pending:
         return ()

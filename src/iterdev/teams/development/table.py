@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import TypeVar
 
 from iterdev.core import ids
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId, TaskKind
 from iterdev.teams.contract import PlanCells, TableColumns

@@ -9,33 +9,32 @@ from iterdev.core.collaboration.messages import COORDINATOR_TYPES
 from iterdev.core.draft import Folding
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request
+from iterdev.core.rules.table_edits import TableRow
+from iterdev.core.rules.team_rules import Procedure, RoleSpec
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
-from iterdev.core.session.table_edits import TableRow
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import Procedure, RoleSpec
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, TaskId, TeamState
 from iterdev.core.verification import SuiteReport
-from iterdev.teams.development import analyzer as analysis_task
+from iterdev.teams import contract
 from iterdev.teams.development import (
     announcements,
     critic,
     documents,
     events,
-    gates,
     pipelines,
     prompts,
     records,
+    requirement_analysis,
     rules,
     sprints,
     table,
     views,
 )
-from iterdev.teams.development.analyzer import Assessment
 from iterdev.teams.development.events import TeamStarted, Thresholds, ThresholdsChanged
 from iterdev.teams.development.fields import WORKERS, Fields, Pipeline, Role, fields
-from iterdev.teams.development.requirement_analysis import TEAM_OF, analyse
+from iterdev.teams.development.requirement_analysis import TEAM_OF, Assessment, analyse
 from iterdev.teams.development.results import Decision, Design, Development, Finding, Review, Testing
 from iterdev.teams.development.state import FOLDED, DevelopmentDraft, development
 from iterdev.teams.development.state import Development as DevelopmentState
@@ -59,15 +58,15 @@ ROLES = {
 }
 
 
-class Analyzer:
+class Analyzer(contract.Analyzer):
     role = Role.architect
-    task = analysis_task.TASK
-    schema = staticmethod(analysis_task.schema)
-    prompt = staticmethod(analysis_task.prompt)
-    decode = staticmethod(analysis_task.decode)
+    task = requirement_analysis.TASK
+    schema = staticmethod(requirement_analysis.schema)
+    prompt = staticmethod(requirement_analysis.prompt)
+    decode = staticmethod(requirement_analysis.decode)
 
 
-class DevelopmentTeam:
+class DevelopmentTeam(contract.Team):
     name = NAME
     roles: Mapping[str, RoleSpec] = ROLES
     workers: tuple[str, ...] = WORKERS
@@ -82,10 +81,10 @@ class DevelopmentTeam:
     folded = FOLDED
     decided = events.DECIDED
     columns = table.COLUMNS
-    analyzer = Analyzer()
+    analyzer: contract.Analyzer | None = Analyzer()
 
     plan = staticmethod(rules.plan)
-    plan_note = staticmethod(gates.plan_note)
+    plan_note = staticmethod(rules.plan_note)
     before_work = staticmethod(rules.before_work)
     follow_up = staticmethod(critic.consequences)
     decision = staticmethod(critic.decided_by)
@@ -145,7 +144,7 @@ class DevelopmentTeam:
         _check_reviewer(settings, agents)
         analysis = analyse(request.requirement, request.files)
         if isinstance(request.assessment, Assessment):
-            analysis = analysis_task.applied(analysis, request.assessment)
+            analysis = requirement_analysis.applied(analysis, request.assessment)
         pipeline = Pipeline(request.pipeline) if request.pipeline else None
         return (TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=_thresholds(settings)),)
 

@@ -6,10 +6,10 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
-from iterdev.teams.development import critic, findings, sprints
+from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.events import SprintRecord
 from iterdev.teams.development.fields import Role, Signal
-from iterdev.teams.development.gates import PIPELINE_GATE
+from iterdev.teams.development.rules import PIPELINE_GATE
 from iterdev.teams.development.state import development
 
 
@@ -159,7 +159,7 @@ def _verdicts(state: State) -> str:
 
 def _since(state: State, task: TaskId) -> str:
     """What a later round did to the findings of the one before."""
-    seen = findings.of_round(state, task)
+    seen = critic.of_round(state, task)
     return f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
 
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from tests.core.conftest import task
 
+from iterdev.core.rules.table_edits import TableRow, claim
 from iterdev.core.session.events import RowEdit
-from iterdev.core.session.table_edits import TableRow, claim
 from iterdev.core.types import Status
 
 OPEN = TableRow(edit=RowEdit(task=task("REVIEW-001"), status=Status.pending))

@@ -4,8 +4,9 @@ import pytest
 from tests.core.conftest import Story, a_design, done, review, task
 
 from iterdev.core.errors import UserError
-from iterdev.core.session import events, worker_callbacks
-from iterdev.core.session.worker_callbacks import Callback
+from iterdev.core.rules import worker_callbacks
+from iterdev.core.rules.worker_callbacks import Callback
+from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.fields import WORKERS

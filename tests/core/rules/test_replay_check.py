@@ -7,9 +7,9 @@ import pytest
 from tests.core.conftest import Outcome, Story, done, measured, review, session, task
 
 from iterdev.core.policy import Policy
+from iterdev.core.rules.replay_check import compare
+from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events
-from iterdev.core.session.replay_check import compare
-from iterdev.core.session.schedule import Record, Start
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.fields import Pipeline

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import msgspec
 
 from iterdev.core import ids, task_description
+from iterdev.core.rules.outcomes import completion, not_merged
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import tasks
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.events import ConflictResolved, Event, TasksAdded, TasksReplanned
-from iterdev.core.session.outcomes import completion, not_merged
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Status, TaskId, TaskKind
 
 

@@ -13,8 +13,10 @@ from iterdev.core.collaboration.external_packages import (
     PackagesRechecked,
     PackageUpdateFound,
 )
-from iterdev.core.session import conflict_tasks
-from iterdev.core.session.escalations import stopped
+from iterdev.core.rules import conflict_tasks
+from iterdev.core.rules.escalations import stopped
+from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session.events import (
     AnswerApplied,
     Event,
@@ -30,10 +32,8 @@ from iterdev.core.session.events import (
     WaveStarted,
 )
 from iterdev.core.session.gates import GateKind, PackageChoice, PlanChoice, WaveChoice, plan_gate
-from iterdev.core.session.schedule import Cancel, Command, Land, Record, Wait, starts
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import UNSUCCESSFUL, Engine, Mode, Phase, Status, TaskId, TaskKind
 
 

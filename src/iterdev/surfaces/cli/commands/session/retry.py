@@ -4,8 +4,7 @@ from functools import partial
 
 import click
 
-from iterdev.app.resume import run_session
-from iterdev.app.retry import reset_failed_tasks
+from iterdev.app.resume import reset_failed_tasks, run_session
 from iterdev.app.sessions import named_or_newest
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode

@@ -8,10 +8,10 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.results import cut
+from iterdev.core.rules.team_rules import Procedure, TeamRules
 from iterdev.core.session.events import TaskReported
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.session.team_rules import Procedure, TeamRules
 from iterdev.core.types import Role, TaskId
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, tech_debt
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, Announced
 from iterdev.core.ids import moment
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session.events import (
     Archived,
     AttemptEnded,
@@ -26,7 +27,6 @@ from iterdev.core.session.events import (
     Warned,
 )
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import Status, TaskId
 
 QUOTED = 50

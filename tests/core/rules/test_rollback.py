@@ -5,7 +5,8 @@ from tests.core.conftest import Story, a_design, done, measured, review, task
 
 from iterdev.core.errors import UserError
 from iterdev.core.results import LearnedTexts, Usage
-from iterdev.core.session import events, rollback
+from iterdev.core.rules import rollback
+from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.core.views.spending import spending_view
 

@@ -8,6 +8,7 @@ from iterdev.core.collaboration.wisdom import Note, WisdomNoted
 from iterdev.core.limits import providers
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
 from iterdev.core.results import Result
+from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.session.conflicts import overlap
 from iterdev.core.session.events import (
@@ -25,7 +26,6 @@ from iterdev.core.session.events import (
     Warned,
 )
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.types import Status, TaskId
 
 

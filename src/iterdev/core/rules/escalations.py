@@ -4,10 +4,10 @@ A serious one opens a question at once; the rest is a warning, and the work goes
 """
 
 from iterdev.core.collaboration.messages import Escalation, MessageSent, severity
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session.events import AnswerApplied, Event, Finished, Gate, GateOpened, Warned
 from iterdev.core.session.gates import GateKind, Gates, GoOnChoice
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import Severity
 
 _PAUSING = frozenset({Severity.critical, Severity.high})

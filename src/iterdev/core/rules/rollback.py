@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from iterdev.core.errors import UserError
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session.events import (
     AttemptEnded,
     AttemptStarted,
@@ -23,7 +24,6 @@ from iterdev.core.session.events import (
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import Status, TaskId
 
 PROCEDURE = "git revert HEAD"

@@ -11,8 +11,9 @@ import msgspec
 from iterdev.core.collaboration import locks
 from iterdev.core.collaboration.locks import LockExpired, LockWaitEnded
 from iterdev.core.collaboration.messages import Announced, MessageSent, next_number
-from iterdev.core.session.announcements import announcement
-from iterdev.core.session.escalations import escalated
+from iterdev.core.rules.announcements import announcement
+from iterdev.core.rules.escalations import escalated
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session.events import (
     AttemptEnded,
     EngineStarted,
@@ -26,7 +27,6 @@ from iterdev.core.session.events import (
 )
 from iterdev.core.session.fold import Fold
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import TeamRules
 from iterdev.core.types import TaskId
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from iterdev.app import replay as app_replay
+from iterdev.app import inspect as app_replay
 from iterdev.core.views.replay import replay_document, replay_text
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode

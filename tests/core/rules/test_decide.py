@@ -7,9 +7,9 @@ import pytest
 from tests.core.conftest import Outcome, Story, a_design, done, measured, review, task
 
 from iterdev.core.results import Usage
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.schedule import Land, Record, Start, Wait
 from iterdev.core.session import events
-from iterdev.core.session.decide import decide
-from iterdev.core.session.schedule import Land, Record, Start, Wait
 from iterdev.core.types import Engine, Mode, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.fields import Pipeline, Role, fields
@@ -452,11 +452,11 @@ def test_deciding_depends_on_nothing_but_the_journal_and_the_time(engine: Engine
 
 @pytest.mark.requirement("R96")
 def test_whoever_decides_has_nothing_at_hand_with_which_to_write_or_run_anything() -> None:
-    look = "import sys, iterdev.core.session.decide; print(*sys.modules)"
+    look = "import sys, iterdev.core.rules.decide; print(*sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
 
-    assert "iterdev.core.session.decide" in loaded
+    assert "iterdev.core.rules.decide" in loaded
     hands = ("iterdev.host", "iterdev.agents", "iterdev.engine", "iterdev.store", "subprocess", "sqlite3", "anyio")
     assert [name for name in loaded if name.startswith(hands)] == []
 

@@ -10,15 +10,15 @@ from msgspec import Struct
 from iterdev.core.collaboration.external_packages import PackagesOverridden, PackagesRechecked, PackageUpdateFound
 from iterdev.core.collaboration.feedback import FeedbackPlanned
 from iterdev.core.collaboration.messages import Announced
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.record import record
+from iterdev.core.rules.schedule import Command, Land, Record, Start
+from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
-from iterdev.core.session.decide import decide
 from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import evolve, replay
 from iterdev.core.session.gates import GateKind
-from iterdev.core.session.record import record
-from iterdev.core.session.schedule import Command, Land, Record, Start
 from iterdev.core.session.state import State
-from iterdev.core.session.team_rules import TeamRules
 
 DECIDED = (
     events.GateOpened,

@@ -15,8 +15,8 @@ from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.locks import DeadlockBroken, LockGranted, LockRefused, LockReleased
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
+from iterdev.core.rules.announcements import announcement
 from iterdev.core.session import events
-from iterdev.core.session.announcements import announcement
 from iterdev.core.types import ConflictStrategy, Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.fields import Pipeline

@@ -11,14 +11,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from iterdev.core.collaboration.messages import Announced
-from iterdev.core.draft import Folding
 from iterdev.core.results import Dependency, Result
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import Event
+from iterdev.core.session.events import Event, Finished
+from iterdev.core.session.fold import TeamFold
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.task_description import Brief
-from iterdev.core.types import Role, TaskId, TeamState
+from iterdev.core.types import Role, TaskId
 
 
 class Procedure(StrEnum):
@@ -63,26 +63,15 @@ class Interpretation(Struct, frozen=True, kw_only=True):
     """Ids of debt that the work resolves."""
 
 
-class TeamRules(Protocol):
-    @property
-    def name(self) -> str: ...
+class TeamRules(TeamFold, Protocol):
+    """A team inherits from this; what is not required has the answer of a team that has nothing to say."""
 
-    @property
-    def roles(self) -> Mapping[Role, RoleSpec]: ...
-
-    @property
-    def folded(self) -> frozenset[type]:
-        """The events that the team's part of the state is made of: its own, and some of the kernel's."""
-        ...
-
-    @property
-    def decided(self) -> tuple[type, ...]:
-        """Those of its own events that only deciding makes; the others say what an attempt's result means."""
-        ...
-
-    def initial(self) -> TeamState: ...
-
-    def draft(self, part: TeamState) -> Folding: ...
+    name: str
+    roles: Mapping[Role, RoleSpec]
+    decided: tuple[type, ...] = ()
+    """Those of its own events that only deciding makes; the others say what an attempt's result means."""
+    conflict_brief: Brief
+    """What a task that resolves a conflict is told."""
 
     def plan(self, state: State) -> tuple[Event, ...]:
         """The first tasks, or what has to happen before they can be made, such as a question."""
@@ -90,41 +79,42 @@ class TeamRules(Protocol):
 
     def plan_note(self, state: State) -> str:
         """What the question about the plan says besides the tasks."""
-        ...
+        return ""
 
     def before_work(self, state: State) -> tuple[Event, ...]:
         """What has to be recorded before further tasks start; nothing most of the time."""
-        ...
+        return ()
 
     def nothing_to_do(self, state: State, task: Task) -> str:
         """Why a task that is ready needs no attempt; empty if it needs one."""
-        ...
+        return ""
 
     def decision(self, state: State, task: Task) -> tuple[Event, ...]:
         """What a task of the procedure `decide` decides; its completion included."""
-        ...
+        return ()
 
     def follow_up(self, state: State) -> tuple[Event, ...]:
         """What follows from tasks that ended; nothing if that was recorded before."""
-        ...
+        return ()
 
     def finish(self, state: State) -> tuple[Event, ...]:
         """What follows when every task is final: more work, a question, or the end of the session."""
-        ...
+        return (Finished(),)
 
-    def interpret(self, state: State, task: Task, success: Success) -> Interpretation: ...
+    def interpret(self, state: State, task: Task, success: Success) -> Interpretation:
+        return Interpretation()
 
     def completion_error(self, state: State, task: TaskId) -> str:
         """Why a task whose work has landed fails; empty if it is completed."""
-        ...
+        return ""
 
     def rolled_back(self, before: State, now: State) -> tuple[Event, ...]:
         """What a rollback means for the team's part: `before` is the state that the session goes back to."""
-        ...
+        return ()
 
     def has_output(self, state: State, task: Task) -> bool:
         """Whether what an attempt at the task should leave is there and still counts."""
-        ...
+        return state.tasks.progress[task.id].commit is not None
 
     def role_for(self, text: str) -> Role:
         """The role that covers what the text asks for."""
@@ -132,13 +122,8 @@ class TeamRules(Protocol):
 
     def sprint(self, state: State, task: TaskId | None = None) -> int:
         """The number of a task's sprint, or of the current one; 1 for a team without sprints."""
-        ...
+        return 1
 
     def announce(self, event: Event, state: State) -> Announced | None:
         """What the event is worth on the bus, seen from the state after it."""
-        ...
-
-    @property
-    def conflict_brief(self) -> Brief:
-        """What a task that resolves a conflict is told."""
-        ...
+        return None
