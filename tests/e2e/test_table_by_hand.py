@@ -139,7 +139,7 @@ def test_interactive_rows_run_after_the_others_of_their_wave_are_urged_once_and_
     assert order[2] == "DEV-003"
     assert "DEV-003" not in (repo.home / "batch").read_text()
     assert (repo.home / "urge").read_text().strip()
-    assert "urged" in rows(folder)["DEV-004"]["error"]
+    assert "asked to finish" in rows(folder)["DEV-004"]["error"]
     results = {name: json.loads((folder / "interactive" / f"{name}-result.json").read_text()) for name in order[2:4]}
     assert results["DEV-003"]["status"] == "completed"
     assert results["DEV-004"]["status"] == "failed"

@@ -12,7 +12,8 @@ from msgspec import Struct
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, Terminal, eventually, left_behind, rows, statuses
 
-from iterdev.core.session.events import AttemptEnded, AttemptStarted, Done, Entry, Landed
+from iterdev.core.session.attempts import Success
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Landed
 from iterdev.store.journal import Journal
 
 SIZE = 1000
@@ -103,14 +104,14 @@ def told(entries: list[Entry]) -> Told:
     changes: list[int] = []
     for entry in entries:
         match entry.event:
-            case AttemptStarted(task):
+            case AttemptStarted(task=task):
                 started.setdefault(task, []).append(entry.seq)
                 changes.append(1)
-            case AttemptEnded(task, _, _, outcome):
+            case AttemptEnded(task=task, outcome=outcome):
                 changes.append(-1)
-                if isinstance(outcome, Done) and not outcome.commit:
+                if isinstance(outcome, Success) and not outcome.commit:
                     completed[task] = entry.seq
-            case Landed(task):
+            case Landed(task=task):
                 completed[task] = entry.seq
             case _:
                 pass

@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import Background, Terminal, eventually, left_behind, rows, script, statuses
 
+from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.session import events
 from iterdev.core.types import TaskId
 from iterdev.store.journal import NAME, Journal
@@ -114,7 +115,7 @@ def test_a_pause_holds_for_runs_in_other_repositories_too(repo: Repo, tmp_path: 
             runs = [late, limited.end(), early.end()]
 
     began, until = the_limit(repo)
-    heard = [entry.event for entry in entries(second) if isinstance(entry.event, events.ProviderPaused)]
+    heard = [entry.event for entry in entries(second) if isinstance(entry.event, ProviderPaused)]
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert [task for each in (repo, second, third) for at, task in starts(each) if began <= at < until] == []
     assert [pause.until for pause in heard] == [until]

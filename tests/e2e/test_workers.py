@@ -271,11 +271,11 @@ def test_a_task_is_recognised_by_its_id_and_leaves_a_message_and_a_way_back(repo
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[reviewer] REVIEW-001 is fine", ("REVIEW-001 cannot be done yet", "waits for DEV-002", "iterdev why")),
-        ("DEV-002 is done", ("DEV-002 cannot be done yet", "waits for DEV-001", "iterdev why")),
+        ("[reviewer] REVIEW-001 is fine", ("REVIEW-001 cannot be completed yet", "waits for DEV-002", "iterdev why")),
+        ("DEV-002 is done", ("DEV-002 cannot be completed yet", "waits for DEV-001", "iterdev why")),
         ("[developer] REVIEW-001 is fine", ("REVIEW-001 is a task of the reviewer, not of the developer",)),
         ("DESIGN-001 is done", ("DESIGN-001 is completed already",)),
-        ("[tester] all green", ("No task of the tester is open",)),
+        ("[tester] all green", ("The tester has no open task",)),
     ],
 )
 def test_a_callback_out_of_turn_is_refused_and_changes_nothing(repo: Repo, text: str, words: tuple[str, ...]) -> None:
@@ -302,7 +302,7 @@ def test_no_verdict_is_taken_on_a_word(repo: Repo, text: str, role: str) -> None
     refused = repo.iterdev("run", text)
 
     assert refused.returncode == 2
-    assert "is not done by saying so" in refused.stderr
+    assert "cannot be completed by a message" in refused.stderr
     assert f"iterdev run --role {role} {session}" in refused.stderr
     assert statuses(repo.folder("beat"))["REVIEW-001"] == "pending"
     assert repo.iterdev("run", "--role", role, session).returncode == 0

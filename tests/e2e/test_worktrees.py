@@ -112,7 +112,7 @@ def test_a_worktree_that_never_gets_ready_is_told_in_a_sentence_with_a_hint(repo
 
     assert done.returncode == 4
     assert "not ready within 0.2 s: `echo no database >&2; exit 7` failed with 7: no database" in done.stderr
-    assert "hint: mend `setup` or `ready`" in done.stderr
+    assert "hint: fix `setup` or `ready`" in done.stderr
     assert repo.calls() == []
 
 

@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 
 from tests.conformance.default_script import default_script
-from tests.core.conftest import Story, a_design
+from tests.core.conftest import Story, a_design, done
 
 import iterdev
 from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage, load
 from iterdev.conformance.model.messages import Author, Message, ModelRequest, Tool
 from iterdev.conformance.model.playback import OVER, PlayedTurn, turn_at, turn_for
-from iterdev.core.prompts import Surroundings, render
+from iterdev.core.prompts import PromptContext
 from iterdev.core.results import decode
-from iterdev.core.session import events
-from iterdev.core.types import Pipeline
+from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.team import DEVELOPMENT
 
 SHELL = Tool(name="bash")
 
@@ -106,16 +106,16 @@ def test_the_script_of_the_demo_can_be_played_by_the_model_too() -> None:
 
 def test_the_default_script_has_an_answer_for_every_task_of_a_sprint() -> None:
     script, story = default_script(), Story(pipeline=Pipeline.sprint)
-    around = Surroundings(session_dir="/s", board_path="/s/board")
+    context = PromptContext(board="discoveries.ndjson")
     started: dict[str, str] = {}
 
-    for done in (events.Done(findings="one module", design=a_design()), events.Done(findings="written"), None):
-        started |= {name: render(story.state, story.row(name), around) for name in story.goes_on()}
-        if done:
-            story.does(list(started)[-1], done)
+    for outcome in (done("one module", design=a_design()), done("written"), None):
+        started |= {name: story.prompt(name, context) for name in story.goes_on()}
+        if outcome:
+            story.does(list(started)[-1], outcome)
 
     assert started.keys() == {"DESIGN-001", "DEV-001", "REVIEW-001", "VERIFY-001"}
     for name, text in started.items():
         last = played(script, text, "working", "done").turn.result
         assert last
-        decode(json.dumps(last), role=story.row(name).role, task=story.row(name).id)
+        decode(json.dumps(last), kind=DEVELOPMENT.roles[story.row(name).role].result, task=story.row(name).id)

@@ -12,7 +12,7 @@ from iterdev.core.collaboration.external_packages import (
     PackageUpdateFound,
 )
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
-from iterdev.core.collaboration.locks import DeadlockBroken, LockGranted, LockRefused, LockReleased
+from iterdev.core.collaboration.locks import DeadlockBroken, LockExpired, LockGranted, LockRefused, LockReleased
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
 from iterdev.core.rules.announcements import announcement
@@ -245,6 +245,16 @@ def test_a_warning_is_told_by_the_coordinator() -> None:
     story.happens(events.Warned("careful"))
 
     assert (last(story).sender, last(story).summary) == ("coordinator", "[coordinator] warning: careful")
+
+
+def test_a_warning_about_an_event_that_is_announced_is_no_second_message() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(LockGranted(resource="db", task=TaskId("DEV-001"), role="developer", until=1))
+    before = len(story.state.messages.sent)
+    state = story.happens(LockExpired(resource="db", task=TaskId("DEV-001"), role="developer"))
+
+    assert state.warnings == ('the lock of DEV-001 on "db" expired',)
+    assert [message.type for message in state.messages.sent[before:]] == ["resource_unlocked"]
 
 
 @pytest.mark.parametrize(

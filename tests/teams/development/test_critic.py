@@ -256,6 +256,7 @@ def test_forced_convergence_notes_the_open_problems_and_goes_on(engine: Engine) 
     assert story.team.forced == (1,)
     warning = story.state.warnings[0]
     assert warning == f"convergence of sprint-1 was forced after 1 fix rounds; still open: {'; '.join(problems)}"
+    assert len([message for message in story.state.messages.sent if "convergence" in message.summary]) == 1
 
 
 @pytest.mark.requirement("R74", "R75")

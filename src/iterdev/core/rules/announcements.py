@@ -9,23 +9,8 @@ from iterdev.core.collaboration import checkpoints, external_packages, feedback,
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, Announced
 from iterdev.core.ids import moment
 from iterdev.core.rules.team_rules import TeamRules
-from iterdev.core.session.events import (
-    Archived,
-    AttemptEnded,
-    AttemptStarted,
-    ConflictResolved,
-    Event,
-    Failed,
-    Landed,
-    LandingRefused,
-    Reopened,
-    RollbackCompleted,
-    RollbackFailed,
-    RollbackStarted,
-    TaskFailed,
-    Unmet,
-    Warned,
-)
+from iterdev.core.session import events
+from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 
@@ -37,7 +22,7 @@ def announcement(event: Event, state: State, team: TeamRules) -> Announced | Non
     """What the event is worth on the bus, seen from the state after it."""
     match event:
         # At once, because a long journal is made of them.
-        case AttemptStarted() | Announced():
+        case events.AttemptStarted() | Announced():
             return None
         case _:
             return team.announce(event, state) or _of_work(event, state) or _of_session(event) or _of_parts(event)
@@ -58,22 +43,24 @@ def worker(state: State, task: TaskId, kind: str, text: str, data: Mapping[str, 
 
 def _of_work(event: Event, state: State) -> Announced | None:
     match event:
-        case AttemptEnded(task=task, outcome=Failed(error=error)) | TaskFailed(task, error):
+        case events.AttemptEnded(task=task, outcome=events.Failed(error=error)) | events.TaskFailed(task, error):
             became = "needs another agent" if state.tasks.status(task) is Status.pending else "failed"
             return worker(state, task, "error", f"{task} {became}: {error}")
-        case AttemptEnded(task=task, status=Status.failed, error=error):
+        case events.AttemptEnded(task=task, status=Status.failed, error=error):
             return worker(state, task, "error", f"{task} failed: {error}")
-        case AttemptEnded(task=task, outcome=Unmet()):
+        case events.AttemptEnded(task=task, outcome=events.Unmet()):
             packages = [problem.name for problem in state.packages.unsolved(task)]
             text = f"{task} needs packages that are not there as declared: {', '.join(packages)}"
             return coordinator("dependency_mismatch", text, {"task": task, "packages": packages})
-        case Landed(task=task, conflict=conflict) | LandingRefused(task=task, conflict=conflict) if conflict:
+        case events.Landed(task=task, conflict=conflict) | events.LandingRefused(task=task, conflict=conflict) if (
+            conflict
+        ):
             text = f"{task} and {', '.join(conflict.others) or 'earlier work'} changed {', '.join(conflict.files)}"
             data: dict[str, object] = {"task": task, "others": list(conflict.others), "files": list(conflict.files)}
             return coordinator("conflict_detected", text, data)
-        case LandingRefused(task=task, files=files):
+        case events.LandingRefused(task=task, files=files):
             return worker(state, task, "error", f"{task} does not merge with what landed: {', '.join(files)}")
-        case ConflictResolved(task=task, strategy=strategy, fix=fix):
+        case events.ConflictResolved(task=task, strategy=strategy, fix=fix):
             how = f"is to be resolved by {fix}" if fix else f"is resolved with {strategy}"
             data = {"task": task, "strategy": strategy, "resolved_by": fix}
             return coordinator("conflict_resolved", f"the conflict of {task} {how}", data)
@@ -83,21 +70,21 @@ def _of_work(event: Event, state: State) -> Announced | None:
 
 def _of_session(event: Event) -> Announced | None:
     match event:
-        case RollbackStarted(target=target, snapshot=snapshot, reason=reason):
+        case events.RollbackStarted(target=target, snapshot=snapshot, reason=reason):
             because = f" because {reason}" if reason else ""
             text = f"rolling back to before {target}{because}; undone: {', '.join(event.undone)}"
             data = {"snapshot_id": snapshot, "undone": list(event.undone), "reason": reason}
             return coordinator("rollback_initiated", text, data)
-        case RollbackCompleted(snapshot):
+        case events.RollbackCompleted(snapshot):
             return coordinator("rollback_completed", f"rolled back to {snapshot}", {"snapshot_id": snapshot})
-        case RollbackFailed(snapshot, error):
+        case events.RollbackFailed(snapshot, error):
             text = f"could not roll back to {snapshot}: {error}"
             return coordinator("rollback_failed", text, {"snapshot_id": snapshot, "error": error})
-        case Warned(text):
+        case events.Warned(text, announced=True):
             return coordinator("error", f"warning: {text}")
-        case Archived():
+        case events.Archived():
             return coordinator("shutdown", "the session is archived")
-        case Reopened():
+        case events.Reopened():
             return coordinator("state_update", "the session is open again")
         case _:
             return None

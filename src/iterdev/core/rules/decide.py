@@ -17,20 +17,8 @@ from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.escalations import stopped
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
 from iterdev.core.rules.team_rules import TeamRules
-from iterdev.core.session.events import (
-    AnswerApplied,
-    Event,
-    Finished,
-    Gate,
-    GateOpened,
-    TaskCompleted,
-    TaskFailed,
-    TaskSkipped,
-    TasksReset,
-    Warned,
-    WaveMerged,
-    WaveStarted,
-)
+from iterdev.core.session import events
+from iterdev.core.session.events import Event
 from iterdev.core.session.gates import GateKind, PackageChoice, PlanChoice, WaveChoice, plan_gate
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -54,12 +42,12 @@ def _meanwhile(state: State) -> Iterator[Command]:
 def _next(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
     if state.lifecycle.phase is not Phase.active or state.gates.open:
         return ()
-    if events := _before_starts(state, team):
-        return (Record(events),)
+    if first := _before_starts(state, team):
+        return (Record(first),)
     if state.attempts.landing:
         return (Land(next(iter(state.attempts.landing))),)
-    if events := _packages(state):
-        return (Record(events),)
+    if first := _packages(state):
+        return (Record(first),)
     return _next_of_wave(state, team, now) if state.session.engine is Engine.wave else _next_of_beat(state, team, now)
 
 
@@ -82,9 +70,9 @@ def _unapproved_plan(state: State, team: TeamRules) -> tuple[Event, ...]:
         return ()
     match state.gates.answer(GateKind.plan):
         case None:
-            return (GateOpened(plan_gate(state.session, state.tasks, team.plan_note(state))),)
+            return (events.GateOpened(plan_gate(state.session, state.tasks, team.plan_note(state))),)
         case PlanChoice.reject:
-            return (Finished(Finished.WHY_REJECTED),)
+            return (events.Finished(events.Finished.WHY_REJECTED),)
         case _:
             return ()
 
@@ -102,24 +90,24 @@ def _packages(state: State) -> tuple[Event, ...]:
 def _blocked(state: State, task: TaskId, problems: tuple[PackageCheck, ...]) -> tuple[Event, ...]:
     """Overriding is the default: in auto mode the work goes on with a warning."""
     words = "; ".join(problem.words for problem in problems)
-    overridden = PackagesOverridden(task, problems), Warned(f"{task} goes on although {words}")
+    overridden = PackagesOverridden(task, problems), events.Warned(f"{task} goes on although {words}", announced=False)
     question = f"{task} needs packages that are not there as declared: {words}. Go on without, or look again?"
-    gate = Gate(kind=GateKind.packages, subject=task, question=question, choices=tuple(PackageChoice))
+    gate = events.Gate(kind=GateKind.packages, subject=task, question=question, choices=tuple(PackageChoice))
     match state.gates.answer(gate.id):
         case PackageChoice.override:
-            return AnswerApplied(gate.id), *overridden
+            return events.AnswerApplied(gate.id), *overridden
         case PackageChoice.recheck:
-            return AnswerApplied(gate.id), PackagesRechecked(task)
+            return events.AnswerApplied(gate.id), PackagesRechecked(task)
         case _:
-            return overridden if state.policy.auto else (GateOpened(gate),)
+            return overridden if state.policy.auto else (events.GateOpened(gate),)
 
 
 def _next_of_beat(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
     tasks = state.tasks
     if skips := _skips(state, tasks.blocked_by_failure):
         return (Record(skips),)
-    if events := team.follow_up(state):
-        return (Record(events),)
+    if first := team.follow_up(state):
+        return (Record(first),)
     if not any(tasks.open_in_wave.values()):
         return (Record(team.finish(state)),)
     ready = [tasks.plan[task] for task in tasks.ready]
@@ -130,20 +118,20 @@ def _next_of_beat(state: State, team: TeamRules, now: float) -> tuple[Command, .
     return starts(state, tasks.ready, now, state.policy.attempt_limit)
 
 
-def _without_work(state: State, team: TeamRules, ready: Iterable[Task]) -> tuple[TaskCompleted, ...]:
+def _without_work(state: State, team: TeamRules, ready: Iterable[Task]) -> tuple[events.TaskCompleted, ...]:
     """Tasks that are ready and leave nothing to do: no agent is asked for them."""
-    return tuple(TaskCompleted(task.id, why) for task in ready if (why := team.nothing_to_do(state, task)))
+    return tuple(events.TaskCompleted(task.id, why) for task in ready if (why := team.nothing_to_do(state, task)))
 
 
 def _next_of_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
     tasks = state.tasks
     if not tasks.wave:
         following = min((wave for wave, count in tasks.open_in_wave.items() if count), default=None)
-        return (Record(team.finish(state) if following is None else (WaveStarted(following),)),)
+        return (Record(team.finish(state) if following is None else (events.WaveStarted(following),)),)
     if skips := _skips(state, (task for task in tasks.blocked_by_failure if tasks.plan[task].wave == tasks.wave)):
         return (Record(skips),)
     if _has_earlier_wave(state):
-        return (Record((WaveMerged(tasks.wave),)),)
+        return (Record((events.WaveMerged(tasks.wave),)),)
     if tasks.open_in_wave.get(tasks.wave):
         return _within_wave(state, team, now)
     return (Record(_end_of_wave(state, team)),)
@@ -161,7 +149,7 @@ def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ..
     left = tasks.wave_started_at + policy.wave_limit - now
     if left <= 0 and ready:
         error = f"wave {tasks.wave} had used up its {policy.wave_limit:g} s before it could start"
-        return (Record(tuple(TaskFailed(task.id, error) for task in ready)),)
+        return (Record(tuple(events.TaskFailed(task.id, error) for task in ready)),)
     if completed := _without_work(state, team, ready):
         return (Record(completed),)
     batch = [task.id for task in ready if task.mode is Mode.csv_wave and task.kind is not TaskKind.decision]
@@ -180,15 +168,15 @@ def _end_of_wave(state: State, team: TeamRules) -> tuple[Event, ...]:
     failed = _failed_completely(state)
     if failed and not state.policy.auto:
         question = f"Every agent of wave {wave} failed ({', '.join(failed)}). Try again, or go on without?"
-        gate = Gate(kind=GateKind.wave, subject=str(wave), question=question, choices=tuple(WaveChoice))
+        gate = events.Gate(kind=GateKind.wave, subject=str(wave), question=question, choices=tuple(WaveChoice))
         match state.gates.answer(gate.id):
             case None:
-                return (GateOpened(gate),)
+                return (events.GateOpened(gate),)
             case WaveChoice.retry:
-                return AnswerApplied(gate.id), TasksReset(tuple(failed))
+                return events.AnswerApplied(gate.id), events.TasksReset(tuple(failed))
             case _:
                 pass
-    return team.follow_up(state) or (WaveMerged(wave),)
+    return team.follow_up(state) or (events.WaveMerged(wave),)
 
 
 def _failed_completely(state: State) -> list[TaskId]:
@@ -199,8 +187,8 @@ def _failed_completely(state: State) -> list[TaskId]:
     return failed if len(failed) == len(tried) else []
 
 
-def _skips(state: State, blocked: Iterable[TaskId]) -> tuple[TaskSkipped, ...]:
-    return tuple(TaskSkipped(task, _skip_reason(state, task)) for task in blocked)
+def _skips(state: State, blocked: Iterable[TaskId]) -> tuple[events.TaskSkipped, ...]:
+    return tuple(events.TaskSkipped(task, _skip_reason(state, task)) for task in blocked)
 
 
 def _skip_reason(state: State, task: TaskId) -> str:

@@ -36,13 +36,13 @@ def _consensus(message: MessageSent) -> tuple[Event, ...]:
         return (_question(GateKind.consensus, message, f"The team does not agree: {message.summary}."),)
     if severity(message.data) is Severity.low:
         return ()
-    return (Warned(f"the team does not agree: {message.summary}"),)
+    return (Warned(f"the team does not agree: {message.summary}", announced=False),)
 
 
 def _capability(state: State, team: TeamRules, message: MessageSent) -> tuple[Event, ...]:
     """The roles of a team are fixed: the question names the one that covers the gap. Auto mode goes on without."""
     if state.policy.auto:
-        return (Warned(f"the team lacks something: {message.summary}"),)
+        return (Warned(f"the team lacks something: {message.summary}", announced=False),)
     role = team.role_for(message.summary.partition("]")[2] or message.summary)
     statement = (
         f"The team lacks something: {message.summary}. To have it done, add a row for the {role} to tasks.csv "

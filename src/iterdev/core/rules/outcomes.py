@@ -9,22 +9,10 @@ from iterdev.core.limits import providers
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
 from iterdev.core.results import Result
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
+from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.session.conflicts import overlap
-from iterdev.core.session.events import (
-    AttemptEnded,
-    Conflict,
-    Done,
-    Event,
-    Failed,
-    Interrupted,
-    Landed,
-    LandingRefused,
-    Limited,
-    Outcome,
-    Unmet,
-    Warned,
-)
+from iterdev.core.session.events import Event, Outcome
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 
@@ -34,18 +22,20 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
     match report.outcome:
         case Success() as success:
             return _succeeded(state, team, report, success, at)
-        case Failed() as failed:
+        case events.Failed() as failed:
             return _failed(state, report, failed, at)
-        case Limited() as limited:
+        case events.Limited() as limited:
             return _limited(state, report, limited, at)
-        case Interrupted() | Unmet() as outcome:
+        case events.Interrupted() | events.Unmet() as outcome:
             return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
 
 
-def _ended(state: State, report: AttemptReport, outcome: Outcome, status: Status, error: str = "") -> AttemptEnded:
-    unmet = isinstance(outcome, Unmet)
+def _ended(
+    state: State, report: AttemptReport, outcome: Outcome, status: Status, error: str = ""
+) -> events.AttemptEnded:
+    unmet = isinstance(outcome, events.Unmet)
     blocked_by = external_packages.problems(report.checked, state.packages.overridden) if unmet else ()
-    return AttemptEnded(
+    return events.AttemptEnded(
         task=report.task,
         number=report.number,
         agent=state.tasks.progress[report.task].agent,
@@ -61,14 +51,14 @@ def _ended(state: State, report: AttemptReport, outcome: Outcome, status: Status
 
 def _again_or_aborted(state: State, task: TaskId, outcome: Outcome) -> tuple[Status, str]:
     """A task whose attempt does not count is pending again, unless the attempt was aborted for a reason."""
-    why = state.attempts.aborted.get(task, "") if not isinstance(outcome, Unmet) else ""
+    why = state.attempts.aborted.get(task, "") if not isinstance(outcome, events.Unmet) else ""
     return (Status.failed, why) if why else (Status.pending, "")
 
 
 def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Success, at: float) -> tuple[Event, ...]:
     task, result = state.tasks.plan[report.task], success.result
     meaning = team.interpret(state, task, success)
-    done = Done(
+    done = events.Done(
         findings=result.findings,
         commit=success.commit,
         changed=success.changed,
@@ -83,7 +73,7 @@ def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Su
         *meaning.events,
         *_answered(state, task.id, at),
         *_learned(state, task.id, result, success.commit, at),
-        *map(Warned, success.notes),
+        *map(events.Warned, success.notes),
         *_debt(state, team, task.id, result, at),
         *_unknown_debt(state, task.id, meaning.resolved_debt),
         *(_resolved_debt(state, team, task.id, done.resolved_debt) if status is Status.completed else ()),
@@ -115,10 +105,10 @@ def _debt(state: State, team: TeamRules, task: TaskId, result: Result, at: float
     return tech_debt.reported(state.debt, result.tech_debt, task=task, sprint=team.sprint(state, task), at=at)
 
 
-def _unknown_debt(state: State, task: TaskId, named: Iterable[str]) -> Iterator[Warned]:
+def _unknown_debt(state: State, task: TaskId, named: Iterable[str]) -> Iterator[events.Warned]:
     for name in named:
         if tech_debt.by_id(state.debt, name) is None:
-            yield Warned(f'{task} reports that it resolves the debt "{name}", which does not exist')
+            yield events.Warned(f'{task} reports that it resolves the debt "{name}", which does not exist')
 
 
 def _resolved_debt(state: State, team: TeamRules, task: TaskId, named: Iterable[str]) -> tuple[DebtMoved, ...]:
@@ -133,7 +123,7 @@ def _answered(state: State, task: TaskId, at: float) -> Iterator[ProviderAnswere
         yield ProviderAnswered(provider)
 
 
-def _failed(state: State, report: AttemptReport, failed: Failed, at: float) -> tuple[Event, ...]:
+def _failed(state: State, report: AttemptReport, failed: events.Failed, at: float) -> tuple[Event, ...]:
     """Another agent takes over, if the failure is one that it need not have and one is left to try."""
     task, agent = report.task, state.tasks.progress[report.task].agent
     for_every_task = providers.is_replaceable(failed.kind)
@@ -144,7 +134,7 @@ def _failed(state: State, report: AttemptReport, failed: Failed, at: float) -> t
     replaced = AgentReplaced(
         task=task, agent=agent, successor=successors[0], error=failed.error, for_every_task=for_every_task
     )
-    warning = Warned(f"{task}: {failed.error}; {successors[0]} takes over")
+    warning = events.Warned(f"{task}: {failed.error}; {successors[0]} takes over", announced=False)
     return _ended(state, report, failed, Status.pending), replaced, warning
 
 
@@ -154,7 +144,7 @@ def other_agents(state: State, task: TaskId, agent: str) -> list[str]:
     return providers.remaining(state.providers, chain, (*state.tasks.progress[task].replaced_agents, agent))
 
 
-def _limited(state: State, report: AttemptReport, limited: Limited, at: float) -> tuple[Event, ...]:
+def _limited(state: State, report: AttemptReport, limited: events.Limited, at: float) -> tuple[Event, ...]:
     status, error = _again_or_aborted(state, report.task, limited)
     ended = _ended(state, report, limited, status, error)
     if status is Status.failed:
@@ -170,20 +160,20 @@ def landed(state: State, team: TeamRules, task: TaskId, tip: str) -> tuple[Event
     changed = state.tasks.progress[task].changed if _may_conflict(state, team, task) else ()
     files, others = overlap(state.conflicts, task, changed) if changed else ((), ())
     if others:
-        conflict = Conflict(files=files, others=others, merged=True)
-        return (Landed(task=task, tip=tip, changed=changed, conflict=conflict),)
+        conflict = events.Conflict(files=files, others=others, merged=True)
+        return (events.Landed(task=task, tip=tip, changed=changed, conflict=conflict),)
     status, error, follow = completion(state, team, task)
-    return Landed(task=task, tip=tip, changed=changed, status=status, error=error), *follow
+    return events.Landed(task=task, tip=tip, changed=changed, status=status, error=error), *follow
 
 
 def landing_refused(state: State, team: TeamRules, task: TaskId, files: tuple[str, ...], tip: str) -> tuple[Event, ...]:
     """Conflicting changes are kept and merged by a further task; other work must not conflict, and fails."""
     if not _may_conflict(state, team, task):
         error = not_merged(state, task, files)
-        return (LandingRefused(task=task, files=files, tip=tip, status=Status.failed, error=error),)
+        return (events.LandingRefused(task=task, files=files, tip=tip, status=Status.failed, error=error),)
     _, others = overlap(state.conflicts, task, files)
-    conflict = Conflict(files=files, others=others, merged=False)
-    return (LandingRefused(task=task, files=files, tip=tip, conflict=conflict),)
+    conflict = events.Conflict(files=files, others=others, merged=False)
+    return (events.LandingRefused(task=task, files=files, tip=tip, conflict=conflict),)
 
 
 def completion(state: State, team: TeamRules, task: TaskId) -> tuple[Status, str, tuple[Event, ...]]:

@@ -14,25 +14,16 @@ from iterdev.core.collaboration.messages import Announced, MessageSent, next_num
 from iterdev.core.rules.announcements import announcement
 from iterdev.core.rules.escalations import escalated
 from iterdev.core.rules.team_rules import TeamRules
-from iterdev.core.session.events import (
-    AttemptEnded,
-    EngineStarted,
-    Entry,
-    Event,
-    TaskCompleted,
-    TaskFailed,
-    TaskReported,
-    TaskSkipped,
-    Warned,
-)
+from iterdev.core.session import events
+from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import Fold
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 
 
-def record(state: State, team: TeamRules, events: Sequence[Event], at: float) -> tuple[list[Entry], State]:
+def record(state: State, team: TeamRules, occurred: Sequence[Event], at: float) -> tuple[list[Entry], State]:
     """The entries to write, and the state after them."""
-    fold, entries, queue = Fold(state, team), list[Entry](), deque(events)
+    fold, entries, queue = Fold(state, team), list[Entry](), deque(occurred)
     while queue:
         event = _as_recorded(queue.popleft(), state)
         entry = Entry(state.seq + 1, at, event)
@@ -49,7 +40,7 @@ def _as_recorded(event: Event, state: State) -> Event:
     match event:
         case MessageSent() | Announced():
             return msgspec.structs.replace(event, number=max(event.number, next_number(state.messages)))
-        case EngineStarted() if state.attempts.landing:
+        case events.EngineStarted() if state.attempts.landing:
             # Work that is about to land may be on the branch already, and a rollback to before it must not stop there.
             return msgspec.structs.replace(event, tip=state.branch.tip)
         case _:
@@ -61,10 +52,10 @@ def _consequences(event: Event, state: State, team: TeamRules) -> tuple[Event, .
         case MessageSent():
             return escalated(state, team, event)
         case LockExpired(resource=resource, task=task):
-            return (Warned(f'the lock of {task} on "{resource}" expired'),)
-        case AttemptEnded(task=task) | TaskReported(task=task) | TaskCompleted(task):
+            return (events.Warned(f'the lock of {task} on "{resource}" expired', announced=False),)
+        case events.AttemptEnded(task=task) | events.TaskReported(task=task) | events.TaskCompleted(task):
             return _without_locks(state.locks, task)
-        case TaskFailed(task) | TaskSkipped(task):
+        case events.TaskFailed(task) | events.TaskSkipped(task):
             return _without_locks(state.locks, task)
         case _:
             return ()

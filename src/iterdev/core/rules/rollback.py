@@ -8,19 +8,8 @@ from collections.abc import Sequence
 
 from iterdev.core.errors import UserError
 from iterdev.core.rules.team_rules import TeamRules
-from iterdev.core.session.events import (
-    AttemptEnded,
-    AttemptStarted,
-    Done,
-    Entry,
-    Event,
-    Landed,
-    LandingRefused,
-    RollbackStarted,
-    TaskCompleted,
-    TaskReported,
-    WaveStarted,
-)
+from iterdev.core.session import events
+from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
@@ -50,7 +39,7 @@ def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "
         )
     undone = [task for task in before.tasks.plan if _differs(before, now, task)]
     progress = now.tasks.progress.get(TaskId(target), Progress())
-    started = RollbackStarted(
+    started = events.RollbackStarted(
         target=target,
         snapshot=snapshot(TaskId(target), progress) or f"snapshot-{target}-{place}",
         tip=before.branch.tip,
@@ -82,7 +71,7 @@ def _standing(entries: Sequence[Entry], team: TeamRules) -> list[int]:
     """The places of the entries that no rollback has undone: what was undone cannot be gone back to."""
     standing: list[int] = []
     for place, entry in enumerate(entries):
-        if isinstance(entry.event, RollbackStarted):
+        if isinstance(entry.event, events.RollbackStarted):
             end = _place(entries[:place], team, standing, entry.event.target)
             standing = [kept for kept in standing if end is None or kept < end]
         standing.append(place)
@@ -102,9 +91,9 @@ def _start_of(entries: Sequence[Entry], team: TeamRules, standing: Sequence[int]
     members = {task.id for task in state.tasks.plan.values() if task.wave == wave} if state else set()
     for place in standing:
         match entries[place].event:
-            case WaveStarted(number) if number == wave:
+            case events.WaveStarted(number) if number == wave:
                 return place
-            case AttemptStarted(task) if task in members:
+            case events.AttemptStarted(task) if task in members:
                 return place
             case _:
                 pass
@@ -113,9 +102,14 @@ def _start_of(entries: Sequence[Entry], team: TeamRules, standing: Sequence[int]
 
 def _succeeds(event: Event, target: str) -> bool:
     match event:
-        case Landed(task=task) | LandingRefused(task=task) | TaskCompleted(task) | TaskReported(task=task):
+        case (
+            events.Landed(task=task)
+            | events.LandingRefused(task=task)
+            | events.TaskCompleted(task)
+            | events.TaskReported(task=task)
+        ):
             return task == target
-        case AttemptEnded(task=task, outcome=Done(commit=None)):
+        case events.AttemptEnded(task=task, outcome=events.Done(commit=None)):
             return task == target
         case _:
             return False

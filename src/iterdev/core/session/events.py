@@ -299,6 +299,8 @@ class RollbackFailed(Struct, frozen=True, tag=True):
 
 class Warned(Struct, frozen=True, tag=True):
     text: str
+    announced: bool = True
+    """False beside an event that is announced itself: one fact is one message on the bus."""
 
 
 class EngineStarted(Struct, frozen=True, tag=True):

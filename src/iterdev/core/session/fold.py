@@ -11,6 +11,7 @@ import msgspec
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, messages, tech_debt, wisdom
 from iterdev.core.collaboration.checkpoints import CheckpointEvent, Checkpoints
 from iterdev.core.collaboration.external_packages import Packages
+from iterdev.core.collaboration.messages import Announced
 from iterdev.core.collaboration.wisdom import Wisdom
 from iterdev.core.draft import Folding, PureDraft
 from iterdev.core.limits import providers, spending
@@ -180,7 +181,7 @@ class Fold:
     def apply(self, entry: Entry) -> None:
         event = entry.event
         self._seq, self._at = entry.seq, entry.at
-        if not isinstance(event, EngineStarted | Paused):
+        if not isinstance(event, EngineStarted | Paused | Announced):
             self._last = entry
         for name in CONCERNED.get(type(event), ()):
             self._draft(name).apply(event, entry.at, entry.seq)

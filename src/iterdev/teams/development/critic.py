@@ -189,7 +189,7 @@ def _forced(state: State, sprint: int, raisers: Sequence[Task], why: str) -> tup
     notes = tuple(note(state, "issues", text, last, state.branch.tip, state.updated_at) for text in problems)
     raised_by = tuple(task.id for task in raisers)
     forced = ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems, rounds=rounds, why=why)
-    return forced, Warned(warning), WisdomNoted(notes)
+    return forced, Warned(warning, announced=False), WisdomNoted(notes)
 
 
 def _round(state: State, raisers: Sequence[Task], number: int, controller: Task | None) -> tuple[Event, ...]:
