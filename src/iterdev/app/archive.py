@@ -77,7 +77,7 @@ def completion_question(repository: Repository, session: SessionId) -> GateView 
     interactive = (
         repository.settings.session.completion_action is CompletionAction.interactive and not state.policy.auto
     )
-    if not interactive or state.lifecycle.phase is Phase.archived or state.lifecycle.why not in {"", KEPT}:
+    if not interactive or state.lifecycle.phase is Phase.archived or state.why not in {"", KEPT}:
         return None
     question = "The pipeline is complete. What now?"
     gate = Gate(kind=GateKind.completion, question=question, choices=_choices(state))

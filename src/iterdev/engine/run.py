@@ -206,7 +206,7 @@ class _Run:
         if scope.worker:
             performer.append(WorkerEnded(scope.worker, tuple(scope.taken)))
         if ending is not Ending.over:
-            performer.append(Paused(_reason(log.state, ending)))
+            performer.append(Paused(ending.value))
         await performer.project(urgent=True)
         return ending
 
@@ -276,10 +276,6 @@ def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:
         with suppress(HostError):
             performer.append(Paused(error.message))
     return error
-
-
-def _reason(state: State, ending: Ending) -> str:
-    return f"{ending}: {', '.join(state.gates.open)}" if ending is Ending.waiting else ending.value
 
 
 @asynccontextmanager

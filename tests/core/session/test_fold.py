@@ -10,7 +10,7 @@ from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
 from iterdev.core.session.fold import evolve, replay
-from iterdev.core.types import Engine, Phase, Status, TaskId
+from iterdev.core.types import Ending, Engine, Phase, Status, TaskId
 from iterdev.core.verification import SuiteReport
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development import state as team_state
@@ -378,6 +378,25 @@ def test_what_was_accepted_is_no_longer_all_of_it_when_more_lands() -> None:
 def test_an_answered_question_is_no_longer_what_the_session_waits_for() -> None:
     story = Story(task("DEV-001"), auto=False)
     story.goes_on()
-    story.happens(events.Paused("waiting for an answer: plan"), events.GateAnswered("plan", "approve"))
+    waiting = story.happens(events.Paused(Ending.waiting))
+    answered = story.happens(events.GateAnswered("plan", "approve"))
 
-    assert story.state.lifecycle.why == ""
+    assert (waiting.why, answered.why) == ("waiting for an answer: plan", "")
+
+
+def test_a_session_waits_for_the_questions_that_are_still_open() -> None:
+    story = Story(task("DEV-001"), auto=False)
+    story.goes_on()
+    further = events.Gate(kind="budget", question="More?", choices=("stop", "go-on"))
+    waiting = story.happens(events.GateOpened(further), events.Paused(Ending.waiting))
+    answered = story.happens(events.GateAnswered("plan", "approve"))
+
+    assert (waiting.why, answered.why) == ("waiting for an answer: plan, budget", "waiting for an answer: budget")
+
+
+def test_an_answer_does_not_change_any_other_reason_for_a_pause() -> None:
+    story = Story(task("DEV-001"), auto=False)
+    story.goes_on()
+    state = story.happens(events.Paused("interrupted"), events.GateAnswered("plan", "approve"))
+
+    assert state.why == "interrupted"

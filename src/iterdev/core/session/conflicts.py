@@ -5,27 +5,16 @@ merge is kept, and a conflict task (see `conflict_tasks`) merges both changes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import get_args
 
 import msgspec
 from msgspec import Struct
 
 from iterdev.core.draft import Draft, OwnMap
-from iterdev.core.session.events import (
-    AttemptEnded,
-    AttemptStarted,
-    Conflict,
-    ConflictResolved,
-    Landed,
-    LandingRefused,
-    RollbackStarted,
-    TaskReported,
-    TasksReset,
-)
+from iterdev.core.session import events
 from iterdev.core.types import ConflictStrategy, Status, TaskId
 
-EVENTS = (
-    AttemptStarted, AttemptEnded, Landed, LandingRefused, ConflictResolved, RollbackStarted, TaskReported, TasksReset
-)  # fmt: skip
+EVENTS = (*get_args(events.AttemptEvent), events.RollbackStarted, events.TaskReported, events.TasksReset)
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -38,7 +27,7 @@ class Change(Struct, frozen=True, gc=False):
 class KnownConflict(Struct, frozen=True, kw_only=True):
     """A conflict, and what was done about it."""
 
-    found: Conflict
+    found: events.Conflict
     strategy: ConflictStrategy | None = None
     resolved_by: TaskId | None = None
 
@@ -61,34 +50,34 @@ class ConflictsDraft(Draft[Conflicts]):
 
     def apply(self, event: object, _: float, seq: int) -> None:
         match event:
-            case AttemptStarted(task):
+            case events.AttemptStarted(task):
                 self._started[task] = seq
                 if task in self.part.by_task:
                     del self._by_task[task]
-            case AttemptEnded(task=task, status=status):
+            case events.AttemptEnded(task=task, status=status):
                 if status is not Status.landing:
                     self._started.pop(task, None)
-            case TaskReported(task=task):
+            case events.TaskReported(task=task):
                 self._started.pop(task, None)
-            case Landed(task=task, changed=changed, conflict=conflict):
+            case events.Landed(task=task, changed=changed, conflict=conflict):
                 self._land(task, changed, seq)
                 self._note(task, conflict)
-            case LandingRefused(task=task, conflict=conflict):
+            case events.LandingRefused(task=task, conflict=conflict):
                 self._started.pop(task, None)
                 self._note(task, conflict)
-            case ConflictResolved(task=task, strategy=strategy, fix=fix):
+            case events.ConflictResolved(task=task, strategy=strategy, fix=fix):
                 known = self._by_task[task]
                 self._by_task[task] = msgspec.structs.replace(known, strategy=strategy, resolved_by=fix)
                 self._unresolved.pop(task, None)
-            case TasksReset(tasks):
+            case events.TasksReset(tasks):
                 for task in tasks:
                     self._unresolved.pop(task, None)
-            case RollbackStarted():
+            case events.RollbackStarted():
                 self._forget(event.undone)
             case _:
                 raise TypeError(event)
 
-    def _note(self, task: TaskId, conflict: Conflict | None) -> None:
+    def _note(self, task: TaskId, conflict: events.Conflict | None) -> None:
         if conflict:
             self._by_task[task] = KnownConflict(found=conflict)
             self._unresolved[task] = None

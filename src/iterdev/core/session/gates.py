@@ -8,18 +8,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.session.events import (
-    Answer,
-    AnswerApplied,
-    Gate,
-    GateAnswered,
-    GateOpened,
-    RollbackStarted,
-    Session,
-)
+from iterdev.core.session import events
 from iterdev.core.session.task_table import TaskTable
 
-EVENTS = (GateOpened, GateAnswered, AnswerApplied, RollbackStarted)
+EVENTS = (events.GateOpened, events.GateAnswered, events.AnswerApplied, events.RollbackStarted)
 Value = TypeVar("Value")
 
 LISTED = 50
@@ -64,31 +56,35 @@ class CompletionChoice(StrEnum):
 
 
 class Gates(Struct, frozen=True, kw_only=True):
-    open: Mapping[str, Gate] = {}
-    answers: Mapping[str, Answer] = {}
+    open: Mapping[str, events.Gate] = {}
+    answers: Mapping[str, events.Answer] = {}
 
     def answer(self, gate: str) -> str | None:
         answer = self.answers.get(gate)
         return answer.choice if answer else None
 
-    def chosen(self, kind: str, choice: str) -> Gate | None:
+    def chosen(self, kind: str, choice: str) -> events.Gate | None:
         """The first gate of a kind that was answered with this choice."""
         found = (one.gate for one in self.answers.values() if one.gate.kind == kind and one.choice == choice)
         return next(found, None)
 
 
-def evolve(part: Gates, event: GateOpened | GateAnswered | AnswerApplied | RollbackStarted) -> Gates:
+def evolve(
+    part: Gates,
+    event: events.GateOpened | events.GateAnswered | events.AnswerApplied | events.RollbackStarted,
+    _: float = 0,
+) -> Gates:
     match event:
-        case GateOpened(gate):
+        case events.GateOpened(gate):
             return Gates(open={**part.open, gate.id: gate}, answers=_without(part.answers, gate.id))
-        case GateAnswered(gate, choice):
+        case events.GateAnswered(gate, choice):
             if gate not in part.open:
                 return part
-            answered = Answer(part.open[gate], choice)
+            answered = events.Answer(part.open[gate], choice)
             return Gates(open=_without(part.open, gate), answers={**part.answers, gate: answered})
-        case AnswerApplied(gate):
+        case events.AnswerApplied(gate):
             return msgspec.structs.replace(part, answers=_without(part.answers, gate))
-        case RollbackStarted(answers=answers):
+        case events.RollbackStarted(answers=answers):
             return Gates(answers=answers)
 
 
@@ -96,12 +92,12 @@ def _without(gates: Mapping[str, Value], gate: str) -> Mapping[str, Value]:
     return {name: value for name, value in gates.items() if name != gate}
 
 
-def plan_gate(session: Session, tasks: TaskTable, note: str = "") -> Gate:
+def plan_gate(session: events.Session, tasks: TaskTable, note: str = "") -> events.Gate:
     """Whether the table is right, before the first task starts; of a long one it names the beginning."""
     rows = [f"{task.id} (wave {task.wave}, {task.mode})" for task in islice(tasks.plan.values(), LISTED)]
     rest = len(tasks.plan) - len(rows)
     listed = ", ".join(rows) + (f", and {rest} more in {session.folder}/tasks.csv" if rest else "")
-    return Gate(kind=GateKind.plan, question=f"Run these tasks? {listed}{note}", choices=tuple(PlanChoice))
+    return events.Gate(kind=GateKind.plan, question=f"Run these tasks? {listed}{note}", choices=tuple(PlanChoice))
 
 
 def completion_choices(*, failures: bool) -> tuple[str, ...]:

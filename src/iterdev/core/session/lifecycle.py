@@ -3,20 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.session.events import (
-    Accepted,
-    Archived,
-    EngineStarted,
-    Finished,
-    GateAnswered,
-    Kept,
-    Landed,
-    Paused,
-    Reopened,
-    RollbackStarted,
-    WorkerEnded,
-    WorkerStarted,
-)
+from iterdev.core.session import events
 from iterdev.core.types import Phase, Role
 
 KEPT = "kept active"
@@ -37,25 +24,24 @@ PATCH = "changes.patch"
 """All that landed, as one patch on the session's base; exported with them."""
 
 LifecycleEvent = (
-    EngineStarted
-    | WorkerStarted
-    | WorkerEnded
-    | Paused
-    | Finished
-    | Accepted
-    | Archived
-    | Kept
-    | Reopened
-    | RollbackStarted
-    | Landed
-    | GateAnswered
+    events.EngineStarted
+    | events.WorkerStarted
+    | events.WorkerEnded
+    | events.Paused
+    | events.Finished
+    | events.Accepted
+    | events.Archived
+    | events.Kept
+    | events.Reopened
+    | events.RollbackStarted
+    | events.Landed
 )
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
     phase: Phase = Phase.active
     why: str = ""
-    """Why the session is paused or ended early."""
+    """Why the session is paused or ended early, without the gates that it waits for."""
     worker: Role | None = None
     """The role that the engine works for, if it is one worker."""
     finished_at: float | None = None
@@ -77,29 +63,27 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
 
 def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
     match event:
-        case EngineStarted():
+        case events.EngineStarted():
             return Lifecycle(accepted=part.accepted)
-        case WorkerStarted(role):
+        case events.WorkerStarted(role):
             return msgspec.structs.replace(part, worker=role)
-        case WorkerEnded():
+        case events.WorkerEnded():
             return msgspec.structs.replace(part, worker=None)
-        case Landed():
+        case events.Landed():
             return msgspec.structs.replace(part, accepted="") if part.accepted else part
-        case Accepted(_, commit):
+        case events.Accepted(_, commit):
             return msgspec.structs.replace(part, accepted=commit)
-        case Paused(why):
+        case events.Paused(why):
             return msgspec.structs.replace(part, phase=Phase.paused, why=why)
-        case GateAnswered():
-            return msgspec.structs.replace(part, why="") if part.phase is Phase.paused and not part.kept else part
-        case Finished(why):
+        case events.Finished(why):
             return Lifecycle(phase=Phase.completed, why=why, finished_at=at, accepted=part.accepted, worker=part.worker)
-        case RollbackStarted(target=target):
+        case events.RollbackStarted(target=target):
             return msgspec.structs.replace(
                 part, phase=Phase.paused, why=f"rolled back to before {target}", accepted="", kept=False
             )
-        case Archived(exported):
+        case events.Archived(exported):
             return msgspec.structs.replace(
                 part, phase=Phase.archived, why="", kept=False, archived_at=at, exported=exported or part.exported
             )
-        case Kept() | Reopened():
+        case events.Kept() | events.Reopened():
             return msgspec.structs.replace(part, phase=Phase.paused, why=KEPT, kept=True, archived_at=None)

@@ -17,22 +17,15 @@ from iterdev.core.limits import providers
 from iterdev.core.limits.providers import Agents, Providers
 from iterdev.core.limits.spending import Spending
 from iterdev.core.policy import Policy
+from iterdev.core.session import events
 from iterdev.core.session.attempts import Attempts
 from iterdev.core.session.conflicts import Conflicts
-from iterdev.core.session.events import (
-    EngineStarted,
-    Entry,
-    Landed,
-    LandingRefused,
-    RollbackCompleted,
-    RollbackStarted,
-    Session,
-)
+from iterdev.core.session.events import Entry, Session
 from iterdev.core.session.gates import Gates
 from iterdev.core.session.lifecycle import Lifecycle
 from iterdev.core.session.task_table import TaskTable
 from iterdev.core.task_description import Scope
-from iterdev.core.types import Role, TaskId, TeamState
+from iterdev.core.types import Ending, Role, TaskId, TeamState
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -44,16 +37,25 @@ class Branch(Struct, frozen=True, kw_only=True):
     """The snapshot of a rollback that the branch has not followed yet."""
 
 
-def evolve_branch(
-    part: Branch, event: Landed | LandingRefused | EngineStarted | RollbackStarted | RollbackCompleted
-) -> Branch:
+BRANCH_EVENTS = (
+    events.Landed,
+    events.LandingRefused,
+    events.EngineStarted,
+    events.RollbackStarted,
+    events.RollbackCompleted,
+)
+
+
+def evolve_branch(part: Branch, event: object, _: float = 0) -> Branch:
     match event:
-        case Landed(tip=tip) | LandingRefused(tip=tip) | EngineStarted(_, tip):
+        case events.Landed(tip=tip) | events.LandingRefused(tip=tip) | events.EngineStarted(_, tip):
             return msgspec.structs.replace(part, tip=tip)
-        case RollbackStarted(tip=tip, snapshot=snapshot):
+        case events.RollbackStarted(tip=tip, snapshot=snapshot):
             return Branch(tip=tip, rewind=snapshot)
-        case RollbackCompleted():
+        case events.RollbackCompleted():
             return msgspec.structs.replace(part, rewind="")
+        case _:
+            raise TypeError(event)
 
 
 class State(Struct, frozen=True, kw_only=True, dict=True):
@@ -85,6 +87,13 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     packages: Packages = Packages()
     providers: Providers = Providers()
     spending: Spending = Spending()
+
+    @property
+    def why(self) -> str:
+        """Why the session is paused or ended early; what it waits for are the gates that are open now."""
+        if self.lifecycle.why != Ending.waiting:
+            return self.lifecycle.why
+        return f"{Ending.waiting}: {', '.join(self.gates.open)}" if self.gates.open else ""
 
     @cached_property
     def agents(self) -> Agents:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
+from typing import get_args
 
 import msgspec
 from msgspec import Struct
@@ -9,38 +10,15 @@ from msgspec import Struct
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
 from iterdev.core.results import Usage
-from iterdev.core.session import graph
-from iterdev.core.session.events import (
-    AttemptEnded,
-    AttemptStarted,
-    ConflictResolved,
-    Done,
-    EngineStarted,
-    GateAnswered,
-    Landed,
-    LandingRefused,
-    RollbackStarted,
-    RowEdit,
-    TableEdited,
-    TaskCompleted,
-    TaskFailed,
-    TaskReported,
-    TasksAdded,
-    TaskSkipped,
-    TasksReplanned,
-    TasksReset,
-    Unmet,
-    WaveMerged,
-    WaveStarted,
-)
+from iterdev.core.session import events, graph
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
 
 EVENTS = (
-    AttemptStarted, AttemptEnded, Landed, LandingRefused, ConflictResolved, AgentReplaced, TasksAdded, TasksReplanned,
-    TableEdited, TasksReset, TaskCompleted, TaskReported, TaskFailed, TaskSkipped, WaveStarted, WaveMerged,
-    EngineStarted, GateAnswered, ProviderPaused, RollbackStarted,
-)  # fmt: skip
+    *get_args(events.TaskEvent),
+    *get_args(events.AttemptEvent),
+    *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, AgentReplaced, ProviderPaused),
+)
 
 
 class Progress(Struct, frozen=True, kw_only=True, gc=False):
@@ -138,62 +116,86 @@ class TaskTableDraft(Draft[TaskTable]):
     def apply(self, event: object, at: float, _: int) -> None:
         match event:
             # First, because a long journal is made of them.
-            case AttemptStarted():
+            case events.AttemptStarted():
                 self._start(event, at)
-            case AttemptEnded():
+            case events.AttemptEnded():
                 self._end(event, at)
-            case Landed(task=task, status=status, error=error) | LandingRefused(task=task, status=status, error=error):
+            case (
+                events.Landed(task=task, status=status, error=error)
+                | events.LandingRefused(task=task, status=status, error=error)
+            ):
                 if status:
                     self._close(task, status, at, error=error)
-            case ConflictResolved(task=task, status=status, error=error):
+            case events.ConflictResolved(task=task, status=status, error=error):
                 self._close(task, status, at, error=error)
-            case TaskCompleted(task, findings) | TaskReported(task=task, findings=findings):
+            case events.TaskCompleted(task, findings) | events.TaskReported(task=task, findings=findings):
                 self._close(task, Status.completed, at, findings=findings, error="")
-            case TaskFailed(task, error):
+            case events.TaskFailed(task, error):
                 self._close(task, Status.failed, at, error=error)
-            case TaskSkipped(task, error):
+            case events.TaskSkipped(task, error):
                 self._close(task, Status.skipped, at, error=error)
             case AgentReplaced(task=task, agent=agent):
                 self._update(task, replaced_agents=(*self._progress[task].replaced_agents, agent))
-            case TasksAdded() | TasksReplanned() | TableEdited() | TasksReset() | RollbackStarted():
+            case (
+                events.TasksAdded()
+                | events.TasksReplanned()
+                | events.TableEdited()
+                | events.TasksReset()
+                | events.RollbackStarted()
+            ):
                 self._change_plan(event)
-            case WaveStarted() | WaveMerged() | EngineStarted() | GateAnswered() | ProviderPaused():
+            case (
+                events.WaveStarted()
+                | events.WaveMerged()
+                | events.EngineStarted()
+                | events.GateAnswered()
+                | ProviderPaused()
+            ):
                 self._change_clock(event, at)
             case _:
                 raise TypeError(event)
 
-    def _change_plan(self, event: TasksAdded | TasksReplanned | TableEdited | TasksReset | RollbackStarted) -> None:
+    def _change_plan(
+        self,
+        event: events.TasksAdded
+        | events.TasksReplanned
+        | events.TableEdited
+        | events.TasksReset
+        | events.RollbackStarted,
+    ) -> None:
         match event:
-            case TasksAdded(tasks):
+            case events.TasksAdded(tasks):
                 self._add(tasks)
-            case TasksReplanned(tasks):
+            case events.TasksReplanned(tasks):
                 self._plan.update({task.id: task for task in tasks})
                 self._index_again()
-            case TableEdited(rows):
+            case events.TableEdited(rows):
                 self._edit(rows)
-            case TasksReset(tasks):
+            case events.TasksReset(tasks):
                 self._start_over(tasks)
-            case RollbackStarted():
+            case events.RollbackStarted():
                 self._go_back(event)
 
     def _change_clock(
-        self, event: WaveStarted | WaveMerged | EngineStarted | GateAnswered | ProviderPaused, at: float
+        self,
+        event: events.WaveStarted | events.WaveMerged | events.EngineStarted | events.GateAnswered | ProviderPaused,
+        at: float,
     ) -> None:
         """The time in which an engine is down, a person decides or a provider is paused is not taken from a wave."""
         match event:
-            case WaveStarted(wave):
+            case events.WaveStarted(wave):
                 self.set(wave=wave, wave_started_at=max(at, self.part.paused_until))
-            case WaveMerged():
+            case events.WaveMerged():
                 self.set(wave=0)
-            case EngineStarted():
+            case events.EngineStarted():
                 self.set(wave_started_at=max(at, self.part.paused_until))
-            case GateAnswered():
+            case events.GateAnswered():
                 self.set(wave_started_at=at)
             case ProviderPaused(_, until):
                 latest = max(self.part.wave_started_at, until)
                 self.set(wave_started_at=latest, paused_until=max(self.part.paused_until, until))
 
-    def _start(self, event: AttemptStarted, at: float) -> None:
+    def _start(self, event: events.AttemptStarted, at: float) -> None:
         self._ready.pop(event.task, None)
         self._update(
             event.task,
@@ -205,14 +207,14 @@ class TaskTableDraft(Draft[TaskTable]):
             ended_at=None,
         )
 
-    def _end(self, event: AttemptEnded, at: float) -> None:
+    def _end(self, event: events.AttemptEnded, at: float) -> None:
         task, outcome, before = event.task, event.outcome, self._progress[event.task]
         fields: dict[str, object] = {"requests": before.requests + event.requests, "number": _last_number(event)}
         if event.denied:
             fields["denied"] = tuple(dict.fromkeys((*before.denied, *event.denied)))
         if outcome.usage != Usage():
             fields["usage"] = before.usage + outcome.usage
-        if isinstance(outcome, Done):
+        if isinstance(outcome, events.Done):
             fields |= {
                 "findings": outcome.findings,
                 "commit": outcome.commit,
@@ -295,7 +297,7 @@ class TaskTableDraft(Draft[TaskTable]):
         elif not UNSUCCESSFUL.isdisjoint(awaited):
             self._blocked_by_failure[task.id] = None
 
-    def _edit(self, rows: Iterable[RowEdit]) -> None:
+    def _edit(self, rows: Iterable[events.RowEdit]) -> None:
         for row in rows:
             task = row.task.id
             self._order.setdefault(task, len(self._order))
@@ -329,7 +331,7 @@ class TaskTableDraft(Draft[TaskTable]):
         self._index_again()
         self.set(wave=0)
 
-    def _go_back(self, event: RollbackStarted) -> None:
+    def _go_back(self, event: events.RollbackStarted) -> None:
         """Drops what became of tasks since; what they cost and the commits they made stay known."""
         for task in event.removed:
             self._removed[task] = self._progress[task]
@@ -343,6 +345,6 @@ def _restarted(before: Progress) -> Progress:
     return Progress(requests=before.requests, number=before.number, usage=before.usage)
 
 
-def _last_number(ended: AttemptEnded) -> int:
+def _last_number(ended: events.AttemptEnded) -> int:
     """The first request has the attempt's own number; an attempt that ended before anything began has none."""
-    return ended.number - 1 if isinstance(ended.outcome, Unmet) else ended.number + max(ended.requests - 1, 0)
+    return ended.number - 1 if isinstance(ended.outcome, events.Unmet) else ended.number + max(ended.requests - 1, 0)

@@ -97,7 +97,7 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         engine=state.session.engine,
         folder=state.session.folder,
         phase=state.lifecycle.phase,
-        why=state.lifecycle.why,
+        why=state.why,
         running=engine_alive,
         outcome=_outcome(state),
         tasks=tuple(task_view(state, team, task, engine_alive=engine_alive) for task in shown),
@@ -129,7 +129,7 @@ def gate_view(gate: Gate, team: TeamViews) -> GateView:
 
 def _outcome(state: State) -> OutcomeView:
     completed = all(progress.status is Status.completed for progress in state.tasks.progress.values())
-    ended_early = bool(state.lifecycle.why) and not state.lifecycle.kept
+    ended_early = bool(state.why) and not state.lifecycle.kept
     return OutcomeView(
         is_over=state.lifecycle.is_over,
         is_finished=state.lifecycle.is_finished,

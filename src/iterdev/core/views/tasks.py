@@ -95,7 +95,7 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool) -
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return "; ".join(lock_waits(state, task)) or state.messages.last_of_task.get(task, "working...")
+            return "; ".join(lock_waits(state, task)) or state.attempts.last_message.get(task, "working...")
         case Status.landing:
             return "landing..."
         case Status.pending:

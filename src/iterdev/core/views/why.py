@@ -21,7 +21,7 @@ def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool)
         reason = f": {cause}" if cause else ""
         return [f"{task} is {progress.status}{reason}"]
     if state.lifecycle.is_over:
-        return [f"{task} is {progress.status}, and stays so: {state.lifecycle.why or 'the session is over'}"]
+        return [f"{task} is {progress.status}, and stays so: {state.why or 'the session is over'}"]
     if progress.status is not Status.pending:
         return _activity(state, team, task, engine_alive=engine_alive)
     lines = [f"{task} is pending: {waits_for(state, task)}", *lock_waits(state, task)]
@@ -32,7 +32,7 @@ def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool)
         )
     lines += [pause_text(pause) for pause in pauses(state)]
     if state.lifecycle.phase is Phase.paused:
-        lines.append(f"the session is paused: {state.lifecycle.why}")
+        lines.append(f"the session is paused: {state.why}")
     if not engine_alive:
         lines.append(f"no engine is running: `iterdev resume {state.session.id}`")
     return lines
@@ -46,7 +46,7 @@ def _activity(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool
         *lock_waits(state, task),
     ]
     lines += (
-        [f"its agent last said: {state.messages.last_of_task[task]}"] if task in state.messages.last_of_task else []
+        [f"its agent last said: {state.attempts.last_message[task]}"] if task in state.attempts.last_message else []
     )
     return lines + ([] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"])
 
