@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from iterdev.core import ids
-from iterdev.core.draft import PureDraft
 from iterdev.core.results import Result
 from iterdev.core.rules.team_rules import Interpretation, Procedure, RoleSpec
 from iterdev.core.session.attempts import Success
@@ -41,11 +40,15 @@ class ToyState(TeamState, Struct, frozen=True):
     again: Mapping[TaskId, bool] = {}
 
 
-def evolve(part: ToyState, event: object, _: float) -> ToyState:
-    if isinstance(event, RollbackStarted):
-        return ToyState({task: again for task, again in part.again.items() if task not in event.undone})
-    assert isinstance(event, Checked)
-    return ToyState({**part.again, event.task: event.again})
+class ToyDraft:
+    def __init__(self, part: ToyState) -> None:
+        self.part = part
+
+    def apply(self, event: object, at: float, seq: int) -> None:
+        if isinstance(event, RollbackStarted):
+            self.part = ToyState({task: again for task, again in self.part.again.items() if task not in event.undone})
+        elif isinstance(event, Checked):
+            self.part = ToyState({**self.part.again, event.task: event.again})
 
 
 ROLES = {
@@ -73,8 +76,9 @@ class Toy(Team):
     def role_for(self, text: str) -> str:
         return "writer"
 
-    def draft(self, part: TeamState) -> PureDraft[TeamState]:
-        return PureDraft(part, evolve)
+    def draft(self, part: TeamState) -> ToyDraft:
+        assert isinstance(part, ToyState)
+        return ToyDraft(part)
 
     def plan(self, state: State) -> tuple[Event, ...]:
         write, check = (ids.next_id(prefix, state.tasks.plan) for prefix in PREFIXES)

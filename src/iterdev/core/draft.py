@@ -4,13 +4,11 @@ A map is copied before its first change and then changed in place, so that foldi
 proportion to its length, and folding one event touches little.
 """
 
-from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-Part = TypeVar("Part")
 StructPart = TypeVar("StructPart", bound=Struct)
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -47,13 +45,3 @@ class Draft(Generic[StructPart]):
 
     def set(self, **fields: object) -> None:
         self.part = msgspec.structs.replace(self.part, **fields)
-
-
-class PureDraft(Generic[Part]):
-    """The draft of a small part, which a pure function evolves event by event."""
-
-    def __init__(self, part: Part, evolve: Callable[[Part, object, float], Part]) -> None:
-        self.part, self._evolve = part, evolve
-
-    def apply(self, event: object, at: float, _: int) -> None:
-        self.part = self._evolve(self.part, event, at)

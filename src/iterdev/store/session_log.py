@@ -59,25 +59,29 @@ class SessionLog:
 
         When another process writes in between, the rule is called again with the state that this led to.
         """
-        while True:
+        self.refresh()
+        while events := rule(self.state, at := self.now()):
+            if self._written(events, at):
+                return events
             self.refresh()
-            at = self.now()
-            events = rule(self.state, at)
-            if not events:
-                return ()
-            entries, after = record(self.state, self.team, events, at)
-            summary = summarize(after)
-            changed = summary if summary != self._summary else None
-            try:
-                self._journal.append(self.session, entries, after=self.state.seq, summary=changed)
-            except Behind:
-                continue
-            self.state, self._summary = after, summary
-            return events
+        return ()
 
     def record(self, *events: Event) -> None:
-        """Records facts, which do not depend on the state."""
-        self.transact(lambda _state, _at: events)
+        """Records facts, which do not depend on the state; so it is not read before, which saves a query."""
+        while events and not self._written(events, self.now()):
+            self.refresh()
+
+    def _written(self, events: Sequence[Event], at: float) -> bool:
+        """Writes the events with all that follows from them; False if another process has written first."""
+        entries, after = record(self.state, self.team, events, at)
+        summary = summarize(after)
+        changed = summary if summary != self._summary else None
+        try:
+            self._journal.append(self.session, entries, after=self.state.seq, summary=changed)
+        except Behind:
+            return False
+        self.state, self._summary = after, summary
+        return True
 
     def refresh(self) -> bool:
         """Folds what other processes wrote; True if there was something."""

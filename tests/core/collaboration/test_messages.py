@@ -175,10 +175,10 @@ def test_the_last_words_of_an_attempt_are_known_until_the_next_one() -> None:
     dev = TaskId("DEV-001")
     story = told(compose("developer", summary="nobody works", task=dev))
     story.starts("DEV-001")
-    before = dict(story.state.messages.last_of_task)
+    before = dict(story.state.attempts.last_message)
     story.happens(compose("developer", summary="one", task=dev), compose("developer", summary="two", task=dev))
-    during = dict(story.state.messages.last_of_task)
+    during = dict(story.state.attempts.last_message)
     story.ends("DEV-001", events.Interrupted())
     story.starts("DEV-001")
 
-    assert (before, during, dict(story.state.messages.last_of_task)) == ({}, {"DEV-001": "[developer] two"}, {})
+    assert (before, during, dict(story.state.attempts.last_message)) == ({}, {"DEV-001": "[developer] two"}, {})

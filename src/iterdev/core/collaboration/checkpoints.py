@@ -1,6 +1,6 @@
 """Checkpoints: opaque data that a task saves so that a later attempt can continue."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import assert_never
 
 from msgspec import Struct
@@ -46,6 +46,11 @@ def save(checkpoints: Checkpoints, task: TaskId, at: float, *, kept: int) -> Che
 
 def newest(checkpoints: Checkpoints, task: TaskId) -> Checkpoint | None:
     return next(iter(checkpoints.get(task, ())), None)
+
+
+def without_tasks(checkpoints: Checkpoints, tasks: Collection[TaskId]) -> Checkpoints:
+    """A rollback deletes the checkpoints of the tasks that it undoes."""
+    return {task: kept for task, kept in checkpoints.items() if task not in tasks}
 
 
 def evolve(checkpoints: Checkpoints, event: CheckpointEvent, at: float) -> Checkpoints:

@@ -114,21 +114,20 @@ def needed(part: Packages, ancestors: Iterable[TaskId]) -> tuple[Dependency, ...
     return tuple(found.values())
 
 
-def declare(part: Packages, task: TaskId, declared: tuple[Dependency, ...]) -> Packages:
-    return msgspec.structs.replace(part, declared={**part.declared, task: declared}) if declared else part
-
-
-def note_checks(
-    part: Packages, task: TaskId, checks: tuple[PackageCheck, ...], blocked_by: tuple[PackageCheck, ...]
+def attempt_ended(
+    part: Packages,
+    task: TaskId,
+    checks: tuple[PackageCheck, ...],
+    blocked_by: tuple[PackageCheck, ...],
+    declared: tuple[Dependency, ...],
 ) -> Packages:
-    """The part after the packages of a task were checked; `blocked_by` kept the attempt from starting."""
+    """The part after an attempt: its packages were checked, some kept it from starting, others it declared itself."""
+    if declared:
+        part = msgspec.structs.replace(part, declared={**part.declared, task: declared})
     if not checks:
         return part
-    others = {name: known for name, known in part.checked.items() if name != task}
-    blocked = _without(part.blocked, task)
-    if blocked_by:
-        blocked = {**blocked, task: blocked_by}
-    return msgspec.structs.replace(part, checked={**others, task: checks}, blocked=blocked)
+    blocked = {**_without(part.blocked, task), **({task: blocked_by} if blocked_by else {})}
+    return msgspec.structs.replace(part, checked={**_without(part.checked, task), task: checks}, blocked=blocked)
 
 
 def updates(part: Packages) -> Iterator[PackageUpdate]:
@@ -147,7 +146,7 @@ def updates(part: Packages) -> Iterator[PackageUpdate]:
                 )
 
 
-def evolve(part: Packages, event: PackageEvent) -> Packages:
+def evolve(part: Packages, event: PackageEvent, _: float = 0) -> Packages:
     match event:
         case PackagesOverridden(task, overridden):
             keys = {**part.overridden, **dict.fromkeys(problem.key for problem in overridden)}

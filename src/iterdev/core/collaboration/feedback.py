@@ -90,7 +90,7 @@ def urgent(items: Items) -> Items:
     return tuple(sorted(wanted, key=lambda item: (URGENT.index(item.severity), item.timestamp)))
 
 
-def evolve(items: Items, event: FeedbackEvent) -> Items:
+def evolve(items: Items, event: FeedbackEvent, _: float = 0) -> Items:
     match event:
         case FeedbackGiven(item, dropped):
             return (item, *(other for other in items if other.feedback_id not in dropped))

@@ -64,8 +64,6 @@ class Messages(Struct, frozen=True, kw_only=True):
     sent: tuple[Message, ...] = ()
     shared: Mapping[str, SharedData] = {}
     """By sender."""
-    last_of_task: Mapping[TaskId, str] = {}
-    """The last message of each task's agent, until the next attempt at the task starts."""
 
 
 class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
@@ -106,33 +104,31 @@ MessageEvent = MessageSent | Announced | MessageDeleted | MessagesCleared
 
 
 class MessagesDraft:
-    """Messages while events are folded in; a list, because a tuple would be copied for every message."""
+    """Messages while events are folded in; new ones are in a list, because a tuple would be copied for every one."""
 
     def __init__(self, part: Messages) -> None:
-        self._part, self._sent = part, list(part.sent)
+        self._part, self._new = part, list[Message]()
 
     @property
     def part(self) -> Messages:
-        return msgspec.structs.replace(self._part, sent=tuple(self._sent))
+        if self._new:
+            self._part, self._new = msgspec.structs.replace(self._part, sent=(*self._part.sent, *self._new)), []
+        return self._part
 
     def apply(self, event: object, at: float, _: int) -> None:
         match event:
             case Announced():
-                self._sent.append(_message(event, at))
+                self._new.append(_message(event, at))
             case MessageSent():
-                self._sent.append(_message(event, event.sent_at or at))
+                self._new.append(_message(event, event.sent_at or at))
                 self._part = _with_shared(self._part, event, event.sent_at or at)
             case MessageDeleted(number):
-                self._sent = [message for message in self._sent if message.number != number]
+                sent = tuple(message for message in self.part.sent if message.number != number)
+                self._part = msgspec.structs.replace(self._part, sent=sent)
             case MessagesCleared():
-                self._sent.clear()
-                self._part = msgspec.structs.replace(self._part, shared={})
+                self._part, self._new = msgspec.structs.replace(self._part, sent=(), shared={}), []
             case _:
                 raise TypeError(event)
-
-    def attempt_started(self, task: TaskId) -> None:
-        last = {other: text for other, text in self._part.last_of_task.items() if other != task}
-        self._part = msgspec.structs.replace(self._part, last_of_task=last)
 
 
 def _message(event: MessageSent | Announced, at: float) -> Message:
@@ -148,14 +144,11 @@ def _message(event: MessageSent | Announced, at: float) -> Message:
 
 
 def _with_shared(part: Messages, message: MessageSent, at: float) -> Messages:
-    if message.task:
-        last = {**part.last_of_task, message.task: message.summary}
-        part = msgspec.structs.replace(part, last_of_task=last)
-    if message.kind == STATE_UPDATE and message.data:
-        before = part.shared.get(message.sender)
-        data = {**(before.data if before else {}), **message.data}
-        part = msgspec.structs.replace(part, shared={**part.shared, message.sender: SharedData(at=at, data=data)})
-    return part
+    if message.kind != STATE_UPDATE or not message.data:
+        return part
+    before = part.shared.get(message.sender)
+    data = {**(before.data if before else {}), **message.data}
+    return msgspec.structs.replace(part, shared={**part.shared, message.sender: SharedData(at=at, data=data)})
 
 
 def next_number(part: Messages) -> int:

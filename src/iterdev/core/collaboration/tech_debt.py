@@ -204,7 +204,7 @@ def line(items: Items) -> str:
     return f"{made.total} in all ({counts}), {states}" if items else ""
 
 
-def evolve(items: Items, event: DebtEvent) -> Items:
+def evolve(items: Items, event: DebtEvent, _: float = 0) -> Items:
     match event:
         case DebtIdentified(item):
             return (item, *items)

@@ -74,7 +74,7 @@ class Wisdom(Struct, frozen=True, kw_only=True):
     """The ids that are not to be used, and why."""
 
 
-def evolve(part: Wisdom, event: WisdomEvent) -> Wisdom:
+def evolve(part: Wisdom, event: WisdomEvent, _: float = 0) -> Wisdom:
     match event:
         case WisdomNoted(notes):
             return msgspec.structs.replace(part, notes=(*part.notes, *notes))

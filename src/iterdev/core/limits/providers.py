@@ -60,7 +60,7 @@ class AgentReplaced(Struct, frozen=True, kw_only=True, tag=True):
 ProviderEvent = ProviderPaused | ProviderAnswered | AgentReplaced
 
 
-def evolve(part: Providers, event: ProviderEvent) -> Providers:
+def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
     match event:
         case ProviderPaused(provider, until, why, guesses):
             pause = Pause(until=until, why=why, guesses=guesses)

@@ -29,7 +29,7 @@ def spend(part: Spending, agent: str, usage: Usage) -> Spending:
     return msgspec.structs.replace(part, total=part.total + usage, by_agent=by_agent)
 
 
-def evolve(part: Spending, event: DaySpent) -> Spending:
+def evolve(part: Spending, event: DaySpent, _: float = 0) -> Spending:
     return msgspec.structs.replace(part, today=event.usage)
 
 

@@ -4,62 +4,56 @@ What follows from a report is in `outcomes`.
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
 
 from iterdev.core.collaboration.external_packages import PackageCheck
 from iterdev.core.collaboration.locks import DeadlockBroken
+from iterdev.core.collaboration.messages import MessageSent
 from iterdev.core.results import Result, Usage
-from iterdev.core.session.events import (
-    AttemptEnded,
-    AttemptStarted,
-    Failed,
-    Interrupted,
-    Landed,
-    LandingRefused,
-    Limited,
-    RollbackStarted,
-    TaskReported,
-    Unmet,
-)
+from iterdev.core.session import events
 from iterdev.core.types import Status, TaskId
 from iterdev.core.verification import Measurement
 
 Value = TypeVar("Value")
 
-EVENTS = (AttemptStarted, AttemptEnded, Landed, LandingRefused, TaskReported, RollbackStarted, DeadlockBroken)
+EVENTS = (*get_args(events.AttemptEvent), events.TaskReported, events.RollbackStarted, DeadlockBroken, MessageSent)
 
 
 class Attempts(Struct, frozen=True, kw_only=True):
-    running: Mapping[TaskId, AttemptStarted] = {}
+    running: Mapping[TaskId, events.AttemptStarted] = {}
     landing: Mapping[TaskId, None] = {}
     """Tasks whose commit is to land next, in this order."""
     aborted: Mapping[TaskId, str] = {}
     """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
+    last_message: Mapping[TaskId, str] = {}
+    """The last message of each task's agent, until the next attempt at the task starts."""
 
 
-def evolve(part: Attempts, event: object) -> Attempts:
+def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
     match event:
-        case AttemptStarted(task):
-            return msgspec.structs.replace(part, running={**part.running, task: event})
-        case AttemptEnded(task=task, status=status):
+        case events.AttemptStarted(task):
+            last = _without(part.last_message, task) if task in part.last_message else part.last_message
+            return msgspec.structs.replace(part, running={**part.running, task: event}, last_message=last)
+        case events.AttemptEnded(task=task, status=status):
             landing = {**part.landing, task: None} if status is Status.landing else part.landing
-            return Attempts(running=_without(part.running, task), landing=landing, aborted=_without(part.aborted, task))
-        case Landed(task=task) | LandingRefused(task=task):
-            return msgspec.structs.replace(part, landing=_without(part.landing, task))
-        case TaskReported(task=task):
-            return msgspec.structs.replace(part, running=_without(part.running, task))
-        case RollbackStarted():
-            return Attempts(
-                running=_without(part.running, *event.undone),
-                landing=_without(part.landing, *event.undone),
-                aborted=part.aborted,
+            return msgspec.structs.replace(
+                part, running=_without(part.running, task), landing=landing, aborted=_without(part.aborted, task)
             )
+        case events.Landed(task=task) | events.LandingRefused(task=task):
+            return msgspec.structs.replace(part, landing=_without(part.landing, task))
+        case events.TaskReported(task=task):
+            return msgspec.structs.replace(part, running=_without(part.running, task))
+        case events.RollbackStarted():
+            running, landing = _without(part.running, *event.undone), _without(part.landing, *event.undone)
+            return msgspec.structs.replace(part, running=running, landing=landing)
         case DeadlockBroken(task=task, others=others) if task in part.running:
             why = f"aborted: it and {', '.join(others)} waited for each other's locks"
             return msgspec.structs.replace(part, aborted={**part.aborted, task: why})
+        case MessageSent(task=str(task), summary=summary):
+            return msgspec.structs.replace(part, last_message={**part.last_message, task: summary})
         case _:
             return part
 
@@ -87,6 +81,6 @@ class AttemptReport(Struct, frozen=True, kw_only=True):
     task: TaskId
     number: int
     requests: int
-    outcome: Success | Failed | Limited | Interrupted | Unmet
+    outcome: Success | events.Failed | events.Limited | events.Interrupted | events.Unmet
     checked: tuple[PackageCheck, ...] = ()
     denied: tuple[str, ...] = ()

@@ -3,36 +3,17 @@
 Folding never judges: what an event means was decided when it was recorded.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, get_args
 
 import msgspec
 
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, messages, tech_debt, wisdom
-from iterdev.core.collaboration.checkpoints import CheckpointEvent, Checkpoints
-from iterdev.core.collaboration.external_packages import Packages
-from iterdev.core.collaboration.messages import Announced
-from iterdev.core.collaboration.wisdom import Wisdom
-from iterdev.core.draft import Folding, PureDraft
+from iterdev.core.draft import Folding
 from iterdev.core.limits import providers, spending
-from iterdev.core.limits.providers import Providers
-from iterdev.core.limits.spending import Spending
-from iterdev.core.session import attempts, conflicts, gates, lifecycle, task_table
-from iterdev.core.session.events import (
-    AttemptEnded,
-    AttemptStarted,
-    EngineStarted,
-    Entry,
-    Landed,
-    LandingRefused,
-    Paused,
-    PolicyChanged,
-    RollbackCompleted,
-    RollbackStarted,
-    SessionStarted,
-    Warned,
-)
-from iterdev.core.session.state import Branch, State, evolve_branch
+from iterdev.core.session import attempts, conflicts, events, gates, lifecycle, state, task_table
+from iterdev.core.session.events import Entry
+from iterdev.core.session.state import Branch, State
 from iterdev.core.types import TeamState
 
 
@@ -47,94 +28,62 @@ class TeamFold(Protocol):
     def draft(self, part: TeamState) -> Folding: ...
 
 
-def _checkpoints(part: Checkpoints, event: CheckpointEvent | RollbackStarted, at: float) -> Checkpoints:
-    if isinstance(event, RollbackStarted):
-        return {task: kept for task, kept in part.items() if task not in event.undone}
-    return checkpoints.evolve(part, event, at)
+Evolve = Callable[[Any, Any, float], Any]
 
 
-def _feedback(part: feedback.Items, event: feedback.FeedbackEvent | RollbackStarted, _: float) -> feedback.Items:
-    if isinstance(event, RollbackStarted):
-        return feedback.without_tasks(part, event.undone)
-    return feedback.evolve(part, event)
+def _on(kinds: Iterable[type], evolve: Evolve) -> dict[type, Evolve]:
+    return dict.fromkeys(kinds, evolve)
 
 
-def _debt(part: tech_debt.Items, event: tech_debt.DebtEvent | RollbackStarted, _: float) -> tech_debt.Items:
-    if isinstance(event, RollbackStarted):
-        return tech_debt.without_tasks(part, event.undone)
-    return tech_debt.evolve(part, event)
+def _undo(without_tasks: Callable[[Any, Any], Any]) -> dict[type, Evolve]:
+    return {events.RollbackStarted: lambda part, event, _: without_tasks(part, event.undone)}
 
 
-def _wisdom(part: Wisdom, event: wisdom.WisdomEvent | RollbackStarted, _: float) -> Wisdom:
-    if isinstance(event, RollbackStarted):
-        return wisdom.without_tasks(part, event.undone)
-    return wisdom.evolve(part, event)
-
-
-def _packages(part: Packages, event: external_packages.PackageEvent | AttemptEnded, _: float) -> Packages:
-    if not isinstance(event, AttemptEnded):
-        return external_packages.evolve(part, event)
-    noted = external_packages.note_checks(part, event.task, event.checked, event.blocked_by)
-    return external_packages.declare(noted, event.task, getattr(event.outcome, "dependencies", ()))
-
-
-def _providers(part: Providers, event: providers.ProviderEvent | EngineStarted, _: float) -> Providers:
-    if isinstance(event, EngineStarted):
-        return msgspec.structs.replace(part, unusable={})
-    return providers.evolve(part, event)
-
-
-def _spending(part: Spending, event: spending.DaySpent | AttemptEnded, _: float) -> Spending:
-    if isinstance(event, AttemptEnded):
-        return spending.spend(part, event.agent, event.outcome.usage)
-    return spending.evolve(part, event)
-
-
-class _MessagesDraft(messages.MessagesDraft):
-    def apply(self, event: object, at: float, seq: int) -> None:
-        if isinstance(event, AttemptStarted):
-            self.attempt_started(event.task)
-        else:
-            super().apply(event, at, seq)
-
-
-Make = Callable[[Any], Folding]
-
-
-def _pure(evolve: Callable[[Any, Any, float], Any]) -> Make:
-    return lambda part: PureDraft(part, evolve)
-
-
-PARTS: dict[str, tuple[Iterable[type], Make]] = {
+DRAFTS: Mapping[str, tuple[Iterable[type], Callable[[Any], Folding]]] = {
     "tasks": (task_table.EVENTS, task_table.TaskTableDraft),
-    "attempts": (attempts.EVENTS, _pure(lambda part, event, _: attempts.evolve(part, event))),
     "conflicts": (conflicts.EVENTS, conflicts.ConflictsDraft),
-    "gates": (gates.EVENTS, _pure(lambda part, event, _: gates.evolve(part, event))),
-    "branch": (
-        (Landed, LandingRefused, EngineStarted, RollbackStarted, RollbackCompleted),
-        _pure(lambda part, event, _: evolve_branch(part, event)),
-    ),
-    "lifecycle": (get_args(lifecycle.LifecycleEvent), _pure(lifecycle.evolve)),
-    "policy": ((PolicyChanged,), _pure(lambda _part, event, _: event.policy)),
-    "warnings": ((Warned,), _pure(lambda part, event, _: (*part, event.text))),
-    "messages": ((*get_args(messages.MessageEvent), AttemptStarted), _MessagesDraft),
-    "locks": (get_args(locks.LockEvent), _pure(locks.evolve)),
-    "checkpoints": ((*get_args(checkpoints.CheckpointEvent), RollbackStarted), _pure(_checkpoints)),
-    "feedback": ((*get_args(feedback.FeedbackEvent), RollbackStarted), _pure(_feedback)),
-    "debt": ((*get_args(tech_debt.DebtEvent), RollbackStarted), _pure(_debt)),
-    "wisdom": ((*get_args(wisdom.WisdomEvent), RollbackStarted), _pure(_wisdom)),
-    "packages": ((*get_args(external_packages.PackageEvent), AttemptEnded), _pure(_packages)),
-    "providers": ((*get_args(providers.ProviderEvent), EngineStarted), _pure(_providers)),
-    "spending": ((spending.DaySpent, AttemptEnded), _pure(_spending)),
+    "messages": (get_args(messages.MessageEvent), messages.MessagesDraft),
 }
-"""The parts of the state: the events that each is made of, and how they are folded in."""
+"""Large parts of the state: the events that each is made of, and the draft that takes them."""
+
+PARTS: Mapping[str, Mapping[type, Evolve]] = {
+    "attempts": _on(attempts.EVENTS, attempts.evolve),
+    "gates": _on(gates.EVENTS, gates.evolve),
+    "branch": _on(state.BRANCH_EVENTS, state.evolve_branch),
+    "lifecycle": _on(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
+    "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
+    "warnings": {events.Warned: lambda part, event, _: (*part, event.text)},
+    "locks": _on(get_args(locks.LockEvent), locks.evolve),
+    "checkpoints": _on(get_args(checkpoints.CheckpointEvent), checkpoints.evolve) | _undo(checkpoints.without_tasks),
+    "feedback": _on(get_args(feedback.FeedbackEvent), feedback.evolve) | _undo(feedback.without_tasks),
+    "debt": _on(get_args(tech_debt.DebtEvent), tech_debt.evolve) | _undo(tech_debt.without_tasks),
+    "wisdom": _on(get_args(wisdom.WisdomEvent), wisdom.evolve) | _undo(wisdom.without_tasks),
+    "packages": {
+        **_on(get_args(external_packages.PackageEvent), external_packages.evolve),
+        events.AttemptEnded: lambda part, event, _: external_packages.attempt_ended(
+            part, event.task, event.checked, event.blocked_by, getattr(event.outcome, "dependencies", ())
+        ),
+    },
+    "providers": {
+        **_on(get_args(providers.ProviderEvent), providers.evolve),
+        events.EngineStarted: lambda part, _event, _: msgspec.structs.replace(part, unusable={}),
+    },
+    "spending": {
+        spending.DaySpent: spending.evolve,
+        events.AttemptEnded: lambda part, event, _: spending.spend(part, event.agent, event.outcome.usage),
+    },
+}
+"""Small parts of the state: the events that each is made of, and the function that makes the part after one."""
 
 
-def _concerned() -> dict[type, tuple[str, ...]]:
-    table: dict[type, tuple[str, ...]] = {}
-    for name, (kinds, _) in PARTS.items():
+def _concerned() -> dict[type, tuple[tuple[str, Evolve | None], ...]]:
+    table: dict[type, tuple[tuple[str, Evolve | None], ...]] = {}
+    for name, (kinds, _) in DRAFTS.items():
         for kind in kinds:
-            table[kind] = (*table.get(kind, ()), name)
+            table[kind] = (*table.get(kind, ()), (name, None))
+    for name, evolvers in PARTS.items():
+        for kind, evolve in evolvers.items():
+            table[kind] = (*table.get(kind, ()), (name, evolve))
     return table
 
 
@@ -155,7 +104,7 @@ def evolve(state: State, entries: Sequence[Entry], team: TeamFold) -> State:
 
 
 def _beginning(entry: Entry, team: TeamFold) -> State:
-    if not isinstance(entry.event, SessionStarted):
+    if not isinstance(entry.event, events.SessionStarted):
         raise TypeError(f"a journal begins with SessionStarted, not {type(entry.event).__name__}")
     session, policy = entry.event.session, entry.event.policy
     return State(
@@ -176,24 +125,28 @@ class Fold:
     def __init__(self, state: State, team: TeamFold) -> None:
         self._state, self._team = state, team
         self._drafts: dict[str, Folding] = {}
+        self._parts: dict[str, Any] = {}
         self._seq, self._at, self._last = state.seq, state.updated_at, state.last
 
     def apply(self, entry: Entry) -> None:
-        event = entry.event
-        self._seq, self._at = entry.seq, entry.at
-        if not isinstance(event, EngineStarted | Paused | Announced):
+        event, at = entry.event, entry.at
+        self._seq, self._at = entry.seq, at
+        if not isinstance(event, events.EngineStarted | events.Paused | messages.Announced):
             self._last = entry
-        for name in CONCERNED.get(type(event), ()):
-            self._draft(name).apply(event, entry.at, entry.seq)
+        for name, evolve in CONCERNED.get(type(event), ()):
+            if evolve:
+                part = self._parts[name] if name in self._parts else getattr(self._state, name)
+                self._parts[name] = evolve(part, event, at)
+            else:
+                self._draft(name, DRAFTS[name][1]).apply(event, at, entry.seq)
         if type(event) in self._team.folded:
-            self._draft("team").apply(event, entry.at, entry.seq)
+            self._draft("team", self._team.draft).apply(event, at, entry.seq)
 
     def state(self) -> State:
-        parts = {name: draft.part for name, draft in self._drafts.items()}
+        parts = self._parts | {name: draft.part for name, draft in self._drafts.items()}
         return msgspec.structs.replace(self._state, seq=self._seq, updated_at=self._at, last=self._last, **parts)
 
-    def _draft(self, name: str) -> Folding:
+    def _draft(self, name: str, make: Callable[[Any], Folding]) -> Folding:
         if name not in self._drafts:
-            part = getattr(self._state, name)
-            self._drafts[name] = self._team.draft(part) if name == "team" else PARTS[name][1](part)
+            self._drafts[name] = make(getattr(self._state, name))
         return self._drafts[name]
