@@ -3,12 +3,12 @@
 from msgspec.structs import replace
 
 from iterdev.agents.contract import AgentFailure, FailureKind
+from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.conformance.agent_setup import CLIENTS
 from iterdev.conformance.expectations import Failed, NoReply, Observation
 from iterdev.conformance.known_deviations import DEVIATIONS, Deviation, deviation
 from iterdev.conformance.scenarios import SCENARIOS, Scenario
 from iterdev.conformance.verdict import judge
-from iterdev.core.settings import KNOWN_AGENTS
 
 SCENARIO = Scenario(name="500", claim="", steps=(), expects=(Failed(FailureKind.overloaded),))
 KNOWN = Deviation(agents=("x",), scenario="500", expects=(NoReply(),), behaviour="It waits.", reaction="We wait.")

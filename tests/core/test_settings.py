@@ -4,8 +4,10 @@ import tomllib
 
 import pytest
 
+from iterdev.agents.registry import KNOWN_AGENTS
+from iterdev.core import settings as configuration
 from iterdev.core.errors import UserError
-from iterdev.core.settings import Settings, read
+from iterdev.core.settings import Settings
 from iterdev.teams.development.fields import WORKERS, Role
 
 WHOLE = """
@@ -35,15 +37,19 @@ command = ["python3", "tools/my_agent.py"]
 ONE_WAY = "needs exactly one of `command`, `script`, `acp` and `uses`"
 
 
+def read(text: str) -> Settings:
+    return configuration.read(tomllib.loads(text), WORKERS, KNOWN_AGENTS)
+
+
 def problems(text: str) -> str:
     with pytest.raises(UserError) as caught:
-        read(tomllib.loads(text), WORKERS)
+        read(text)
     return caught.value.message.removeprefix("iterdev.toml: ")
 
 
 @pytest.mark.requirement("R2")
 def test_without_a_configuration_everything_has_its_default() -> None:
-    settings = read({}, WORKERS)
+    settings = read("")
 
     assert settings == Settings()
     assert settings.run.concurrency == 3
@@ -57,7 +63,7 @@ def test_an_interactive_agent_has_120_seconds_and_60_more_after_it_was_urged() -
 
 
 def test_a_whole_document_is_read() -> None:
-    settings = read(tomllib.loads(WHOLE), WORKERS)
+    settings = read(WHOLE)
 
     assert settings.run.concurrency == 4
     assert settings.project.copy == (".env",)
@@ -66,17 +72,14 @@ def test_a_whole_document_is_read() -> None:
 
 
 def test_a_role_has_its_own_agent_or_the_one_for_all() -> None:
-    settings = read(tomllib.loads(WHOLE), WORKERS)
+    settings = read(WHOLE)
 
     assert settings.agent_for(Role.reviewer) == "codex"
     assert settings.agent_for(Role.developer) == "claude"
 
 
 def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
-    settings = read(
-        tomllib.loads("[run]\nshell = false\n[roles.tester]\nnetwork = true\n[roles.developer]\nshell = true"),
-        WORKERS,
-    )
+    settings = read("[run]\nshell = false\n[roles.tester]\nnetwork = true\n[roles.developer]\nshell = true")
 
     assert {role: settings.allows_shell(role) for role in WORKERS} == {
         Role.architect: False,
@@ -85,9 +88,7 @@ def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
         Role.reviewer: False,
     }
     assert [role for role in WORKERS if settings.allows_network(role)] == [Role.tester]
-    assert [
-        role for role in WORKERS if not read({}, WORKERS).allows_shell(role) or read({}, WORKERS).allows_network(role)
-    ] == []
+    assert [role for role in WORKERS if not read("").allows_shell(role) or read("").allows_network(role)] == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_shell_and_network_are_those_of_the_role_or_those_for_all() -> None:
     ],
 )
 def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
-    assert len(read(tomllib.loads(table), WORKERS).agents) == 1
+    assert len(read(table).agents) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from types import ModuleType
 import click
 import pytest
 
+from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.core import settings
 from iterdev.core.results import Result
 from iterdev.surfaces.cli.app import ALIASES, app
@@ -134,7 +135,7 @@ def test_every_example_of_a_configuration_is_valid(name: str) -> None:
     text = text_of(ROOT / name)
     examples = [text] if name.endswith(".toml") else [body for kind, body in FENCE.findall(text) if kind == "toml"]
 
-    read = [settings.read(tomllib.loads(example), DEVELOPMENT.workers) for example in examples]
+    read = [settings.read(tomllib.loads(example), DEVELOPMENT.workers, KNOWN_AGENTS) for example in examples]
 
     assert read
     assert all(found != settings.Settings() for found in read)

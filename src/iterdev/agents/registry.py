@@ -1,15 +1,19 @@
-"""The agents by name, made from the configuration. A new adapter needs one `case` here."""
+"""The agents by name, made from the configuration. A new adapter needs its name and one `case` here."""
 
 import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from iterdev.agents.acp.programs import PROGRAMS, Program
 from iterdev.agents.command import CommandAgent
 from iterdev.agents.contract import Agent, Probe
 from iterdev.agents.scripted.agent import ScriptedAgent
 from iterdev.agents.unavailable import UnavailableAgent
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.settings import KNOWN_AGENTS, AgentSettings
+from iterdev.core.settings import AgentSettings
+
+KNOWN_AGENTS = ("claude", "codex", *PROGRAMS)
+"""Coding agents that need no table; a table with one of their names only adjusts it."""
 
 
 def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:
@@ -47,7 +51,6 @@ def _make_adapter(name: str, table: AgentSettings, root: Path) -> Agent:
             return CodexAgent(name, model=model, args=table.args, home=home)
         case _:
             from iterdev.agents.acp.agent import AcpAgent  # noqa: PLC0415 - see above
-            from iterdev.agents.acp.programs import PROGRAMS, Program  # noqa: PLC0415 - see above
 
             row = PROGRAMS[known] if known else Program(command=table.acp)
             return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))

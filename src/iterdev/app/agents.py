@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from iterdev.agents import registry
-from iterdev.core.settings import KNOWN_AGENTS
+from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.engine.repository import Repository
 
 

@@ -2,8 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
-from typing import get_type_hints
+from collections.abc import Collection, Iterator, Mapping
+from typing import get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -12,9 +12,6 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import CompletionAction, ConflictStrategy, Role, Severity
 
 FILE = "iterdev.toml"
-
-KNOWN_AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "goose", "kimi")
-"""Coding agents that need no table; one of their names only adjusts them."""
 
 MOST_PORTS = 31
 """The ports of one workspace and the one that locks them make a block of 32."""
@@ -161,21 +158,23 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.run.network if named is None else named
 
 
-def read(document: Mapping[str, object], roles: tuple[str, ...]) -> Settings:
-    """The settings of a parsed document; every problem is named, not only the first."""
-    problems = [*_unknown_keys(document, roles), *_unfit_values(document)]
+def read(document: Mapping[str, object], roles: Collection[str], agents: Collection[str]) -> Settings:
+    """The settings of a parsed document; every problem is named, not only the first.
+
+    `agents` are those that need no table; a table with one of their names only adjusts it.
+    """
+    problems = [*_unknown_keys(document, roles), *_invalid_values(document, agents)]
     settings = Settings() if problems else msgspec.convert(document, Settings)
-    if problems := problems or _circles(settings):
+    if problems := problems or _fallback_cycles(settings):
         raise UserError(f"{FILE}: {'; '.join(problems)}", hint=f"edit {FILE} at the top of the repository")
     return settings
 
 
-def _circles(settings: Settings) -> list[str]:
-    """Agents that would take over from each other for ever."""
+def _fallback_cycles(settings: Settings) -> list[str]:
     for name in settings.fallbacks:
-        way = fallback_chain(name, settings.fallbacks)
-        if settings.fallbacks.get(way[-1]) == name:
-            return [f"[agents.{name}] fallback goes round in a circle: {' -> '.join([*way, name])}"]
+        chain = fallback_chain(name, settings.fallbacks)
+        if settings.fallbacks.get(chain[-1]) == name:
+            return [f"[agents.{name}] fallback goes round in a circle: {' -> '.join([*chain, name])}"]
     return []
 
 
@@ -188,25 +187,16 @@ def fallback_chain(agent: str, fallbacks: Mapping[str, str]) -> list[str]:
 
 
 def _tables(document: Mapping[str, object]) -> Iterator[tuple[str, object, type[Struct]]]:
-    """Every table of the document, with its name as it stands in brackets."""
-    single: tuple[tuple[str, type[Struct]], ...] = (
-        ("run", Run),
-        ("project", Project),
-        ("limits", Limits),
-        ("debt", DebtSettings),
-        ("session", SessionSettings),
-    )
-    yield from ((name, document[name], kind) for name, kind in single if name in document)
-    named: tuple[tuple[str, type[Struct]], ...] = (("roles", RoleSettings), ("agents", AgentSettings))
-    for name, kind in named:
-        tables = document.get(name, {})
-        if isinstance(tables, Mapping):
-            yield from ((f"{name}.{key}", table, kind) for key, table in tables.items())
-        else:
-            yield name, tables, kind
+    """Every table of the document, with its name as it stands in brackets, and the settings that it is read into."""
+    for name, kind in get_type_hints(Settings).items():
+        tables, named = document.get(name, {}), get_args(kind)
+        if named and isinstance(tables, Mapping):
+            yield from ((f"{name}.{key}", table, named[1]) for key, table in tables.items())
+        elif name in document:
+            yield name, tables, named[1] if named else kind
 
 
-def _unfit_values(document: Mapping[str, object]) -> Iterator[str]:
+def _invalid_values(document: Mapping[str, object], agents: Collection[str]) -> Iterator[str]:
     """Field by field, since decoding a whole table stops at its first problem."""
     for where, table, kind in _tables(document):
         if not isinstance(table, Mapping):
@@ -214,24 +204,24 @@ def _unfit_values(document: Mapping[str, object]) -> Iterator[str]:
             continue
         for key, hint in get_type_hints(kind).items():
             if key in table:
-                yield from (f"[{where}] {key}{problem}" for problem in _unfit(key, table[key], hint))
+                yield from (f"[{where}] {key}{problem}" for problem in _invalid(key, table[key], hint))
         if kind is AgentSettings:
-            yield from (f"[{where}] {problem}" for problem in _unfit_agent(where.partition(".")[2], table))
+            yield from (f"[{where}] {problem}" for problem in _invalid_agent(where.partition(".")[2], table, agents))
 
 
-def _unfit_agent(name: str, table: Mapping[str, object]) -> Iterator[str]:
+def _invalid_agent(name: str, table: Mapping[str, object], agents: Collection[str]) -> Iterator[str]:
     ways = [way for way in ("command", "script", "acp", "uses") if table.get(way)]
-    if len(ways) > 1 or (not ways and name not in KNOWN_AGENTS):
+    if len(ways) > 1 or (not ways and name not in agents):
         yield "needs exactly one of `command`, `script`, `acp` and `uses`"
     known = table.get("uses")
-    if isinstance(known, str) and known and known not in KNOWN_AGENTS:
-        yield f'uses "{known}", which is no known agent{_nearest(known, KNOWN_AGENTS)}'
+    if isinstance(known, str) and known and known not in agents:
+        yield f'uses "{known}", which is no known agent{_nearest(known, agents)}'
     if ways in (["command"], ["script"]):
         useless = [key for key in ("model", "args", "home") if table.get(key)]
         yield from (f"`{key}` has no meaning beside `{ways[0]}`" for key in useless)
 
 
-def _unfit(key: str, value: object, hint: object) -> Iterator[str]:
+def _invalid(key: str, value: object, hint: object) -> Iterator[str]:
     try:
         msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
@@ -251,24 +241,18 @@ def _unfit(key: str, value: object, hint: object) -> Iterator[str]:
         yield f" is {value}, and at most {MOST[key]} is possible"
 
 
-def _unknown_keys(document: Mapping[str, object], roles: tuple[str, ...]) -> Iterator[str]:
-    yield from _strange("", document, Settings)
-    for where, table, kind in _tables(document):
-        section, _, key = where.partition(".")
-        if section == "roles" and key and key not in roles:
-            yield f'unknown role "{key}"{_nearest(key, roles)}'
-        yield from _strange(where, table, kind)
+def _unknown_keys(document: Mapping[str, object], roles: Collection[str]) -> Iterator[str]:
+    whole: tuple[str, object, type[Struct]] = ("", document, Settings)
+    for where, table, kind in (whole, *_tables(document)):
+        section, _, name = where.partition(".")
+        if section == "roles" and name and name not in roles:
+            yield f'unknown role "{name}"{_nearest(name, roles)}'
+        for key in table if isinstance(table, Mapping) else ():
+            if key not in kind.__struct_fields__:
+                place = f"[{where}] " if where else ""
+                yield f'{place}unknown key "{key}"{_nearest(str(key), kind.__struct_fields__)}'
 
 
-def _strange(where: str, table: object, kind: type[Struct]) -> Iterator[str]:
-    if not isinstance(table, Mapping):
-        return
-    for key in table:
-        if key not in kind.__struct_fields__:
-            place = f"[{where}] " if where else ""
-            yield f'{place}unknown key "{key}"{_nearest(str(key), kind.__struct_fields__)}'
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
+def _nearest(word: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(word, known, 1)
     return f' (did you mean "{close[0]}"?)' if close else f" (known: {', '.join(known)})"

@@ -178,4 +178,10 @@ def read_settings(top: Path, teams: Mapping[str, Team]) -> Settings:
         raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
     except OSError as error:
         raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
-    return settings.read(document, tuple(dict.fromkeys(role for team in teams.values() for role in team.workers)))
+    known: tuple[str, ...] = ()
+    if "agents" in document:
+        # Adapters take a while to load, and no other table is checked against their names.
+        from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
+    return settings.read(
+        document, tuple(dict.fromkeys(role for team in teams.values() for role in team.workers)), known
+    )

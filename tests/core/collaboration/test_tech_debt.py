@@ -23,7 +23,7 @@ def owes(story: Story, text: str, **fields: object) -> Debt:
 
 def limits(document: dict[str, object]) -> Policy:
     """The policy of a configuration."""
-    return policy(read(document, DEVELOPMENT.workers), DEVELOPMENT.workers, auto=False, concurrency=1)
+    return policy(read(document, DEVELOPMENT.workers, ()), DEVELOPMENT.workers, auto=False, concurrency=1)
 
 
 def moves(story: Story, item: Debt, status: DebtStatus, sprint: int = 1) -> None:

@@ -4,10 +4,11 @@ It knows which events come from deciding. What was seen, or said by an agent or 
 """
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from msgspec import Struct
 
-from iterdev.core.collaboration.external_packages import PackagesOverridden, PackagesRechecked, PackageUpdateFound
+from iterdev.core.collaboration import external_packages
 from iterdev.core.collaboration.feedback import FeedbackPlanned
 from iterdev.core.collaboration.messages import Announced
 from iterdev.core.rules.decide import decide
@@ -21,20 +22,9 @@ from iterdev.core.session.gates import GateKind
 from iterdev.core.session.state import State
 
 DECIDED = (
-    events.GateOpened,
-    events.WaveStarted,
-    events.WaveMerged,
-    events.TaskCompleted,
-    events.TaskFailed,
-    events.TaskSkipped,
-    events.TasksAdded,
-    events.TasksReplanned,
-    events.ConflictResolved,
-    events.Finished,
-    PackagesOverridden,
-    PackagesRechecked,
-    PackageUpdateFound,
-    FeedbackPlanned,
+    *get_args(events.WaveEvent | external_packages.PackageEvent),
+    *(events.TaskCompleted, events.TaskFailed, events.TaskSkipped, events.TasksAdded, events.TasksReplanned),
+    *(events.GateOpened, events.ConflictResolved, events.Finished, FeedbackPlanned),
 )
 """Only `decide` makes these while an engine is at work, besides the events of the team."""
 PERFORMED = (events.AttemptStarted, events.Landed, events.LandingRefused)

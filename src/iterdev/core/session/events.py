@@ -5,7 +5,7 @@ leads to, was decided when it was recorded. Folding only adds up.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Union
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -353,46 +353,19 @@ class Reopened(Struct, frozen=True, tag=True):
     """An archived session is active again."""
 
 
-TaskEvent = (
-    TasksAdded
-    | TasksReplanned
-    | TableEdited
-    | TasksReset
-    | TaskCompleted
-    | TaskReported
-    | TaskFailed
-    | TaskSkipped
-    | WaveStarted
-    | WaveMerged
-)
+PlanEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset
+TaskEvent = TaskCompleted | TaskReported | TaskFailed | TaskSkipped
+WaveEvent = WaveStarted | WaveMerged
 AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved
 GateEvent = GateOpened | GateAnswered | AnswerApplied
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
-LifecycleEvent = (
-    SessionStarted
-    | PolicyChanged
-    | EngineStarted
-    | WorkerStarted
-    | WorkerEnded
-    | Paused
-    | Finished
-    | Accepted
-    | Archived
-    | Kept
-    | Reopened
-)
+EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
+EndEvent = Finished | Accepted | Archived | Kept | Reopened
+WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent
+SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned
 LimitEvent = ProviderEvent | DaySpent
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
-KernelEvent = Union[  # noqa: UP007 - a union of unions reads better in one column
-    TaskEvent,
-    AttemptEvent,
-    GateEvent,
-    RollbackEvent,
-    LifecycleEvent,
-    LimitEvent,
-    CollaborationEvent,
-    Warned,
-]
+KernelEvent = WorkEvent | SessionEvent | LimitEvent | CollaborationEvent
 
 
 class TeamEvent(Struct, frozen=True):

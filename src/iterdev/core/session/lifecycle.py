@@ -23,19 +23,7 @@ DELIVERABLES = (
 PATCH = "changes.patch"
 """All that landed, as one patch on the session's base; exported with them."""
 
-LifecycleEvent = (
-    events.EngineStarted
-    | events.WorkerStarted
-    | events.WorkerEnded
-    | events.Paused
-    | events.Finished
-    | events.Accepted
-    | events.Archived
-    | events.Kept
-    | events.Reopened
-    | events.RollbackStarted
-    | events.Landed
-)
+LifecycleEvent = events.EngineEvent | events.EndEvent | events.RollbackStarted | events.Landed
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from iterdev.core.session.gates import Gates
 from iterdev.core.session.lifecycle import Lifecycle
 from iterdev.core.session.task_table import TaskTable
 from iterdev.core.task_description import Scope
-from iterdev.core.types import Ending, Role, TaskId, TeamState
+from iterdev.core.types import Ending, TaskId, TeamState
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -107,6 +107,3 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     def started(self) -> Mapping[TaskId, float]:
         """Since when the running tasks run."""
         return {task: self.tasks.progress[task].started_at or 0 for task in self.attempts.running}
-
-    def agent_chain(self, role: Role) -> list[str]:
-        return self.agents.chain(role)

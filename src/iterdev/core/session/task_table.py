@@ -15,8 +15,7 @@ from iterdev.core.session.tasks import Task
 from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
 
 EVENTS = (
-    *get_args(events.TaskEvent),
-    *get_args(events.AttemptEvent),
+    *get_args(events.PlanEvent | events.TaskEvent | events.WaveEvent | events.AttemptEvent),
     *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, AgentReplaced, ProviderPaused),
 )
 
