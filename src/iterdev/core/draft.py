@@ -4,6 +4,7 @@ A map is copied before its first change and then changed in place, so that foldi
 proportion to its length, and folding one event touches little.
 """
 
+from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -12,6 +13,10 @@ from msgspec import Struct
 StructPart = TypeVar("StructPart", bound=Struct)
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+
+def without(mapping: Mapping[Key, Value], *keys: Key) -> Mapping[Key, Value]:
+    return {key: value for key, value in mapping.items() if key not in keys}
 
 
 class Folding(Protocol):

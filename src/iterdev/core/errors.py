@@ -1,4 +1,4 @@
-"""The family of errors that a person can act on, split by who can mend them. Anything else is a defect."""
+"""The family of errors that a person can act on, split by who can fix them. Anything else is a bug."""
 
 
 class IterdevError(Exception):
@@ -15,8 +15,4 @@ class UserError(IterdevError):
 
 
 class HostError(IterdevError):
-    """The machine is not able: git, disk, a missing program."""
-
-
-class AgentError(IterdevError):
-    """A coding agent that could not be driven."""
+    """The machine cannot do it: git, disk, a missing program."""

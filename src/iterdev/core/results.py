@@ -105,11 +105,11 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
         raise Misfit(f'"id" is "{result.id}", expected "{task}"')
     if result.status == "failed" and not (result.error or result.findings):
         raise Misfit('"status" is "failed", but "error" does not say why')
-    return msgspec.structs.replace(result, findings=cut(result.findings))
+    return msgspec.structs.replace(result, findings=shortened(result.findings))
 
 
-def cut(findings: str) -> str:
-    return findings if len(findings) <= FINDINGS_LIMIT else findings[: FINDINGS_LIMIT - 1] + "…"
+def shortened(text: str, limit: int = FINDINGS_LIMIT) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _says_failed(body: bytes | str) -> bool:

@@ -11,7 +11,7 @@ from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
 from iterdev.core.errors import HostError
 from iterdev.core.limits.agent_failures import Reaction, reaction
-from iterdev.core.results import Result, cut
+from iterdev.core.results import Result, shortened
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited
 from iterdev.core.verification import Measurement, SuiteReport, Verification, compare
@@ -165,7 +165,7 @@ class _Tester:
         gave_up = f"; the {self._job.task.role} gave up: {self.gave_up}" if self.gave_up else ""
         unverified = [f"{self._job.task.id}: nothing was verified: {measured.note}"] * (measured.pass_rate is None)
         return Success(
-            result=msgspec.structs.replace(answer, findings=cut(_sentence(measured) + gave_up)),
+            result=msgspec.structs.replace(answer, findings=shortened(_sentence(measured) + gave_up)),
             commit=commit,
             changed=changed,
             notes=(*notes, *unverified),

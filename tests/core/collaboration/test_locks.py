@@ -458,8 +458,8 @@ class Crowd:
         worker.is_over = True
 
     def ends(self, worker: Worker) -> None:
-        """Its attempt died: the state lets go of its locks."""
-        self.locks = locks.ended(self.locks, worker.name)
+        """Its attempt died: its locks are released."""
+        self.happens(locks.task_ended(self.locks, worker.name))
         worker.holds.clear()
         worker.is_over = True
 

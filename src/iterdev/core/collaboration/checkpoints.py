@@ -5,6 +5,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from iterdev.core.draft import without
 from iterdev.core.types import TaskId
 
 
@@ -50,7 +51,7 @@ def newest(checkpoints: Checkpoints, task: TaskId) -> Checkpoint | None:
 
 def without_tasks(checkpoints: Checkpoints, tasks: Collection[TaskId]) -> Checkpoints:
     """A rollback deletes the checkpoints of the tasks that it undoes."""
-    return {task: kept for task, kept in checkpoints.items() if task not in tasks}
+    return without(checkpoints, *tasks)
 
 
 def evolve(checkpoints: Checkpoints, event: CheckpointEvent, at: float) -> Checkpoints:

@@ -12,6 +12,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.draft import without
 from iterdev.core.results import Dependency
 from iterdev.core.types import TaskId
 
@@ -126,8 +127,8 @@ def attempt_ended(
         part = msgspec.structs.replace(part, declared={**part.declared, task: declared})
     if not checks:
         return part
-    blocked = {**_without(part.blocked, task), **({task: blocked_by} if blocked_by else {})}
-    return msgspec.structs.replace(part, checked={**_without(part.checked, task), task: checks}, blocked=blocked)
+    blocked = {**without(part.blocked, task), **({task: blocked_by} if blocked_by else {})}
+    return msgspec.structs.replace(part, checked={**without(part.checked, task), task: checks}, blocked=blocked)
 
 
 def updates(part: Packages) -> Iterator[PackageUpdate]:
@@ -150,16 +151,10 @@ def evolve(part: Packages, event: PackageEvent, _: float = 0) -> Packages:
     match event:
         case PackagesOverridden(task, overridden):
             keys = {**part.overridden, **dict.fromkeys(problem.key for problem in overridden)}
-            return msgspec.structs.replace(part, overridden=keys, blocked=_without(part.blocked, task))
+            return msgspec.structs.replace(part, overridden=keys, blocked=without(part.blocked, task))
         case PackagesRechecked(task):
-            return msgspec.structs.replace(part, blocked=_without(part.blocked, task))
+            return msgspec.structs.replace(part, blocked=without(part.blocked, task))
         case PackageUpdateFound(update):
             return msgspec.structs.replace(part, backlog=(*part.backlog, update))
         case _:
             assert_never(event)
-
-
-def _without(
-    blocked: Mapping[TaskId, tuple[PackageCheck, ...]], task: TaskId
-) -> Mapping[TaskId, tuple[PackageCheck, ...]]:
-    return {name: found for name, found in blocked.items() if name != task}

@@ -100,10 +100,9 @@ def evolve(items: Items, event: FeedbackEvent, _: float = 0) -> Items:
             known = by_id(items, name)
             about = known.source_task_id if known and known.source_task_id else tasks[0]
             return _changed(items, name, source_task_id=about, planned_in=tasks, status=FeedbackStatus.reviewed)
-        case FeedbackMoved(feedback_id=name, status=FeedbackStatus.addressed):
-            return _changed(items, name, status=FeedbackStatus.addressed)
         case FeedbackMoved(feedback_id=name, status=status):
-            return _changed(items, name, status=status, planned_in=())
+            planned = {} if status is FeedbackStatus.addressed else {"planned_in": ()}
+            return _changed(items, name, status=status, **planned)
 
 
 def without_tasks(items: Items, tasks: Collection[TaskId]) -> Items:

@@ -2,15 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from msgspec import Struct
 
+from iterdev.core.draft import without
 from iterdev.core.policy import Policy
 from iterdev.core.types import TaskId
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 class Lock(Struct, frozen=True, kw_only=True):
@@ -150,15 +148,20 @@ def next_end(locks: Locks) -> float | None:
 
 
 def released_by(locks: Locks, task: TaskId) -> tuple[LockReleased, ...]:
-    """Every lock of a task that is over."""
     return tuple(LockReleased(resource=name, task=task) for name, lock in locks.held.items() if lock.task == task)
+
+
+def task_ended(locks: Locks, task: TaskId) -> tuple[LockEvent, ...]:
+    """A task that has ended holds no lock and waits for none."""
+    want = locks.wanted.get(task)
+    return *released_by(locks, task), *((LockWaitEnded(resource=want.resource, task=task),) if want else ())
 
 
 def evolve(locks: Locks, event: LockEvent, at: float) -> Locks:
     match event:
         case LockGranted(resource=resource, task=task, role=role, until=until):
             held = {**locks.held, resource: Lock(task=task, role=role, at=at, until=until)}
-            return Locks(held=held, wanted=_without(locks.wanted, task))
+            return Locks(held=held, wanted=without(locks.wanted, task))
         case LockRenewed(resource=resource, task=task, until=until):
             lock = locks.held[resource]
             renewed = Lock(task=task, role=lock.role, at=at, until=until)
@@ -166,19 +169,14 @@ def evolve(locks: Locks, event: LockEvent, at: float) -> Locks:
         case LockRefused(resource=resource, task=task, until=until):
             return Locks(held=locks.held, wanted={**locks.wanted, task: Want(resource, at, until)})
         case LockWaitEnded(task=task):
-            return Locks(held=locks.held, wanted=_without(locks.wanted, task))
+            return Locks(held=locks.held, wanted=without(locks.wanted, task))
         case LockReleased(resource=resource) | LockExpired(resource=resource):
             wanted = {task: want for task, want in locks.wanted.items() if want.resource != resource}
-            return Locks(held=_without(locks.held, resource), wanted=wanted)
+            return Locks(held=without(locks.held, resource), wanted=wanted)
         case DeadlockBroken(task=task):
-            return ended(locks, task)
+            return Locks(held=locks.held, wanted=without(locks.wanted, task))
         case _:
             assert_never(event)
-
-
-def ended(locks: Locks, task: TaskId) -> Locks:
-    """A task that is over holds nothing and waits for nothing."""
-    return _after(Locks(held=locks.held, wanted=_without(locks.wanted, task)), released_by(locks, task), 0)
 
 
 def _answer(
@@ -237,7 +235,3 @@ def _broken(
 
 def _after(locks: Locks, events: Sequence[LockEvent], at: float) -> Locks:
     return reduce(lambda part, event: evolve(part, event, at), events, locks)
-
-
-def _without(mapping: Mapping[Key, Value], key: Key) -> Mapping[Key, Value]:
-    return {name: value for name, value in mapping.items() if name != key}

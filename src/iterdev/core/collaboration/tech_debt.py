@@ -108,7 +108,8 @@ def reported(
     known = items
     for one in found:
         debt = one if isinstance(one, TechDebt) else TechDebt(description=one)
-        if not debt.description.strip() or any(_is_same(debt, item) for item in known):
+        text = debt.description.strip()
+        if not text or any(item.description == text and item.status is not DebtStatus.resolved for item in known):
             continue
         event = identified(known, _in_fixed_words(debt, task=task, sprint=sprint, at=at))
         events.append(event)
@@ -127,17 +128,12 @@ def unresolved(items: Items) -> Items:
 
 def ranked(items: Items) -> Items:
     """What is unresolved, in the order in which it should be resolved: by severity, then priority, then age."""
-    severities, priorities = list(Severity), list(Priority)
-    return tuple(
-        sorted(
-            unresolved(items),
-            key=lambda item: (
-                severities.index(item.severity),
-                priorities.index(item.priority),
-                item.detection_date,
-            ),
-        )
-    )
+    order = [*Severity], [*Priority]
+
+    def rank(item: Debt) -> tuple[int, int, float]:
+        return order[0].index(item.severity), order[1].index(item.priority), item.detection_date
+
+    return tuple(sorted(unresolved(items), key=rank))
 
 
 def recommended(items: Items, capacity: int) -> Items:
@@ -163,12 +159,7 @@ def resolved_by(items: Items, names: Iterable[str], task: TaskId, sprint: int) -
 
 def without_tasks(items: Items, tasks: Collection[TaskId]) -> Items:
     """Debt that was resolved by tasks which a rollback undid is open again."""
-    return tuple(
-        msgspec.structs.replace(item, status=DebtStatus.open, resolved_in=None, resolved_by=None)
-        if item.resolved_by in tasks
-        else item
-        for item in items
-    )
+    return tuple(_moved(item, DebtStatus.open) if item.resolved_by in tasks else item for item in items)
 
 
 def overdue(items: Items, rule: DebtRule | None, sprint: int) -> Items:
@@ -209,13 +200,12 @@ def evolve(items: Items, event: DebtEvent, _: float = 0) -> Items:
         case DebtIdentified(item):
             return (item, *items)
         case DebtMoved(debt_id=name, status=status, sprint=sprint, task=task):
-            in_, by = (sprint, task) if status is DebtStatus.resolved else (None, None)
-            return tuple(
-                msgspec.structs.replace(item, status=status, resolved_in=in_, resolved_by=by)
-                if item.debt_id == name
-                else item
-                for item in items
-            )
+            return tuple(_moved(item, status, sprint, task) if item.debt_id == name else item for item in items)
+
+
+def _moved(item: Debt, status: DebtStatus, sprint: int | None = None, task: TaskId | None = None) -> Debt:
+    in_, by = (sprint, task) if status is DebtStatus.resolved else (None, None)
+    return msgspec.structs.replace(item, status=status, resolved_in=in_, resolved_by=by)
 
 
 def _in_fixed_words(found: TechDebt, *, task: TaskId, sprint: int, at: float) -> Debt:
@@ -237,7 +227,3 @@ def _in_fixed_words(found: TechDebt, *, task: TaskId, sprint: int, at: float) ->
 def _word(text: str, words: type[Word]) -> Word | None:
     """One of the fixed words, or None for anything else that an agent says."""
     return next((word for word in words if word.value == text.strip().lower()), None)
-
-
-def _is_same(found: TechDebt, item: Debt) -> bool:
-    return item.description == found.description.strip() and item.status is not DebtStatus.resolved

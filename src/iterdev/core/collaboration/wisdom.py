@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.ids import CHINESE
+from iterdev.core.results import shortened
 
 FILES = ("learnings", "decisions", "conventions", "issues")
 INHERITED = 20
@@ -121,14 +122,8 @@ def handed_down(earlier: Sequence[Earlier], requirement: str) -> WisdomInherited
             if entry.id not in rejected:
                 found.setdefault(entry.id, (related or bool(wanted & _words(entry.text)), entry))
     ranked = sorted(found.values(), key=lambda pair: not pair[0])
-    notes = tuple(_shortened(entry) for _, entry in ranked[:INHERITED])
+    notes = tuple(msgspec.structs.replace(entry, text=shortened(entry.text, SHOWN)) for _, entry in ranked[:INHERITED])
     return WisdomInherited(notes, rejected) if notes or rejected else None
-
-
-def _shortened(entry: Note) -> Note:
-    if len(entry.text) <= SHOWN:
-        return entry
-    return msgspec.structs.replace(entry, text=f"{entry.text[: SHOWN - 1]}…")
 
 
 def _words(text: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.draft import without
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.policy import Policy
 from iterdev.core.settings import fallback_chain
@@ -66,9 +67,7 @@ def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
             pause = Pause(until=until, why=why, guesses=guesses)
             return msgspec.structs.replace(part, pauses={**part.pauses, provider: pause})
         case ProviderAnswered(provider):
-            return msgspec.structs.replace(
-                part, pauses={name: pause for name, pause in part.pauses.items() if name != provider}
-            )
+            return msgspec.structs.replace(part, pauses=without(part.pauses, provider))
         case AgentReplaced(agent=agent, error=error, for_every_task=for_every_task):
             return msgspec.structs.replace(part, unusable={**part.unusable, agent: error}) if for_every_task else part
 
@@ -171,12 +170,8 @@ def learned(
         for pause in told
         if pause.provider in mine
         and now < pause.until <= now + policy.longest_pause
-        and _is_longer(pause.until, part.pauses.get(pause.provider))
+        and ((known := part.pauses.get(pause.provider)) is None or pause.until > known.until)
     ]
-
-
-def _is_longer(until: float, known: Pause | None) -> bool:
-    return known is None or until > known.until
 
 
 def to_share(part: Providers, told: Iterable[ProviderPaused], now: float) -> list[ProviderPaused]:

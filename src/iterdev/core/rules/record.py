@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from iterdev.core.collaboration import locks
-from iterdev.core.collaboration.locks import LockExpired, LockWaitEnded
+from iterdev.core.collaboration.locks import LockExpired
 from iterdev.core.collaboration.messages import Announced, MessageSent, next_number
 from iterdev.core.rules.announcements import announcement
 from iterdev.core.rules.escalations import escalated
@@ -18,7 +18,6 @@ from iterdev.core.session import events
 from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import Fold
 from iterdev.core.session.state import State
-from iterdev.core.types import TaskId
 
 
 def record(state: State, team: TeamRules, occurred: Sequence[Event], at: float) -> tuple[list[Entry], State]:
@@ -54,15 +53,8 @@ def _consequences(event: Event, state: State, team: TeamRules) -> tuple[Event, .
         case LockExpired(resource=resource, task=task):
             return (events.Warned(f'the lock of {task} on "{resource}" expired', announced=False),)
         case events.AttemptEnded(task=task) | events.TaskReported(task=task) | events.TaskCompleted(task):
-            return _without_locks(state.locks, task)
+            return locks.task_ended(state.locks, task)
         case events.TaskFailed(task) | events.TaskSkipped(task):
-            return _without_locks(state.locks, task)
+            return locks.task_ended(state.locks, task)
         case _:
             return ()
-
-
-def _without_locks(part: locks.Locks, task: TaskId) -> tuple[Event, ...]:
-    """A task that is over holds no lock and waits for none."""
-    want = part.wanted.get(task)
-    ended = (LockWaitEnded(resource=want.resource, task=task),) if want else ()
-    return *locks.released_by(part, task), *ended

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
-from iterdev.core.results import cut
+from iterdev.core.results import shortened
 from iterdev.core.rules.team_rules import Procedure, TeamRules
 from iterdev.core.session.events import TaskReported
 from iterdev.core.session.state import State
@@ -49,7 +49,7 @@ def completed(state: State, team: TeamRules, told: Callback) -> TaskReported:
             f"{task.id} cannot be completed by a message: it has no {team.roles[task.role].output} yet",
             hint=f"iterdev run --role {task.role} {session}",
         )
-    return TaskReported(task=task.id, findings=cut(told.text))
+    return TaskReported(task=task.id, findings=shortened(told.text))
 
 
 def reported(state: State, team: TeamRules, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:

@@ -4,7 +4,7 @@ What follows from a report is in `outcomes`.
 """
 
 from collections.abc import Mapping
-from typing import TypeVar, get_args
+from typing import get_args
 
 import msgspec
 from msgspec import Struct
@@ -12,12 +12,11 @@ from msgspec import Struct
 from iterdev.core.collaboration.external_packages import PackageCheck
 from iterdev.core.collaboration.locks import DeadlockBroken
 from iterdev.core.collaboration.messages import MessageSent
+from iterdev.core.draft import without
 from iterdev.core.results import Result, Usage
 from iterdev.core.session import events
 from iterdev.core.types import Status, TaskId
 from iterdev.core.verification import Measurement
-
-Value = TypeVar("Value")
 
 EVENTS = (*get_args(events.AttemptEvent), events.TaskReported, events.RollbackStarted, DeadlockBroken, MessageSent)
 
@@ -35,19 +34,19 @@ class Attempts(Struct, frozen=True, kw_only=True):
 def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
     match event:
         case events.AttemptStarted(task):
-            last = _without(part.last_message, task) if task in part.last_message else part.last_message
+            last = without(part.last_message, task) if task in part.last_message else part.last_message
             return msgspec.structs.replace(part, running={**part.running, task: event}, last_message=last)
         case events.AttemptEnded(task=task, status=status):
             landing = {**part.landing, task: None} if status is Status.landing else part.landing
             return msgspec.structs.replace(
-                part, running=_without(part.running, task), landing=landing, aborted=_without(part.aborted, task)
+                part, running=without(part.running, task), landing=landing, aborted=without(part.aborted, task)
             )
         case events.Landed(task=task) | events.LandingRefused(task=task):
-            return msgspec.structs.replace(part, landing=_without(part.landing, task))
+            return msgspec.structs.replace(part, landing=without(part.landing, task))
         case events.TaskReported(task=task):
-            return msgspec.structs.replace(part, running=_without(part.running, task))
+            return msgspec.structs.replace(part, running=without(part.running, task))
         case events.RollbackStarted():
-            running, landing = _without(part.running, *event.undone), _without(part.landing, *event.undone)
+            running, landing = without(part.running, *event.undone), without(part.landing, *event.undone)
             return msgspec.structs.replace(part, running=running, landing=landing)
         case DeadlockBroken(task=task, others=others) if task in part.running:
             why = f"aborted: it and {', '.join(others)} waited for each other's locks"
@@ -56,10 +55,6 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
             return msgspec.structs.replace(part, last_message={**part.last_message, task: summary})
         case _:
             return part
-
-
-def _without(mapping: Mapping[TaskId, Value], *tasks: TaskId) -> Mapping[TaskId, Value]:
-    return {task: value for task, value in mapping.items() if task not in tasks}
 
 
 class Success(Struct, frozen=True, kw_only=True, tag=True):

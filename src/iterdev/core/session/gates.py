@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from itertools import islice
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.draft import without
 from iterdev.core.session import events
 from iterdev.core.session.task_table import TaskTable
 
 EVENTS = (events.GateOpened, events.GateAnswered, events.AnswerApplied, events.RollbackStarted)
-Value = TypeVar("Value")
 
 LISTED = 50
 """Tasks that the question about the plan names before it points to the table."""
@@ -76,20 +75,16 @@ def evolve(
 ) -> Gates:
     match event:
         case events.GateOpened(gate):
-            return Gates(open={**part.open, gate.id: gate}, answers=_without(part.answers, gate.id))
+            return Gates(open={**part.open, gate.id: gate}, answers=without(part.answers, gate.id))
         case events.GateAnswered(gate, choice):
             if gate not in part.open:
                 return part
             answered = events.Answer(part.open[gate], choice)
-            return Gates(open=_without(part.open, gate), answers={**part.answers, gate: answered})
+            return Gates(open=without(part.open, gate), answers={**part.answers, gate: answered})
         case events.AnswerApplied(gate):
-            return msgspec.structs.replace(part, answers=_without(part.answers, gate))
+            return msgspec.structs.replace(part, answers=without(part.answers, gate))
         case events.RollbackStarted(answers=answers):
             return Gates(answers=answers)
-
-
-def _without(gates: Mapping[str, Value], gate: str) -> Mapping[str, Value]:
-    return {name: value for name, value in gates.items() if name != gate}
 
 
 def plan_gate(session: events.Session, tasks: TaskTable, note: str = "") -> events.Gate:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from iterdev.core.results import shortened
 from iterdev.core.session.state import State
 from iterdev.core.types import Status
 from iterdev.core.views.pauses import pause_text, pauses
@@ -53,13 +54,9 @@ def _task(task: TaskView) -> str:
         case Status.completed if result.notes.verdict:
             return f"{task.status}: {result.notes.verdict}"
         case Status.completed if result.findings:
-            return f"{task.status}: {_first_line(result.findings)}"
+            first_line = next(iter(result.findings.strip().splitlines()), "")
+            return f"{task.status}: {shortened(first_line, WIDTH)}"
         case Status.failed | Status.skipped:
             return f"{task.status}: {result.error}"
         case _:
             return task.status
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().splitlines()[0] if text.strip() else ""
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"

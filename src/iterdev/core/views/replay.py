@@ -5,6 +5,7 @@ import json
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.results import shortened
 from iterdev.core.rules.replay_check import Difference, Replay
 from iterdev.core.types import SessionId
 
@@ -34,5 +35,4 @@ def _lines(difference: Difference) -> str:
 
 
 def _short(value: Struct) -> str:
-    text = f"{type(value).__name__} {json.dumps(msgspec.to_builtins(value), ensure_ascii=False)}"
-    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
+    return shortened(f"{type(value).__name__} {json.dumps(msgspec.to_builtins(value), ensure_ascii=False)}", WIDTH)

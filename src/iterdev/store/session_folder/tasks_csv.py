@@ -11,7 +11,7 @@ import msgspec
 
 from iterdev.core.errors import UserError
 from iterdev.core.prompts import previous_context
-from iterdev.core.results import cut
+from iterdev.core.results import shortened
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import RowEdit
 from iterdev.core.session.state import State
@@ -163,7 +163,9 @@ def _row(cells: Mapping[str, str], team: Team) -> TableRow:
         mode=_word(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
     )
     status = _word(STATUSES, "status", cells.get("status") or Status.pending)
-    edit = RowEdit(task=task, status=status, findings=cut(cells.get("findings", "")), error=cells.get("error", ""))
+    edit = RowEdit(
+        task=task, status=status, findings=shortened(cells.get("findings", "")), error=cells.get("error", "")
+    )
     return TableRow(edit=edit, results=results)
 
 
