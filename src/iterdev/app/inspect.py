@@ -7,8 +7,7 @@ from iterdev.core.rules.replay_check import Replay, compare
 from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
-from iterdev.core.views.session import SessionView, session_view
-from iterdev.core.views.sessions import SessionLine, session_line
+from iterdev.core.views.session import SessionLine, SessionView, session_line, session_view
 from iterdev.engine.repository import Repository
 
 

@@ -35,52 +35,43 @@ class Locks(Struct, frozen=True, kw_only=True):
     """What each task was refused last, as long as somebody holds it."""
 
 
-class LockRequest(Struct, frozen=True, kw_only=True):
+class _OfTask(Struct, frozen=True, kw_only=True):
     resource: str
     task: TaskId
+
+
+class LockRequest(_OfTask, frozen=True, kw_only=True):
     role: str
 
 
-class LockGranted(Struct, frozen=True, kw_only=True, tag=True):
-    resource: str
-    task: TaskId
+class LockGranted(_OfTask, frozen=True, kw_only=True, tag=True):
     role: str
     until: float
 
 
-class LockRenewed(Struct, frozen=True, kw_only=True, tag=True):
+class LockRenewed(_OfTask, frozen=True, kw_only=True, tag=True):
     """The holder asked again."""
 
-    resource: str
-    task: TaskId
     until: float
 
 
-class LockRefused(Struct, frozen=True, kw_only=True, tag=True):
-    resource: str
-    task: TaskId
+class LockRefused(_OfTask, frozen=True, kw_only=True, tag=True):
     role: str
     holder: TaskId
     until: float
 
 
-class LockWaitEnded(Struct, frozen=True, kw_only=True, tag=True):
+class LockWaitEnded(_OfTask, frozen=True, kw_only=True, tag=True):
     """A task that was refused does not wait any more."""
 
-    resource: str
-    task: TaskId
+
+class LockReleased(_OfTask, frozen=True, kw_only=True, tag=True):
+    pass
 
 
-class LockReleased(Struct, frozen=True, kw_only=True, tag=True):
-    resource: str
-    task: TaskId
+class LockExpired(_OfTask, frozen=True, kw_only=True, tag=True):
+    """It was not renewed in time."""
 
-
-class LockExpired(Struct, frozen=True, kw_only=True, tag=True):
-    """It had not been renewed for too long."""
-
-    resource: str
-    task: TaskId
     role: str
 
 

@@ -66,30 +66,26 @@ class Messages(Struct, frozen=True, kw_only=True):
     """By sender."""
 
 
-class MessageSent(Struct, frozen=True, kw_only=True, tag=True):
-    """An agent or a person sent a message."""
-
+class _OnBus(Struct, frozen=True, kw_only=True, gc=False):
     sender: str
     to: str
     kind: str
     summary: str
     data: Mapping[str, object] = {}
+    number: int = 0
+
+
+class MessageSent(_OnBus, frozen=True, kw_only=True, tag=True):
+    """An agent or a person sent a message."""
+
     task: TaskId | None = None
     """The task whose agent it was."""
     sent_at: float | None = None
     """When it was sent, if that was before this journal."""
-    number: int = 0
 
 
-class Announced(Struct, frozen=True, kw_only=True, tag=True, gc=False):
+class Announced(_OnBus, frozen=True, kw_only=True, tag=True, gc=False):
     """iterdev itself put a message on the bus."""
-
-    sender: str
-    to: str
-    kind: str
-    summary: str
-    data: Mapping[str, object] = {}
-    number: int = 0
 
 
 class MessageDeleted(Struct, frozen=True, tag=True):

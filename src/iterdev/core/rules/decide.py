@@ -188,9 +188,8 @@ def _failed_completely(state: State) -> list[TaskId]:
 
 
 def _skips(state: State, blocked: Iterable[TaskId]) -> tuple[events.TaskSkipped, ...]:
-    return tuple(events.TaskSkipped(task, _skip_reason(state, task)) for task in blocked)
+    def reason(task: TaskId) -> str:
+        failed = [dep for dep in state.tasks.plan[task].deps if state.tasks.status(dep) in UNSUCCESSFUL]
+        return f"Dependency failed or skipped: {', '.join(failed)}"
 
-
-def _skip_reason(state: State, task: TaskId) -> str:
-    culprits = [dep for dep in state.tasks.plan[task].deps if state.tasks.status(dep) in UNSUCCESSFUL]
-    return f"Dependency failed or skipped: {', '.join(culprits)}"
+    return tuple(events.TaskSkipped(task, reason(task)) for task in blocked)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, tech_debt, wisdom
-from iterdev.core.collaboration.tech_debt import DebtIdentified, DebtMoved
+from iterdev.core.collaboration.tech_debt import DebtMoved
 from iterdev.core.collaboration.wisdom import Note, WisdomNoted
 from iterdev.core.limits import providers
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
@@ -68,14 +68,18 @@ def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Su
         resolved_debt=meaning.resolved_debt,
     )
     status, error = _status(success, meaning)
+    unknown = (name for name in meaning.resolved_debt if tech_debt.by_id(state.debt, name) is None)
     return (
         _ended(state, report, done, status, error),
         *meaning.events,
         *_answered(state, task.id, at),
         *_learned(state, task.id, result, success.commit, at),
         *map(events.Warned, success.notes),
-        *_debt(state, team, task.id, result, at),
-        *_unknown_debt(state, task.id, meaning.resolved_debt),
+        *tech_debt.reported(state.debt, result.tech_debt, task=task.id, sprint=team.sprint(state, task.id), at=at),
+        *(
+            events.Warned(f'{task.id} reports that it resolves the debt "{name}", which does not exist')
+            for name in unknown
+        ),
         *(_resolved_debt(state, team, task.id, done.resolved_debt) if status is Status.completed else ()),
     )
 
@@ -99,16 +103,6 @@ def _learned(state: State, task: TaskId, result: Result, commit: str | None, at:
 
 def note(state: State, file: str, text: str, task: TaskId, commit: str, at: float) -> Note:
     return wisdom.note(file, text, session=state.session.id, task=task, commit=commit, at=at)
-
-
-def _debt(state: State, team: TeamRules, task: TaskId, result: Result, at: float) -> tuple[DebtIdentified, ...]:
-    return tech_debt.reported(state.debt, result.tech_debt, task=task, sprint=team.sprint(state, task), at=at)
-
-
-def _unknown_debt(state: State, task: TaskId, named: Iterable[str]) -> Iterator[events.Warned]:
-    for name in named:
-        if tech_debt.by_id(state.debt, name) is None:
-            yield events.Warned(f'{task} reports that it resolves the debt "{name}", which does not exist')
 
 
 def _resolved_debt(state: State, team: TeamRules, task: TaskId, named: Iterable[str]) -> tuple[DebtMoved, ...]:

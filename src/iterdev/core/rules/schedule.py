@@ -60,12 +60,11 @@ def starts(state: State, candidates: Collection[TaskId], now: float, limit: floa
     possible = [task for task, choice in choices.items() if choice.not_before <= now]
     if possible:
         first = heapq.nsmallest(places, possible, key=state.tasks.order.__getitem__) if places > 0 else []
-        return tuple(_start(state, task, choices[task].agent, limit) for task in first)
+        return tuple(
+            Start(task=task, number=state.tasks.progress[task].number + 1, limit=limit, agent=choices[task].agent)
+            for task in first
+        )
     return (Wait(min(choice.not_before for choice in choices.values())),) if choices else ()
-
-
-def _start(state: State, task: TaskId, agent: str, limit: float) -> Start:
-    return Start(task=task, number=state.tasks.progress[task].number + 1, limit=limit, agent=agent)
 
 
 def agent_choices(state: State, tasks: Collection[TaskId], now: float) -> dict[TaskId, Choice]:

@@ -69,14 +69,17 @@ class Conflict(Struct, frozen=True, kw_only=True):
     """Git could merge it; otherwise nothing of the task has landed."""
 
 
-class Done(Struct, frozen=True, kw_only=True, tag=True, gc=False):
+class _Work(Struct, frozen=True, kw_only=True, gc=False):
+    commit: str | None = None
+    """The attempt's changes, kept under a ref of its own; None when nothing changed."""
+    usage: Usage = Usage()
+
+
+class Done(_Work, frozen=True, kw_only=True, tag=True, gc=False):
     """The agent did its work, and what could be checked was checked."""
 
     findings: str
-    commit: str | None = None
-    """The attempt's changes, kept under a ref of its own; None when nothing changed."""
     changed: tuple[str, ...] = ()
-    usage: Usage = Usage()
     discoveries: tuple[Discovery, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
     """External packages that the work needs."""
@@ -84,36 +87,26 @@ class Done(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """Ids of debt that the work resolves; it counts when the task is completed."""
 
 
-class Failed(Struct, frozen=True, kw_only=True, tag=True):
+class Failed(_Work, frozen=True, kw_only=True, tag=True):
     error: str
     kind: FailureKind | None = None
     """None when the agent worked, but its work did not pass."""
-    commit: str | None = None
-    usage: Usage = Usage()
 
 
-class Limited(Struct, frozen=True, kw_only=True, tag=True):
+class Limited(_Work, frozen=True, kw_only=True, tag=True):
     """The provider refused for now; the attempt does not count."""
 
     error: str
     reset_at: float | None = None
     """When the provider answers again, if it said so."""
-    commit: str | None = None
-    usage: Usage = Usage()
 
 
-class Interrupted(Struct, frozen=True, kw_only=True, tag=True):
+class Interrupted(_Work, frozen=True, kw_only=True, tag=True):
     """iterdev itself stopped; the work so far is kept."""
 
-    commit: str | None = None
-    usage: Usage = Usage()
 
-
-class Unmet(Struct, frozen=True, kw_only=True, tag=True):
+class Unmet(_Work, frozen=True, kw_only=True, tag=True):
     """A package that the task needs is not there as declared; no agent was asked."""
-
-    commit: str | None = None
-    usage: Usage = Usage()
 
 
 Outcome = Done | Failed | Limited | Interrupted | Unmet

@@ -1,6 +1,6 @@
 """context.md: what happened, for a person to read at the end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from iterdev.core.collaboration import feedback, tech_debt
 from iterdev.core.ids import branch, moment
@@ -24,7 +24,7 @@ def report(state: State, team: TeamViews) -> str:
         _summary(state, own),
         own.overview,
         _rollbacks(state),
-        _warnings(state),
+        _section("Warnings", [f"- {text}" for text in state.warnings]),
         _left_open(state),
         own.verdicts,
         _spending(state),
@@ -63,16 +63,13 @@ def _summary(state: State, own: TeamReport) -> str:
 
 
 def _rollbacks(state: State) -> str:
-    lines = "".join(
-        f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}\n"
-        for message in state.messages.sent
-        if message.type == "rollback_initiated"
-    )
-    return f"## Rollbacks\n\n{lines}" if lines else ""
+    begun = [message for message in state.messages.sent if message.type == "rollback_initiated"]
+    lines = [f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}" for message in begun]
+    return _section("Rollbacks", lines)
 
 
-def _warnings(state: State) -> str:
-    return "## Warnings\n\n" + "".join(f"- {text}\n" for text in state.warnings) if state.warnings else ""
+def _section(title: str, lines: Sequence[str]) -> str:
+    return f"## {title}\n\n" + "".join(f"{line}\n" for line in lines) if lines else ""
 
 
 def _left_open(state: State) -> str:
@@ -88,8 +85,8 @@ def _left_open(state: State) -> str:
 def _spending(state: State) -> str:
     spent = spending_view(state)
     groups = (("Role", spent.roles), ("Task", spent.tasks), ("Agent", spent.agents))
-    lines = [f"| {kind} | {name} | {figures(usage)} |\n" for kind, usages in groups for name, usage in usages.items()]
-    return f"## Spending\n\n| By | Name | Spent |\n|----|------|-------|\n{''.join(lines)}" if lines else ""
+    rows = [f"| {kind} | {name} | {figures(usage)} |" for kind, usages in groups for name, usage in usages.items()]
+    return _section("Spending", ["| By | Name | Spent |", "|----|------|-------|", *rows] if rows else [])
 
 
 def _waves(state: State) -> str:

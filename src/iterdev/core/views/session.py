@@ -14,6 +14,7 @@ from iterdev.core.results import Usage
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
+from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
 from iterdev.core.views.pauses import PauseView, pauses
 from iterdev.core.views.spending import SpendingView, spending_view
@@ -206,3 +207,24 @@ def _task_document(task: TaskView) -> Document:
         "started_at": task.started_at,
         "ended_at": task.ended_at,
     }
+
+
+class SessionLine(Struct, frozen=True, kw_only=True):
+    """A session in the list of all sessions."""
+
+    id: SessionId
+    standing: str
+    """The phase, or that an engine is running."""
+    completed: int
+    tasks: int
+    requirement: str
+
+
+def session_line(summary: SessionSummary, *, engine_alive: bool) -> SessionLine:
+    return SessionLine(
+        id=summary.id,
+        standing="running" if engine_alive else summary.phase.value,
+        completed=summary.completed,
+        tasks=summary.tasks,
+        requirement=summary.requirement,
+    )
