@@ -3,8 +3,6 @@
 The team is asked first; what it does not announce is announced here.
 """
 
-from collections.abc import Mapping
-
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, tech_debt
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, Announced
 from iterdev.core.ids import moment
@@ -28,17 +26,13 @@ def announcement(event: Event, state: State, team: TeamRules) -> Announced | Non
             return team.announce(event, state) or _of_work(event, state) or _of_session(event) or _of_parts(event)
 
 
-def coordinator(kind: str, text: str, data: Mapping[str, object] | None = None) -> Announced:
-    return Announced(
-        sender=COORDINATOR, to=EVERYONE, kind=kind, summary=f"[{COORDINATOR}] {text}", data=dict(data or {})
-    )
+def coordinator(kind: str, text: str, /, **data: object) -> Announced:
+    return Announced(sender=COORDINATOR, to=EVERYONE, kind=kind, summary=f"[{COORDINATOR}] {text}", data=data)
 
 
-def worker(state: State, task: TaskId, kind: str, text: str, data: Mapping[str, object] | None = None) -> Announced:
+def worker(state: State, task: TaskId, kind: str, text: str, /, **data: object) -> Announced:
     role = state.tasks.plan[task].role
-    return Announced(
-        sender=role, to=COORDINATOR, kind=kind, summary=f"[{role}] {text}", data={"task": task, **(data or {})}
-    )
+    return Announced(sender=role, to=COORDINATOR, kind=kind, summary=f"[{role}] {text}", data={"task": task, **data})
 
 
 def _of_work(event: Event, state: State) -> Announced | None:
@@ -51,19 +45,20 @@ def _of_work(event: Event, state: State) -> Announced | None:
         case events.AttemptEnded(task=task, outcome=events.Unmet()):
             packages = [problem.name for problem in state.packages.unsolved(task)]
             text = f"{task} needs packages that are not there as declared: {', '.join(packages)}"
-            return coordinator("dependency_mismatch", text, {"task": task, "packages": packages})
-        case events.Landed(task=task, conflict=conflict) | events.LandingRefused(task=task, conflict=conflict) if (
-            conflict
+            return coordinator("dependency_mismatch", text, task=task, packages=packages)
+        case (
+            events.Landed(task=task, conflict=events.Conflict() as conflict)
+            | events.LandingRefused(task=task, conflict=events.Conflict() as conflict)
         ):
-            text = f"{task} and {', '.join(conflict.others) or 'earlier work'} changed {', '.join(conflict.files)}"
-            data: dict[str, object] = {"task": task, "others": list(conflict.others), "files": list(conflict.files)}
-            return coordinator("conflict_detected", text, data)
-        case events.LandingRefused(task=task, files=files):
-            return worker(state, task, "error", f"{task} does not merge with what landed: {', '.join(files)}")
+            others, files = list(conflict.others), list(conflict.files)
+            text = f"{task} and {', '.join(others) or 'earlier work'} changed {', '.join(files)}"
+            return coordinator("conflict_detected", text, task=task, others=others, files=files)
+        case events.LandingRefused(task=task, files=refused):
+            return worker(state, task, "error", f"{task} does not merge with what landed: {', '.join(refused)}")
         case events.ConflictResolved(task=task, strategy=strategy, fix=fix):
             how = f"is to be resolved by {fix}" if fix else f"is resolved with {strategy}"
-            data = {"task": task, "strategy": strategy, "resolved_by": fix}
-            return coordinator("conflict_resolved", f"the conflict of {task} {how}", data)
+            text = f"the conflict of {task} {how}"
+            return coordinator("conflict_resolved", text, task=task, strategy=strategy, resolved_by=fix)
         case _:
             return None
 
@@ -73,13 +68,14 @@ def _of_session(event: Event) -> Announced | None:
         case events.RollbackStarted(target=target, snapshot=snapshot, reason=reason):
             because = f" because {reason}" if reason else ""
             text = f"rolling back to before {target}{because}; undone: {', '.join(event.undone)}"
-            data = {"snapshot_id": snapshot, "undone": list(event.undone), "reason": reason}
-            return coordinator("rollback_initiated", text, data)
+            return coordinator(
+                "rollback_initiated", text, snapshot_id=snapshot, undone=list(event.undone), reason=reason
+            )
         case events.RollbackCompleted(snapshot):
-            return coordinator("rollback_completed", f"rolled back to {snapshot}", {"snapshot_id": snapshot})
+            return coordinator("rollback_completed", f"rolled back to {snapshot}", snapshot_id=snapshot)
         case events.RollbackFailed(snapshot, error):
             text = f"could not roll back to {snapshot}: {error}"
-            return coordinator("rollback_failed", text, {"snapshot_id": snapshot, "error": error})
+            return coordinator("rollback_failed", text, snapshot_id=snapshot, error=error)
         case events.Warned(text, announced=True):
             return coordinator("error", f"warning: {text}")
         case events.Archived():
@@ -93,22 +89,21 @@ def _of_session(event: Event) -> Announced | None:
 def _of_parts(event: Event) -> Announced | None:
     match event:
         case checkpoints.CheckpointSaved(task=task, pointer=pointer):
-            data = {"task": task, "ref": pointer}
-            return coordinator("context_checkpoint_saved", f"checkpoint of {task} saved", data)
+            return coordinator("context_checkpoint_saved", f"checkpoint of {task} saved", task=task, ref=pointer)
         case checkpoints.CheckpointRestored(task=task, pointer=pointer, saved_at=saved_at):
             text = f"context of {task} restored from {moment(saved_at)}"
-            return coordinator("context_restored", text, {"task": task, "ref": pointer})
+            return coordinator("context_restored", text, task=task, ref=pointer)
         case feedback.FeedbackGiven(item):
             text = f"user feedback received: {item.severity} - {item.description[:QUOTED]}"
-            return coordinator("user_feedback_received", text, {"ref": item.feedback_id, "severity": item.severity})
+            return coordinator("user_feedback_received", text, ref=item.feedback_id, severity=item.severity)
         case tech_debt.DebtIdentified(found):
             text = f"technical debt identified: {found.category} - {found.description[:QUOTED]}"
-            return coordinator("tech_debt_identified", text, {"ref": found.debt_id, "task": found.source_task_id})
+            return coordinator("tech_debt_identified", text, ref=found.debt_id, task=found.source_task_id)
         case external_packages.PackageUpdateFound(update):
             text = f"{update.name} {update.newest} is out, and {update.version_range} does not allow it"
-            return coordinator("dependency_update_needed", text, {"package": update.name, "newest": update.newest})
+            return coordinator("dependency_update_needed", text, package=update.name, newest=update.newest)
         case external_packages.PackagesOverridden(task):
-            return coordinator("task_unblocked", f"{task} goes on without the packages that it needs", {"task": task})
+            return coordinator("task_unblocked", f"{task} goes on without the packages that it needs", task=task)
         case _:
             return _of_lock(event)
 
@@ -116,21 +111,18 @@ def _of_parts(event: Event) -> Announced | None:
 def _of_lock(event: Event) -> Announced | None:
     match event:
         case locks.LockGranted(resource=resource, task=task, role=role):
-            data: dict[str, object] = {"resource": resource, "task": task, "role": role}
-            return coordinator("resource_locked", f'{task} ({role}) locked "{resource}"', data)
+            text = f'{task} ({role}) locked "{resource}"'
+            return coordinator("resource_locked", text, resource=resource, task=task, role=role)
         case locks.LockRefused(resource=resource, task=task, holder=holder):
-            data = {"resource": resource, "task": task, "holder": holder}
-            return coordinator("resource_contention", f'{task} wants "{resource}", which {holder} holds', data)
+            text = f'{task} wants "{resource}", which {holder} holds'
+            return coordinator("resource_contention", text, resource=resource, task=task, holder=holder)
         case locks.LockReleased(resource=resource, task=task):
-            data = {"resource": resource, "task": task}
-            return coordinator("resource_unlocked", f'{task} released "{resource}"', data)
+            return coordinator("resource_unlocked", f'{task} released "{resource}"', resource=resource, task=task)
         case locks.LockExpired(resource=resource, task=task, role=role):
-            data = {"resource": resource, "task": task, "role": role, "forced": True}
             text = f'warning: the lock of {task} ({role}) on "{resource}" expired, because it was not renewed'
-            return coordinator("resource_unlocked", text, data)
+            return coordinator("resource_unlocked", text, resource=resource, task=task, role=role, forced=True)
         case locks.DeadlockBroken(task=task, others=others, resource=resource):
-            data = {"task": task, "others": list(others), "resource": resource, "deadlock": True}
             text = f"deadlock: {task} and {', '.join(others)} waited for each other's locks; {task} was aborted"
-            return coordinator("error", text, data)
+            return coordinator("error", text, task=task, others=list(others), resource=resource, deadlock=True)
         case _:
             return None

@@ -59,9 +59,8 @@ class _Before(Struct, frozen=True):
 def compare(entries: Sequence[Entry], team: TeamRules) -> Replay:
     """Folds the journal entry by entry, and stops at the first one that was not decided."""
     walk = _Walk(entries, team)
-    for difference in walk.differences():
-        return Replay(entries=len(entries), decisions=walk.decisions, difference=difference)
-    return Replay(entries=len(entries), decisions=walk.decisions)
+    difference = walk.first_difference()
+    return Replay(entries=len(entries), decisions=walk.decisions, difference=difference)
 
 
 class _Walk:
@@ -74,7 +73,7 @@ class _Walk:
         """
         self.decisions = 0
 
-    def differences(self) -> Iterator[Difference]:
+    def first_difference(self) -> Difference | None:
         state = replay(self._entries[:1], self._team)
         engine, place = False, 1
         while state and place < len(self._entries):
@@ -83,13 +82,13 @@ class _Walk:
             count = self._decided(place) if engine else 1
             if count is None:
                 decided = next(self._alternatives(entry))
-                yield Difference(seq=entry.seq, at=entry.at, recorded=entry.event, decided=decided)
-            taken = self._entries[place : place + (count or 1)]
-            state, place = evolve(state, taken, self._team), place + len(taken)
-            engine = self._goes_on(taken[0].event, engine=engine)
+                return Difference(seq=entry.seq, at=entry.at, recorded=entry.event, decided=decided)
+            state, place = evolve(state, self._entries[place : place + count], self._team), place + count
+            engine = self._engine_runs(entry.event, engine=engine)
+        return None
 
-    def _goes_on(self, event: Event, *, engine: bool) -> bool:
-        """Whether an engine is at work after this; the states before its last decision are dropped."""
+    def _engine_runs(self, event: Event, *, engine: bool) -> bool:
+        """Whether an engine runs after this; the states before its last decision are dropped."""
         if self._only_decided(event) or isinstance(event, (*SEEN, events.Landed, events.LandingRefused)):
             self._before.clear()
         # A journal that was made again from its folder has an engine without a process.
@@ -104,7 +103,7 @@ class _Walk:
             if count := self._accounted(commands, place):
                 self.decisions += count
                 return count
-        return None if self._had_to_be(entry) else 1
+        return None if self._must_be_decided(entry) else 1
 
     def _alternatives(self, entry: Entry) -> Iterator[tuple[Command, ...]]:
         """What is decided in the present state, then in those before it; time passes until a decision is written."""
@@ -130,7 +129,7 @@ class _Walk:
                     pass
         return 0
 
-    def _had_to_be(self, entry: Entry) -> bool:
+    def _must_be_decided(self, entry: Entry) -> bool:
         """Whether only a decision can have led to the event: by its kind, or because one of its kind was due."""
         if self._only_decided(entry.event) or isinstance(entry.event, PERFORMED):
             return True

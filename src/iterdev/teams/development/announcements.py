@@ -54,7 +54,7 @@ def announce(event: Event, state: State) -> Announced | None:
             return _interrupted(state, task, kept)
         case TaskCompleted(task) if fields(state.tasks.plan[task]).part is Part.rest:
             text = f"nothing of the breakdown is left for {task}, the pipeline goes on"
-            return coordinator("task_unblocked", text, {"task": task})
+            return coordinator("task_unblocked", text, task=task)
         case _:
             return _round(event) or _session(event, state)
 
@@ -75,8 +75,8 @@ def _work(state: State, task: TaskId) -> Announced:
             "key_findings": progress.findings,
             "files_modified": list(progress.changed),
         }
-        return replace(worker(state, task, STATE_UPDATE, text, data), to=EVERYONE)
-    return worker(state, task, _kind(state, task), text, {"ref": progress.commit} if progress.commit else {})
+        return replace(worker(state, task, STATE_UPDATE, text, **data), to=EVERYONE)
+    return worker(state, task, _kind(state, task), text, **({"ref": progress.commit} if progress.commit else {}))
 
 
 def _news(state: State, task: TaskId) -> str:
@@ -120,19 +120,19 @@ def _interrupted(state: State, task: TaskId, kept: str | None) -> Announced | No
     if kept is None or state.tasks.plan[task].role != Role.developer:
         return None
     text = f"{task} was interrupted, and its work so far is kept as {kept[:7]}"
-    return worker(state, task, "dev_progress", text, {"ref": kept})
+    return worker(state, task, "dev_progress", text, ref=kept)
 
 
 def _round(event: Event) -> Announced | None:
     match event:
         case RoundStarted(number=number, raised_by=raised_by, why=why) if raised_by:
-            data = {"round": number, "raised_by": list(raised_by)}
-            return coordinator("gc_loop_trigger", f"fix round {number}: {why}", data)
+            text = f"fix round {number}: {why}"
+            return coordinator("gc_loop_trigger", text, round=number, raised_by=list(raised_by))
         case ReviewPassed(task):
-            return coordinator("task_unblocked", f"{task} passed, the pipeline goes on", {"task": task})
+            return coordinator("task_unblocked", f"{task} passed, the pipeline goes on", task=task)
         case ConvergenceForced(sprint=sprint, problems=problems, rounds=rounds):
             text = f"convergence of sprint-{sprint} forced after {rounds} rounds, {len(problems)} problems left"
-            return coordinator("task_unblocked", text, {"forced": True, "problems": list(problems)})
+            return coordinator("task_unblocked", text, forced=True, problems=list(problems))
         case SprintStarted(sprint, goal):
             return coordinator("sprint_started", f"sprint-{sprint} started: {goal}")
         case SprintEnded(sprint, record):
@@ -150,7 +150,7 @@ def _session(event: Event, state: State) -> Announced | None:
         case TasksAdded(tasks) if len(tasks) == len(state.tasks.plan):
             return coordinator("sprint_started", f"sprint-{part.sprint} started: {state.session.requirement}")
         case PipelineChosen(pipeline) if pipeline is not part.analysis.pipeline:
-            return coordinator(STATE_UPDATE, f"the {pipeline} pipeline was chosen", {"pipeline_mode": pipeline})
+            return coordinator(STATE_UPDATE, f"the {pipeline} pipeline was chosen", pipeline_mode=pipeline)
         case WorkerEnded(role, tasks):
             return _last_word(state, role, tasks)
         case Finished(why) if why:
@@ -165,13 +165,14 @@ def _session(event: Event, state: State) -> Announced | None:
 
 def _started(state: State) -> Announced:
     part = development(state)
-    data: dict[str, object] = {
-        "pipeline_mode": part.pipeline or part.analysis.pipeline,
-        "pipeline_stages": list(WORKERS),
-        "roles": [COORDINATOR, *WORKERS],
-        "team_name": state.session.team_name,
-    }
-    return coordinator(STATE_UPDATE, f"session {state.session.id} started", data)
+    return coordinator(
+        STATE_UPDATE,
+        f"session {state.session.id} started",
+        pipeline_mode=part.pipeline or part.analysis.pipeline,
+        pipeline_stages=list(WORKERS),
+        roles=[COORDINATOR, *WORKERS],
+        team_name=state.session.team_name,
+    )
 
 
 def _last_word(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announced | None:
