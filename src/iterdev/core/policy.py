@@ -32,7 +32,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     fallbacks: Mapping[str, str] = {}
     """Which agent takes over from which."""
     providers: Mapping[str, str] = {}
-    """The provider of an agent, where its name does not tell."""
+    """The provider of an agent, where it does not follow from its name."""
     conflicts: ConflictStrategy = ConflictStrategy.auto_merge
     conflict_fixes: int = 2
     """How often the fix of a conflict may itself be in conflict with what landed meanwhile."""

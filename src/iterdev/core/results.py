@@ -1,4 +1,4 @@
-"""What agents hand in: the fields that every role's result has, and the decoding that turns a misfit into a sentence.
+"""Results of agents: the fields that every role's result has, and the decoding, which says what does not fit.
 
 The results of a team's roles are in the team. An agent's numbers are taken only where they cannot be measured.
 """
@@ -71,7 +71,7 @@ class Dependency(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What every role hands in."""
+    """The fields that the result of every role has."""
 
     id: str
     status: Literal["completed", "failed"]

@@ -1,6 +1,6 @@
 """What a run of the tests says about a change, given what the same tests said before it.
 
-It knows reports, not runners: who ran the tests and how they were read is no concern of it.
+It works on reports; running the tests and reading the output of runners is done elsewhere.
 """
 
 import re
@@ -88,11 +88,11 @@ def _without(tests: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]
 
 def _overruled(change: SuiteReport, before: SuiteReport) -> tuple[float | None, str] | None:
     """The verdict where the way in which the run ended matters more than the tests that it named."""
-    trouble = _trouble(change)
-    if trouble and trouble != _trouble(before):
-        return 0.0, f"The test command {trouble} (exit code {change.exit_code})."
-    if trouble and not change.passed:
-        return None, f"The test command {trouble}, as it did before the change."
+    problem = _problem(change)
+    if problem and problem != _problem(before):
+        return 0.0, f"The test command {problem} (exit code {change.exit_code})."
+    if problem and not change.passed:
+        return None, f"The test command {problem}, as it did before the change."
     if change.counted:
         return None
     if before.counted and before.passed and before.command == change.command:
@@ -100,14 +100,14 @@ def _overruled(change: SuiteReport, before: SuiteReport) -> tuple[float | None, 
     return 1.0, "Only the exit code of the test command is known."
 
 
-def _trouble(report: SuiteReport) -> str:
-    """How a run went wrong that no failing test explains."""
+def _problem(report: SuiteReport) -> str:
+    """How a run failed, if no failing test explains it."""
     if report.timed_out:
         return "did not finish in time"
     if report.exit_code == 0 or report.failed:
         return ""
-    idle = report.counted and not report.passed and report.exit_code == _NO_TESTS
-    return "" if idle else "failed without naming a failing test"
+    no_tests = report.counted and not report.passed and report.exit_code == _NO_TESTS
+    return "" if no_tests else "failed without naming a failing test"
 
 
 def _by_names(change: SuiteReport, total: int, lost: int) -> tuple[float | None, str]:
@@ -116,7 +116,7 @@ def _by_names(change: SuiteReport, total: int, lost: int) -> tuple[float | None,
     if total == 0:
         return None, "Every test that ran had failed before the change too."
     notes = (
-        f"The test command {_trouble(change)}, as it did before the change." if _trouble(change) else "",
+        f"The test command {_problem(change)}, as it did before the change." if _problem(change) else "",
         f"Tests that passed before the change and did not run now: {lost}." if lost else "",
     )
     return len(change.passed) / total, " ".join(filter(None, notes))

@@ -22,9 +22,9 @@ class SharedLimits(Struct, frozen=True, kw_only=True):
         """Tells other runs which providers are paused; returns what is news to the session."""
         now = self.now()
         told = self.pauses.read(now)
-        for pause in providers.to_share(state.providers, told, now):
+        for pause in providers.unshared_pauses(state.providers, told, now):
             self.pauses.write(pause)
-        learned = providers.learned(state.providers, state.agents, state.policy, told, now)
+        learned = providers.shared_pauses(state.providers, state.agents, state.policy, told, now)
         return [*learned, *self._day(state, now)]
 
     def _day(self, state: State, now: float) -> list[DaySpent]:

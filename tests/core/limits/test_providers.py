@@ -289,7 +289,7 @@ def test_only_pauses_of_own_providers_that_are_longer_than_known_are_news() -> N
 
     def learned(*told: ProviderPaused, now: float = story.now) -> list[str]:
         state = story.state
-        return [pause.why for pause in providers.learned(state.providers, state.agents, state.policy, told, now)]
+        return [pause.why for pause in providers.shared_pauses(state.providers, state.agents, state.policy, told, now)]
 
     assert learned(*told) == ["new"]
     assert learned(told[0], now=900) == []
@@ -301,7 +301,7 @@ def test_others_are_told_of_pauses_that_they_do_not_know_or_know_shorter() -> No
     one_more_try(story, limited(story))
 
     def told(*known: ProviderPaused, now: float = 1000) -> list[float]:
-        return [pause.until for pause in providers.to_share(story.state.providers, known, now)]
+        return [pause.until for pause in providers.unshared_pauses(story.state.providers, known, now)]
 
     assert told() == [1050.0]
     assert told(ProviderPaused("anthropic", 1020.0, "")) == [1050.0]

@@ -1,8 +1,8 @@
-"""External packages that the work needs: declared by developers, looked up before the tasks that build on their work.
+"""External packages that the work needs: declared by developers, checked before the tasks that build on their work.
 
 Those tasks are the ones that write or run code and depend, directly or not, on the task that declared the package. A
-problem blocks the task until a new look finds it solved or the user overrides it. How an ecosystem knows its packages
-and writes its ranges is no concern of this module.
+problem blocks the task until a new check finds it solved or the user overrides it. The registries of
+packages are asked elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ class PackageStatus(StrEnum):
 
 
 class PackageCheck(Struct, frozen=True, kw_only=True):
-    """What a look at one package found."""
+    """The result of checking one package."""
 
     name: str
     version_range: str
@@ -35,14 +35,14 @@ class PackageCheck(Struct, frozen=True, kw_only=True):
     status: PackageStatus
     reason: str = ""
     newest: str = ""
-    """A newer release that the range does not allow, so that nobody gets it without planning for it."""
+    """A newer release that the range does not allow; an update has to be planned."""
 
     @property
     def key(self) -> str:
         return key(self.source, self.name, self.version_range)
 
     @property
-    def words(self) -> str:
+    def problem(self) -> str:
         wanted = f"{self.name} {self.version_range}".strip()
         return f"{wanted} is {'missing' if self.status is PackageStatus.missing else 'not what is there'}" + (
             f" ({self.reason})" if self.reason else ""
@@ -68,7 +68,7 @@ class PackagesOverridden(Struct, frozen=True, tag=True):
 
 
 class PackagesRechecked(Struct, frozen=True, tag=True):
-    """Somebody says that the problem may be solved: the task is to be tried again, and looks again."""
+    """The problem may be solved: the task is tried again, and its packages are checked again."""
 
     task: TaskId
 
@@ -83,30 +83,30 @@ PackageEvent = PackagesOverridden | PackagesRechecked | PackageUpdateFound
 class Packages(Struct, frozen=True, kw_only=True):
     declared: Mapping[TaskId, tuple[Dependency, ...]] = {}
     checked: Mapping[TaskId, tuple[PackageCheck, ...]] = {}
-    """The last look before each task that needs something."""
+    """The last check before each task that needs packages."""
     blocked: Mapping[TaskId, tuple[PackageCheck, ...]] = {}
     """Tasks that could not start, and why."""
     overridden: Mapping[str, None] = {}
-    """The keys of packages that nobody is to be asked about again."""
+    """The keys of packages about which the user is not asked again."""
     backlog: tuple[PackageUpdate, ...] = ()
 
     def unsolved(self, task: TaskId) -> tuple[PackageCheck, ...]:
         return tuple(problem for problem in self.blocked.get(task, ()) if problem.key not in self.overridden)
 
     def latest(self, dependency: Dependency) -> PackageCheck | None:
-        """The newest look at a declared package, whoever took it."""
+        """The newest check of a declared package, before any task."""
         wanted = key(dependency.source, dependency.name, dependency.version_range)
-        looks = [look for looks in self.checked.values() for look in looks if look.key == wanted]
-        return looks[-1] if looks else None
+        found = [check for checks in self.checked.values() for check in checks if check.key == wanted]
+        return found[-1] if found else None
 
 
 def key(source: str, name: str, version_range: str) -> str:
     return f"{source}:{name} {version_range}".strip()
 
 
-def problems(looks: Iterable[PackageCheck], overridden: Iterable[str] = ()) -> tuple[PackageCheck, ...]:
+def problems(checks: Iterable[PackageCheck], overridden: Iterable[str] = ()) -> tuple[PackageCheck, ...]:
     known = set(overridden)
-    return tuple(look for look in looks if look.status is not PackageStatus.ok and look.key not in known)
+    return tuple(check for check in checks if check.status is not PackageStatus.ok and check.key not in known)
 
 
 def needed(part: Packages, ancestors: Iterable[TaskId]) -> tuple[Dependency, ...]:
@@ -134,8 +134,8 @@ def attempt_ended(
 def updates(part: Packages) -> Iterator[PackageUpdate]:
     """Releases that were seen and are not in the backlog yet."""
     known = {(update.source, update.name, update.newest) for update in part.backlog}
-    for task, looks in part.checked.items():
-        for one in looks:
+    for task, checks in part.checked.items():
+        for one in checks:
             if one.newest and (one.source, one.name, one.newest) not in known:
                 yield PackageUpdate(
                     name=one.name,

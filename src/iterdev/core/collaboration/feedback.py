@@ -1,4 +1,4 @@
-"""Feedback of the user on the work: kept, linked to tasks, and part of what later tasks are told."""
+"""Feedback of the user on the work: kept, linked to tasks, and part of the prompts of later tasks."""
 
 from collections.abc import Collection
 from enum import StrEnum

@@ -32,7 +32,7 @@ class Want(Struct, frozen=True):
 class Locks(Struct, frozen=True, kw_only=True):
     held: Mapping[str, Lock] = {}
     wanted: Mapping[TaskId, Want] = {}
-    """What each task was refused last, as long as somebody holds it."""
+    """What each task was refused last, as long as another task holds it."""
 
 
 class _OfTask(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The message bus: what agents, people and iterdev itself tell the team, who may send what, and how it is read.
+"""The message bus: messages of agents, people and iterdev itself, who may send which, and how they are read.
 
 The words of iterdev's own announcements are chosen in `core/rules/announcements.py` and by the team.
 """
@@ -230,13 +230,13 @@ def is_of_task(message: Message, role: Role, task: TaskId) -> bool:
 
 def members(part: Messages) -> list[Member]:
     """Every sender, the one of the newest message first."""
-    heard: dict[str, Member] = {}
+    senders: dict[str, Member] = {}
     for message in part.sent:
-        before = heard.pop(message.sender, None)
-        heard[message.sender] = Member(
+        before = senders.pop(message.sender, None)
+        senders[message.sender] = Member(
             name=message.sender,
             last_seen=message.ts,
             last_action=message.summary,
             count=before.count + 1 if before else 1,
         )
-    return list(reversed(heard.values()))
+    return list(reversed(senders.values()))

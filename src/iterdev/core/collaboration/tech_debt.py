@@ -12,7 +12,7 @@ from iterdev.core.policy import DebtRule
 from iterdev.core.results import TechDebt
 from iterdev.core.types import Severity, TaskId
 
-Word = TypeVar("Word", bound=StrEnum)
+Term = TypeVar("Term", bound=StrEnum)
 
 
 class DebtCategory(StrEnum):
@@ -103,7 +103,7 @@ def identified(items: Items, item: Debt) -> DebtIdentified:
 def reported(
     items: Items, found: Iterable[TechDebt | str], *, task: TaskId, sprint: int, at: float
 ) -> tuple[DebtIdentified, ...]:
-    """What an agent handed in with its result, in the fixed words; known items are left out."""
+    """What an agent handed in with its result, in the fixed terms; known items are left out."""
     events: list[DebtIdentified] = []
     known = items
     for one in found:
@@ -111,7 +111,7 @@ def reported(
         text = debt.description.strip()
         if not text or any(item.description == text and item.status is not DebtStatus.resolved for item in known):
             continue
-        event = identified(known, _in_fixed_words(debt, task=task, sprint=sprint, at=at))
+        event = identified(known, _in_fixed_terms(debt, task=task, sprint=sprint, at=at))
         events.append(event)
         known = (event.item, *known)
     return tuple(events)
@@ -167,8 +167,8 @@ def overdue(items: Items, rule: DebtRule | None, sprint: int) -> Items:
     if rule is None:
         return ()
     severities = list(Severity)
-    grave = severities[: severities.index(rule.severity) + 1]
-    return tuple(item for item in ranked(items) if item.severity in grave and sprint - item.sprint > rule.sprints)
+    severe = severities[: severities.index(rule.severity) + 1]
+    return tuple(item for item in ranked(items) if item.severity in severe and sprint - item.sprint > rule.sprints)
 
 
 def resolved_in(items: Items, sprint: int) -> Items:
@@ -208,22 +208,22 @@ def _moved(item: Debt, status: DebtStatus, sprint: int | None = None, task: Task
     return msgspec.structs.replace(item, status=status, resolved_in=in_, resolved_by=by)
 
 
-def _in_fixed_words(found: TechDebt, *, task: TaskId, sprint: int, at: float) -> Debt:
+def _in_fixed_terms(found: TechDebt, *, task: TaskId, sprint: int, at: float) -> Debt:
     return Debt(
         description=found.description.strip(),
-        category=_word(found.category, DebtCategory) or DebtCategory.code,
+        category=_term(found.category, DebtCategory) or DebtCategory.code,
         source_task_id=task,
-        severity=_word(found.severity, Severity) or Severity.medium,
+        severity=_term(found.severity, Severity) or Severity.medium,
         detection_date=at,
         owner=found.owner or None,
         resolution_plan=found.resolution_plan or None,
-        estimated_effort=_word(found.estimated_effort, Effort),
-        priority=_word(found.priority, Priority) or Priority.medium,
+        estimated_effort=_term(found.estimated_effort, Effort),
+        priority=_term(found.priority, Priority) or Priority.medium,
         related_files=found.related_files,
         sprint=sprint,
     )
 
 
-def _word(text: str, words: type[Word]) -> Word | None:
-    """One of the fixed words, or None for anything else that an agent says."""
-    return next((word for word in words if word.value == text.strip().lower()), None)
+def _term(text: str, terms: type[Term]) -> Term | None:
+    """One of the fixed terms, or None for any other text."""
+    return next((term for term in terms if term.value == text.strip().lower()), None)

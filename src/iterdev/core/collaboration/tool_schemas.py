@@ -18,7 +18,7 @@ class TeamMsg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["log", "broadcast", "list", "read", "status", "delete", "clear", "get_state"],
         _one_of(
             "log: send a message; broadcast: send it to all; list: the last messages; read: one message; "
-            "status: who was heard when; get_state: what the roles share; delete: take back a message of yours; "
+            "status: every sender and its last message; get_state: what the roles share; delete: delete a message of yours; "
             "clear: empty the bus, which only a person may"
         ),
     ]
@@ -107,7 +107,7 @@ TOOLS = (
     ),
     Tool(
         name="report_result",
-        description="Hand in the result of your task. It is checked at once; if it is refused, mend it and try again.",
+        description="Hand in the result of your task. It is checked at once; if it is rejected, fix it and try again.",
         arguments=ReportResult,
     ),
 )

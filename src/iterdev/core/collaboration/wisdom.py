@@ -21,7 +21,7 @@ INHERITED = 20
 SHOWN = 300
 """Characters of such an entry."""
 LOOKED_AT = 20
-"""Earlier sessions that are looked at, the newest ones."""
+"""How many earlier sessions are read, the newest ones."""
 
 
 class Note(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ class FailureKind(StrEnum):
 class Reaction(StrEnum):
     pause_provider = "the provider is paused for all tasks, and the task is tried again"
     retry_later = "the same is asked again after a while, then another agent is tried"
-    ask_again = "the agent is asked again, and told what was wrong"
+    ask_again = "the same agent is asked again, with what was wrong"
     replace_agent = "another agent is tried, for every task"
     replace_for_task = "another agent is tried, for this task"
     stop = "the user is asked whether to spend more"

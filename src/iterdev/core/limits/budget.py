@@ -11,7 +11,7 @@ from iterdev.core.types import TaskId
 
 
 def over_budget(policy: Policy, spending: Spending, spent: Mapping[TaskId, Usage]) -> dict[TaskId, str]:
-    """The tasks that no agent may be asked to do, each with the budget that is used up, in words."""
+    """The tasks that no agent may be asked to do, each with a sentence about the budget that is used up."""
     if why := _for_all(policy, spending, Usage()):
         return dict.fromkeys(spent, why)
     if policy.task_budget_usd is None and policy.task_budget_tokens is None:

@@ -146,8 +146,8 @@ def pause(policy: Policy, before: Pause | None, *, error: str, reset_at: float |
     """How long a provider is paused: until the time that it named, or longer from one guess to the next."""
     in_force = before if before and before.until > at else None
     if reset_at is not None and reset_at > at:
-        told = Pause(until=min(reset_at, at + policy.longest_pause), why=error)
-        return in_force if in_force and not in_force.guesses and in_force.until > told.until else told
+        named = Pause(until=min(reset_at, at + policy.longest_pause), why=error)
+        return in_force if in_force and not in_force.guesses and in_force.until > named.until else named
     if in_force:
         # Another attempt that was under way ran into the same limit.
         return in_force
@@ -160,23 +160,23 @@ def in_force(part: Providers, now: float) -> dict[str, Pause]:
     return {provider: pause for provider, pause in part.pauses.items() if pause.until > now}
 
 
-def learned(
-    part: Providers, agents: Agents, policy: Policy, told: Iterable[ProviderPaused], now: float
+def shared_pauses(
+    part: Providers, agents: Agents, policy: Policy, shared: Iterable[ProviderPaused], now: float
 ) -> list[ProviderPaused]:
-    """The pauses that other sessions on this machine know of, that concern this session, and are news to it."""
+    """The pauses recorded by other sessions on this machine that concern this session and are longer than its own."""
     mine = {agents.provider_of(agent) for role in agents.by_role for agent in agents.chain(role)}
     return [
         pause
-        for pause in told
+        for pause in shared
         if pause.provider in mine
         and now < pause.until <= now + policy.longest_pause
         and ((known := part.pauses.get(pause.provider)) is None or pause.until > known.until)
     ]
 
 
-def to_share(part: Providers, told: Iterable[ProviderPaused], now: float) -> list[ProviderPaused]:
-    """The pauses of this session that the other sessions on this machine do not know of."""
-    known = {pause.provider: pause.until for pause in told}
+def unshared_pauses(part: Providers, shared: Iterable[ProviderPaused], now: float) -> list[ProviderPaused]:
+    """The pauses of this session that other sessions on this machine do not know."""
+    known = {pause.provider: pause.until for pause in shared}
     return [
         ProviderPaused(provider, pause.until, pause.why)
         for provider, pause in in_force(part, now).items()

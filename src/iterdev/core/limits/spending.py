@@ -19,7 +19,7 @@ class Spending(Struct, frozen=True, kw_only=True):
     total: Usage = Usage()
     by_agent: Mapping[str, Usage] = {}
     today: Usage = Usage()
-    """Of all sessions of the repository, as far as the journal was told."""
+    """Of all sessions of the repository, as far as the journal knows."""
 
 
 def spend(part: Spending, agent: str, usage: Usage) -> Spending:

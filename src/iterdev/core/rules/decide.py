@@ -89,9 +89,12 @@ def _packages(state: State) -> tuple[Event, ...]:
 
 def _blocked(state: State, task: TaskId, problems: tuple[PackageCheck, ...]) -> tuple[Event, ...]:
     """Overriding is the default: in auto mode the work goes on with a warning."""
-    words = "; ".join(problem.words for problem in problems)
-    overridden = PackagesOverridden(task, problems), events.Warned(f"{task} goes on although {words}", announced=False)
-    question = f"{task} needs packages that are not there as declared: {words}. Go on without, or look again?"
+    missing = "; ".join(check.problem for check in problems)
+    overridden = (
+        PackagesOverridden(task, problems),
+        events.Warned(f"{task} goes on although {missing}", announced=False),
+    )
+    question = f"{task} needs packages that are not there as declared: {missing}. Go on without, or look again?"
     gate = events.Gate(kind=GateKind.packages, subject=task, question=question, choices=tuple(PackageChoice))
     match state.gates.answer(gate.id):
         case PackageChoice.override:

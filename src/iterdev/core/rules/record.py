@@ -1,6 +1,6 @@
 """What is recorded: events, and in the same transaction all that follows from each of them whatever the rules are.
 
-A message on the bus gets its number and its words here, once.
+A message on the bus gets its number and its text here, once.
 """
 
 from collections import deque

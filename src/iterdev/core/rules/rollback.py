@@ -29,7 +29,7 @@ def snapshot(task: TaskId, progress: Progress) -> str | None:
 def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "") -> tuple[Event, ...]:
     """What no longer holds when the session goes back to before the target, a task or `wave-N`."""
     now = replay(entries, team)
-    place = _place(entries, team, _standing(entries, team), target)
+    place = _place(entries, team, _valid_places(entries, team), target)
     before = replay(entries[:place], team) if place else None
     if now is None or before is None:
         known = ", ".join(_targets(now)) if now else ""
@@ -67,29 +67,29 @@ def _targets(state: State) -> list[str]:
     return [*done, *(f"wave-{wave}" for wave in waves)]
 
 
-def _standing(entries: Sequence[Entry], team: TeamRules) -> list[int]:
-    """The places of the entries that no rollback has undone: what was undone cannot be gone back to."""
-    standing: list[int] = []
+def _valid_places(entries: Sequence[Entry], team: TeamRules) -> list[int]:
+    """The places of the entries that no rollback has undone: a rollback cannot go back to what was undone."""
+    valid: list[int] = []
     for place, entry in enumerate(entries):
         if isinstance(entry.event, events.RollbackStarted):
-            end = _place(entries[:place], team, standing, entry.event.target)
-            standing = [kept for kept in standing if end is None or kept < end]
-        standing.append(place)
-    return standing
+            end = _place(entries[:place], team, valid, entry.event.target)
+            valid = [kept for kept in valid if end is None or kept < end]
+        valid.append(place)
+    return valid
 
 
-def _place(entries: Sequence[Entry], team: TeamRules, standing: Sequence[int], target: str) -> int | None:
+def _place(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], target: str) -> int | None:
     """How many entries were there before the target succeeded or began."""
     if wave := re.fullmatch(r"wave-(\d+)", target):
-        return _start_of(entries, team, standing, int(wave[1]))
-    places = [place for place in standing if _succeeds(entries[place].event, target)]
+        return _start_of(entries, team, valid, int(wave[1]))
+    places = [place for place in valid if _succeeds(entries[place].event, target)]
     return places[-1] if places else None
 
 
-def _start_of(entries: Sequence[Entry], team: TeamRules, standing: Sequence[int], wave: int) -> int | None:
+def _start_of(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], wave: int) -> int | None:
     state = replay(entries, team)
     members = {task.id for task in state.tasks.plan.values() if task.wave == wave} if state else set()
-    for place in standing:
+    for place in valid:
         match entries[place].event:
             case events.WaveStarted(number) if number == wave:
                 return place

@@ -33,8 +33,8 @@ def claim(row: TableRow, *known: TableRow) -> str:
         return f"{edit.task.id} is said to be {edit.status}"
     columns = {"findings": (edit.findings, {other.edit.findings for other in known})}
     columns |= {name: (cell, {other.results.get(name, "") for other in known}) for name, cell in row.results.items()}
-    for column, (told, before) in columns.items():
+    for column, (cell, before) in columns.items():
         # To have a task done again, its results are emptied.
-        if told not in before and (told or edit.status in RESULTS):
+        if cell not in before and (cell or edit.status in RESULTS):
             return f"{edit.task.id} has another {column}"
     return ""

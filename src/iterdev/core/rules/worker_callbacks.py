@@ -35,9 +35,9 @@ def begins_with_task(text: str, prefixes: Collection[str]) -> TaskId | None:
     return TaskId(name) if ids.prefix_of(name) in prefixes else None
 
 
-def completed(state: State, team: TeamRules, told: Callback) -> TaskReported:
-    """The task that the worker names, or the next one of its role, is completed. No verdict is taken on a word."""
-    task = _meant(state, told)
+def completed(state: State, team: TeamRules, message: Callback) -> TaskReported:
+    """The task that the worker names, or the next one of its role, is completed; no verdict is taken from a message."""
+    task = _task_of(state, message)
     session = state.session.id
     if unmet := state.tasks.unmet(task.id):
         raise UserError(
@@ -49,7 +49,7 @@ def completed(state: State, team: TeamRules, told: Callback) -> TaskReported:
             f"{task.id} cannot be completed by a message: it has no {team.roles[task.role].output} yet",
             hint=f"iterdev run --role {task.role} {session}",
         )
-    return TaskReported(task=task.id, findings=shortened(told.text))
+    return TaskReported(task=task.id, findings=shortened(message.text))
 
 
 def reported(state: State, team: TeamRules, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:
@@ -67,15 +67,15 @@ def _has_output(state: State, team: TeamRules, task: Task) -> bool:
     return bool(progress.base and progress.findings) and team.has_output(state, task)
 
 
-def _meant(state: State, told: Callback) -> Task:
-    words = map(TaskId, re.findall(r"[\w-]+", told.text))
+def _task_of(state: State, message: Callback) -> Task:
+    words = map(TaskId, re.findall(r"[\w-]+", message.text))
     named = next((state.tasks.plan[word] for word in words if word in state.tasks.plan), None)
     if named is None:
-        return _next_of(state, told)
+        return _next_task(state, message)
     status = state.tasks.status(named.id)
-    if told.role not in {None, named.role}:
+    if message.role not in {None, named.role}:
         raise UserError(
-            f"{named.id} is a task of the {named.role}, not of the {told.role}",
+            f"{named.id} is a task of the {named.role}, not of the {message.role}",
             hint=f'iterdev run "[{named.role}] {named.id} is done"',
         )
     if status.is_final:
@@ -83,10 +83,10 @@ def _meant(state: State, told: Callback) -> Task:
     return named
 
 
-def _next_of(state: State, told: Callback) -> Task:
+def _next_task(state: State, message: Callback) -> Task:
     for task, progress in state.tasks.rows():
-        if task.role == told.role and not progress.status.is_final and not state.tasks.unmet(task.id):
+        if task.role == message.role and not progress.status.is_final and not state.tasks.unmet(task.id):
             return task
     raise UserError(
-        f"The {told.role} has no open task that could be completed", hint=f"iterdev status {state.session.id}"
+        f"The {message.role} has no open task that could be completed", hint=f"iterdev status {state.session.id}"
     )

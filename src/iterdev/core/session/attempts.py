@@ -58,7 +58,7 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
 
 
 class Success(Struct, frozen=True, kw_only=True, tag=True):
-    """The agent handed in a result, and what could be checked was checked."""
+    """The agent reported a result, and what could be checked was checked."""
 
     result: Result
     commit: str | None = None

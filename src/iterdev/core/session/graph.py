@@ -43,11 +43,11 @@ def _dependants(dependencies: Mapping[Node, Sequence[Node]]) -> list[list[int]]:
     return waiting
 
 
-def _cycle(stuck: Mapping[Node, Sequence[Node]]) -> list[Node]:
-    """Follows blocked dependencies until a node comes twice; each stuck node has a stuck dependency."""
+def _cycle(blocked: Mapping[Node, Sequence[Node]]) -> list[Node]:
+    """Follows blocked dependencies until a node comes twice; each blocked node has a blocked dependency."""
     trail: list[Node] = []
-    node = next(iter(stuck))
+    node = next(iter(blocked))
     while node not in trail:
         trail.append(node)
-        node = next(other for other in stuck[node] if other in stuck)
+        node = next(other for other in blocked[node] if other in blocked)
     return [*trail[trail.index(node) :], node]

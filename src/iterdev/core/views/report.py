@@ -76,9 +76,9 @@ def _left_open(state: State) -> str:
     """Urgent feedback and technical debt that are still open."""
     counts = (("Feedback", open_feedback(state)), ("Technical debt", open_debt(state)))
     lines = "".join(f"{name}: {count}.\n" for name, count in counts if count)
-    wishes = ((item.feedback_id, item.severity, item.description) for item in feedback.urgent(state.feedback))
+    given = ((item.feedback_id, item.severity, item.description) for item in feedback.urgent(state.feedback))
     debts = ((item.debt_id, item.severity, item.description) for item in tech_debt.ranked(state.debt))
-    items = "".join(f"- {name} ({grade}): {' '.join(text.split())}\n" for name, grade, text in (*wishes, *debts))
+    items = "".join(f"- {name} ({severity}): {' '.join(text.split())}\n" for name, severity, text in (*given, *debts))
     return f"## Left open\n\n{lines}\n{items}" if lines else ""
 
 
@@ -92,9 +92,9 @@ def _spending(state: State) -> str:
 def _waves(state: State) -> str:
     waves: dict[int, list[str]] = {}
     for task, progress in state.tasks.rows():
-        collision = conflict_tasks.conflict_note(state, task.id)
-        standing = f"{progress.status}{f'; {collision}' if collision else ''}"
-        waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {standing}\n")
+        conflict = conflict_tasks.conflict_note(state, task.id)
+        status = f"{progress.status}{f'; {conflict}' if conflict else ''}"
+        waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {status}\n")
     return "## Pipeline Execution\n\n" + "\n".join(
         f"### Wave {wave}\n\n{''.join(lines)}" for wave, lines in sorted(waves.items())
     )
@@ -123,8 +123,8 @@ def _detail(state: State, team: TeamViews, task: Task, progress: Progress) -> It
         yield f"- Asked for, and denied: {request}\n"
     if progress.commit:
         yield f"- Commit: {conflict_tasks.commit_note(state, task.id)}\n"
-    if collision := conflict_tasks.conflict_note(state, task.id):
-        yield f"- Conflict: {collision.removeprefix('conflict ')}\n"
+    if conflict := conflict_tasks.conflict_note(state, task.id):
+        yield f"- Conflict: {conflict.removeprefix('conflict ')}\n"
     for commit in progress.unmerged_commits:
         yield f"- Kept, not landed: {commit}\n"
 

@@ -10,7 +10,7 @@ from iterdev.core.views.team import TeamViews
 
 def why(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
     """One line for each cause, and one for each thing that its agents were denied."""
-    denied = [f"asked for, and denied: {wish}" for wish in state.tasks.progress[task].denied]
+    denied = [f"asked for, and denied: {request}" for request in state.tasks.progress[task].denied]
     return _reasons(state, team, task, engine_alive=engine_alive) + denied
 
 
