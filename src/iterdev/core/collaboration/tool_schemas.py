@@ -18,7 +18,7 @@ class TeamMsg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["log", "broadcast", "list", "read", "status", "delete", "clear", "get_state"],
         _one_of(
             "log: send a message; broadcast: send it to all; list: the last messages; read: one message; "
-            "status: every sender and its last message; get_state: what the roles share; delete: delete a message of yours; "
+            "status: the senders and their last messages; get_state: what the roles share; delete: a message of yours; "
             "clear: empty the bus, which only a person may"
         ),
     ]
