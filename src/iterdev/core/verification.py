@@ -124,10 +124,7 @@ def _by_names(change: SuiteReport, total: int, lost: int) -> tuple[float | None,
 
 def excerpt(*texts: str) -> str:
     """The ends of some outputs, readable, each with an equal share of the limit."""
-    readable = [cleaned for text in texts if (cleaned := _readable(text))]
+    cleaned = (_CONTROL.sub("", re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in texts)
+    readable = [text for text in cleaned if text]
     share = OUTPUT_LIMIT // max(len(readable), 1)
     return "\n".join(text if len(text) <= share else f"…{text[1 - share :]}" for text in readable)
-
-
-def _readable(text: str) -> str:
-    return _CONTROL.sub("", re.sub(r"\r+\n?", "\n", text)).strip("\n")

@@ -233,10 +233,8 @@ def members(part: Messages) -> list[Member]:
     senders: dict[str, Member] = {}
     for message in part.sent:
         before = senders.pop(message.sender, None)
+        count = before.count + 1 if before else 1
         senders[message.sender] = Member(
-            name=message.sender,
-            last_seen=message.ts,
-            last_action=message.summary,
-            count=before.count + 1 if before else 1,
+            name=message.sender, last_seen=message.ts, last_action=message.summary, count=count
         )
     return list(reversed(senders.values()))

@@ -3,8 +3,6 @@
 Two of them that touch the same files would be in conflict again side by side, so each waits for those before it.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from iterdev.core import ids, task_description
@@ -150,16 +148,12 @@ def _without_failed(state: State, task: TaskId) -> Task:
 def _before(state: State, task: TaskId) -> list[TaskId]:
     """The conflict tasks that a new one comes after; of those that wait for each other, the last."""
     mine = _files(state, task)
-    found = [fix for other, fix in _unfinished(state) if not mine.isdisjoint(_files(state, other))]
+    fixes = {other: conflict.resolved_by for other, conflict in state.conflicts.by_task.items() if conflict.resolved_by}
+    unfinished = {other: fix for other, fix in fixes.items() if not state.tasks.status(fix).is_final}
+    found = [fix for other, fix in unfinished.items() if not mine.isdisjoint(_files(state, other))]
     first = [fix for fix in found if task not in state.tasks.ancestors(fix)]
     awaited = {dep for fix in first for dep in state.tasks.plan[fix].deps}
     return [fix for fix in first if fix not in awaited]
-
-
-def _unfinished(state: State) -> Iterator[tuple[TaskId, TaskId]]:
-    for task, conflict in state.conflicts.by_task.items():
-        if conflict.resolved_by and not state.tasks.status(conflict.resolved_by).is_final:
-            yield task, conflict.resolved_by
 
 
 def _files(state: State, task: TaskId) -> set[str]:

@@ -11,10 +11,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import Severity
 
 _PAUSING = frozenset({Severity.critical, Severity.high})
-_ENDED = {
-    GateKind.consensus: "the team did not agree",
-    GateKind.capability: "the team lacked something",
-}
+_ENDED = {GateKind.consensus: "the team did not agree", GateKind.capability: "the team lacked something"}
 
 
 def escalated(state: State, team: TeamRules, message: MessageSent) -> tuple[Event, ...]:
@@ -53,14 +50,8 @@ def _capability(state: State, team: TeamRules, message: MessageSent) -> tuple[Ev
 
 def _question(kind: GateKind, message: MessageSent, statement: str) -> GateOpened:
     """One question for each task, or for each other sender."""
-    return GateOpened(
-        Gate(
-            kind=kind,
-            subject=message.task or message.sender,
-            question=f"{statement} Go on, or stop here?",
-            choices=tuple(GoOnChoice),
-        )
-    )
+    subject, question = message.task or message.sender, f"{statement} Go on, or stop here?"
+    return GateOpened(Gate(kind=kind, subject=subject, question=question, choices=tuple(GoOnChoice)))
 
 
 def stopped(gates: Gates) -> tuple[Event, ...]:

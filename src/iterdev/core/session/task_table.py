@@ -119,14 +119,9 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._start(event, at)
             case events.AttemptEnded():
                 self._end(event, at)
-            case (
-                events.Landed(task=task, status=status, error=error)
-                | events.LandingRefused(task=task, status=status, error=error)
-            ):
-                if status:
-                    self._close(task, status, at, error=error)
-            case events.ConflictResolved(task=task, status=status, error=error):
-                self._close(task, status, at, error=error)
+            case events.Landed() | events.LandingRefused() | events.ConflictResolved():
+                if event.status:
+                    self._close(event.task, event.status, at, error=event.error)
             case events.TaskCompleted(task, findings) | events.TaskReported(task=task, findings=findings):
                 self._close(task, Status.completed, at, findings=findings, error="")
             case events.TaskFailed(task, error):
@@ -135,33 +130,10 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._close(task, Status.skipped, at, error=error)
             case AgentReplaced(task=task, agent=agent):
                 self._update(task, replaced_agents=(*self._progress[task].replaced_agents, agent))
-            case (
-                events.TasksAdded()
-                | events.TasksReplanned()
-                | events.TableEdited()
-                | events.TasksReset()
-                | events.RollbackStarted()
-            ):
-                self._change_plan(event)
-            case (
-                events.WaveStarted()
-                | events.WaveMerged()
-                | events.EngineStarted()
-                | events.GateAnswered()
-                | ProviderPaused()
-            ):
-                self._change_clock(event, at)
             case _:
-                raise TypeError(event)
+                self._change_plan(event, at)
 
-    def _change_plan(
-        self,
-        event: events.TasksAdded
-        | events.TasksReplanned
-        | events.TableEdited
-        | events.TasksReset
-        | events.RollbackStarted,
-    ) -> None:
+    def _change_plan(self, event: object, at: float) -> None:
         match event:
             case events.TasksAdded(tasks):
                 self._add(tasks)
@@ -174,12 +146,10 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._start_over(tasks)
             case events.RollbackStarted():
                 self._go_back(event)
+            case _:
+                self._change_clock(event, at)
 
-    def _change_clock(
-        self,
-        event: events.WaveStarted | events.WaveMerged | events.EngineStarted | events.GateAnswered | ProviderPaused,
-        at: float,
-    ) -> None:
+    def _change_clock(self, event: object, at: float) -> None:
         """The time in which an engine is down, a person decides or a provider is paused is not taken from a wave."""
         match event:
             case events.WaveStarted(wave):
@@ -193,6 +163,8 @@ class TaskTableDraft(Draft[TaskTable]):
             case ProviderPaused(_, until):
                 latest = max(self.part.wave_started_at, until)
                 self.set(wave_started_at=latest, paused_until=max(self.part.paused_until, until))
+            case _:
+                raise TypeError(event)
 
     def _start(self, event: events.AttemptStarted, at: float) -> None:
         self._ready.pop(event.task, None)
@@ -304,10 +276,7 @@ class TaskTableDraft(Draft[TaskTable]):
             before = self._progress.get(task) or self._from_scratch(task)
             under_way = before.status in {Status.in_progress, Status.landing}
             self._progress[task] = msgspec.structs.replace(
-                before,
-                status=before.status if under_way else row.status,
-                findings=row.findings,
-                error=row.error,
+                before, status=before.status if under_way else row.status, findings=row.findings, error=row.error
             )
         self._index_again()
         self.set(wave=0)

@@ -21,12 +21,7 @@ class PauseView(Struct, frozen=True, kw_only=True):
 def pauses(state: State) -> tuple[PauseView, ...]:
     """The pauses that were in force when something last happened."""
     return tuple(
-        PauseView(
-            provider=provider,
-            agents=tuple(state.agents.clients(provider)),
-            ends_at=pause.until,
-            why=pause.why,
-        )
+        PauseView(provider=provider, agents=tuple(state.agents.clients(provider)), ends_at=pause.until, why=pause.why)
         for provider, pause in providers.in_force(state.providers, state.updated_at).items()
     )
 

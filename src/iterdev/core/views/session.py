@@ -177,7 +177,10 @@ def session_document(view: SessionView) -> Document:
         "folder": view.folder,
         "usage": msgspec.to_builtins(view.usage),
         "spending": msgspec.to_builtins(view.spending),
-        "pauses": [_pause_document(pause) for pause in view.pauses],
+        "pauses": [
+            {"provider": pause.provider, "agents": pause.agents, "until": pause.until, "why": pause.why}
+            for pause in view.pauses
+        ],
         "warnings": view.warnings,
         "stall": view.stall,
         "accepted": view.branch.accepted,
@@ -186,10 +189,6 @@ def session_document(view: SessionView) -> Document:
         "tasks": [_task_document(task) for task in view.tasks],
         "running": view.running,
     }
-
-
-def _pause_document(pause: PauseView) -> Document:
-    return {"provider": pause.provider, "agents": pause.agents, "until": pause.until, "why": pause.why}
 
 
 def _task_document(task: TaskView) -> Document:

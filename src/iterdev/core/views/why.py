@@ -27,9 +27,8 @@ def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool)
     lines = [f"{task} is pending: {waits_for(state, task)}", *lock_waits(state, task)]
     lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.open.values()]
     for link in chain(state, task):
-        lines.append(
-            f"{link} is {state.tasks.progress[link].status}: {_cause(state, team, link, engine_alive=engine_alive)}"
-        )
+        cause = _cause(state, team, link, engine_alive=engine_alive)
+        lines.append(f"{link} is {state.tasks.progress[link].status}: {cause}")
     lines += [pause_text(pause) for pause in pauses(state)]
     if state.lifecycle.phase is Phase.paused:
         lines.append(f"the session is paused: {state.why}")
@@ -41,14 +40,14 @@ def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool)
 def _activity(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
     progress = state.tasks.progress[task]
     agent = asked_agent(progress, team.task_notes(state, task))
+    said = state.attempts.last_message.get(task)
     lines = [
         f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else ""),
         *lock_waits(state, task),
+        f"its agent last said: {said}" if said else "",
+        "" if engine_alive else f"no engine is alive: run `iterdev resume {state.session.id}`",
     ]
-    lines += (
-        [f"its agent last said: {state.attempts.last_message[task]}"] if task in state.attempts.last_message else []
-    )
-    return lines + ([] if engine_alive else [f"no engine is alive: run `iterdev resume {state.session.id}`"])
+    return list(filter(None, lines))
 
 
 def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> str:
