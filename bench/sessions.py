@@ -11,7 +11,6 @@ from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.types import Engine, SessionId, Status, TaskId
 from iterdev.teams.development.events import TeamStarted
 from iterdev.teams.development.fields import Fields, Pipeline, Role
-from iterdev.teams.development.pipelines import role_of
 from iterdev.teams.development.requirement_analysis import analyse
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -43,7 +42,7 @@ def _task(name: str, *deps: str) -> Task:
         id=TaskId(name),
         title=f"Do {name}",
         description=f"PURPOSE: do what {name} asks for",
-        role=role_of(name) or Role.developer,
+        role=DEVELOPMENT.role_of(name) or Role.developer,
         fields=Fields(pipeline=Pipeline.sprint),
         deps=above,
         context_from=above,

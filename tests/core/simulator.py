@@ -19,7 +19,7 @@ from iterdev.core.collaboration.messages import Escalation, compose
 from iterdev.core.errors import UserError
 from iterdev.core.limits import budget
 from iterdev.core.limits.agent_failures import FailureKind
-from iterdev.core.limits.providers import ProviderPaused, learned
+from iterdev.core.limits.providers import ProviderPaused, shared_pauses
 from iterdev.core.limits.spending import DaySpent
 from iterdev.core.results import Usage
 from iterdev.core.rules import rollback
@@ -171,7 +171,7 @@ class World:
         """Another run on the same machine ran into a limit."""
         until, state = self.now + self._chance.choice((-1, 0, 50, 5000)), self.history.state
         told = [ProviderPaused(state.agents.provider_of(self._chance.choice(AGENTS)), until, "429")]
-        self._append(*learned(state.providers, state.agents, state.policy, told, self.now))
+        self._append(*shared_pauses(state.providers, state.agents, state.policy, told, self.now))
 
     def _talk(self) -> None:
         """An agent or a person uses what the team shares: feedback, locks, checkpoints, messages."""

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from iterdev.core import ids
 from iterdev.core.types import Engine, SessionId
 from iterdev.teams.development.fields import Role
-from iterdev.teams.development.pipelines import role_of
 from iterdev.teams.development.team import DEVELOPMENT
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC).timestamp()
@@ -97,7 +96,7 @@ def test_each_engine_keeps_its_sessions_in_its_own_folder(engine: Engine, folder
     ],
 )
 def test_the_prefix_of_a_task_id_names_its_role(task: str, role: Role | None) -> None:
-    assert role_of(task) is role
+    assert DEVELOPMENT.role_of(task) is role
 
 
 @pytest.mark.requirement("R37")

@@ -5,10 +5,10 @@ from tests.core.conftest import Story, done, task
 
 from iterdev.core.prompts import NO_CONTEXT, previous_context
 from iterdev.core.session import events
+from iterdev.core.session.fold import replay
 from iterdev.core.types import TaskId
 from iterdev.store.session_folder import tasks_csv
 from iterdev.teams.development.team import DEVELOPMENT
-from iterdev.teams.table import replay
 
 LAST = TaskId("REVIEW-001")
 
@@ -56,7 +56,7 @@ def test_a_task_without_usable_context_is_told_so() -> None:
 @pytest.mark.requirement("R53")
 def test_a_restarted_process_tells_the_same() -> None:
     story = told()
-    again = replay(story.entries)
+    again = replay(story.entries, DEVELOPMENT)
 
     assert again
     assert previous_context(again, LAST) == previous_context(story.state, LAST)

@@ -11,12 +11,11 @@ from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
-from iterdev.engine.repository import Repository
 from iterdev.host import session_lease
 from iterdev.host.git import command
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.json_records import records
-from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.contract import Team
 
 MADE = ("design", "code", "verify", "review", "interactive")
 """The folders of a session in which every file is made from its state."""
@@ -24,25 +23,26 @@ MADE = ("design", "code", "verify", "review", "interactive")
 
 def problems(scratch: Scratch) -> list[str]:
     """Everything that is not as it should be at the end of a story."""
-    repository = Repository(scratch.project)
+    repository = scratch.repository()
     try:
         state = repository.state(repository.newest())
         entries = repository.journal.read(state.session.id)
-        return [*_of_table(scratch, state), *_of_journal(scratch, entries), *_of_work(scratch, state, entries)]
+        journal = _of_journal(scratch, entries, repository.team(state))
+        return [*_of_table(scratch, state), *journal, *_of_work(scratch, state, entries)]
     finally:
         repository.close()
 
 
 def unrest(scratch: Scratch) -> list[str]:
     """What must not be lost, left or alive between two commands."""
-    repository = Repository(scratch.project)
+    repository = scratch.repository()
     try:
         state = repository.state(repository.newest())
         entries = repository.journal.read(state.session.id)
         found = [
             *_of_commits(scratch, state, entries),
             *_of_checkout(scratch),
-            *_of_folder(repository.folder(state), state),
+            *_of_folder(repository.folder(state), state, repository.team(state)),
         ]
     finally:
         repository.close()
@@ -66,7 +66,7 @@ def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
         yield f"tasks are {[*state.tasks.plan]}"
 
 
-def _of_journal(scratch: Scratch, entries: Sequence[events.Entry]) -> Iterator[str]:
+def _of_journal(scratch: Scratch, entries: Sequence[events.Entry], team: Team) -> Iterator[str]:
     finished: set[TaskId] = set()
     rollbacks = 0
     for entry in entries:
@@ -84,7 +84,7 @@ def _of_journal(scratch: Scratch, entries: Sequence[events.Entry]) -> Iterator[s
                 pass
     if rollbacks != scratch.story.rollbacks:
         yield f"went back {rollbacks} times"
-    if difference := compare(entries, DEVELOPMENT).difference:
+    if difference := compare(entries, team).difference:
         yield f"today entry {difference.seq}, {difference.recorded}, would be {difference.decided}"
 
 
@@ -126,17 +126,13 @@ def _of_checkout(scratch: Scratch) -> Iterator[str]:
         yield f"worktrees: {worktrees}"
 
 
-def _of_folder(folder: Path, state: State) -> Iterator[str]:
+def _of_folder(folder: Path, state: State, team: Team) -> Iterator[str]:
     """Whether the session folder says what the journal says, and nothing of what was undone."""
-    wanted = {
-        "tasks.csv": tasks_csv.table(state, DEVELOPMENT),
-        **records(state, DEVELOPMENT),
-        **DEVELOPMENT.documents(state),
-    }
+    wanted = {"tasks.csv": tasks_csv.table(state, team), **records(state, team), **team.documents(state)}
     for name, text in wanted.items():
         if not (folder / name).exists() or (folder / name).read_text() != text:
             yield f"{name} is not what the journal makes of it"
-    there = {str(path.relative_to(folder)) for name in MADE for path in (folder / name).iterdir()}
+    there = {str(path.relative_to(folder)) for name in MADE for path in (folder / name).glob("*")}
     if undone := there - wanted.keys():
         yield f"left: {sorted(undone)}"
     notes = state.wisdom.notes

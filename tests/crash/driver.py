@@ -98,7 +98,7 @@ def do(scratch: Scratch, step: Step, kill_at: int) -> Done:
 
 def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
     try:
-        repository = Repository(scratch.project)
+        repository = scratch.repository()
         match step:
             case GoOn(one_step=one_step):
                 _go_on(scratch, repository, OneStep() if one_step else WholeSession(), kill_points)

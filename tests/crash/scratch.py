@@ -38,9 +38,12 @@ class Scratch:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self._moments[chapter], self.project, symlinks=True)
 
+    def repository(self) -> Repository:
+        return Repository(self.project, self.story.teams)
+
     def state(self) -> State | None:
         """Where the session stands, if there is one."""
-        repository = Repository(self.project)
+        repository = self.repository()
         try:
             return repository.state(repository.newest()) if repository.sessions() else None
         finally:

@@ -2,16 +2,19 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from tests.teams.toy import TOY
 
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Status, TaskId
+from iterdev.teams.contract import Team
 from iterdev.teams.development.fields import Pipeline, Role, fields
 from iterdev.teams.development.state import rows_of
+from iterdev.teams.table import TEAMS
 
 SETTINGS = '[run]\nagent = "mine"\n[project]\ntest = "true"\n[agents.mine]\ncommand = ["sh", "{agent}"]\n'
 
@@ -59,6 +62,7 @@ class Story(Struct, frozen=True, kw_only=True):
     conflicts: int = 0
     """How many there are if nobody is killed."""
     rollbacks: int = 0
+    teams: Mapping[str, Team] = msgspec.field(default_factory=lambda: TEAMS)
 
 
 ONE_SPRINT = Story(
@@ -168,7 +172,20 @@ printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$
     conflicts=1,
     rollbacks=1,
 )
+TOY_SESSION = Story(
+    request=Request(requirement="Write a poem", auto=True),
+    agent=r"""
+cat > /dev/null
+if [ "$ITERDEV_ROLE" = writer ]; then echo "$ITERDEV_TASK" > "$ITERDEV_TASK.txt"; fi
+printf '{"id":"%s","status":"completed","findings":"done"}' "$ITERDEV_TASK" > "$ITERDEV_RESULT"
+""",
+    next_step=lambda _: GoOn("session"),
+    tellings=[["session"]],
+    tasks=lambda _: ["WRITE-001", "CHECK-001"],
+    teams={TOY.name: TOY},
+)
 STORIES = {
+    "toy": TOY_SESSION,
     "one-sprint": ONE_SPRINT,
     "two-sprints": TWO_SPRINTS,
     "two-rollbacks": msgspec.structs.replace(TWO_SPRINTS, next_step=_insists, tellings=[["rollback"]]),

@@ -14,8 +14,9 @@ from iterdev.core.views import report
 from iterdev.engine.repository import Repository
 from iterdev.host.git import checkout, commits, refs, worktrees
 from iterdev.host.git.command import Identity
-from iterdev.teams.development.demo import PIPELINE, REQUIREMENT, found_and_fixed
+from iterdev.teams.development import demo
 
+REQUIREMENT, DEFECT = demo.REQUIREMENT, demo.DEFECT
 AUTHOR = Identity("iterdev demo", "demo@iterdev.invalid")
 
 
@@ -43,7 +44,7 @@ def _new_folder() -> Path:
 
 
 def start_session(repository: Repository) -> SessionId:
-    return start(repository, Request(requirement=REQUIREMENT, auto=True, pipeline=PIPELINE))
+    return start(repository, Request(requirement=REQUIREMENT, auto=True, pipeline=demo.PIPELINE))
 
 
 def short_report(repository: Repository, session: SessionId) -> str:
@@ -59,6 +60,6 @@ def branch_log(repository: Repository, session: SessionId) -> tuple[str, str]:
     return branch, checkout.short_log(repository.top, branch)
 
 
-def converged(repository: Repository, session: SessionId) -> bool:
+def found_and_fixed(repository: Repository, session: SessionId) -> bool:
     """Whether the planted defect was found and fixed."""
-    return found_and_fixed(repository.state(session))
+    return demo.found_and_fixed(repository.state(session))

@@ -25,20 +25,16 @@ from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
-from iterdev.teams.table import DEFAULT_TEAM, TEAMS
-
-
-def default_team(repository: Repository) -> Team:
-    return repository.teams[DEFAULT_TEAM]
+from iterdev.teams.table import DEFAULT_TEAM
 
 
 def pipelines() -> tuple[str, ...]:
-    return TEAMS[DEFAULT_TEAM].pipelines
+    return DEFAULT_TEAM.pipelines
 
 
 def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] = ()) -> SessionId:
     """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
-    team, settings = default_team(repository), repository.settings
+    team, settings = repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
     if rows:
@@ -71,13 +67,13 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
 def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     """An id that neither a session of the journal nor a session folder has."""
     taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
-    prefix, words = team.session_prefix(request.engine), team.session_words(request.requirement)
+    prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 
 
 async def analyze(repository: Repository, request: Request) -> Request | str:
     """The request with what an agent makes of it, or why the agent gave no usable answer."""
-    analyzer, settings = default_team(repository).analyzer, repository.settings
+    analyzer, settings = repository.default_team.analyzer, repository.settings
     if analyzer is None:
         return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
@@ -102,7 +98,7 @@ def read_table(repository: Repository, path: Path) -> tuple[TableRow, ...]:
         raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
     except OSError as error:
         raise UserError(f'Cannot read "{path}": {error.strerror}', hint="check the path after --tasks") from error
-    rows = tasks_csv.parse(text, default_team(repository), path.name)
+    rows = tasks_csv.parse(text, repository.default_team, path.name)
     if not rows:
         raise UserError(f'"{path}" has no tasks', hint="add a row under the header")
     return tuple(rows)

@@ -10,9 +10,9 @@ from iterdev.conformance.model.tool_server import Note
 from iterdev.core.results import Misfit, Result, decode
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.types import TaskId
-from iterdev.teams.table import DEFAULT_TEAM, TEAMS
+from iterdev.teams.table import DEFAULT_TEAM
 
-(ROLE,) = (role for role in TEAMS[DEFAULT_TEAM].roles.values() if role.procedure is Procedure.change)
+(ROLE,) = (role for role in DEFAULT_TEAM.roles.values() if role.procedure is Procedure.change)
 TASK = TaskId(f"{ROLE.prefix}-001")
 
 EARLY, LATE = 2.0, 62.0

@@ -58,6 +58,11 @@ class Repository:
     def state(self, session: SessionId) -> State:
         return self._read(lambda journal: read_state(journal, session))
 
+    @property
+    def default_team(self) -> Team:
+        """The team of a new session: the first of the table."""
+        return next(iter(self.teams.values()))
+
     def team(self, state: State) -> Team:
         return self.teams[state.session.team]
 
@@ -161,7 +166,7 @@ class Repository:
                 continue
             base, branch = refs.head(self.top), refs.current_branch(self.top)
             try:
-                team = self.teams.get(rebuild.team_name(folder)) or next(iter(self.teams.values()))
+                team = self.teams.get(rebuild.team_name(folder)) or self.default_team
                 _, created, events = rebuild.session_events(folder, engine, team, base=base, branch=branch)
             except UserError:
                 continue

@@ -188,7 +188,7 @@ class TeamTools:
             return {"resource_locks": lock_records(current.held), "waiting": waiting}
         task, role = self._acting_for(caller, asked.task, asked.role)
         if not role and asked.operation == "acquire":
-            raise UserError(f"No role is named for {task}", hint="--role developer")
+            raise UserError(f"No role is named for {task}", hint="--role ROLE")
         resource = self._redact(asked.resource).strip()
         if not resource:
             raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')

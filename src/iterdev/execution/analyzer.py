@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import msgspec
 from msgspec import Struct
 
 from iterdev.agents.contract import Agent, AgentFailure, Answer, Assignment, Conversation, Permissions
@@ -61,10 +62,18 @@ async def _ask(conversation: Conversation, text: str, analysis: Analysis) -> obj
         with anyio.move_on_after(seconds):
             match await conversation.send(prompt):
                 case Answer(body=body):
-                    return analysis.analyzer.decode(body)
+                    return _decoded(body, analysis.analyzer)
                 case AgentFailure(message=message):
                     return message
     return f"{analysis.agent.name} was asked to finish and gave no result within {_seconds(limits):g} s"
+
+
+def _decoded(body: bytes, analyzer: Analyzer) -> object | str:
+    """The assessment, or what is wrong with it."""
+    try:
+        return msgspec.json.decode(body, type=analyzer.answer)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return str(error)
 
 
 def _seconds(limits: Limits) -> float:
@@ -81,7 +90,7 @@ def _assignment(analysis: Analysis, workspace: Workspace) -> Assignment:
         session_dir="",
         workspace=str(workspace.tree),
         result_path=str(workspace.result),
-        schema=analyzer.schema(),
+        schema=msgspec.json.schema(analyzer.answer),
         permissions=Permissions(write=False, shell=analysis.settings.allows_shell(analyzer.role)),
         # Never the first to end: the one who waits also asks to finish, and says so.
         limit=2 * _seconds(analysis.settings.limits),

@@ -1,25 +1,16 @@
 """What a team is: the rules that the kernel asks for, and all that the other layers need to know of it.
 
-A team is one value of a class that inherits from `Team`, listed in `teams/table.py`. It says
-- its name, and the ids of its sessions,
-- its roles, pipelines and message types,
-- the columns that it adds to tasks.csv, and how they are read back,
-- how a request becomes the first events of a session,
-- what its roles are told,
-- the documents and records that it leaves, what the report and the views say,
-- and the rules of `core/rules/team_rules.py`: what results mean, and what follows when tasks end.
-
-A team inherits from `Team` and defines what it has to say; everything else has a default.
+A team is a value of a class that inherits from `Team`, listed in `teams/table.py`. It defines its name, its roles,
+`plan` and what differs from the defaults.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from iterdev.core import results
 from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES
-from iterdev.core.ids import slug
 from iterdev.core.prompts import PromptContext, TeamParts
 from iterdev.core.request import Request
 from iterdev.core.results import Discovery
@@ -29,26 +20,36 @@ from iterdev.core.session.events import Event, Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
-from iterdev.core.types import Engine, Role, TaskFields, TaskId, TaskKind
+from iterdev.core.types import Engine, Role, TaskFields, TaskId
 from iterdev.core.verification import SuiteReport
 from iterdev.core.views.team import TeamViews
 
+Value = TypeVar("Value")
+
+
+class NoFields(TaskFields, Struct, frozen=True, tag="none", gc=False):
+    """The fields of a task of a team that adds none."""
+
 
 class TableColumns(Struct, frozen=True, kw_only=True):
-    """The columns of tasks.csv: those that every team has, and its own."""
-
     order: tuple[str, ...]
-    """All columns; those before `status` are the plan."""
+    """All columns of tasks.csv; those before `status` are the plan."""
     results: tuple[str, ...]
     """The team's own result columns."""
 
 
-class PlanCells(Struct, frozen=True, kw_only=True, gc=False):
-    """What the cells of a row say that only the team can read."""
+def common_columns(plan: tuple[str, ...] = (), results: tuple[str, ...] = ()) -> TableColumns:
+    """The columns that every team has, with the team's own behind the role and behind the findings."""
+    before, after = ("id", "title", "description", "role"), ("deps", "context_from", "exec_mode", "wave")
+    return TableColumns(order=(*before, *plan, *after, "status", "findings", *results, "error"), results=results)
 
-    role: Role
-    fields: TaskFields
-    kind: TaskKind
+
+def cell_value(known: Mapping[str, Value], column: str, cell: str) -> Value:
+    """What a cell names; raises ValueError with a sentence that lists what it may name."""
+    # To look a word up is much faster than to call its enum, and a table may have many rows.
+    if value := known.get(cell):
+        return value
+    raise ValueError(f'{column} is "{cell}", expected one of {", ".join(known)}')
 
 
 class Records(Struct, frozen=True, kw_only=True):
@@ -66,41 +67,32 @@ class Records(Struct, frozen=True, kw_only=True):
     """Records of its own, by file name."""
 
 
-class Analyzer(Protocol):
+class Analyzer(Struct, frozen=True, kw_only=True):
     """The question that an agent is asked about a requirement before the session exists."""
 
+    task: str
     role: Role
     """The role whose agent is asked."""
-    task: str
-
-    def schema(self) -> Mapping[str, object]: ...
-
-    def prompt(self, requirement: str, tech: str) -> str: ...
-
-    def decode(self, body: bytes) -> object | str:
-        """The assessment, or what is wrong with it as a string."""
-        ...
+    answer: type[Struct]
+    prompt: Callable[[str, str], str]
+    """Takes the requirement, and the file that describes the project if there is one."""
 
 
 class Team(TeamRules, TeamViews, Protocol):
     workers: tuple[Role, ...]
     """The roles whose tasks agents do."""
-    pipelines: tuple[str, ...]
+    pipelines: tuple[str, ...] = ()
     message_types: Mapping[str, tuple[str, ...]] = {COORDINATOR: COORDINATOR_TYPES}
     """The types of messages that belong to one sender."""
     event_types: tuple[type, ...] = ()
     """The events of its own, for decoding the journal."""
-    task_fields: type[Struct]
+    task_fields: type[Struct] = NoFields
     """What it adds to a task, for decoding the journal."""
-    columns: TableColumns
+    columns: TableColumns = common_columns()
     analyzer: Analyzer | None = None
 
     def session_prefix(self, engine: Engine) -> str:
         return self.name
-
-    def session_words(self, requirement: str) -> str:
-        """The part of a session id that says what it is about."""
-        return slug(requirement)
 
     def started(self, request: Request, settings: Settings, agents: Mapping[Role, str]) -> Sequence[Event]:
         """The team's first events; raises `UserError` if the request does not fit the configuration."""
@@ -119,7 +111,7 @@ class Team(TeamRules, TeamViews, Protocol):
         return ()
 
     def roles_needed(self, state: State) -> set[Role]:
-        """The roles whose agents the session will need, as far as can be told."""
+        """The roles whose agents the session will need, as far as is known."""
         return set(self.workers)
 
     def plan_cells(self, task: Task) -> Mapping[str, str]:
@@ -129,12 +121,13 @@ class Team(TeamRules, TeamViews, Protocol):
     def result_cells(self, state: State, task: TaskId) -> Mapping[str, str]:
         return {}
 
-    def read_plan(self, cells: Mapping[str, str]) -> PlanCells:
-        """Raises ValueError with a sentence about the cell that is wrong."""
-        ...
+    def read_fields(self, cells: Mapping[str, str]) -> TaskFields:
+        """What the team's plan columns say; raises ValueError with a sentence about the cell that is wrong."""
+        return NoFields()
 
-    def check_results(self, cells: Mapping[str, str]) -> None:
+    def check_results(self, cells: Mapping[str, str]) -> object:
         """Raises ValueError with a sentence about the result cell that is wrong."""
+        return None
 
     def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
         """What edited result columns mean; `state` is the one before the edit."""
@@ -166,7 +159,7 @@ class Team(TeamRules, TeamViews, Protocol):
         """Path in the session folder to text; after an earlier state, only what may have changed."""
         return {}
 
-    def discoveries(self, state: State, events: Sequence[Event]) -> Sequence[tuple[TaskId, Discovery]]:
+    def discoveries(self, state: State, recorded: Sequence[Event]) -> Sequence[tuple[TaskId, Discovery]]:
         """What is put on the discovery board because of events that were recorded just now, in the name of a task."""
         return ()
 

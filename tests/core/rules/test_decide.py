@@ -10,11 +10,11 @@ from iterdev.core.results import Usage
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Land, Record, Start, Wait
 from iterdev.core.session import events
+from iterdev.core.session.fold import replay
 from iterdev.core.types import Engine, Mode, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.fields import Pipeline, Role, fields
 from iterdev.teams.development.team import DEVELOPMENT
-from iterdev.teams.table import replay
 
 ENGINES = pytest.mark.parametrize("engine", Engine)
 
@@ -443,7 +443,7 @@ def test_when_every_task_is_final_the_session_is_finished(engine: Engine) -> Non
 def test_deciding_depends_on_nothing_but_the_journal_and_the_time(engine: Engine) -> None:
     story = Story(engine=engine, pipeline=Pipeline.sprint)
     story.goes_on()
-    again = replay(story.entries)
+    again = replay(story.entries, DEVELOPMENT)
 
     assert again
     assert decide(again, DEVELOPMENT, story.now) == story.decides()

@@ -13,7 +13,6 @@ from iterdev.core.session.fold import evolve, replay
 from iterdev.core.types import Ending, Engine, Phase, Status, TaskId
 from iterdev.core.verification import SuiteReport
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development import state as team_state
 from iterdev.teams.development.fields import Pipeline
 from iterdev.teams.development.requirement_analysis import analyse
 from iterdev.teams.development.state import development
@@ -173,7 +172,7 @@ def test_what_roles_hand_in_is_kept_with_their_task() -> None:
     state = story.does("REVIEW-001", done("", review=review(8)))
 
     assert development(state).designs == {"DESIGN-001": a_design()}
-    run = team_state.TestRun(verification=measured(0.97), iterations=2, failed=False)
+    run = team_events.TestsMeasured(task=TaskId("VERIFY-001"), verification=measured(0.97), iterations=2, failed=False)
     assert development(state).test_runs == {"VERIFY-001": run}
     assert development(state).baseline == report
     assert development(state).reviews == {"REVIEW-001": review(8)}

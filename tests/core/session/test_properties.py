@@ -29,7 +29,6 @@ from iterdev.core.types import FINAL, UNSUCCESSFUL, Engine, Mode, Status, TaskId
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
-from iterdev.teams.development.pipelines import role_of
 from iterdev.teams.development.state import development
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -374,7 +373,7 @@ def test_no_task_id_is_ever_used_twice_unless_its_task_was_removed(history: Hist
 @holds_for(winding, examples=600)
 def test_the_branch_holds_the_work_of_every_developer_who_is_done_and_of_nobody_else(history: History) -> None:
     state = history.state
-    landed = Counter(task for task in state.branch.tip.split()[1:] if role_of(task) is Role.developer)
+    landed = Counter(task for task in state.branch.tip.split()[1:] if DEVELOPMENT.role_of(task) is Role.developer)
     done = [
         row.id
         for row, progress in state.tasks.rows()

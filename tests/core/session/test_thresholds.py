@@ -20,13 +20,13 @@ from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.rules import announcements, escalations
 from iterdev.core.session import events, gates
 from iterdev.core.session.events import Entry, Event
+from iterdev.core.session.fold import replay
 from iterdev.core.types import ConflictStrategy, Severity
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import critic, pipelines, requirement_analysis
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.state import development
 from iterdev.teams.development.team import DEVELOPMENT
-from iterdev.teams.table import replay
 
 CODEC = EventCodec()
 STRICT = {
@@ -131,7 +131,7 @@ def test_a_stored_journal_folds_to_the_same_state_with_every_constant_changed(
         monkeypatch.setattr(module, name, other)
 
     for history, journal in zip(histories, journals, strict=True):
-        state = replay(read(journal))
+        state = replay(read(journal), DEVELOPMENT)
         assert state
         assert state.messages == history.state.messages
         assert state == history.state
@@ -175,7 +175,7 @@ def without_limits(event: Event) -> Event:
 def test_no_part_of_the_state_but_the_policy_itself_depends_on_the_policy(histories: list[History]) -> None:
     for history in histories:
         entries = [Entry(entry.seq, entry.at, without_limits(entry.event)) for entry in history.entries]
-        state = replay(entries)
+        state = replay(entries, DEVELOPMENT)
 
         assert state
         assert all(

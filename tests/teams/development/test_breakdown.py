@@ -46,13 +46,13 @@ def test_a_circle_keeps_the_listed_order() -> None:
 def test_a_milestone_takes_what_is_not_put_into_another_one(goal: str, found: list[str]) -> None:
     milestones = (Milestone(title="now", tasks=("t0",)), Milestone(title="later", tasks=("t2",)))
 
-    assert ids(sprints.towards(design(items(3), *milestones), goal)) == found
+    assert ids(sprints.items_towards(design(items(3), *milestones), goal)) == found
 
 
 def test_a_design_that_puts_nothing_into_a_milestone_is_all_about_it() -> None:
     milestones = (Milestone(title="now", tasks=("t0", "t1")), Milestone(title="later"))
 
-    assert ids(sprints.towards(design(items(2), *milestones), "later")) == ["t0", "t1"]
+    assert ids(sprints.items_towards(design(items(2), *milestones), "later")) == ["t0", "t1"]
 
 
 @pytest.mark.parametrize(("count", "rows"), [(1, 2), (10, 2), (11, 3), (15, 3), (16, 4)])

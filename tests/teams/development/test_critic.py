@@ -9,6 +9,7 @@ from tests.core.conftest import Story, done, measured, review, task
 
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Mode, Severity, TaskId
+from iterdev.core.verification import Measurement
 from iterdev.teams.development import critic
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.documents import documents
@@ -370,7 +371,7 @@ def test_tests_pass_from_95_per_cent_on_and_say_nothing_when_nothing_was_measure
     rate: float | None,
     fails: bool,  # noqa: FBT001
 ) -> None:
-    recorded = critic.measured(TaskId("VERIFY-001"), measured(rate), 0, team_events.Thresholds())
+    recorded = critic.measured(TaskId("VERIFY-001"), Measurement(verification=measured(rate)), team_events.Thresholds())
 
     assert recorded.failed is fails
 

@@ -10,19 +10,19 @@ from iterdev.core.session.tasks import Task, checked
 from iterdev.core.task_description import Scope
 from iterdev.core.types import Engine, Mode, TaskId
 from iterdev.teams.development.fields import Pipeline, Role, fields
-from iterdev.teams.development.pipelines import FixRound, dispatched, first_tasks, fix_round, reverification
+from iterdev.teams.development.pipelines import TaskFactory, dispatched, first_tasks, fix_round, reverification
 
 SCOPE = Scope(requirement="Add export endpoint", folder=".workflow/x")
-ROUND = FixRound(
-    pipeline=Pipeline.sprint,
-    sprint=2,
-    number=1,
-    raised_by=(TaskId("REVIEW-001"),),
-    context=(TaskId("REVIEW-001"),),
-    verify=False,
-    check=False,
-)
 BEFORE = [TaskId(name) for name in ("DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001")]
+
+
+def a_round(
+    number: int = 1, raised_by: str = "REVIEW-001", *more: str, verify: bool = False, check: bool = False
+) -> tuple[Task, ...]:
+    """A fix round of the second sprint; `more` are the tasks that are there besides those of the first work."""
+    existing = [*BEFORE, *map(TaskId, more)]
+    new = TaskFactory(Pipeline.sprint, SCOPE, sprint=2, round_=number, existing=existing)
+    return fix_round(new, [TaskId(raised_by)], [TaskId(raised_by)], verify=verify, check=check)
 
 
 def table(rows: tuple[Task, ...]) -> list[tuple[str, Role, int, tuple[str, ...]]]:
@@ -120,11 +120,11 @@ def test_dispatching_repairs_a_faulty_description_and_leaves_the_others() -> Non
     good, other = first_tasks(Pipeline.patch, SCOPE, Engine.wave)
     faulty = msgspec.structs.replace(other, description="Run the tests")
 
-    kept, mended = dispatched([good, faulty], Pipeline.patch, SCOPE)
+    kept, repaired = dispatched([good, faulty], Pipeline.patch, SCOPE)
 
     assert kept == good
-    assert task_description.missing_sections(mended.description) == ()
-    assert "Run the tests" in mended.description
+    assert task_description.missing_sections(repaired.description) == ()
+    assert "Run the tests" in repaired.description
 
 
 @pytest.mark.requirement("R41", "R46")
@@ -135,7 +135,7 @@ def test_dispatching_refuses_a_cycle() -> None:
 
 @pytest.mark.requirement("R70")
 def test_a_round_is_one_fix_behind_what_raised_it_and_one_review_behind_the_fix() -> None:
-    fix, again = fix_round(ROUND, SCOPE, BEFORE)
+    fix, again = a_round()
 
     assert (fix.id, fix.role, fix.deps) == ("DEV-fix-1", Role.developer, ("REVIEW-001",))
     assert (again.id, again.role, again.deps) == ("REVIEW-002", Role.reviewer, ("DEV-fix-1",))
@@ -143,9 +143,7 @@ def test_a_round_is_one_fix_behind_what_raised_it_and_one_review_behind_the_fix(
 
 @pytest.mark.requirement("R71")
 def test_the_rows_of_a_round_carry_its_number_and_sprint_and_the_latest_review() -> None:
-    later = msgspec.structs.replace(ROUND, number=2, raised_by=(TaskId("REVIEW-002"),), context=(TaskId("REVIEW-002"),))
-
-    fix, again = fix_round(later, SCOPE, [*BEFORE, TaskId("DEV-fix-1"), TaskId("REVIEW-002")])
+    fix, again = a_round(2, "REVIEW-002", "DEV-fix-1", "REVIEW-002")
 
     assert [(row.id, fields(row).sprint, fields(row).round) for row in (fix, again)] == [
         ("DEV-fix-2", 2, 2),
@@ -155,14 +153,14 @@ def test_the_rows_of_a_round_carry_its_number_and_sprint_and_the_latest_review()
 
 
 def test_a_round_that_failing_tests_raised_verifies_its_fix_too() -> None:
-    rows = fix_round(msgspec.structs.replace(ROUND, verify=True), SCOPE, BEFORE)
+    rows = a_round(verify=True)
 
     assert [(row.id, row.deps) for row in rows[1:]] == [("REVIEW-002", ("DEV-fix-1",)), ("VERIFY-002", ("DEV-fix-1",))]
 
 
 @pytest.mark.requirement("R72")
 def test_a_round_of_a_controller_has_the_next_controller_behind_its_review() -> None:
-    *_, check = fix_round(msgspec.structs.replace(ROUND, check=True), SCOPE, [*BEFORE, TaskId("GC-CHECK-001")])
+    *_, check = a_round(1, "REVIEW-001", "GC-CHECK-001", check=True)
 
     assert (check.id, check.deps, check.mode) == ("GC-CHECK-002", ("REVIEW-002",), Mode.interactive)
 
@@ -175,7 +173,7 @@ def test_work_that_changed_during_its_verification_is_verified_again_behind_the_
 
 @pytest.mark.requirement("R89")
 def test_a_fix_is_told_to_answer_critical_and_high_findings_and_to_leave_the_rest_alone() -> None:
-    fix, _ = fix_round(ROUND, SCOPE, BEFORE)
+    fix, _ = a_round()
 
     assert "every critical and high finding answered, nothing else changed" in fix.description
     assert "Leave code that was not flagged alone" in fix.description

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from iterdev.core import ids
 from iterdev.core.collaboration.messages import Announced
 from iterdev.core.results import Dependency, Result
 from iterdev.core.session.attempts import Success
@@ -63,6 +64,19 @@ class Interpretation(Struct, frozen=True, kw_only=True):
     """Ids of debt that the work resolves."""
 
 
+CONFLICT_BRIEF = Brief(
+    purpose="Bring two changes of the same files together",
+    success="both changes are present and work together",
+    steps=(
+        "Read both changes and understand what each of them is for",
+        "Go to the places that git could not merge, and bring them together so that both changes keep their effect",
+        "Leave no conflict marker, and validate the syntax",
+    ),
+    expected="modified source files | both changes present",
+    constraints="Drop nothing of either change | Change nothing else",
+)
+
+
 class TeamRules(TeamFold, Protocol):
     """A team inherits from this; what is not required has the answer of a team that has nothing to say."""
 
@@ -70,8 +84,13 @@ class TeamRules(TeamFold, Protocol):
     roles: Mapping[Role, RoleSpec]
     decided: tuple[type, ...] = ()
     """Those of its own events that only deciding makes; the others say what an attempt's result means."""
-    conflict_brief: Brief
+    conflict_brief: Brief = CONFLICT_BRIEF
     """What a task that resolves a conflict is told."""
+
+    def role_of(self, task: str) -> Role | None:
+        """The role whose prefix a task id has."""
+        prefix = ids.prefix_of(task)
+        return next((role.name for role in self.roles.values() if role.prefix == prefix), None)
 
     def plan(self, state: State) -> tuple[Event, ...]:
         """The first tasks, or what has to happen before they can be made, such as a question."""
@@ -117,8 +136,8 @@ class TeamRules(TeamFold, Protocol):
         return state.tasks.progress[task.id].commit is not None
 
     def role_for(self, text: str) -> Role:
-        """The role that covers what the text asks for."""
-        ...
+        """The role that covers what the text asks for; by default the first one that changes files."""
+        return next(role.name for role in self.roles.values() if role.procedure is Procedure.change)
 
     def sprint(self, state: State, task: TaskId | None = None) -> int:
         """The number of a task's sprint, or of the current one; 1 for a team without sprints."""

@@ -17,15 +17,31 @@ from iterdev.core.session.state import Branch, State
 from iterdev.core.types import TeamState
 
 
+class _EvolvedPart:
+    """The draft of a small part."""
+
+    def __init__(self, part: TeamState, evolve: Callable[[TeamState, object, float], TeamState]) -> None:
+        self.part, self._evolve = part, evolve
+
+    def apply(self, event: object, at: float, _seq: int) -> None:
+        self.part = self._evolve(self.part, event, at)
+
+
 class TeamFold(Protocol):
     """How the team's part of the state is folded."""
 
-    folded: frozenset[type]
+    folded: frozenset[type] = frozenset()
     """The events that the part is made of: the team's own, and some of the kernel's."""
 
-    def initial(self) -> TeamState: ...
+    def initial(self) -> TeamState:
+        return TeamState()
 
-    def draft(self, part: TeamState) -> Folding: ...
+    def evolve(self, part: TeamState, event: object, at: float) -> TeamState:
+        """The part after one of these events; a team with a large part defines `draft` instead."""
+        return part
+
+    def draft(self, part: TeamState) -> Folding:
+        return _EvolvedPart(part, self.evolve)
 
 
 Evolve = Callable[[Any, Any, float], Any]

@@ -4,32 +4,30 @@ import csv
 import difflib
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from enum import StrEnum
-from typing import TypeVar
 
 import msgspec
 
+from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.prompts import previous_context
 from iterdev.core.results import shortened
 from iterdev.core.rules.table_edits import TableRow
+from iterdev.core.rules.team_rules import Procedure, RoleSpec
 from iterdev.core.session.events import RowEdit
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Fault, Task, checked
-from iterdev.core.types import Mode, Status, TaskId
-from iterdev.teams.contract import Team
+from iterdev.core.types import Mode, Status, TaskId, TaskKind
+from iterdev.teams.contract import Team, cell_value
 
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
 """The table knows only these; a task that is under way is pending in it, so that it can always be resumed."""
 
 MODES = {mode.value: mode for mode in Mode}
 STATUSES = {status.value: status for status in WRITTEN}
-"""What a cell may say; to look one up is much faster than to call the enum, and a table may have many rows."""
+"""What a cell may say."""
 
 LONGEST_CELL = 2**31 - 1
-
-Word = TypeVar("Word", bound=StrEnum)
 
 
 def table(state: State, team: Team) -> str:
@@ -148,31 +146,32 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line
 
 
 def _row(cells: Mapping[str, str], team: Team) -> TableRow:
-    name, plan = cells["id"].strip(), team.read_plan(cells)
+    name = cells["id"].strip()
+    role = cell_value(team.roles, "role", cells.get("role") or team.role_of(name) or "")
     results = {column: cells.get(column, "") for column in team.columns.results}
     team.check_results(results)
     task = Task(
         id=TaskId(name),
         title=cells.get("title") or name,
         description=cells["description"],
-        role=plan.role,
-        fields=plan.fields,
-        kind=plan.kind,
+        role=role.name,
+        fields=team.read_fields(cells),
+        kind=_kind(name, role),
         deps=_ids(cells.get("deps", "")),
         context_from=_ids(cells.get("context_from", "")),
-        mode=_word(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
+        mode=cell_value(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
     )
-    status = _word(STATUSES, "status", cells.get("status") or Status.pending)
+    status = cell_value(STATUSES, "status", cells.get("status") or Status.pending)
     edit = RowEdit(
         task=task, status=status, findings=shortened(cells.get("findings", "")), error=cells.get("error", "")
     )
     return TableRow(edit=edit, results=results)
 
 
-def _word(known: Mapping[str, Word], column: str, value: str) -> Word:
-    if word := known.get(value):
-        return word
-    raise ValueError(f'{column} is "{value}", expected one of {", ".join(known)}')
+def _kind(task: str, role: RoleSpec) -> TaskKind:
+    if role.procedure is Procedure.decide:
+        return TaskKind.decision
+    return TaskKind.conflict_fix if ids.CONFLICT_FIX in task else TaskKind.work
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:

@@ -2,40 +2,20 @@
 
 from msgspec.structs import replace
 
-from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, STATE_UPDATE, Announced
+from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES, EVERYONE, STATE_UPDATE, Announced
 from iterdev.core.rules.announcements import coordinator, worker
-from iterdev.core.session.events import (
-    AttemptEnded,
-    Done,
-    Event,
-    Finished,
-    Interrupted,
-    Limited,
-    TaskCompleted,
-    TaskReported,
-    TasksAdded,
-    WorkerEnded,
-)
+from iterdev.core.session import events
+from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
-from iterdev.core.types import Severity, Status, TaskId
-from iterdev.teams.development.events import (
-    ConvergenceForced,
-    DesignAccepted,
-    PipelineChosen,
-    ReviewPassed,
-    ReviewScored,
-    RoundStarted,
-    SprintEnded,
-    SprintStarted,
-    TeamStarted,
-    TestsMeasured,
-)
-from iterdev.teams.development.fields import WORKERS, Part, Role, Signal, fields
-from iterdev.teams.development.pipelines import has_inner_loop
-from iterdev.teams.development.state import development
+from iterdev.core.types import Status, TaskId
+from iterdev.teams.development import critic
+from iterdev.teams.development import events as team_events
+from iterdev.teams.development.events import DesignAccepted, ReviewScored, TestsMeasured
+from iterdev.teams.development.fields import ROLES, WORKERS, Part, Role, Signal, fields
+from iterdev.teams.development.state import Verdict, development
 
-MESSAGE_TYPES = {
-    COORDINATOR: ("sprint_started", "gc_loop_trigger", "sprint_complete"),
+MESSAGE_TYPES: dict[str, tuple[str, ...]] = {
+    COORDINATOR: ("sprint_started", "gc_loop_trigger", "sprint_complete", *COORDINATOR_TYPES),
     Role.architect: ("design_ready", "design_revision", "error"),
     Role.developer: ("dev_complete", "dev_progress", "error"),
     Role.tester: ("verify_passed", "verify_failed", "fix_required", "error"),
@@ -46,28 +26,43 @@ MESSAGE_TYPES = {
 
 def announce(event: Event, state: State) -> Announced | None:
     match event:
-        case DesignAccepted(task=task) | ReviewScored(task=task) | TestsMeasured(task=task):
-            return _work(state, task)
-        case AttemptEnded(task=task, outcome=Done()) | TaskReported(task=task):
-            return _work(state, task) if _says_it_all(state, task, event) else None
-        case AttemptEnded(task=task, outcome=Interrupted(commit=kept) | Limited(commit=kept), status=Status.pending):
-            return _interrupted(state, task, kept)
-        case TaskCompleted(task) if fields(state.tasks.plan[task]).part is Part.rest:
+        case DesignAccepted() | ReviewScored() | TestsMeasured() | events.TaskReported():
+            return _work(state, event.task)
+        case events.AttemptEnded(task=task, outcome=events.Done()):
+            # For the other roles, an event with the result follows.
+            return _work(state, task) if state.tasks.plan[task].role == Role.developer else None
+        case events.AttemptEnded(
+            task=task, outcome=events.Interrupted(commit=kept) | events.Limited(commit=kept), status=Status.pending
+        ):
+            # An attempt that does not count is announced if a developer left something.
+            if kept is None or state.tasks.plan[task].role != Role.developer:
+                return None
+            text = f"{task} was interrupted, and its work so far is kept as {kept[:7]}"
+            return worker(state, task, "dev_progress", text, ref=kept)
+        case events.TaskCompleted(task) if fields(state.tasks.plan[task]).part is Part.rest:
             text = f"nothing of the breakdown is left for {task}, the pipeline goes on"
             return coordinator("task_unblocked", text, task=task)
+        case team_events.RoundStarted(number=number, raised_by=raised_by, why=why) if raised_by:
+            text = f"fix round {number}: {why}"
+            return coordinator("gc_loop_trigger", text, round=number, raised_by=list(raised_by))
+        case team_events.ReviewPassed(task):
+            return coordinator("task_unblocked", f"{task} passed, the pipeline goes on", task=task)
+        case team_events.ConvergenceForced(sprint=sprint, problems=problems, rounds=rounds):
+            text = f"convergence of sprint-{sprint} forced after {rounds} rounds, {len(problems)} problems left"
+            return coordinator("task_unblocked", text, forced=True, problems=list(problems))
+        case team_events.SprintStarted(sprint, goal):
+            return coordinator("sprint_started", f"sprint-{sprint} started: {goal}")
+        case team_events.SprintEnded(sprint, record):
+            text = f"sprint-{sprint} complete: {record.velocity} tasks, {record.expected} were planned"
+            return coordinator("sprint_complete", text)
         case _:
-            return _round(event) or _session(event, state)
-
-
-def _says_it_all(state: State, task: TaskId, event: AttemptEnded | TaskReported) -> bool:
-    """Whether no event with the result follows, from which the announcement is made."""
-    return isinstance(event, TaskReported) or state.tasks.plan[task].role == Role.developer
+            return _session(event, state)
 
 
 def _work(state: State, task: TaskId) -> Announced:
     progress, role = state.tasks.progress[task], state.tasks.plan[task].role
     text = f"{task} {_news(state, task)}"
-    if state.lifecycle.worker == role and has_inner_loop(role):
+    if state.lifecycle.worker == role and ROLES[role].loops:
         # A worker that goes on shares what it did; its last message comes when it is done with everything.
         data: dict[str, object] = {
             "status": "completed",
@@ -102,82 +97,40 @@ def _kind(state: State, task: TaskId) -> str:
             # Still failing after the agent tried to fix it, or failing without a try.
             return "fix_required" if run.iterations else "verify_failed"
         case Role.reviewer:
-            return _review_kind(state, task)
+            verdict = part.verdicts.get(task, Verdict())
+            if verdict.review and critic.critical_count(verdict.review):
+                return "review_critical"
+            return "review_revision" if verdict.signal is Signal.revision_needed else "review_passed"
         case _:
             return STATE_UPDATE
-
-
-def _review_kind(state: State, task: TaskId) -> str:
-    verdict = development(state).verdicts.get(task)
-    issues = verdict.review.issues if verdict and verdict.review else ()
-    if any(issue.grade is Severity.critical for issue in issues):
-        return "review_critical"
-    return "review_revision" if verdict and verdict.signal is Signal.revision_needed else "review_passed"
-
-
-def _interrupted(state: State, task: TaskId, kept: str | None) -> Announced | None:
-    """An attempt that does not count is announced if a developer left something."""
-    if kept is None or state.tasks.plan[task].role != Role.developer:
-        return None
-    text = f"{task} was interrupted, and its work so far is kept as {kept[:7]}"
-    return worker(state, task, "dev_progress", text, ref=kept)
-
-
-def _round(event: Event) -> Announced | None:
-    match event:
-        case RoundStarted(number=number, raised_by=raised_by, why=why) if raised_by:
-            text = f"fix round {number}: {why}"
-            return coordinator("gc_loop_trigger", text, round=number, raised_by=list(raised_by))
-        case ReviewPassed(task):
-            return coordinator("task_unblocked", f"{task} passed, the pipeline goes on", task=task)
-        case ConvergenceForced(sprint=sprint, problems=problems, rounds=rounds):
-            text = f"convergence of sprint-{sprint} forced after {rounds} rounds, {len(problems)} problems left"
-            return coordinator("task_unblocked", text, forced=True, problems=list(problems))
-        case SprintStarted(sprint, goal):
-            return coordinator("sprint_started", f"sprint-{sprint} started: {goal}")
-        case SprintEnded(sprint, record):
-            text = f"sprint-{sprint} complete: {record.velocity} tasks, {record.expected} were planned"
-            return coordinator("sprint_complete", text)
-        case _:
-            return None
 
 
 def _session(event: Event, state: State) -> Announced | None:
     part = development(state)
     match event:
-        case TeamStarted():
-            return _started(state)
-        case TasksAdded(tasks) if len(tasks) == len(state.tasks.plan):
+        case team_events.TeamStarted(analysis=analysis, pipeline=pipeline):
+            data = {"pipeline_mode": pipeline or analysis.pipeline, "pipeline_stages": list(WORKERS)}
+            data |= {"roles": [COORDINATOR, *WORKERS], "team_name": state.session.team_name}
+            return coordinator(STATE_UPDATE, f"session {state.session.id} started", **data)
+        case events.TasksAdded(tasks) if len(tasks) == len(state.tasks.plan):
             return coordinator("sprint_started", f"sprint-{part.sprint} started: {state.session.requirement}")
-        case PipelineChosen(pipeline) if pipeline is not part.analysis.pipeline:
+        case team_events.PipelineChosen(pipeline) if pipeline is not part.analysis.pipeline:
             return coordinator(STATE_UPDATE, f"the {pipeline} pipeline was chosen", pipeline_mode=pipeline)
-        case WorkerEnded(role, tasks):
-            return _last_word(state, role, tasks)
-        case Finished(why) if why:
+        case events.WorkerEnded(role, tasks):
+            return _worker_ended(state, role, tasks)
+        case events.Finished(why) if why:
             return coordinator("shutdown", f"ended before sprint-{part.sprint} was complete: {why}")
-        case Finished() if part.sprints:
+        case events.Finished() if part.sprints:
             return coordinator("shutdown", f"{len(part.sprints)} sprints complete")
-        case Finished():
+        case events.Finished():
             return coordinator("sprint_complete", f"sprint-{part.sprint} complete")
         case _:
             return None
 
 
-def _started(state: State) -> Announced:
-    part = development(state)
-    return coordinator(
-        STATE_UPDATE,
-        f"session {state.session.id} started",
-        pipeline_mode=part.pipeline or part.analysis.pipeline,
-        pipeline_stages=list(WORKERS),
-        roles=[COORDINATOR, *WORKERS],
-        team_name=state.session.team_name,
-    )
-
-
-def _last_word(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announced | None:
+def _worker_ended(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announced | None:
     """The one message with which a worker that loops ends; any other one has said it with its only task."""
-    if not tasks or not has_inner_loop(role):
+    if not tasks or not ROLES[role].loops:
         return None
     done = [task for task in tasks if state.tasks.status(task) is Status.completed]
     left = [f"{task} ({state.tasks.status(task)})" for task in tasks if task not in done]

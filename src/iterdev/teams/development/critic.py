@@ -16,18 +16,8 @@ from iterdev.core.session.events import Event, TaskCompleted, TasksAdded, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Severity, Status, TaskId, TaskKind
-from iterdev.core.verification import Verification
-from iterdev.teams.development import pipelines
-from iterdev.teams.development.events import (
-    ConvergenceForced,
-    Reverified,
-    ReviewPassed,
-    ReviewScored,
-    RoundDecided,
-    RoundStarted,
-    TestsMeasured,
-    Thresholds,
-)
+from iterdev.core.verification import Measurement
+from iterdev.teams.development import events, pipelines
 from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.results import Finding, Review, Scores
 from iterdev.teams.development.state import development, rows_of
@@ -43,7 +33,7 @@ def identity(finding: Finding) -> str:
     return f"F-{sha256(text.encode()).hexdigest()[:8]}"
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class Comparison(Struct, frozen=True):
     """What became of the findings of the review before."""
 
     fixed: tuple[Finding, ...]
@@ -53,11 +43,9 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 def compared(before: Review, after: Review) -> Comparison:
     known, now = {identity(one) for one in before.issues}, {identity(one) for one in after.issues}
-    return Comparison(
-        fixed=tuple(one for one in before.issues if identity(one) not in now),
-        still_there=tuple(one for one in after.issues if identity(one) in known),
-        new=tuple(one for one in after.issues if identity(one) not in known),
-    )
+    fixed = tuple(one for one in before.issues if identity(one) not in now)
+    still_there = tuple(one for one in after.issues if identity(one) in known)
+    return Comparison(fixed, still_there, tuple(one for one in after.issues if identity(one) not in known))
 
 
 def review_before(state: State, task: Task) -> TaskId | None:
@@ -89,24 +77,20 @@ def critical_count(review: Review) -> int:
     return sum(issue.grade is Severity.critical for issue in review.issues)
 
 
-def scored(task: TaskId, review: Review, thresholds: Thresholds) -> ReviewScored:
+def scored(task: TaskId, review: Review, thresholds: events.Thresholds) -> events.ReviewScored:
     """The verdict of a review: its score, what it asks for, and its own severity."""
-    value = score(review.scores)
-    triggered = critical_count(review) > 0 or value < thresholds.passing_score
-    signal = Signal.revision_needed if triggered else Signal.converged
-    return ReviewScored(task=task, review=review, score=value, signal=signal, grade=_grade(review, signal))
+    value, signal, grade = score(review.scores), Signal.converged, Severity.low
+    if critical_count(review) or value < thresholds.passing_score:
+        signal, grade = Signal.revision_needed, Severity.high
+    elif any(issue.grade is not Severity.low for issue in review.issues):
+        grade = Severity.medium
+    return events.ReviewScored(task=task, review=review, score=value, signal=signal, grade=grade)
 
 
-def _grade(review: Review, signal: Signal) -> Severity:
-    if signal is Signal.revision_needed:
-        return Severity.high
-    notable = {Severity.critical, Severity.high, Severity.medium}
-    return Severity.medium if any(issue.grade in notable for issue in review.issues) else Severity.low
-
-
-def measured(task: TaskId, verification: Verification, iterations: int, thresholds: Thresholds) -> TestsMeasured:
-    failed = verification.pass_rate is not None and verification.pass_rate < thresholds.pass_rate
-    return TestsMeasured(task=task, verification=verification, iterations=iterations, failed=failed)
+def measured(task: TaskId, tests: Measurement, thresholds: events.Thresholds) -> events.TestsMeasured:
+    found, rate = tests.verification, tests.verification.pass_rate
+    failed = rate is not None and rate < thresholds.pass_rate
+    return events.TestsMeasured(task=task, verification=found, iterations=tests.iterations, failed=failed)
 
 
 def must_fix(review: Review) -> list[Finding]:
@@ -114,39 +98,35 @@ def must_fix(review: Review) -> list[Finding]:
     return [issue for severity in MUST_FIX for issue in review.issues if issue.grade is severity]
 
 
-def patch_error(task: Task, verification: Verification, *, failed: bool, thresholds: Thresholds) -> str:
+def patch_error(task: Task, run: events.TestsMeasured, thresholds: events.Thresholds) -> str:
     """Why failing tests fail the task: a patch has no round in which they could be fixed."""
-    if not failed or fields(task).pipeline is not Pipeline.patch:
+    if not run.failed or fields(task).pipeline is not Pipeline.patch:
         return ""
-    failing = ", ".join(verification.failures[:5]) or verification.note
-    return f"pass rate {verification.pass_rate or 0:.1%} is below {thresholds.pass_rate * 100:g} %: {failing}"
+    failing = ", ".join(run.verification.failures[:5]) or run.verification.note
+    return f"pass rate {run.verification.pass_rate or 0:.1%} is below {thresholds.pass_rate * 100:g} %: {failing}"
 
 
-def consequences(state: State) -> tuple[Event, ...]:
+def follow_up(state: State) -> tuple[Event, ...]:
     """What has to be recorded because reviews and verifications ended that have not been judged yet."""
     reviews = [task for task in _unjudged(state, Role.reviewer) if not _has_controller(state, task)]
     verifies = _failed_verifications(state)
     for task in verifies:
         if fix := _newer_fix(state, task):
             again = pipelines.reverification(fix, state.scope, state.tasks.plan.keys())
-            return Reverified(task.id), TasksAdded(joining([again], state.tasks.plan))
+            return events.Reverified(task.id), TasksAdded(joining([again], state.tasks.plan))
     if verifies and not reviews and _review_is_open(state, fields(verifies[0]).sprint):
         return ()
     return _judgement(state, reviews, verifies)
 
 
-def decided_by(state: State, task: Task) -> tuple[Event, ...]:
+def decision(state: State, task: Task) -> tuple[Event, ...]:
     """What a controller task decides about the reviews that it depends on."""
     reviews = [review for review in _unjudged(state, Role.reviewer) if review.id in task.deps]
     verdict = _judgement(state, reviews, _failed_verifications(state), task)
-    revision = any(isinstance(event, RoundStarted) for event in verdict)
-    decision = "REVISION" if revision else "CONVERGE"
+    choice = "REVISION" if any(isinstance(event, events.RoundStarted) for event in verdict) else "CONVERGE"
     number = development(state).rounds.get(fields(task).sprint, 0)
-    return (
-        RoundDecided(task=task.id, decision=decision, number=number),
-        TaskCompleted(task.id, f"GC decision: {decision} (round {number})"),
-        *verdict,
-    )
+    decided = events.RoundDecided(task=task.id, decision=choice, number=number)
+    return decided, TaskCompleted(task.id, f"GC decision: {choice} (round {number})"), *verdict
 
 
 def _failed_verifications(state: State) -> list[Task]:
@@ -158,60 +138,55 @@ def _judgement(
     state: State, reviews: Sequence[Task], verifies: Sequence[Task], controller: Task | None = None
 ) -> tuple[Event, ...]:
     verdicts = development(state).verdicts
-    bad = [task for task in reviews if verdicts[task.id].signal is Signal.revision_needed]
-    passed = tuple(event for task in reviews if task not in bad for event in _passed(state, task.id))
-    raised = [*bad, *verifies]
+    rejected = [task for task in reviews if verdicts[task.id].signal is Signal.revision_needed]
+    passed = tuple(event for task in reviews if task not in rejected for event in _passed(state, task.id))
+    raised = [*rejected, *verifies]
     if not raised:
         return passed
     # One sprint at a time; the others are still unjudged when it is decided again.
     sprint = fields(raised[0]).sprint
-    raisers = [task for task in raised if fields(task).sprint == sprint]
+    sources = [task for task in raised if fields(task).sprint == sprint]
     used = development(state).rounds.get(sprint, 0)
-    pointless = _not_converging(state, raisers)
-    if pointless or used >= development(state).thresholds.rounds:
-        return *passed, *_forced(state, sprint, raisers, pointless)
-    return *passed, *_round(state, raisers, used + 1, controller)
+    no_progress = _not_converging(state, sources)
+    if no_progress or used >= development(state).thresholds.rounds:
+        return *passed, *_forced(state, sprint, sources, no_progress)
+    return *passed, *_round(state, sources, used + 1, controller)
 
 
 def _passed(state: State, review: TaskId) -> tuple[Event, ...]:
     medium = development(state).verdicts[review].grade is Severity.medium
     warning = (Warned(f"{review} passed with findings of medium or high severity"),) if medium else ()
-    return ReviewPassed(review), *warning
+    return events.ReviewPassed(review), *warning
 
 
-def _forced(state: State, sprint: int, raisers: Sequence[Task], why: str) -> tuple[Event, ...]:
-    problems = tuple(problem for task in raisers for problem in open_problems(state, task.id))
-    rounds, last = development(state).rounds.get(sprint, 0), raisers[-1].id
+def _forced(state: State, sprint: int, sources: Sequence[Task], why: str) -> tuple[Event, ...]:
+    problems = tuple(problem for task in sources for problem in open_problems(state, task.id))
+    rounds, last = development(state).rounds.get(sprint, 0), sources[-1].id
     warning = (
         f"convergence of sprint-{sprint} was forced after {rounds} fix rounds"
         f"{f' ({why})' if why else ''}; still open: {'; '.join(problems)}"
     )
     notes = tuple(note(state, "issues", text, last, state.branch.tip, state.updated_at) for text in problems)
-    raised_by = tuple(task.id for task in raisers)
-    forced = ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems, rounds=rounds, why=why)
+    raised_by = tuple(task.id for task in sources)
+    forced = events.ConvergenceForced(sprint=sprint, raised_by=raised_by, problems=problems, rounds=rounds, why=why)
     return forced, Warned(warning, announced=False), WisdomNoted(notes)
 
 
-def _round(state: State, raisers: Sequence[Task], number: int, controller: Task | None) -> tuple[Event, ...]:
-    raised_by = tuple(task.id for task in raisers)
-    why = "; ".join(_reason(state, task.id) for task in raisers)
-    fix = pipelines.FixRound(
-        pipeline=fields(raisers[0]).pipeline,
-        sprint=fields(raisers[0]).sprint,
-        number=number,
-        raised_by=(controller.id,) if controller else raised_by,
-        context=raised_by,
-        verify=any(task.role == Role.tester for task in raisers),
-        check=controller is not None,
-    )
-    rows = pipelines.fix_round(fix, state.scope, state.tasks.plan.keys())
-    started = RoundStarted(sprint=fix.sprint, number=number, raised_by=raised_by, why=why)
-    return started, TasksAdded(joining(rows, state.tasks.plan))
+def _round(state: State, sources: Sequence[Task], number: int, controller: Task | None) -> tuple[Event, ...]:
+    raised_by = tuple(task.id for task in sources)
+    why = "; ".join(_reason(state, task.id) for task in sources)
+    own, plan = fields(sources[0]), state.tasks.plan
+    new = pipelines.TaskFactory(own.pipeline, state.scope, sprint=own.sprint, round_=number, existing=plan.keys())
+    after = (controller.id,) if controller else raised_by
+    verify = any(task.role == Role.tester for task in sources)
+    tasks = pipelines.fix_round(new, after, raised_by, verify=verify, check=controller is not None)
+    started = events.RoundStarted(sprint=own.sprint, number=number, raised_by=raised_by, why=why)
+    return started, TasksAdded(joining(tasks, plan))
 
 
-def _not_converging(state: State, raisers: Sequence[Task]) -> str:
+def _not_converging(state: State, sources: Sequence[Task]) -> str:
     """Another round is pointless after one in which nothing that must be fixed was, and nothing was changed."""
-    review = next((task for task in raisers if task.role == Role.reviewer and fields(task).round), None)
+    review = next((task for task in sources if task.role == Role.reviewer and fields(task).round), None)
     comparison = of_round(state, review.id) if review else None
     if review is None or comparison is None:
         return ""
@@ -247,14 +222,9 @@ def _reason(state: State, task: TaskId) -> str:
 
 
 def _unjudged(state: State, role: Role) -> list[Task]:
-    tasks = (state.tasks.plan[task] for task in development(state).unjudged)
-    return [
-        task
-        for task in tasks
-        if task.role == role
-        and fields(task).pipeline is not Pipeline.patch
-        and state.tasks.status(task.id) is Status.completed
-    ]
+    ended = (task for task in development(state).unjudged if state.tasks.status(task) is Status.completed)
+    tasks = map(state.tasks.plan.__getitem__, ended)
+    return [task for task in tasks if task.role == role and fields(task).pipeline is not Pipeline.patch]
 
 
 def _has_controller(state: State, task: Task) -> bool:
@@ -269,8 +239,7 @@ def _newer_fix(state: State, verify: Task) -> Task | None:
     """A fix of the same sprint that was raised while the verification still ran, and that it cannot have seen."""
     began, own = state.tasks.progress[verify.id].started_at or 0, fields(verify)
     fixes = [task for task in rows_of(state, Role.developer, own.sprint) if fields(task).round > own.round]
-    ended = {task.id: state.tasks.progress[task.id].ended_at for task in fixes}
-    unseen = [task for task in fixes if (at := ended[task.id]) is None or at > began]
+    unseen = [task for task in fixes if (at := state.tasks.progress[task.id].ended_at) is None or at > began]
     return unseen[-1] if unseen else None
 
 

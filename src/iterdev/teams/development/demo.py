@@ -6,6 +6,7 @@ from iterdev.teams.development.state import development
 
 REQUIREMENT = "Add percentage discounts to the till"
 PIPELINE = Pipeline.sprint
+DEFECT = "The developer's first try has a planted defect."
 
 
 def found_and_fixed(state: State) -> bool:

@@ -1,7 +1,7 @@
 """The texts of the files that the roles leave in a session folder: designs, reviews, verifications, the dev log."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -10,15 +10,32 @@ from iterdev.core.ids import moment, number_of
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
+from iterdev.core.session.tasks import Task
 from iterdev.core.types import Mode, Severity, Status, TaskId
 from iterdev.teams.development import critic
 from iterdev.teams.development.critic import Comparison
+from iterdev.teams.development.events import TestsMeasured
 from iterdev.teams.development.fields import Role, fields
-from iterdev.teams.development.results import Design, Finding, Review, WorkItem
+from iterdev.teams.development.results import Component, Design, Finding, Review, WorkItem
 from iterdev.teams.development.sprints import execution_order
-from iterdev.teams.development.state import Development, TestRun, development
+from iterdev.teams.development.state import Development, development
 
 Value = TypeVar("Value")
+
+
+ARTIFACTS: dict[str, str] = {
+    Role.architect: "design/design-{}.md",
+    Role.developer: "code/dev-log.md",
+    Role.tester: "verify/verify-{}.json",
+    Role.reviewer: "review/review-{}.md",
+}
+BREAKDOWN = "design/task-breakdown.json"
+
+
+def artifact(task: Task) -> str:
+    """The file that the task leaves, relative to the session folder."""
+    form = ARTIFACTS.get(task.role)
+    return form.format(number_of(task.id)) if form else f"interactive/{task.id}-result.json"
 
 
 def documents(state: State, since: State | None = None) -> dict[str, str]:
@@ -26,20 +43,19 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
 
     After an earlier state, only for those that may say something else than they did then.
     """
-    files: dict[str, str] = {}
-    now, then = development(state), development(since) if since else Development()
+    now, then, plan = development(state), development(since) if since else Development(), state.tasks.plan
+    files = interactive_results(state)
     for task, design in _new(now.designs, then.designs):
-        files[f"design/design-{number_of(task)}.md"] = design_document(task, design)
-        files[f"design/design-{number_of(task)}.json"] = _as_json(msgspec.to_builtins(design))
+        files[artifact(plan[task])] = design_document(task, design)
+        files[f"design/design-{number_of(task)}.json"] = _as_json(design)
     for task, review in _new(now.reviews, then.reviews):
-        files[f"review/review-{number_of(task)}.md"] = review_document(state, task, review)
+        files[artifact(plan[task])] = review_document(state, task, review)
     for task, run in _new(now.test_runs, then.test_runs):
-        files[f"verify/verify-{number_of(task)}.json"] = verification(state, task, run)
+        files[artifact(plan[task])] = verification(state, task, run)
     for task, design in list(now.designs.items())[-1:]:
-        files["design/task-breakdown.json"] = breakdown(task, design)
+        files[BREAKDOWN] = breakdown(task, design)
     if log := dev_log(state):
-        files["code/dev-log.md"] = log
-    files.update(interactive_results(state))
+        files[ARTIFACTS[Role.developer]] = log
     return files
 
 
@@ -62,8 +78,8 @@ def design_document(task: TaskId, design: Design) -> str:
         (
             f"# {task}\n",
             design.design.strip() + "\n",
-            *_components(design),
-            *_work_items(design.tasks),
+            *_section("Components", map(_component, design.components)),
+            *_section("Tasks", map(_work_item, design.tasks)),
             *(line for title, lines in missing.items() for line in (f"## {title}\n", *lines, "")),
         )
     )
@@ -85,55 +101,42 @@ def _has_heading(text: str, title: str) -> bool:
     return re.search(rf"(?im)^#+ .*{title.rstrip('s')}", text) is not None
 
 
-def _components(design: Design) -> Iterator[str]:
-    yield "## Components\n"
-    for component in design.components:
-        yield f"### {component.name}\n"
-        yield f"- Responsibility: {component.responsibility or '-'}"
-        yield f"- Dependencies: {', '.join(component.dependencies) or 'none'}"
-        yield f"- Files: {', '.join(component.files) or '-'}"
-        yield f"- Complexity: {component.complexity or '-'}\n"
+def _section(title: str, entries: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for name, facts in entries:
+        yield f"### {name}\n"
+        yield "\n".join(f"- {label}: {text}" for label, text in facts.items()) + "\n"
 
 
-def _work_items(items: tuple[WorkItem, ...]) -> Iterator[str]:
-    yield "## Tasks\n"
-    for item in items:
-        yield f"### {item.id}: {item.title}\n"
-        yield f"- Files: {', '.join(item.files) or '-'}"
-        yield f"- Complexity: {item.complexity or '-'}"
-        yield f"- Dependencies: {', '.join(item.dependencies) or 'none'}"
-        yield f"- Acceptance criteria: {'; '.join(_criteria(item)) or '-'}\n"
+def _component(component: Component) -> tuple[str, dict[str, str]]:
+    return component.name, {
+        "Responsibility": component.responsibility or "-",
+        "Dependencies": ", ".join(component.dependencies) or "none",
+        "Files": ", ".join(component.files) or "-",
+        "Complexity": component.complexity or "-",
+    }
+
+
+def _work_item(item: WorkItem) -> tuple[str, dict[str, str]]:
+    return f"{item.id}: {item.title}", {
+        "Files": ", ".join(item.files) or "-",
+        "Complexity": item.complexity or "-",
+        "Dependencies": ", ".join(item.dependencies) or "none",
+        "Acceptance criteria": "; ".join(item.criteria) or "-",
+    }
 
 
 def breakdown(task: TaskId, design: Design) -> str:
-    tasks = [
-        {
-            "id": item.id,
-            "title": item.title,
-            "files": list(item.files),
-            "complexity": item.complexity,
-            "dependencies": list(item.dependencies),
-            "acceptance_criteria": _criteria(item),
-            **({"feedback": list(item.feedback)} if item.feedback else {}),
-        }
-        for item in design.tasks
-    ]
-    files = {file for item in design.tasks for file in item.files}
-    order = [item.id for item in execution_order(design.tasks)]
+    tasks = [msgspec.structs.asdict(item) | {"acceptance_criteria": item.criteria} for item in design.tasks]
     return _as_json(
         {
             "design_id": task,
-            "tasks": tasks,
-            "total_files": len(files),
-            "execution_order": order,
-            "milestones": msgspec.to_builtins(design.milestones),
+            "tasks": [{name: cell for name, cell in one.items() if cell or name != "feedback"} for one in tasks],
+            "total_files": len({file for item in design.tasks for file in item.files}),
+            "execution_order": [item.id for item in execution_order(design.tasks)],
+            "milestones": design.milestones,
         }
     )
-
-
-def _criteria(item: WorkItem) -> list[str]:
-    criteria = item.acceptance_criteria
-    return [criteria] if isinstance(criteria, str) and criteria else list(criteria)
 
 
 def review_document(state: State, task: TaskId, review: Review) -> str:
@@ -148,12 +151,9 @@ def review_document(state: State, task: TaskId, review: Review) -> str:
             f"**Findings**: {', '.join(f'{grade} {count}' for grade, count in counts.items())}",
             f"**Files reviewed**: {', '.join(files) or '-'}\n",
             "## Dimensions\n",
-            *(
-                f"- {name}: {getattr(review.scores, name):g} (weight {weight} %)"
-                for name, weight in critic.WEIGHTS.items()
-            ),
+            *(f"- {name}: {getattr(review.scores, name):g} (weight {part} %)" for name, part in critic.WEIGHTS.items()),
             "\n## Findings\n",
-            *([_finding(issue, _standing(seen, issue)) for issue in review.issues] or ["None."]),
+            *([_finding(issue, seen) for issue in review.issues] or ["None."]),
             *(["\n## Fixed since the review before\n", *map(_finding, seen.fixed)] if seen and seen.fixed else []),
             "\n## Summary\n",
             review.findings or "-",
@@ -170,19 +170,14 @@ def _before(state: State, review: TaskId) -> Iterator[Progress]:
             yield progress
 
 
-def _standing(seen: Comparison | None, issue: Finding) -> str:
-    if seen is None:
-        return ""
-    return ", still there" if issue in seen.still_there else ", new"
-
-
-def _finding(issue: Finding, standing: str = "") -> str:
+def _finding(issue: Finding, since: Comparison | None = None) -> str:
     suggestion = f" Suggestion: {issue.suggestion}" if issue.suggestion else ""
+    standing = "" if since is None else ", still there" if issue in since.still_there else ", new"
     grade = f"{issue.grade.upper()}{standing}"
     return f"- {critic.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
 
 
-def verification(state: State, task: TaskId, run: TestRun) -> str:
+def verification(state: State, task: TaskId, run: TestsMeasured) -> str:
     measured = run.verification
     return _as_json(
         {
@@ -191,10 +186,7 @@ def verification(state: State, task: TaskId, run: TestRun) -> str:
             "pass_rate": None if measured.pass_rate is None else round(measured.pass_rate * 100, 2),
             "iterations": run.iterations,
             "passed": measured.pass_rate is not None and not run.failed,
-            "total": measured.total,
-            "failures": list(measured.failures),
-            "regressions": list(measured.regressions),
-            "known_failures": list(measured.known_failures),
+            **{name: getattr(measured, name) for name in ("total", "failures", "regressions", "known_failures")},
             "regression_passed": not measured.regressions,
             "note": measured.note,
             "output": measured.output,
@@ -204,31 +196,26 @@ def verification(state: State, task: TaskId, run: TestRun) -> str:
 
 
 def dev_log(state: State) -> str:
-    entries = [
-        _dev_entry(task.id, progress, conflict_tasks.commit_note(state, task.id), is_fix=fields(task).round > 0)
-        for task, progress in state.tasks.rows()
-        if task.role == Role.developer and progress.status in {Status.landing, Status.completed}
-    ]
+    entries = []
+    for task, progress in state.tasks.rows():
+        if task.role == Role.developer and progress.status in {Status.landing, Status.completed}:
+            files = "".join(f"  - {name}\n" for name in progress.changed)
+            fix, commit = "yes" if fields(task).round else "no", conflict_tasks.commit_note(state, task.id) or "-"
+            entries.append(
+                f"## {task.id}\n\n- Changed files: {len(progress.changed)}\n{files}"
+                f"- Fix: {fix}\n- Commit: {commit}\n- {progress.findings or '-'}\n"
+            )
     return "# Development log\n\n" + "\n".join(entries) if entries else ""
-
-
-def _dev_entry(task: TaskId, progress: Progress, commit: str, *, is_fix: bool) -> str:
-    files = "".join(f"  - {name}\n" for name in progress.changed)
-    return (
-        f"## {task}\n\n- Changed files: {len(progress.changed)}\n{files}"
-        f"- Fix: {'yes' if is_fix else 'no'}\n- Commit: {commit or '-'}\n- {progress.findings or '-'}\n"
-    )
 
 
 def interactive_results(state: State) -> dict[str, str]:
     """One file per interactive task, and the analyzer's, which ran before the first wave."""
     part = development(state)
     analysis = part.analysis
-    pipeline = part.pipeline or analysis.pipeline
     analyzer = {
         "task_id": "task-analysis",
         "status": "completed",
-        "pipeline_mode": pipeline,
+        "pipeline_mode": part.pipeline or analysis.pipeline,
         "capabilities": [capability.role for capability in analysis.capabilities],
         "complexity_score": analysis.score,
         "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.plan.values())),

@@ -1,7 +1,6 @@
 """What can have happened to the development team, besides what happens in every session."""
 
 from collections.abc import Mapping
-from typing import get_args
 
 from msgspec import Struct
 
@@ -159,25 +158,10 @@ class SprintRestored(TeamEvent, frozen=True, kw_only=True, tag=True):
     """Reviews and verifications that stand, and whose consequences had not been drawn yet."""
 
 
-DevelopmentEvent = (
-    TeamStarted
-    | ThresholdsChanged
-    | PipelineChosen
-    | DesignAccepted
-    | ReviewScored
-    | TestsMeasured
-    | BaselineMeasured
-    | VerdictEdited
-    | RoundStarted
-    | Reverified
-    | ReviewPassed
-    | ConvergenceForced
-    | RoundDecided
-    | SprintEnded
-    | SprintStarted
-    | SprintRestored
-)
 DECIDED = (
     PipelineChosen, RoundStarted, Reverified, ReviewPassed, ConvergenceForced, RoundDecided, SprintEnded, SprintStarted
 )  # fmt: skip
-EVENTS: tuple[type, ...] = get_args(DevelopmentEvent)
+EVENTS: tuple[type, ...] = (
+    *DECIDED, TeamStarted, ThresholdsChanged, DesignAccepted, ReviewScored, TestsMeasured, BaselineMeasured,
+    VerdictEdited, SprintRestored
+)  # fmt: skip

@@ -1,12 +1,14 @@
-"""What the development team adds to a task, and its fixed words: roles, pipelines, signals."""
+"""The roles, pipelines and signals of the development team, and what it adds to a task."""
 
 from enum import StrEnum
 from typing import cast
 
 from msgspec import Struct
 
+from iterdev.core.rules.team_rules import Procedure, RoleSpec
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskFields
+from iterdev.teams.development.results import Decision, Design, Development, Review, Testing
 
 
 class Role(StrEnum):
@@ -19,6 +21,20 @@ class Role(StrEnum):
 
 WORKERS = (Role.architect, Role.developer, Role.tester, Role.reviewer)
 """In the order in which they come into a sprint."""
+
+
+ROLES: dict[str, RoleSpec] = {
+    role.name: role
+    for role in (
+        RoleSpec(name=Role.architect, prefix="DESIGN", procedure=Procedure.read, result=Design, output="design"),
+        RoleSpec(name=Role.developer, prefix="DEV", procedure=Procedure.change, result=Development, loops=True),
+        RoleSpec(name=Role.tester, prefix="VERIFY", procedure=Procedure.verify, result=Testing, output="test run"),
+        RoleSpec(name=Role.reviewer, prefix="REVIEW", procedure=Procedure.read, result=Review, output="review"),
+        RoleSpec(
+            name=Role.gc_controller, prefix="GC-CHECK", procedure=Procedure.decide, result=Decision, output="decision"
+        ),
+    )
+}
 
 
 class Pipeline(StrEnum):

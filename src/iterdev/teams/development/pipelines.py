@@ -1,15 +1,15 @@
-"""The templates of the development team: patch, sprint, multi-sprint, and the rows of a fix round."""
+"""The templates of the development team: patch, sprint, multi-sprint, and the tasks of a fix round."""
 
 from collections.abc import Callable, Collection, Sequence
 
 import msgspec
-from msgspec import Struct
 
 from iterdev.core import ids, task_description
+from iterdev.core.rules import team_rules
 from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.task_description import Brief, Scope
 from iterdev.core.types import Engine, Mode, TaskId, TaskKind
-from iterdev.teams.development.fields import Fields, Part, Pipeline, Role, fields
+from iterdev.teams.development.fields import ROLES, Fields, Part, Pipeline, fields
 
 PATCH_DEV = Brief(
     purpose="Implement the fix",
@@ -104,29 +104,16 @@ FIX = Brief(
     constraints="Leave code that was not flagged alone",
 )
 
-CONFLICT = Brief(
-    purpose="Bring two changes of the same files together",
-    success="both changes are present and work together",
-    steps=(
-        "Read both changes and understand what each of them is for",
-        "Go to the places that git could not merge, and bring them together so that both changes keep their effect",
-        "Leave no conflict marker, and validate the syntax",
-    ),
+CONFLICT = msgspec.structs.replace(
+    team_rules.CONFLICT_BRIEF,
     upstream=("code/dev-log.md",),
     expected="modified source files + updated code/dev-log.md | both changes present",
-    constraints="Drop nothing of either change | Change nothing else",
 )
 
 HEADLINE = 60
 """Characters that fit into the first line of a commit message, beside the task's id."""
 
-PREFIXES = {
-    "DESIGN": Role.architect,
-    "DEV": Role.developer,
-    "VERIFY": Role.tester,
-    "REVIEW": Role.reviewer,
-    "GC-CHECK": Role.gc_controller,
-}
+BY_PREFIX = {role.prefix: role for role in ROLES.values()}
 
 EXPECTED_COUNT: dict[Pipeline, Callable[[int], bool]] = {
     Pipeline.patch: lambda count: count == 2,
@@ -135,163 +122,46 @@ EXPECTED_COUNT: dict[Pipeline, Callable[[int], bool]] = {
 }
 
 
-def has_inner_loop(role: str) -> bool:
-    """Only the developer goes on with further tasks of its prefix in one process."""
-    return role == Role.developer
-
-
-def role_of(task: str) -> Role | None:
-    """The role that a task id's prefix names, or None."""
-    return PREFIXES.get(ids.prefix_of(task))
-
-
-def first_tasks(pipeline: Pipeline, scope: Scope, engine: Engine) -> tuple[Task, ...]:
-    """The tasks with which a session begins, checked and with their waves."""
-    match pipeline:
-        case Pipeline.patch:
-            tasks = _patch(scope)
-        case Pipeline.sprint:
-            tasks = _sprint(scope)
-        case Pipeline.multi_sprint:
-            tasks = _multi_sprint(scope, check=engine is Engine.wave)
-    return dispatched(tasks, pipeline, scope)
-
-
-def dispatched(tasks: Sequence[Task], pipeline: Pipeline, scope: Scope) -> tuple[Task, ...]:
-    """The tasks after the checks of dispatching: their number, no cycle, every section of every description."""
-    if not EXPECTED_COUNT[pipeline](len(tasks)):
-        raise AssertionError(f"the {pipeline} template made {len(tasks)} tasks")
-    whole = tuple(
-        msgspec.structs.replace(
-            task,
-            description=task_description.completed(
-                task.description, title=task.title, scope=scope, inner_loop=has_inner_loop(task.role)
-            ),
-        )
-        for task in tasks
-    )
-    return with_waves(whole)
-
-
-class FixRound(Struct, frozen=True, kw_only=True):
-    """What is known about a round before its rows exist."""
-
-    pipeline: Pipeline
-    sprint: int
-    number: int
-    raised_by: tuple[TaskId, ...]
-    """The tasks whose verdict asked for the round."""
-    context: tuple[TaskId, ...]
-    verify: bool
-    """The tests failed, so they have to be run again."""
-    check: bool
-    """A controller row decides about the next round."""
-
-
-def fix_round(fix: FixRound, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
-    """The rows of one fix round, without waves: the fix, the next review, and what else has to look again."""
-    add = _Adder(fix.pipeline, scope, sprint=fix.sprint, number=fix.number, existing=existing)
-    title = f"(round {fix.number})"
-    work = add(FIX, f"Fix review issues {title}", "DEV-fix", deps=fix.raised_by, context=fix.context)
-    review = add(REVIEW, f"Re-review {title}", "REVIEW", deps=[work.id], context=[work.id])
-    tasks = [work, review]
-    if fix.verify:
-        tasks.append(add(VERIFY, f"Verify the fix {title}", "VERIFY", deps=[work.id], context=[work.id]))
-    if fix.check:
-        tasks.append(add(GC_CHECK, f"Critic loop {title}", "GC-CHECK", deps=[review.id], context=[review.id]))
-    return tuple(tasks)
-
-
-def reverification(fix: Task, scope: Scope, existing: Collection[TaskId]) -> Task:
-    """A verification of work that changed after the last one had begun."""
-    own = fields(fix)
-    add = _Adder(own.pipeline, scope, sprint=own.sprint, number=own.round, existing=existing)
-    return add(VERIFY, f"Verify the fix (round {own.round})", "VERIFY", deps=[fix.id], context=[fix.id])
-
-
-def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
-    """Further developer's rows behind the last one, for a breakdown that is too long for those that are there."""
-    add = _Adder(fields(last).pipeline, scope, sprint=fields(last).sprint, existing=existing)
-    rows: list[Task] = []
-    for _ in range(count):
-        before = rows[-1] if rows else last
-        context = [*last.context_from, before.id]
-        rows.append(add(INCREMENT, f"{headline(scope)} (more of the rest)", "DEV", deps=[before.id], context=context))
-    return tuple(rows)
-
-
-class SprintPlan(Struct, frozen=True, kw_only=True):
-    """What is known about a later sprint before its rows exist."""
-
-    pipeline: Pipeline
-    sprint: int
-    goal: str
-    after: tuple[TaskId, ...]
-    """The tasks with which the sprint before ended."""
-    context: tuple[TaskId, ...]
-    check: bool
-    """A controller row decides about fix rounds."""
-
-
-def next_sprint(plan: SprintPlan, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
-    """The rows of a later sprint, without waves."""
-    add = _Adder(plan.pipeline, scope, sprint=plan.sprint, existing=existing)
-    title = f"Refined design: {_shortened(plan.goal)}"
-    design = add(REFINEMENT, title, "DESIGN", deps=plan.after, context=plan.context)
-    dev = add(DEV, _shortened(plan.goal), "DEV", deps=[design.id], context=[design.id])
-    rows = [design, dev, *_window(add, design, dev)]
-    if plan.check:
-        rows.append(add(GC_CHECK, "Critic loop", "GC-CHECK", deps=[rows[-1].id], context=[rows[-1].id]))
-    return tuple(rows)
-
-
-class _Adder:
-    """Makes rows that share pipeline, sprint and round, with ids that continue the session's counters."""
+class TaskFactory:
+    """Makes tasks that share pipeline, sprint and round, with ids that continue the session's counters."""
 
     def __init__(
-        self,
-        pipeline: Pipeline,
-        scope: Scope,
-        *,
-        sprint: int = 1,
-        number: int = 0,
-        existing: Collection[TaskId] = (),
+        self, pipeline: Pipeline, scope: Scope, *, sprint: int = 1, round_: int = 0, existing: Collection[TaskId] = ()
     ) -> None:
-        self._pipeline, self._scope, self._sprint, self._number = pipeline, scope, sprint, number
+        self.round, self._pipeline, self._scope, self._sprint = round_, pipeline, scope, sprint
         self._taken = set(existing)
         self._design = "001"
 
     def __call__(
-        self, brief: Brief, title: str, prefix: str, *, deps: Sequence[TaskId] = (), context: Sequence[TaskId] = ()
+        self,
+        brief: Brief,
+        title: str,
+        prefix: str,
+        deps: Sequence[TaskId] = (),
+        context: Sequence[TaskId] | None = None,
     ) -> Task:
+        """The next task of a prefix; it takes context from what it depends on if nothing else is named."""
         task = ids.next_id(prefix, self._taken)
         self._taken.add(task)
-        role = PREFIXES.get(prefix.removesuffix("-fix"))
-        if role is Role.architect:
+        role = BY_PREFIX[prefix.removesuffix("-fix")]
+        if prefix == "DESIGN":
             self._design = ids.number_of(task)
-        if role is None:
-            raise AssertionError(f"the prefix {prefix} has no role")
+        part = Part.rest if brief is INCREMENT else Part.own
+        decides = role.procedure is team_rules.Procedure.decide
         return Task(
             id=task,
             title=title,
-            description=task_description.describe(
-                self._numbered(brief, task), self._scope, inner_loop=has_inner_loop(role)
-            ),
-            role=role,
-            fields=Fields(
-                pipeline=self._pipeline,
-                sprint=self._sprint,
-                round=self._number,
-                part=Part.rest if brief is INCREMENT else Part.own,
-            ),
-            kind=TaskKind.decision if role is Role.gc_controller else TaskKind.work,
+            description=task_description.describe(self._numbered(brief, task), self._scope, inner_loop=role.loops),
+            role=role.name,
+            fields=Fields(pipeline=self._pipeline, sprint=self._sprint, round=self.round, part=part),
+            kind=TaskKind.decision if decides else TaskKind.work,
             deps=tuple(deps),
-            context_from=tuple(context),
-            mode=Mode.interactive if role is Role.gc_controller else Mode.csv_wave,
+            context_from=tuple(deps if context is None else context),
+            mode=Mode.interactive if decides else Mode.csv_wave,
         )
 
     def _numbered(self, brief: Brief, task: TaskId) -> Brief:
-        """The brief with the numbers of this row's deliverable, and of the design of its sprint, for the first ones."""
+        """The brief with the numbers of this task's deliverable and of the design of its sprint, in place of 001."""
         design = f"design-{self._design}"
         expected = brief.expected.replace("design-001", design)
         if expected.startswith(("verify/", "review/")):
@@ -300,48 +170,92 @@ class _Adder:
         return msgspec.structs.replace(brief, expected=expected, upstream=upstream)
 
 
-def headline(scope: Scope) -> str:
-    """The requirement as a title: it becomes the first line of the commit."""
-    return _shortened(scope.requirement.strip().splitlines()[0])
+def first_tasks(pipeline: Pipeline, scope: Scope, engine: Engine) -> tuple[Task, ...]:
+    """The tasks with which a session begins, checked and with their waves."""
+    new, title = TaskFactory(pipeline, scope), headline(scope.requirement)
+    tasks: tuple[Task, ...]
+    match pipeline:
+        case Pipeline.patch:
+            dev = new(PATCH_DEV, title, "DEV")
+            tasks = (dev, new(VERIFY, "Verify the fix", "VERIFY", [dev.id]))
+        case Pipeline.sprint:
+            tasks = _sprint(new, new(DESIGN, DESIGN.purpose, "DESIGN"), (title,))
+        case Pipeline.multi_sprint:
+            titles, check = (f"{title} (first batch)", f"{title} (the rest)"), engine is Engine.wave
+            tasks = _sprint(new, new(MILESTONES, DESIGN.purpose, "DESIGN"), titles, check=check)
+    return dispatched(tasks, pipeline, scope)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= HEADLINE else f"{text[: HEADLINE - 1]}…"
+def dispatched(tasks: Sequence[Task], pipeline: Pipeline, scope: Scope) -> tuple[Task, ...]:
+    """The tasks after the checks of dispatching: their number, no cycle, every section of every description."""
+    if not EXPECTED_COUNT[pipeline](len(tasks)):
+        raise AssertionError(f"the {pipeline} template made {len(tasks)} tasks")
+    complete = []
+    for task in tasks:
+        loops = ROLES[task.role].loops
+        text = task_description.completed(task.description, title=task.title, scope=scope, inner_loop=loops)
+        complete.append(msgspec.structs.replace(task, description=text))
+    return with_waves(complete)
 
 
-def _patch(scope: Scope) -> tuple[Task, ...]:
-    add = _Adder(Pipeline.patch, scope)
-    dev = add(PATCH_DEV, headline(scope), "DEV")
-    return dev, add(VERIFY, "Verify the fix", "VERIFY", deps=[dev.id], context=[dev.id])
+def next_sprint(
+    new: TaskFactory, goal: str, *, after: Sequence[TaskId], context: Sequence[TaskId], check: bool
+) -> tuple[Task, ...]:
+    """The tasks of a later sprint, without waves; `after` are those with which the sprint before ended."""
+    title = headline(goal)
+    return _sprint(new, new(REFINEMENT, f"Refined design: {title}", "DESIGN", after, context), (title,), check=check)
 
 
-def _sprint(scope: Scope) -> tuple[Task, ...]:
-    add = _Adder(Pipeline.sprint, scope)
-    design = add(DESIGN, "Technical design and task breakdown", "DESIGN")
-    dev = add(DEV, headline(scope), "DEV", deps=[design.id], context=[design.id])
-    return design, dev, *_window(add, design, dev)
+def _sprint(new: TaskFactory, design: Task, titles: Sequence[str], *, check: bool = False) -> tuple[Task, ...]:
+    """The design, a development task for each title, the two that look at the work side by side, and the controller."""
+    tasks = [design]
+    for title in titles:
+        last = tasks[-1].id
+        tasks.append(
+            new(DEV if last == design.id else INCREMENT, title, "DEV", [last], list(dict.fromkeys((design.id, last))))
+        )
+    last = tasks[-1].id
+    tasks.append(new(VERIFY, "Verify the implementation", "VERIFY", [last]))
+    tasks.append(new(REVIEW, "Code review", "REVIEW", [last], [design.id, last]))
+    return (*tasks, new(GC_CHECK, "Critic loop", "GC-CHECK", [tasks[-1].id])) if check else tuple(tasks)
 
 
-def _multi_sprint(scope: Scope, *, check: bool) -> tuple[Task, ...]:
-    add = _Adder(Pipeline.multi_sprint, scope)
-    design = add(MILESTONES, "Technical design and task breakdown", "DESIGN")
-    dev = add(DEV, f"{headline(scope)} (first batch)", "DEV", deps=[design.id], context=[design.id])
-    more = add(INCREMENT, f"{headline(scope)} (the rest)", "DEV", deps=[dev.id], context=[design.id, dev.id])
-    verify, review = _window(add, design, more)
-    if not check:
-        return design, dev, more, verify, review
-    return (
-        design,
-        dev,
-        more,
-        verify,
-        review,
-        add(GC_CHECK, "Critic loop", "GC-CHECK", deps=[review.id], context=[review.id]),
-    )
+def fix_round(
+    new: TaskFactory, raised_by: Sequence[TaskId], context: Sequence[TaskId], *, verify: bool, check: bool
+) -> tuple[Task, ...]:
+    """The tasks of a fix round, without waves: the fix, the next review, and what else has to look again.
+
+    `verify`: the tests failed, so they are run again. `check`: a controller task decides about the next round.
+    """
+    title = f"(round {new.round})"
+    work = new(FIX, f"Fix review issues {title}", "DEV-fix", raised_by, context)
+    review = new(REVIEW, f"Re-review {title}", "REVIEW", [work.id])
+    tasks = [work, review]
+    if verify:
+        tasks.append(new(VERIFY, f"Verify the fix {title}", "VERIFY", [work.id]))
+    if check:
+        tasks.append(new(GC_CHECK, f"Critic loop {title}", "GC-CHECK", [review.id]))
+    return tuple(tasks)
 
 
-def _window(add: _Adder, design: Task, last: Task) -> tuple[Task, Task]:
-    """The two tasks that look at finished work side by side."""
-    verify = add(VERIFY, "Verify the implementation", "VERIFY", deps=[last.id], context=[last.id])
-    review = add(REVIEW, "Code review", "REVIEW", deps=[last.id], context=[design.id, last.id])
-    return verify, review
+def reverification(fix: Task, scope: Scope, existing: Collection[TaskId]) -> Task:
+    """A verification of work that changed after the last one had begun."""
+    own = fields(fix)
+    new = TaskFactory(own.pipeline, scope, sprint=own.sprint, round_=own.round, existing=existing)
+    return new(VERIFY, f"Verify the fix (round {own.round})", "VERIFY", [fix.id])
+
+
+def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
+    """Further development tasks behind the last one, for a breakdown that is too long for those that are there."""
+    new = TaskFactory(fields(last).pipeline, scope, sprint=fields(last).sprint, existing=existing)
+    title, before, added = f"{headline(scope.requirement)} (more of the rest)", last.id, []
+    for _ in range(count):
+        added.append(new(INCREMENT, title, "DEV", [before], [*last.context_from, before]))
+        before = added[-1].id
+    return tuple(added)
+
+
+def headline(text: str) -> str:
+    """The first line as a title: that of the requirement becomes the first line of the commit."""
+    line = text.strip().splitlines()[0]
+    return line if len(line) <= HEADLINE else f"{line[: HEADLINE - 1]}…"

@@ -1,4 +1,4 @@
-"""What the roles of the development team are told besides what every agent is told."""
+"""The development team's parts of a prompt, by role."""
 
 from iterdev.core.collaboration import tech_debt
 from iterdev.core.prompts import CHANGED_SHOWN, OUTPUT_SHOWN, PromptContext, TeamParts, fence, part
@@ -14,6 +14,9 @@ NOTHING_OF_IT = (
     "Nothing of the breakdown is yours: others do all of it. Do what the description above says; "
     'if that leaves nothing to change, say so in "findings" and hand in an empty list of "changed_files".'
 )
+NAME_AGAIN = (
+    "A problem that is still there is named again with the same file, dimension and words; leave out what is fixed."
+)
 PLAN_FEEDBACK = 'Take this up first where it can be acted on, and name its ids in "feedback" of the tasks that do.'
 
 
@@ -26,6 +29,7 @@ def team_parts(state: State, task: Task, context: PromptContext) -> TeamParts:
 
 
 def _for_role(state: State, task: Task, context: PromptContext) -> list[str]:
+    changed = [f"- {name}" for name in context.changed[:CHANGED_SHOWN]]
     match task.role:
         case Role.developer if task.kind is TaskKind.conflict_fix:
             return []
@@ -34,11 +38,17 @@ def _for_role(state: State, task: Task, context: PromptContext) -> list[str]:
         case Role.developer:
             return [_breakdown(state, task), part("Technical debt", _resolvable_debt(state))]
         case Role.reviewer:
-            return [_under_review(state, context), _findings_before(state, task), _breakdown(state, task)]
+            base, tip = state.session.base, state.branch.tip
+            diff = f"Commit {tip}, checked out here. See it with `git diff {base} {tip}`."
+            return [part("Under review", [diff, *changed]), _findings_before(state, task), _breakdown(state, task)]
         case Role.architect:
-            return [part("Technical debt, what to pay back first", _debt(state)), part("Backlog", _backlog(state))]
+            updates = [
+                f"- {update.name} ({update.source}): {update.newest} is out, {update.version_range} does not allow it"
+                for update in state.packages.backlog
+            ]
+            return [part("Technical debt, what to pay back first", _debt(state)), part("Backlog", updates)]
         case Role.tester:
-            return [part("Changed files", [f"- {name}" for name in context.changed[:CHANGED_SHOWN]])]
+            return [part("Changed files", changed)]
         case _:
             return []
 
@@ -64,16 +74,15 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
 
 
 def _breakdown(state: State, task: Task) -> str:
-    """The design of the task's sprint; of its breakdown, what is this task's to do or to look at."""
+    """The design of the task's sprint, and the items of its breakdown that the task implements or reviews."""
     design = sprints.design_of(state, fields(task).sprint)
     if design is None:
         return ""
     lines = []
     for item in sprints.items_of(state, task):
-        criteria = item.acceptance_criteria
-        wanted = criteria if isinstance(criteria, str) else "; ".join(criteria)
-        heard = f" (because of {', '.join(item.feedback)})" if item.feedback else ""
-        lines.append(f"- {item.id}: {item.title}{heard} [{', '.join(item.files)}] {wanted}".rstrip())
+        source = f" (because of {', '.join(item.feedback)})" if item.feedback else ""
+        criteria = "; ".join(item.criteria)
+        lines.append(f"- {item.id}: {item.title}{source} [{', '.join(item.files)}] {criteria}".rstrip())
     return f"{part('Design', [design.design])}\n\n{part('Task breakdown', lines or [NOTHING_OF_IT])}"
 
 
@@ -97,13 +106,6 @@ def _resolvable_debt(state: State) -> list[str]:
     return [asked, *known] if known else []
 
 
-def _backlog(state: State) -> list[str]:
-    return [
-        f"- {update.name} ({update.source}): {update.newest} is out, {update.version_range} does not allow it"
-        for update in state.packages.backlog
-    ]
-
-
 def _findings_before(state: State, task: Task) -> str:
     """What the review before found, so that this one can say what became of it."""
     before = critic.review_before(state, task)
@@ -113,13 +115,4 @@ def _findings_before(state: State, task: Task) -> str:
         f"- {critic.identity(issue)} [{issue.grade}] {issue.reference}: {issue.description}"
         for issue in development(state).reviews[before].issues
     ]
-    told = (
-        "A problem that is still there is named again with the same file, dimension and words; leave out what is fixed."
-    )
-    return part(f"Findings of {before}", [told, *lines]) if lines else ""
-
-
-def _under_review(state: State, context: PromptContext) -> str:
-    changed = [f"- {name}" for name in context.changed[:CHANGED_SHOWN]]
-    base, tip = state.session.base, state.branch.tip
-    return part("Under review", [f"Commit {tip}, checked out here. See it with `git diff {base} {tip}`.", *changed])
+    return part(f"Findings of {before}", [NAME_AGAIN, *lines]) if lines else ""

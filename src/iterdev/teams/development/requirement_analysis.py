@@ -3,21 +3,20 @@
 The words are English and Chinese, since both are spoken to the team.
 """
 
-import json
 import re
-from collections.abc import Mapping
-from functools import cache
 
 import msgspec
 from msgspec import Struct
 
 from iterdev.core import ids
-from iterdev.core.prompts import RESULT
+from iterdev.core.prompts import result_form
+from iterdev.teams.contract import Analyzer
 from iterdev.teams.development.fields import WORKERS, Pipeline, Role
 
 STRUCTURAL = ("refactor", "architect", "restructure", "重构", "架构", "重组")
 CROSS_CUTTING = ("multiple", "across", "cross", "多个", "跨")
 SIMPLE_FIX = ("fix", "bug", "typo", "patch", "修复", "错误", "缺陷", "错别字", "补丁")
+SIGNALS = {STRUCTURAL: 3, CROSS_CUTTING: 2, SIMPLE_FIX: -2}
 
 KEYWORDS = {
     Role.architect: ("design", "architect", "restructure", "refactor plan", "设计", "架构", "重组", "重构方案"),
@@ -26,11 +25,7 @@ KEYWORDS = {
     Role.reviewer: ("review", "audit", "quality", "check", "审查", "评审", "审计", "质量", "检查"),
 }
 
-TEAM_OF = {
-    Pipeline.patch: (Role.developer, Role.tester),
-    Pipeline.sprint: WORKERS,
-    Pipeline.multi_sprint: WORKERS,
-}
+TEAM_OF = {Pipeline.patch: (Role.developer, Role.tester), Pipeline.sprint: WORKERS, Pipeline.multi_sprint: WORKERS}
 
 LOW_COMPLEXITY, MEDIUM_COMPLEXITY = 1, 3
 
@@ -59,23 +54,14 @@ def analyse(requirement: str, files: int | None = None) -> Analysis:
     capabilities = tuple(
         Capability(role, found) for role in WORKERS if (found := _present(requirement, KEYWORDS[role]))
     )
-    return Analysis(
-        score=score, pipeline=pipeline, capabilities=capabilities, complexity=_complexity(requirement, pipeline)
-    )
+    complexity = _complexity(requirement, pipeline)
+    return Analysis(score=score, pipeline=pipeline, capabilities=capabilities, complexity=complexity)
 
 
 def signal_score(requirement: str, files: int | None) -> int:
     """The sum of the signals' points; an unknown number of files adds none."""
-    score = 0
-    if files is not None and files >= 3:
-        score += 3 if files > 10 else 2
-    if _present(requirement, STRUCTURAL):
-        score += 3
-    if _present(requirement, CROSS_CUTTING):
-        score += 2
-    if _present(requirement, SIMPLE_FIX):
-        score -= 2
-    return score
+    size = 0 if files is None or files < 3 else 3 if files > 10 else 2
+    return size + sum(points for words, points in SIGNALS.items() if _present(requirement, words))
 
 
 def recommend(score: int) -> Pipeline:
@@ -86,23 +72,12 @@ def recommend(score: int) -> Pipeline:
 
 def _complexity(requirement: str, pipeline: Pipeline) -> Complexity:
     """How hard the work looks; it is recorded and shown, and selects nothing."""
-    depth = {Pipeline.patch: 2, Pipeline.sprint: 3, Pipeline.multi_sprint: 5}[pipeline]
-    score = 0
+    score = {Pipeline.patch: 0, Pipeline.sprint: 1, Pipeline.multi_sprint: 4}[pipeline]
     if _present(requirement, CROSS_CUTTING):
         score += 2
-    if depth > 3:
-        score += 1
-    if pipeline is Pipeline.multi_sprint:
-        score += 2
-    if pipeline is not Pipeline.patch:
-        score += 1
-    return Complexity(score, _level(score))
-
-
-def _level(score: int) -> str:
     if score <= LOW_COMPLEXITY:
-        return "Low"
-    return "Medium" if score <= MEDIUM_COMPLEXITY else "High"
+        return Complexity(score, "Low")
+    return Complexity(score, "Medium" if score <= MEDIUM_COMPLEXITY else "High")
 
 
 def _present(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -111,12 +86,10 @@ def _present(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
     Chinese sets no spaces: its words count wherever they stand, and what follows one begins anew, as in "修复bug".
     """
     # Not with re.IGNORECASE, which looks at every Chinese character of a pattern and takes a tenth of a second.
-    lower = text.lower()
-    return tuple(word for word in words if re.search(_beginning(word) + re.escape(word), lower))
-
-
-def _beginning(word: str) -> str:
-    return "" if ids.is_chinese(word[0]) else rf"(?<![^\W_{ids.CHINESE}])"
+    lower, start = text.lower(), rf"(?<![^\W_{ids.CHINESE}])"
+    return tuple(
+        word for word in words if re.search(("" if ids.is_chinese(word[0]) else start) + re.escape(word), lower)
+    )
 
 
 TASK = "task-analysis"
@@ -131,13 +104,7 @@ class Assessment(Struct, frozen=True, kw_only=True):
     """The roles whose work the requirement asks for."""
 
 
-@cache
-def schema() -> Mapping[str, object]:
-    return msgspec.json.schema(Assessment)
-
-
-def prompt(requirement: str, tech: str = "") -> str:
-    """The question; `tech` is the file that describes the project, if there is one."""
+def prompt(requirement: str, tech: str) -> str:
     known = f"Begin with {tech}, which describes the project. " if tech else ""
     return (
         "# task-analysis\n\nYou analyse a requirement before a team works on it. "
@@ -147,17 +114,11 @@ def prompt(requirement: str, tech: str = "") -> str:
         "- patch: a small change that needs no design; sprint: one piece of work with a design and a review; "
         "multi-sprint: work that is better done in several steps, each reviewed on its own.\n"
         f"- which of these roles it asks for: {', '.join(WORKERS)}\n\n"
-        f"## Result\nWrite one JSON object to {RESULT} (the variable ITERDEV_RESULT holds its path), or print it as "
-        f"the last thing. It must fit this JSON Schema:\n```json\n{json.dumps(schema(), ensure_ascii=False)}\n```\n"
+        f"## Result\n{result_form(msgspec.json.schema(Assessment))}\n"
     )
 
 
-def decode(body: bytes) -> Assessment | str:
-    """The assessment, or what is wrong with it."""
-    try:
-        return msgspec.json.decode(body, type=Assessment)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return str(error)
+ANALYZER = Analyzer(task=TASK, role=Role.architect, answer=Assessment, prompt=prompt)
 
 
 def applied(analysis: Analysis, found: Assessment) -> Analysis:

@@ -30,6 +30,11 @@ class WorkItem(Struct, frozen=True, kw_only=True):
     acceptance_criteria: tuple[str, ...] | str = ()
     feedback: Annotated[tuple[str, ...], Meta(description="ids of the user's feedback that this task takes up")] = ()
 
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        criteria = self.acceptance_criteria
+        return criteria if isinstance(criteria, tuple) else (criteria,) if criteria else ()
+
 
 class Milestone(Struct, frozen=True, kw_only=True):
     """What one sprint of a larger piece of work is for."""

@@ -10,22 +10,13 @@ from iterdev.core.session.events import Event, Finished, Gate, GateOpened, Tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
-from iterdev.teams.development import critic, pipelines, sprints
-from iterdev.teams.development.events import (
-    BaselineMeasured,
-    ConvergenceForced,
-    DesignAccepted,
-    PipelineChosen,
-    ReviewPassed,
-    RoundStarted,
-    SprintRestored,
-)
-from iterdev.teams.development.feedback_planning import uptake
+from iterdev.teams.development import critic, events, pipelines, sprints
 from iterdev.teams.development.fields import Pipeline, Role, fields
 from iterdev.teams.development.results import Design, Development, Review
-from iterdev.teams.development.state import development, rows_of
+from iterdev.teams.development.state import Verdict, development, rows_of
 
-NOTHING_LEFT = "nothing of the breakdown was left to do"
+PIPELINE_GATE = "pipeline"
+APPROVE = "approve"
 
 
 def plan(state: State) -> tuple[Event, ...]:
@@ -35,15 +26,50 @@ def plan(state: State) -> tuple[Event, ...]:
         return (TasksAdded(pipelines.first_tasks(part.pipeline, state.scope, state.session.engine)),)
     match state.gates.answer(PIPELINE_GATE):
         case _ if state.policy.auto:
-            return (PipelineChosen(part.analysis.pipeline),)
+            return (events.PipelineChosen(part.analysis.pipeline),)
         case None:
             return (GateOpened(pipeline_gate(state)),)
         case choice:
-            return (PipelineChosen(part.analysis.pipeline if choice == APPROVE else Pipeline(choice)),)
+            return (events.PipelineChosen(part.analysis.pipeline if choice == APPROVE else Pipeline(choice)),)
 
 
 def before_work(state: State) -> tuple[Event, ...]:
-    return sprints.staffing(state) or uptake(state)
+    return sprints.additional_tasks(state) or feedback_progress(state)
+
+
+def feedback_progress(state: State) -> tuple[feedback.FeedbackEvent, ...]:
+    """What has to be recorded because something was planned or completed."""
+    is_open = any(item.is_open for item in state.feedback)
+    return (*_planned_feedback(state), *_addressed_feedback(state)) if is_open else ()
+
+
+def _planned_feedback(state: State) -> Iterator[feedback.FeedbackPlanned]:
+    """The feedback that open tasks take up; one that is over does not answer what the user says again."""
+    for name, tasks in _plans(state).items():
+        item = feedback.by_id(state.feedback, name)
+        open_ = any(not state.tasks.status(task).is_final for task in tasks)
+        if item and item.is_open and open_ and item.planned_in != tasks:
+            yield feedback.FeedbackPlanned(feedback_id=name, tasks=tasks)
+
+
+def _plans(state: State) -> dict[str, tuple[TaskId, ...]]:
+    """The developers' rows of the sprint by the feedback that their items name."""
+    sprint = development(state).sprint
+    design = sprints.design_of(state, sprint)
+    if design is None or not any(item.feedback for item in design.tasks):
+        return {}
+    plans: dict[str, tuple[TaskId, ...]] = {}
+    for task in rows_of(state, Role.developer, sprint):
+        for name in dict.fromkeys(name for item in sprints.items_of(state, task) for name in item.feedback):
+            plans[name] = (*plans.get(name, ()), task.id)
+    return plans
+
+
+def _addressed_feedback(state: State) -> Iterator[feedback.FeedbackMoved]:
+    for item in state.feedback:
+        done = [state.tasks.status(task) is Status.completed for task in item.planned_in]
+        if item.is_open and done and all(done):
+            yield feedback.FeedbackMoved(feedback_id=item.feedback_id, status=feedback.FeedbackStatus.addressed)
 
 
 def interpret(state: State, task: Task, success: Success) -> Interpretation:
@@ -51,17 +77,16 @@ def interpret(state: State, task: Task, success: Success) -> Interpretation:
     match success.result:
         case Design() as design:
             revised = sprints.design_of(state, fields(task).sprint) is not None
-            accepted = DesignAccepted(task=task.id, design=design, revised=revised)
+            accepted = events.DesignAccepted(task=task.id, design=design, revised=revised)
             return Interpretation(events=(accepted, *_unknown_feedback(state, task.id, design)))
         case Review() as review:
             return Interpretation(events=(critic.scored(task.id, review, part.thresholds),))
         case Development() as work:
             return Interpretation(dependencies=work.external_dependencies, resolved_debt=work.resolved_debt)
         case _ if measured := success.measured:
-            tested = critic.measured(task.id, measured.verification, measured.iterations, part.thresholds)
-            baseline = (BaselineMeasured(measured.baseline),) if measured.baseline else ()
-            error = critic.patch_error(task, measured.verification, failed=tested.failed, thresholds=part.thresholds)
-            return Interpretation(events=(tested, *baseline), error=error)
+            run = critic.measured(task.id, measured, part.thresholds)
+            baseline = (events.BaselineMeasured(measured.baseline),) if measured.baseline else ()
+            return Interpretation(events=(run, *baseline), error=critic.patch_error(task, run, part.thresholds))
         case _:
             return Interpretation()
 
@@ -75,9 +100,7 @@ def _unknown_feedback(state: State, task: TaskId, design: Design) -> Iterator[Wa
 def completion_error(state: State, task: TaskId) -> str:
     part = development(state)
     run = part.test_runs.get(task)
-    if run is None:
-        return ""
-    return critic.patch_error(state.tasks.plan[task], run.verification, failed=run.failed, thresholds=part.thresholds)
+    return critic.patch_error(state.tasks.plan[task], run, part.thresholds) if run else ""
 
 
 def finish(state: State) -> tuple[Event, ...]:
@@ -87,17 +110,14 @@ def finish(state: State) -> tuple[Event, ...]:
     if following := sprints.transition(state):
         return following
     if development(state).test_runs and not _is_tested(state):
-        return (
-            Warned("work landed after the tests were last run; what is on the branch is untested"),
-            Finished(),
-        )
+        return Warned("work landed after the tests were last run; what is on the branch is untested"), Finished()
     return (Finished(),)
 
 
 def _outdated_verification(state: State) -> TaskId | None:
     """The test run to repeat: work landed after it, such as the fix of something that only a review had found.
 
-    In a table made by hand, only what the table asks for is run; and a run that failed once is not repeated for ever.
+    In a table made by hand, only what it asks for is run; a run that failed or measured nothing is not repeated.
     """
     if state.session.by_hand or _is_tested(state):
         return None
@@ -118,34 +138,27 @@ def _is_tested(state: State) -> bool:
 def rolled_back(before: State, now: State) -> tuple[Event, ...]:
     then, part = development(before), development(now)
     judged = (task for task in part.judged if task in before.tasks.plan)
-    return (
-        SprintRestored(
-            sprint=then.sprint,
-            rounds=then.rounds,
-            forced=then.forced,
-            unjudged=tuple(task for task in judged if task not in then.judged),
-        ),
-    )
+    unjudged = tuple(task for task in judged if task not in then.judged)
+    return (events.SprintRestored(sprint=then.sprint, rounds=then.rounds, forced=then.forced, unjudged=unjudged),)
 
 
-def discoveries(state: State, events: Sequence[Event]) -> list[tuple[TaskId, Discovery]]:
+def discoveries(state: State, recorded: Sequence[Event]) -> list[tuple[TaskId, Discovery]]:
     """What was decided after a round; round 0 is the first work. One decision for a round: a fix round goes first."""
-    judged = [event for event in events if isinstance(event, RoundStarted | ConvergenceForced | ReviewPassed)]
-    return [_gc_decision(state, event) for event in sorted(judged, key=lambda one: isinstance(one, ReviewPassed))]
-
-
-def _gc_decision(state: State, event: RoundStarted | ConvergenceForced | ReviewPassed) -> tuple[TaskId, Discovery]:
-    task = event.task if isinstance(event, ReviewPassed) else event.raised_by[0]
-    verdict = development(state).verdicts.get(task)
-    own = fields(state.tasks.plan[task])
-    data: dict[str, object] = {
-        "sprint": own.sprint,
-        "round": own.round,
-        "signal": "REVISION" if isinstance(event, RoundStarted) else "CONVERGE",
-        "critical_count": critic.critical_count(verdict.review) if verdict and verdict.review else 0,
-        "score": verdict.score if verdict else None,
-    }
-    return task, Discovery("gc_decision", data)
+    raised = [event for event in recorded if isinstance(event, events.RoundStarted | events.ConvergenceForced)]
+    passed = [event.task for event in recorded if isinstance(event, events.ReviewPassed)]
+    revised = {event.raised_by[0] for event in raised if isinstance(event, events.RoundStarted)}
+    found = []
+    for task in (*(event.raised_by[0] for event in raised), *passed):
+        verdict, own = development(state).verdicts.get(task, Verdict()), fields(state.tasks.plan[task])
+        data: dict[str, object] = {
+            "sprint": own.sprint,
+            "round": own.round,
+            "signal": "REVISION" if task in revised else "CONVERGE",
+            "critical_count": critic.critical_count(verdict.review) if verdict.review else 0,
+            "score": verdict.score,
+        }
+        found.append((task, Discovery("gc_decision", data)))
+    return found
 
 
 def has_output(state: State, task: Task) -> bool:
@@ -164,10 +177,6 @@ def has_output(state: State, task: Task) -> bool:
             return is_newest and task.id in part.reviews
         case _:
             return False
-
-
-PIPELINE_GATE = "pipeline"
-APPROVE = "approve"
 
 
 def pipeline_gate(state: State) -> Gate:

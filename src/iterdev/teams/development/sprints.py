@@ -27,7 +27,7 @@ def execution_order(items: Sequence[WorkItem]) -> list[WorkItem]:
     return done
 
 
-def towards(design: Design, goal: str) -> list[WorkItem]:
+def items_towards(design: Design, goal: str) -> list[WorkItem]:
     """What has to be done to reach a milestone: everything that is not put into another one.
 
     A design that knows nothing of the milestone, or puts nothing into it, is all about it.
@@ -50,6 +50,7 @@ def batch(items: Sequence[WorkItem], place: int, rows: int) -> Sequence[WorkItem
     return items[place * size : (place + 1) * size]
 
 
+NOTHING_LEFT = "nothing of the breakdown was left to do"
 SPRINT_GATE = "sprint"
 """The kind of the question between two sprints."""
 
@@ -67,8 +68,7 @@ def gate_id(sprint: int) -> str:
 
 def goals(state: State) -> Sequence[str]:
     """What each sprint is for. The first design decides it, so that there are never more sprints than were shown."""
-    designs = development(state).designs
-    plan = state.tasks.plan
+    designs, plan = development(state).designs, state.tasks.plan
     first = next((task for task in designs if fields(plan[task]).pipeline is Pipeline.multi_sprint), None)
     milestones = designs[first].milestones if first else ()
     return [milestone.title for milestone in milestones] or [state.session.requirement]
@@ -90,15 +90,13 @@ def is_plain(state: State) -> bool:
 
 
 def design_of(state: State, sprint: int) -> Design | None:
-    found = [
-        design for task, design in development(state).designs.items() if fields(state.tasks.plan[task]).sprint == sprint
-    ]
-    return found[-1] if found else None
+    designs = reversed([*development(state).designs.items()])
+    return next((design for task, design in designs if fields(state.tasks.plan[task]).sprint == sprint), None)
 
 
 def _items(state: State, sprint: int) -> list[WorkItem]:
     design = design_of(state, sprint)
-    return towards(design, goal(state, sprint)) if design else []
+    return items_towards(design, goal(state, sprint)) if design else []
 
 
 def items_of(state: State, task: Task) -> Sequence[WorkItem]:
@@ -117,21 +115,19 @@ def planned_files(state: State, task: Task) -> tuple[str, ...]:
     return tuple(file for item in own for file in item.files)
 
 
-def has_nothing_left(state: State, task: Task) -> bool:
-    """Whether the tasks before it took all that a task for the rest of the breakdown could do."""
+def nothing_to_do(state: State, task: Task) -> str:
+    """Says so if the tasks before it took all that a task for the rest of the breakdown could do."""
     own = fields(task)
     if own.part is not Part.rest or not is_first_work(task) or design_of(state, own.sprint) is None:
-        return False
+        return ""
     others = {row.id for row in _developers(state, own.sprint)}
-    return not others.isdisjoint(task.deps) and not items_of(state, task)
+    return "" if others.isdisjoint(task.deps) or items_of(state, task) else NOTHING_LEFT
 
 
-def staffing(state: State) -> tuple[Event, ...]:
+def additional_tasks(state: State) -> tuple[Event, ...]:
     """More developer tasks, when the breakdown is too long for those that are there."""
     part = development(state)
-    if part.pipeline is not Pipeline.multi_sprint:
-        return ()
-    rows = _developers(state, part.sprint)
+    rows = _developers(state, part.sprint) if part.pipeline is Pipeline.multi_sprint else ()
     if not rows:
         return ()
     needed = rows_needed(_items(state, part.sprint), len(rows), part.thresholds.batch)
@@ -240,10 +236,10 @@ def metrics(state: State) -> SprintRecord:
 def capacity(state: State) -> int:
     """How much a sprint can take on: the mean velocity of those that are over, or else what is planned for it."""
     part = development(state)
-    done = [record.velocity for record in part.sprints.values()]
-    own = [fields(task) for task in state.tasks.plan.values()]
-    planned = sum(not one.round and one.sprint == part.sprint for one in own)
-    return round(sum(done) / len(done)) if done else planned
+    if part.sprints:
+        return round(sum(record.velocity for record in part.sprints.values()) / len(part.sprints))
+    own = (fields(task) for task in state.tasks.plan.values())
+    return sum(not one.round and one.sprint == part.sprint for one in own)
 
 
 def may_downgrade(record: SprintRecord, thresholds: Thresholds) -> bool:
@@ -260,38 +256,32 @@ def _overdue_debt(state: State) -> str:
 
 def _gate(state: State) -> Gate:
     part = development(state)
-    record, following = part.sprints[part.sprint], part.sprint + 1
+    record, following, overdue = part.sprints[part.sprint], part.sprint + 1, _overdue_debt(state)
     score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
-    lost = f", unsuccessful: {', '.join(record.unsuccessful)}" if record.unsuccessful else ""
+    failed = f", unsuccessful: {', '.join(record.unsuccessful)}" if record.unsuccessful else ""
     rounds = f"{record.rounds} fix round{'' if record.rounds == 1 else 's'}"
     debts = f"Technical debt: {record.debt}. " if record.debt else ""
     velocity = f"{record.velocity} tasks completed, {record.expected} were planned"
     question = (
-        f"Sprint {part.sprint} of {total(state)} is done: {velocity}, {score}, {rounds}{lost}. "
-        f"{debts}{_overdue_debt(state)}"
-        f'Go on with sprint {following}, "{goal(state, following)}"?'
+        f"Sprint {part.sprint} of {total(state)} is done: {velocity}, {score}, {rounds}{failed}. "
+        f'{debts}{overdue}Go on with sprint {following}, "{goal(state, following)}"?'
     )
-    choices: tuple[SprintChoice, ...] = (SprintChoice.go_on, SprintChoice.stop)
-    if _overdue_debt(state):
+    choices = tuple(SprintChoice)
+    if overdue:
         choices = (SprintChoice.stop, SprintChoice.go_on)
-    elif may_downgrade(record, part.thresholds):
-        choices = tuple(SprintChoice)
+    elif not may_downgrade(record, part.thresholds):
+        choices = (SprintChoice.go_on, SprintChoice.stop)
     return Gate(kind=SPRINT_GATE, subject=str(part.sprint), question=question, choices=choices)
 
 
 def _next(state: State, pipeline: Pipeline) -> tuple[Event, ...]:
     sprint = development(state).sprint
     context = (task.id for role in (Role.architect, Role.reviewer) for task in rows_of(state, role, sprint))
-    wanted = pipelines.SprintPlan(
-        pipeline=pipeline,
-        sprint=sprint + 1,
-        goal=goal(state, sprint + 1),
-        after=_last_tasks(state),
-        context=tuple(context),
-        check=state.session.engine is Engine.wave and pipeline is Pipeline.multi_sprint,
-    )
-    rows = pipelines.next_sprint(wanted, state.scope, state.tasks.plan.keys())
-    return SprintStarted(sprint + 1, wanted.goal), TasksAdded(joining(rows, state.tasks.plan))
+    new = pipelines.TaskFactory(pipeline, state.scope, sprint=sprint + 1, existing=state.tasks.plan.keys())
+    check = state.session.engine is Engine.wave and pipeline is Pipeline.multi_sprint
+    target = goal(state, sprint + 1)
+    tasks = pipelines.next_sprint(new, target, after=_last_tasks(state), context=tuple(context), check=check)
+    return SprintStarted(sprint + 1, target), TasksAdded(joining(tasks, state.tasks.plan))
 
 
 def _last_tasks(state: State) -> tuple[TaskId, ...]:

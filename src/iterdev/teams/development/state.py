@@ -11,28 +11,9 @@ from iterdev.core.session.events import RollbackStarted, TableEdited, TaskReport
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Severity, Status, TaskId, TeamState
-from iterdev.core.verification import SuiteReport, Verification
-from iterdev.teams.development.events import (
-    EVENTS,
-    BaselineMeasured,
-    ConvergenceForced,
-    DesignAccepted,
-    PipelineChosen,
-    Reverified,
-    ReviewPassed,
-    ReviewScored,
-    RoundDecided,
-    RoundStarted,
-    SprintEnded,
-    SprintRecord,
-    SprintRestored,
-    SprintStarted,
-    TeamStarted,
-    TestsMeasured,
-    Thresholds,
-    ThresholdsChanged,
-    VerdictEdited,
-)
+from iterdev.core.verification import SuiteReport
+from iterdev.teams.development import events
+from iterdev.teams.development.events import EVENTS, SprintRecord, TestsMeasured, Thresholds
 from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.requirement_analysis import Analysis, analyse
 from iterdev.teams.development.results import Design, Review
@@ -48,12 +29,6 @@ class Verdict(Struct, frozen=True, kw_only=True):
     grade: Severity = Severity.low
     review: Review | None = None
     """None if only the row of tasks.csv is known."""
-
-
-class TestRun(Struct, frozen=True, kw_only=True):
-    verification: Verification
-    iterations: int
-    failed: bool
 
 
 class Development(TeamState, Struct, frozen=True, kw_only=True):
@@ -73,7 +48,7 @@ class Development(TeamState, Struct, frozen=True, kw_only=True):
     verdicts: Mapping[TaskId, Verdict] = {}
     withdrawn: Mapping[TaskId, Verdict] = {}
     """Verdicts of tasks that are to be done again; they count again if a worker reports that the output is there."""
-    test_runs: Mapping[TaskId, TestRun] = {}
+    test_runs: Mapping[TaskId, TestsMeasured] = {}
     baseline: SuiteReport | None = None
     judged: Mapping[TaskId, None] = {}
     """Reviews and verifications whose consequences have been recorded."""
@@ -105,72 +80,64 @@ class DevelopmentDraft(Draft[Development]):
     _revised = OwnMap[TaskId, None]()
     _verdicts = OwnMap[TaskId, Verdict]()
     _withdrawn = OwnMap[TaskId, Verdict]()
-    _test_runs = OwnMap[TaskId, TestRun]()
+    _test_runs = OwnMap[TaskId, TestsMeasured]()
     _judged = OwnMap[TaskId, None]()
     _unjudged = OwnMap[TaskId, None]()
     _decisions = OwnMap[TaskId, str]()
 
     def apply(self, event: object, _: float, __: int) -> None:
         match event:
-            case DesignAccepted() | ReviewScored() | TestsMeasured() | BaselineMeasured() | VerdictEdited():
-                self._take_result(event)
-            case RoundStarted(sprint=sprint, number=number, raised_by=raised_by):
-                self._judge(*raised_by)
-                self.set(rounds={**self.part.rounds, sprint: number})
-            case ConvergenceForced(sprint=sprint, raised_by=raised_by):
-                self._judge(*raised_by)
-                self.set(forced=(*self.part.forced, sprint))
-            case Reverified(task) | ReviewPassed(task):
-                self._judge(task)
-            case RoundDecided(task=task, decision=decision):
-                self._decisions[task] = decision
-            case TableEdited(rows):
-                self._do_again(row.task.id for row in rows if row.status is Status.pending)
-            case TasksReset(tasks):
-                self._do_again(tasks)
-                self.set(sprints=self._sprints_before(self.part.sprint))
-            case TaskReported(task=task):
-                self._restore(task)
-            case RollbackStarted():
-                self._forget(event)
-            case _:
-                self._change_sprint(event)
-
-    def _take_result(
-        self, event: DesignAccepted | ReviewScored | TestsMeasured | BaselineMeasured | VerdictEdited
-    ) -> None:
-        match event:
-            case DesignAccepted(task=task, design=design, revised=revised):
+            case events.DesignAccepted(task=task, design=design, revised=revised):
                 self._designs[task] = design
                 if revised:
                     self._revised[task] = None
-            case ReviewScored(task=task, review=review, score=score, signal=signal, grade=grade):
+            case events.ReviewScored() | TestsMeasured() | events.VerdictEdited():
+                self._take_verdict(event)
+            case events.RoundStarted() | events.ConvergenceForced() | events.Reverified() | events.ReviewPassed():
+                self._judge(event)
+            case events.RoundDecided(task=task, decision=decision):
+                self._decisions[task] = decision
+            case TableEdited(rows):
+                self._reset(row.task.id for row in rows if row.status is Status.pending)
+            case TasksReset(tasks):
+                self._reset(tasks)
+                self.set(sprints=self._sprints_before(self.part.sprint))
+            case TaskReported(task=task):
+                self._restore(task)
+            case RollbackStarted(undone=undone):
+                self._forget(undone)
+            case _:
+                self._set(event)
+
+    def _take_verdict(self, event: events.ReviewScored | TestsMeasured | events.VerdictEdited) -> None:
+        task, awaited = event.task, True
+        match event:
+            case events.ReviewScored(review=review, score=score, signal=signal, grade=grade):
                 self._verdicts[task] = Verdict(score=score, signal=signal, grade=grade, review=review)
-                self._await_judgement(task)
-            case TestsMeasured(task=task, verification=verification, iterations=iterations, failed=failed):
-                self._test_runs[task] = TestRun(verification=verification, iterations=iterations, failed=failed)
-                self._await_judgement(task)
-            case BaselineMeasured(report):
-                self.set(baseline=report)
-            case VerdictEdited(task=task, score=score, signal=signal, judged=judged):
+            case TestsMeasured():
+                self._test_runs[task] = event
+            case events.VerdictEdited(score=score, signal=signal, judged=judged):
                 before = self.part.verdicts.get(task, Verdict())
                 self._verdicts[task] = msgspec.structs.replace(before, score=score, signal=signal)
-                if signal and not judged:
-                    self._await_judgement(task)
+                awaited = signal is not None and not judged
+        if awaited:
+            self._await_judgement(task)
 
-    def _change_sprint(self, event: object) -> None:
+    def _set(self, event: object) -> None:
         match event:
-            case TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds):
+            case events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds):
                 self.set(analysis=analysis, pipeline=pipeline, thresholds=thresholds)
-            case ThresholdsChanged(thresholds):
+            case events.ThresholdsChanged(thresholds):
                 self.set(thresholds=thresholds)
-            case PipelineChosen(pipeline):
+            case events.PipelineChosen(pipeline):
                 self.set(pipeline=pipeline)
-            case SprintEnded(sprint, record):
+            case events.BaselineMeasured(report):
+                self.set(baseline=report)
+            case events.SprintEnded(sprint, record):
                 self.set(sprints={**self.part.sprints, sprint: record})
-            case SprintStarted(sprint):
+            case events.SprintStarted(sprint):
                 self.set(sprint=sprint)
-            case SprintRestored(sprint=sprint, rounds=rounds, forced=forced, unjudged=unjudged):
+            case events.SprintRestored(sprint=sprint, rounds=rounds, forced=forced, unjudged=unjudged):
                 self.set(sprint=sprint, sprints=self._sprints_before(sprint), rounds=rounds, forced=forced)
                 for task in unjudged:
                     self._judged.pop(task, None)
@@ -187,12 +154,21 @@ class DevelopmentDraft(Draft[Development]):
         self._judged.pop(task, None)
         self._unjudged[task] = None
 
-    def _judge(self, *tasks: TaskId) -> None:
+    def _judge(
+        self, event: events.RoundStarted | events.ConvergenceForced | events.Reverified | events.ReviewPassed
+    ) -> None:
+        match event:
+            case events.RoundStarted(sprint=sprint, number=number, raised_by=tasks):
+                self.set(rounds={**self.part.rounds, sprint: number})
+            case events.ConvergenceForced(sprint=sprint, raised_by=tasks):
+                self.set(forced=(*self.part.forced, sprint))
+            case events.Reverified(task) | events.ReviewPassed(task):
+                tasks = (task,)
         for task in tasks:
             self._judged[task] = None
             self._unjudged.pop(task, None)
 
-    def _do_again(self, tasks: Iterable[TaskId]) -> None:
+    def _reset(self, tasks: Iterable[TaskId]) -> None:
         """A task that is run again is judged again."""
         for task in tasks:
             self._judged.pop(task, None)
@@ -208,11 +184,11 @@ class DevelopmentDraft(Draft[Development]):
         if task in self.part.verdicts or task in self.part.test_runs:
             self._await_judgement(task)
 
-    def _forget(self, event: RollbackStarted) -> None:
+    def _forget(self, tasks: Iterable[TaskId]) -> None:
         owned = (
             self._judged, self._unjudged, self._decisions, self._designs, self._revised, self._verdicts,
             self._withdrawn, self._test_runs,
         )  # fmt: skip
-        for task in event.undone:
+        for task in tasks:
             for one in owned:
                 one.pop(task, None)

@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from iterdev.core import ids, results
-from iterdev.core.collaboration.messages import COORDINATOR_TYPES
+from iterdev.core import results
 from iterdev.core.draft import Folding
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request
 from iterdev.core.rules.table_edits import TableRow
-from iterdev.core.rules.team_rules import Procedure, RoleSpec
+from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, TaskId, TeamState
 from iterdev.core.verification import SuiteReport
@@ -32,62 +30,52 @@ from iterdev.teams.development import (
     table,
     views,
 )
-from iterdev.teams.development.events import TeamStarted, Thresholds, ThresholdsChanged
-from iterdev.teams.development.fields import WORKERS, Fields, Pipeline, Role, fields
+from iterdev.teams.development.fields import ROLES, WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.development.requirement_analysis import TEAM_OF, Assessment, analyse
-from iterdev.teams.development.results import Decision, Design, Development, Finding, Review, Testing
-from iterdev.teams.development.state import FOLDED, DevelopmentDraft, development
-from iterdev.teams.development.state import Development as DevelopmentState
+from iterdev.teams.development.results import Finding
+from iterdev.teams.development.state import FOLDED, Development, DevelopmentDraft, development
 
-NAME = "iterdev"
-SLUG_LIMIT = 40
 REFERENCE = ("file", "line", "dimension")
 """What every finding is asked for. One without is accepted all the same."""
 
-ROLES = {
-    role.name: role
-    for role in (
-        RoleSpec(name=Role.architect, prefix="DESIGN", procedure=Procedure.read, result=Design, output="design"),
-        RoleSpec(name=Role.developer, prefix="DEV", procedure=Procedure.change, result=Development, loops=True),
-        RoleSpec(name=Role.tester, prefix="VERIFY", procedure=Procedure.verify, result=Testing, output="test run"),
-        RoleSpec(name=Role.reviewer, prefix="REVIEW", procedure=Procedure.read, result=Review, output="review"),
-        RoleSpec(
-            name=Role.gc_controller, prefix="GC-CHECK", procedure=Procedure.decide, result=Decision, output="decision"
-        ),
-    )
-}
+
+@cache
+def result_schema(role: str) -> Mapping[str, object]:
+    whole = results.schema(ROLES[role].result)
+    definitions = whole["$defs"]
+    if isinstance(definitions, dict) and (finding := definitions.get(Finding.__name__)):
+        finding["required"] += REFERENCE
+    return whole
 
 
-class Analyzer(contract.Analyzer):
-    role = Role.architect
-    task = requirement_analysis.TASK
-    schema = staticmethod(requirement_analysis.schema)
-    prompt = staticmethod(requirement_analysis.prompt)
-    decode = staticmethod(requirement_analysis.decode)
+def _check_reviewer(settings: Settings, agents: Mapping[str, str]) -> None:
+    developer, reviewer = (agents.get(role) or settings.agent_for(role) for role in (Role.developer, Role.reviewer))
+    if settings.run.reviewer_differs and developer == reviewer:
+        raise UserError(
+            f'"{reviewer}" would review its own work, and [run] reviewer_differs does not allow that',
+            hint="--role-agent reviewer=NAME, or [roles.reviewer] agent in iterdev.toml",
+        )
 
 
 class DevelopmentTeam(contract.Team):
-    name = NAME
+    name = "iterdev"
     roles: Mapping[str, RoleSpec] = ROLES
     workers: tuple[str, ...] = WORKERS
     conflict_brief = pipelines.CONFLICT
     pipelines: tuple[str, ...] = tuple(pipeline.value for pipeline in Pipeline)
-    message_types: Mapping[str, tuple[str, ...]] = {
-        **announcements.MESSAGE_TYPES,
-        "coordinator": (*announcements.MESSAGE_TYPES["coordinator"], *COORDINATOR_TYPES),
-    }
+    message_types: Mapping[str, tuple[str, ...]] = announcements.MESSAGE_TYPES
     event_types = events.EVENTS
     task_fields = Fields
     folded = FOLDED
     decided = events.DECIDED
     columns = table.COLUMNS
-    analyzer: contract.Analyzer | None = Analyzer()
+    analyzer: contract.Analyzer | None = requirement_analysis.ANALYZER
 
     plan = staticmethod(rules.plan)
     plan_note = staticmethod(rules.plan_note)
     before_work = staticmethod(rules.before_work)
-    follow_up = staticmethod(critic.consequences)
-    decision = staticmethod(critic.decided_by)
+    follow_up = staticmethod(critic.follow_up)
+    decision = staticmethod(critic.decision)
     finish = staticmethod(rules.finish)
     interpret = staticmethod(rules.interpret)
     completion_error = staticmethod(rules.completion_error)
@@ -97,8 +85,8 @@ class DevelopmentTeam(contract.Team):
     announce = staticmethod(announcements.announce)
     plan_cells = staticmethod(table.plan_cells)
     result_cells = staticmethod(table.result_cells)
-    read_plan = staticmethod(table.read_plan)
-    check_results = staticmethod(table.check_results)
+    read_fields = staticmethod(table.read_fields)
+    check_results = staticmethod(table.read_verdict)
     prompt_parts = staticmethod(prompts.team_parts)
     choice_on_resume = staticmethod(sprints.choice_on_resume)
     reopened = staticmethod(sprints.reopened)
@@ -110,15 +98,12 @@ class DevelopmentTeam(contract.Team):
     view = staticmethod(views.team_view)
     listed_choices = staticmethod(views.listed_choices)
     task_notes = staticmethod(views.task_notes)
-
-    def initial(self) -> TeamState:
-        return DevelopmentState()
+    initial = staticmethod(Development)
+    nothing_to_do = staticmethod(sprints.nothing_to_do)
+    result_schema = staticmethod(result_schema)
 
     def draft(self, part: TeamState) -> Folding:
-        return DevelopmentDraft(cast("DevelopmentState", part))
-
-    def nothing_to_do(self, state: State, task: Task) -> str:
-        return rules.NOTHING_LEFT if sprints.has_nothing_left(state, task) else ""
+        return DevelopmentDraft(cast("Development", part))
 
     def role_for(self, text: str) -> str:
         """The first role whose words are in the text; the developer covers everything else."""
@@ -137,20 +122,18 @@ class DevelopmentTeam(contract.Team):
     def session_prefix(self, engine: Engine) -> str:
         return "ids" if engine is Engine.wave else "IDS"
 
-    def session_words(self, requirement: str) -> str:
-        return ids.slug(requirement, SLUG_LIMIT)
-
     def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
         _check_reviewer(settings, agents)
         analysis = analyse(request.requirement, request.files)
         if isinstance(request.assessment, Assessment):
             analysis = requirement_analysis.applied(analysis, request.assessment)
         pipeline = Pipeline(request.pipeline) if request.pipeline else None
-        return (TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=_thresholds(settings)),)
+        thresholds = events.Thresholds(rounds=settings.limits.rounds)
+        return (events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds),)
 
     def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
-        thresholds = _thresholds(settings)
-        return () if thresholds == development(state).thresholds else (ThresholdsChanged(thresholds),)
+        thresholds = events.Thresholds(rounds=settings.limits.rounds)
+        return () if thresholds == development(state).thresholds else (events.ThresholdsChanged(thresholds),)
 
     def roles_needed(self, state: State) -> set[str]:
         if state.tasks.plan:
@@ -162,32 +145,7 @@ class DevelopmentTeam(contract.Team):
         return tuple(table.edited_verdicts(development(state), state.tasks.plan, rows))
 
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
-        return *records.restored(documents, rows), *table.edited_verdicts(DevelopmentState(), {}, rows)
-
-    def result_schema(self, role: str) -> Mapping[str, object]:
-        return _schema(role)
-
-
-@cache
-def _schema(role: str) -> Mapping[str, object]:
-    whole = results.schema(ROLES[role].result)
-    definitions = whole["$defs"]
-    if isinstance(definitions, dict) and (finding := definitions.get(Finding.__name__)):
-        finding["required"] += REFERENCE
-    return whole
-
-
-def _thresholds(settings: Settings) -> Thresholds:
-    return Thresholds(rounds=settings.limits.rounds)
-
-
-def _check_reviewer(settings: Settings, agents: Mapping[str, str]) -> None:
-    developer, reviewer = (agents.get(role) or settings.agent_for(role) for role in (Role.developer, Role.reviewer))
-    if settings.run.reviewer_differs and developer == reviewer:
-        raise UserError(
-            f'"{reviewer}" would review its own work, and [run] reviewer_differs does not allow that',
-            hint="--role-agent reviewer=NAME, or [roles.reviewer] agent in iterdev.toml",
-        )
+        return *records.restored(documents, rows), *table.edited_verdicts(Development(), {}, rows)
 
 
 DEVELOPMENT = DevelopmentTeam()

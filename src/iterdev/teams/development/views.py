@@ -1,46 +1,29 @@
 """What the views and the report say about the development team."""
 
-from iterdev.core.ids import number_of
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
+from iterdev.teams.development.documents import BREAKDOWN, artifact
 from iterdev.teams.development.events import SprintRecord
 from iterdev.teams.development.fields import Role, Signal
 from iterdev.teams.development.rules import PIPELINE_GATE
-from iterdev.teams.development.state import development
+from iterdev.teams.development.state import Verdict, development
 
 
 def task_notes(state: State, task: TaskId) -> TaskNotes:
     part = development(state)
-    verdict, run = part.verdicts.get(task), part.test_runs.get(task)
-    score = verdict.score if verdict else None
-    revision = verdict is not None and verdict.signal is Signal.revision_needed
+    verdict, run, row = part.verdicts.get(task, Verdict()), part.test_runs.get(task), state.tasks.plan[task]
+    score = "" if verdict.score is None else f"score {verdict.score:g}"
     return TaskNotes(
-        artifact=_artifact(state.tasks.plan[task], score),
-        verdict=f"score {score:g}, {verdict.signal}" if verdict and score is not None else "",
-        unfavourable=revision or (run is not None and run.failed),
-        asks_agent=state.tasks.plan[task].role != Role.tester,
-        report=(f"Score: {score:g} ({verdict.signal})",) if verdict and score is not None else (),
-        fields={"score": score},
+        artifact=artifact(row) + (f" ({score})" if score and row.role == Role.reviewer else ""),
+        verdict=f"{score}, {verdict.signal}" if score else "",
+        unfavourable=verdict.signal is Signal.revision_needed or (run is not None and run.failed),
+        asks_agent=row.role != Role.tester,
+        report=(f"Score: {verdict.score:g} ({verdict.signal})",) if score else (),
+        fields={"score": verdict.score},
     )
-
-
-def _artifact(task: Task, score: float | None) -> str:
-    number = task.id.rsplit("-", 1)[-1]
-    match task.role:
-        case Role.architect:
-            return f"design/design-{number}.md"
-        case Role.developer:
-            return "code/dev-log.md"
-        case Role.tester:
-            return f"verify/verify-{number}.json"
-        case Role.reviewer:
-            return f"review/review-{number}.md" + (f" (score {score:g})" if score is not None else "")
-        case _:
-            return f"interactive/{task.id}-result.json"
 
 
 def team_view(state: State) -> TeamView:
@@ -59,13 +42,7 @@ def team_view(state: State) -> TeamView:
         note=f"fix rounds: {part.round} of {rounds}" if part.round else "",
         reservations=tuple(_reservations(state)),
         forced=bool(part.forced),
-        fields={
-            "round": part.round,
-            "rounds": rounds,
-            "sprint": sprint,
-            "sprints": total,
-            "goals": list(goals),
-        },
+        fields={"round": part.round, "rounds": rounds, "sprint": sprint, "sprints": total, "goals": list(goals)},
     )
 
 
@@ -82,13 +59,11 @@ def _steps(state: State) -> list[str]:
         steps.append(f"{len(goals)} sprints: " + "; ".join(f"{number}. {goal}" for number, goal in enumerate(goals, 1)))
     for sprint in range(1, part.sprint + 1):
         if sprint > 1:
-            plain = (
-                " (plain, since the one before went well)" if sprint == part.sprint and sprints.is_plain(state) else ""
-            )
-            steps.append(f"sprint {sprint} of {sprints.total(state)}: {sprints.goal(state, sprint)}{plain}")
-        steps += [
-            f"fix round {number} of {part.thresholds.rounds}" for number in range(1, part.rounds.get(sprint, 0) + 1)
-        ]
+            plain = sprint == part.sprint and sprints.is_plain(state)
+            note = " (plain, since the one before went well)" if plain else ""
+            steps.append(f"sprint {sprint} of {sprints.total(state)}: {sprints.goal(state, sprint)}{note}")
+        rounds = range(1, part.rounds.get(sprint, 0) + 1)
+        steps += [f"fix round {number} of {part.thresholds.rounds}" for number in rounds]
     return steps
 
 
@@ -123,11 +98,8 @@ def _overview(state: State) -> str:
     head = (
         "| Sprint | Goal | Velocity | Mean Score | GC Rounds |\n|--------|------|----------|------------|-----------|\n"
     )
-    debts = "".join(
-        f"\nTechnical debt after sprint-{number}: {record.debt}.\n"
-        for number, record in part.sprints.items()
-        if record.debt
-    )
+    known = ((number, record.debt) for number, record in part.sprints.items() if record.debt)
+    debts = "".join(f"\nTechnical debt after sprint-{number}: {debt}.\n" for number, debt in known)
     return f"## Sprints\n\n{head}{lines}{debts}"
 
 
@@ -149,30 +121,28 @@ def _verdicts(state: State) -> str:
         lines.append(f"- {task}: {rate}{failing}{known}, `{measured.command}`{note}\n")
     for task, verdict in development(state).verdicts.items():
         if verdict.review:
+            seen = critic.of_round(state, task)
+            since = (
+                f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
+            )
             lines.append(
                 f"- {task}: score {verdict.score or 0:g}, "
                 f"{critic.critical_count(verdict.review)} critical, {len(verdict.review.issues)} findings, "
-                f"{verdict.signal}{_since(state, task)}\n"
+                f"{verdict.signal}{since}\n"
             )
     return f"## Verdicts\n\n{''.join(lines)}" if lines else ""
 
 
-def _since(state: State, task: TaskId) -> str:
-    """What a later round did to the findings of the one before."""
-    seen = critic.of_round(state, task)
-    return f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
-
-
 def _deliverables(state: State) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    def numbered(role: Role, form: str) -> tuple[str, ...]:
+    def left_by(role: Role) -> tuple[str, ...]:
         done = (task for task, progress in state.tasks.rows() if progress.status is Status.completed)
-        return tuple(form.format(number_of(task.id)) for task in done if task.role == role)
+        return tuple(dict.fromkeys(artifact(task) for task in done if task.role == role))
 
     return (
-        ("Design Document", numbered(Role.architect, "design/design-{}.md")),
-        ("Task Breakdown", ("design/task-breakdown.json",) if development(state).designs else ()),
-        ("Dev Log", ("code/dev-log.md",) if numbered(Role.developer, "{}") else ()),
-        ("Verification", numbered(Role.tester, "verify/verify-{}.json")),
-        ("Review Report", numbered(Role.reviewer, "review/review-{}.md")),
+        ("Design Document", left_by(Role.architect)),
+        ("Task Breakdown", (BREAKDOWN,) if development(state).designs else ()),
+        ("Dev Log", left_by(Role.developer)),
+        ("Verification", left_by(Role.tester)),
+        ("Review Report", left_by(Role.reviewer)),
         ("Wisdom", ("wisdom/",)),
     )

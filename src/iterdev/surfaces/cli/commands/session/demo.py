@@ -25,7 +25,7 @@ def demo() -> ExitCode:
         click.echo(f"The scratch repository is kept: cd {shlex.quote(str(repository.top))}")
         return code
     click.echo(_closing(repository, session))
-    if app_demo.converged(repository, session):
+    if app_demo.found_and_fixed(repository, session):
         return ExitCode.finished
     click.echo("The demo did not go as it should: the planted defect was not both found and fixed.", err=True)
     return ExitCode.unfinished
@@ -35,7 +35,7 @@ def _opening(top: Path) -> str:
     return (
         f'A scripted team gets a small project in {top} and the request "{app_demo.REQUIREMENT}".\n'
         "No model is asked and no key is needed; git, the worktrees, the test runs and the landing are real.\n"
-        "The developer's first try has a planted defect.\n"
+        f"{app_demo.DEFECT}\n"
     )
 
 

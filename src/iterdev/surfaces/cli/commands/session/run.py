@@ -100,7 +100,7 @@ def _analyzed(repository: Repository, request: start.Request) -> start.Request:
 
 
 def _role_agents(repository: Repository, pairs: tuple[str, ...]) -> dict[Role, str]:
-    workers = start.default_team(repository).workers
+    workers = repository.default_team.workers
     chosen: dict[Role, str] = {}
     for pair in pairs:
         role, _, name = pair.partition("=")
