@@ -17,7 +17,6 @@ from iterdev.agents.contract import (
     Answer,
     Assignment,
     Conversation,
-    FailureKind,
     Process,
     Reply,
     Said,
@@ -25,6 +24,7 @@ from iterdev.agents.contract import (
     Spent,
 )
 from iterdev.core.errors import HostError
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
 
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]
@@ -89,14 +89,16 @@ def test_a_program_that_cannot_be_started_is_explained(
     assert hint in probe.hint
 
 
-def test_a_program_is_told_what_interface_3_promises(play: Play, assignment: Assignment) -> None:
-    agent = program("json.dump([dict(os.environ), sys.stdin.read(), os.getcwd()], open('told.json', 'w')); print('{}')")
+def test_a_program_gets_the_environment_of_interface_3(play: Play, assignment: Assignment) -> None:
+    agent = program(
+        "json.dump([dict(os.environ), sys.stdin.read(), os.getcwd()], open('input.json', 'w')); print('{}')"
+    )
     work = replace(assignment, issues=("ISS-1", "ISS-2"), environment={**assignment.environment, "EXTRA": "1"})
 
-    play(agent, "Mend the ö.", given=work)
+    play(agent, "Fix the ö.", given=work)
 
-    variables, prompt, folder = json.loads(Path(work.workspace, "told.json").read_text())
-    assert (prompt, folder) == ("Mend the ö.", work.workspace)
+    variables, prompt, folder = json.loads(Path(work.workspace, "input.json").read_text())
+    assert (prompt, folder) == ("Fix the ö.", work.workspace)
     assert variables["EXTRA"] == "1"
     assert {name: value for name, value in variables.items() if name.startswith("ITERDEV_")} == {
         "ITERDEV_TASK": "DEV-001",
@@ -310,7 +312,7 @@ if os.environ["ITERDEV_ATTEMPT"] == "1": open("ready", "w").close(); time.sleep(
 print('{"attempt": %s}' % os.environ["ITERDEV_ATTEMPT"])""")
     replies: list[Reply] = []
 
-    async def urge() -> None:
+    async def interrupt() -> None:
         async with (
             agent.open(assignment, spawn=spawn, watch=lambda _: None) as conversation,
             anyio.create_task_group() as group,
@@ -319,7 +321,7 @@ print('{"attempt": %s}' % os.environ["ITERDEV_ATTEMPT"])""")
             await appeared(anyio.Path(assignment.workspace, "ready"))
             await answer(conversation, "two", replies)
 
-    anyio.run(urge)
+    anyio.run(interrupt)
 
     interrupted = AgentFailure(kind=FailureKind.timed_out, message='The agent "mine" was interrupted')
     assert replies == [interrupted, Answer(body=b'{"attempt": 2}')]

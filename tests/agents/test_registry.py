@@ -116,12 +116,12 @@ def test_without_any_agent_the_one_that_is_wanted_is_to_be_installed() -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN_AGENTS)
-def test_a_version_newer_than_the_known_one_is_used_and_told(programs: Path, name: str) -> None:
+def test_a_version_newer_than_the_known_one_is_used_and_noted(programs: Path, name: str) -> None:
     program(programs, name, "99.0.1")
-    told: list[str] = []
+    notes: list[str] = []
 
-    agent = make_present(name, {}, ROOT, tell=told.append)
+    agent = make_present(name, {}, ROOT, notify=notes.append)
 
     assert agent.name == name
-    (note,) = told
+    (note,) = notes
     assert note.startswith(f"{name}: version 99.0.1 is newer than ")

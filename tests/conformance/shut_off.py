@@ -48,7 +48,7 @@ def lead_everything_to(interface: str, family: socket.AddressFamily) -> None:
 
 
 def wanted(packet: bytes) -> str | None:
-    """Whom a packet asks for: a name, or somebody who is not on loopback; None for all other packets."""
+    """The host that a packet is for: a name, or an address outside of loopback; None for all other packets."""
     if packet[0] >> 4 == 4:
         protocol, host, rest = packet[9], packet[16:20], packet[(packet[0] & 15) * 4 :]
     else:
@@ -95,7 +95,7 @@ class Watcher(threading.Thread):
         self._over.set()
         self.join()
         lost = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
-        return sorted(self.record) + ([f"{lost} packets that nobody saw"] if lost else [])
+        return sorted(self.record) + ([f"{lost} packets that were not recorded"] if lost else [])
 
 
 def main(record: str, *command: str) -> int:

@@ -1,4 +1,4 @@
-"""Real coding agents keep to what iterdev relies on, ask nobody but the scripted model, and leave nothing running."""
+"""Real coding agents keep to what iterdev relies on, connect only to the scripted model, and leave nothing running."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.clis import CLIS, OPTIONAL_BINARIES, install
 
-from iterdev.conformance.leftover_processes import find_leftovers
+from iterdev.conformance.run import find_leftovers
 from iterdev.conformance.scenarios import SCENARIOS
 
 SHUT_OFF = Path(__file__).with_name("shut_off.py")
@@ -24,7 +24,7 @@ RecordProperty = Callable[[str, object], None]
 
 
 class Machine:
-    """A machine with nobody's settings and one coding agent at most."""
+    """A machine without user settings, with one coding agent at most."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -84,7 +84,7 @@ def assert_conformant(name: str, machine: Machine, record_property: RecordProper
 
 
 @pytest.mark.parametrize("name", CLIS)
-def test_a_coding_agent_conforms_and_asks_for_nobody_else(
+def test_a_coding_agent_conforms_and_connects_to_no_other_host(
     name: str, machine: Machine, record_property: RecordProperty
 ) -> None:
     machine.install(name)
@@ -129,7 +129,7 @@ for ask in (
 
 
 @pytest.mark.parametrize("name", CLIS)
-def test_nothing_of_an_agent_is_left_when_iterdev_is_killed_while_it_works(name: str, machine: Machine) -> None:
+def test_no_process_of_an_agent_is_left_when_iterdev_is_killed(name: str, machine: Machine) -> None:
     machine.install(name)
     mark = f"{machine.root / 'tmp'}/iterdev-check-"
 

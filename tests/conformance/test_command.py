@@ -18,7 +18,7 @@ sys.argv = ["iterdev", "agents", "check"]
 from iterdev.__main__ import main
 sys.exit(main())
 """
-IMPOSTOR = "#!/bin/sh\ntest \"$1\" = --version && echo 9.9.9 && exit\necho 'I am somebody else' >&2\nexit 3\n"
+IMPOSTOR = "#!/bin/sh\ntest \"$1\" = --version && echo 9.9.9 && exit\necho 'I am another program' >&2\nexit 3\n"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def impostor(repo: Repo) -> Repo:
     return repo
 
 
-def test_a_program_that_does_not_conform_fails_every_scenario_in_words(impostor: Repo) -> None:
+def test_a_program_that_does_not_conform_fails_every_scenario_with_a_message(impostor: Repo) -> None:
     done = impostor.iterdev("agents", "check", "claude", "--json")
 
     document = json.loads(done.stdout)
@@ -43,7 +43,7 @@ def test_a_program_that_does_not_conform_fails_every_scenario_in_words(impostor:
     assert (done.returncode, document["as_expected"]) == (1, False)
     assert [result["scenario"] for result in results] == [scenario.name for scenario in SCENARIOS]
     assert {result["standing"] for result in results} == {"failed"}
-    assert all("I am somebody else" in " ".join(result["misses"]) for result in results)
+    assert all("I am another program" in " ".join(result["misses"]) for result in results)
 
 
 def test_the_table_has_a_row_for_every_scenario_and_progress_goes_to_standard_error(impostor: Repo) -> None:
@@ -55,7 +55,7 @@ def test_the_table_has_a_row_for_every_scenario_and_progress_goes_to_standard_er
     assert done.stderr.count("claude ") >= len(SCENARIOS)
 
 
-def test_agents_that_are_not_installed_are_told_as_such_beside_those_that_are(impostor: Repo) -> None:
+def test_agents_that_are_not_installed_are_listed_as_such(impostor: Repo) -> None:
     done = impostor.iterdev("agents", "--json", "check")
 
     agents = {agent["agent"]: agent for agent in json.loads(done.stdout)["agents"]}

@@ -1,11 +1,11 @@
-"""Every expectation is met by what it asks for, and says in words what it misses otherwise."""
+"""Every expectation is met by what it asks for, and describes what it misses otherwise."""
 
 import json
 
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.contract import AgentFailure, Answer, FailureKind, PermissionAsked, Reply
+from iterdev.agents.contract import AgentFailure, Answer, PermissionAsked, Reply
 from iterdev.conformance.expectations import (
     Answered,
     DenialReported,
@@ -23,6 +23,7 @@ from iterdev.conformance.expectations import (
     misses,
 )
 from iterdev.conformance.model.tool_server import Note
+from iterdev.core.limits.agent_failures import FailureKind
 
 NOW = 1_800_000_000.0
 NOTHING = Observation(replies=(None,), events=(), requests=(), first_request_at=None, notes=(), token="t", files={})
@@ -76,7 +77,7 @@ def replied(*replies: Reply | None) -> Observation:
         ),
     ],
 )
-def test_an_expectation_is_met_or_its_miss_is_put_in_words(
+def test_an_expectation_is_met_or_its_miss_is_described(
     expected: Expectation, met: Observation, missed: Observation, words: str
 ) -> None:
     (miss,) = misses([expected], missed)

@@ -1,14 +1,15 @@
-"""A miss fails unless exactly this miss is known; a known miss that is none any more is told."""
+"""A miss fails unless exactly this miss is known; a known miss that no longer occurs is reported."""
 
 from msgspec.structs import replace
 
-from iterdev.agents.contract import AgentFailure, FailureKind
+from iterdev.agents.contract import AgentFailure
 from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.conformance.agent_setup import CLIENTS
 from iterdev.conformance.expectations import Failed, NoReply, Observation
 from iterdev.conformance.known_deviations import DEVIATIONS, Deviation, deviation
 from iterdev.conformance.scenarios import SCENARIOS, Scenario
 from iterdev.conformance.verdict import judge
+from iterdev.core.limits.agent_failures import FailureKind
 
 SCENARIO = Scenario(name="500", claim="", steps=(), expects=(Failed(FailureKind.overloaded),))
 KNOWN = Deviation(agents=("x",), scenario="500", expects=(NoReply(),), behaviour="It waits.", reaction="We wait.")
@@ -45,7 +46,7 @@ def test_an_explanation_covers_no_process_that_is_left() -> None:
     assert (result.standing, result.left) == ("failed", ("sleep 600",))
 
 
-def test_a_known_miss_that_works_now_is_told() -> None:
+def test_a_known_miss_that_no_longer_occurs_is_reported() -> None:
     result = judge(SCENARIO, KNOWN, OVERLOADED, 1)
 
     assert (result.standing, result.news) == ("ok", "no longer so: It waits.")

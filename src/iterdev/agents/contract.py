@@ -6,11 +6,11 @@ ended in one place.
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
-from iterdev.core.limits import agent_failures
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
@@ -35,8 +35,6 @@ AgentEvent = Said | Spent | PermissionAsked
 
 Watch = Callable[[AgentEvent], None]
 """Receives the events of a conversation as they happen."""
-
-FailureKind = agent_failures.FailureKind
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -153,6 +151,8 @@ class Probe(Struct, frozen=True, kw_only=True):
 
 
 class Agent(Protocol):
+    """Made from the configuration; one for all attempts."""
+
     @property
     def name(self) -> str: ...
     @property
@@ -168,3 +168,14 @@ class Agent(Protocol):
     def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
         """Opens a conversation; leaving the context closes it, whatever happened."""
         ...
+
+
+class AgentWithoutLogin(Struct, frozen=True):
+    """An agent that needs nothing of the user's environment."""
+
+    name: str
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
+        del environment
+        return ()

@@ -1,30 +1,83 @@
-"""The agents by name, made from the configuration. A new adapter needs its name and one `case` here."""
+"""The agents by name, made from the configuration. A new adapter needs one entry in `ADAPTERS`.
+
+The adapters are imported when they are used: all commands read the names, and most of them start no agent.
+"""
+# ruff: noqa: PLC0415 - see above
 
 import difflib
+import pkgutil
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from iterdev.agents.acp.programs import PROGRAMS, Program
-from iterdev.agents.command import CommandAgent
-from iterdev.agents.contract import Agent, Probe
-from iterdev.agents.scripted.agent import ScriptedAgent
-from iterdev.agents.unavailable import UnavailableAgent
+from iterdev.agents.contract import (
+    Agent,
+    AgentFailure,
+    AgentWithoutLogin,
+    Assignment,
+    Conversation,
+    Probe,
+    Spawn,
+    Watch,
+)
 from iterdev.core.errors import HostError, UserError
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.settings import AgentSettings
 
-KNOWN_AGENTS = ("claude", "codex", *PROGRAMS)
-"""Coding agents that need no table; a table with one of their names only adjusts it."""
+ADAPTERS = {"claude": "iterdev.agents.claude.agent:ClaudeAgent", "codex": "iterdev.agents.codex.agent:CodexAgent"}
+KNOWN_AGENTS = (*ADAPTERS, *PROGRAMS)
+"""Coding agents that need no table; one of their names only adjusts them."""
+
+
+class UnavailableAgent(AgentWithoutLogin, frozen=True):
+    """An agent that is not installed: every turn fails with the reason, so that another agent can take over."""
+
+    problem: str
+
+    def probe(self) -> Probe:
+        return Probe(installed=False, problem=self.problem)
+
+    def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
+        from iterdev.agents.common.conversation import FailedConversation
+
+        del assignment, spawn, watch
+        return nullcontext(FailedConversation(AgentFailure(kind=FailureKind.not_installed, message=self.problem)))
 
 
 def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:
     table = configured.get(name, AgentSettings())
     if name not in {*configured, *KNOWN_AGENTS}:
         raise _unknown(name, configured)
+    model, home = table.model or "", _resolve_path(table.home, root) if table.home else ""
     if table.script:
+        from iterdev.agents.scripted.agent import ScriptedAgent
+
         return ScriptedAgent(name, _resolve_path(table.script, root))
     if table.command:
+        from iterdev.agents.command import CommandAgent
+
         return CommandAgent(name, table.command, str(root))
-    return _make_adapter(name, table, root)
+    known = "" if table.acp else table.uses or name
+    if known in ADAPTERS:
+        adapter: Callable[..., Agent] = pkgutil.resolve_name(ADAPTERS[known])
+        return adapter(name, model=model, args=table.args, home=home)
+    from iterdev.agents.acp.agent import AcpAgent
+
+    row = PROGRAMS[known] if known else Program(command=table.acp)
+    return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))
+
+
+def _resolve_path(path: str, root: Path) -> str:
+    """A path of the configuration: relative to the checkout, or below the user's home."""
+    return str(root / Path(path).expanduser())
+
+
+def _unknown(name: str, configured: Mapping[str, AgentSettings]) -> UserError:
+    known = [*configured, *(agent for agent in KNOWN_AGENTS if agent not in configured)]
+    near = difflib.get_close_matches(name, known, 1)
+    suggestion = f', did you mean "{near[0]}"?' if near else ""
+    return UserError(f'There is no agent "{name}"{suggestion}', hint=f"known agents: {', '.join(known)}")
 
 
 def kind(name: str, configured: Mapping[str, AgentSettings]) -> str:
@@ -34,43 +87,16 @@ def kind(name: str, configured: Mapping[str, AgentSettings]) -> str:
     return next((word for word, given in words.items() if given), table.uses or "known")
 
 
-# Adapters are imported when they are used, so that a command agent starts without them.
-
-
-def _make_adapter(name: str, table: AgentSettings, root: Path) -> Agent:
-    known = "" if table.acp else table.uses or name
-    model, home = table.model or "", _resolve_path(table.home, root) if table.home else ""
-    match known:
-        case "claude":
-            from iterdev.agents.claude.agent import ClaudeAgent  # noqa: PLC0415 - see above
-
-            return ClaudeAgent(name, model=model, args=table.args, home=home)
-        case "codex":
-            from iterdev.agents.codex.agent import CodexAgent  # noqa: PLC0415 - see above
-
-            return CodexAgent(name, model=model, args=table.args, home=home)
-        case _:
-            from iterdev.agents.acp.agent import AcpAgent  # noqa: PLC0415 - see above
-
-            row = PROGRAMS[known] if known else Program(command=table.acp)
-            return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))
-
-
-def _resolve_path(path: str, root: Path) -> str:
-    """A path of the configuration: relative to the checkout, or below the user's home."""
-    return str(root / Path(path).expanduser())
-
-
 def make_present(
-    name: str, configured: Mapping[str, AgentSettings], root: Path, tell: Callable[[str], None] = lambda _: None
+    name: str, configured: Mapping[str, AgentSettings], root: Path, notify: Callable[[str], None] = lambda _: None
 ) -> Agent:
-    """The agent, or an unavailable one if it is not installed; a remark on its version goes to `tell`."""
+    """The agent, or an unavailable one if it is not installed; a remark on its version goes to `notify`."""
     agent = make(name, configured, root)
     probe = agent.probe()
     if not probe.installed:
         return UnavailableAgent(name, f"{probe.problem} ({probe.hint})" if probe.hint else probe.problem)
     if probe.note:
-        tell(f"{name}: {probe.note}")
+        notify(f"{name}: {probe.note}")
     return agent
 
 
@@ -78,26 +104,14 @@ def make_usable(name: str, configured: Mapping[str, AgentSettings], root: Path) 
     """The agent, if it is installed."""
     agent = make(name, configured, root)
     probe = agent.probe()
-    if not probe.installed:
-        raise _unusable(name, probe)
-    return agent
-
-
-def _unusable(name: str, probe: Probe) -> HostError:
-    """The hint is a command that can be pasted; the alternative follows as a comment."""
-    message = f'The agent "{name}" cannot be used: {probe.problem}'
-    if name not in KNOWN_AGENTS:
-        return HostError(message, hint=probe.hint)
-    installed = [other for other in KNOWN_AGENTS if make(other, {}, Path()).probe().installed]
-    if not installed:
-        return HostError(f'No coding agent is installed, and "{name}" is wanted', hint=probe.hint)
-    return HostError(message, hint=f"{probe.hint}  # or use what is installed: --agent {installed[0]}")
-
-
-def _unknown(name: str, configured: Mapping[str, AgentSettings]) -> UserError:
-    known = [*configured, *(agent for agent in KNOWN_AGENTS if agent not in configured)]
-    near = difflib.get_close_matches(name, known, 1)
-    return UserError(
-        f'There is no agent "{name}"' + (f', did you mean "{near[0]}"?' if near else ""),
-        hint=f"known agents: {', '.join(known)}",
-    )
+    if probe.installed:
+        return agent
+    message, hint = f'The agent "{name}" cannot be used: {probe.problem}', probe.hint
+    if name in KNOWN_AGENTS:
+        installed = [other for other in KNOWN_AGENTS if make(other, {}, Path()).probe().installed]
+        if installed:
+            # The hint is a command that can be pasted; the alternative follows as a comment.
+            hint += f"  # or use what is installed: --agent {installed[0]}"
+        else:
+            message = f'No coding agent is installed, and "{name}" is wanted'
+    raise HostError(message, hint=hint)

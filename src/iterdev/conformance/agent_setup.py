@@ -85,7 +85,6 @@ CLIENTS: Mapping[str, Client] = {
 
 
 def agent_in_home(name: str, home: Path) -> Agent:
-    """The agent in a private home."""
     return registry.make(name, {name: AgentSettings(model=CLIENTS[name].model, home=str(home))}, home)
 
 

@@ -5,8 +5,9 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, FailureKind, PermissionAsked, Reply
+from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, PermissionAsked, Reply
 from iterdev.conformance.model.tool_server import Note
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Misfit, Result, decode
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.types import TaskId
@@ -136,9 +137,8 @@ def _miss(expected: Expectation, observation: Observation) -> str:
             fits = isinstance(reply, AgentFailure) and reply.kind is kind
             return "" if fits else f'expected "{kind}", got {_describe(reply)}'
         case NoReply():
-            return (
-                "" if observation.replies[0] is None else f"expected no reply, got {_describe(observation.replies[0])}"
-            )
+            reply = observation.replies[0]
+            return "" if reply is None else f"expected no reply, got {_describe(reply)}"
         case ResetReported(seconds):
             return _reset_miss(seconds, observation)
         case Wrote(file, content):
@@ -151,11 +151,8 @@ def _miss(expected: Expectation, observation: Observation) -> str:
             denied = any(isinstance(event, PermissionAsked) for event in observation.events)
             return "" if denied else "no denial was reported"
         case ToolCalled(text):
-            return (
-                ""
-                if Note(text=text, token=observation.token) in observation.notes
-                else f"the tool got {list(observation.notes)}"
-            )
+            noted = Note(text=text, token=observation.token) in observation.notes
+            return "" if noted else f"the tool got {list(observation.notes)}"
         case RequestContained(text, times):
             count = observation.requests[-1].count(text) if observation.requests else 0
             return "" if count >= times else f'the request has "{text}" {count} times, expected {times}'

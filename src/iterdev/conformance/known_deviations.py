@@ -5,9 +5,9 @@ A deviation has its own exact expectations. Any other behaviour is a failure.
 
 from msgspec import Struct
 
-from iterdev.agents.contract import FailureKind
 from iterdev.conformance.expectations import Answered, DenialReported, Expectation, Failed, NoReply, NotWritten, Wrote
 from iterdev.conformance.scenarios import TURN_TIMEOUT
+from iterdev.core.limits.agent_failures import FailureKind
 
 SHORT_TIMEOUT = 20.0
 """Seconds after which an agent is known to wait or to retry without a report."""
@@ -30,7 +30,10 @@ class Deviation(Struct, frozen=True, kw_only=True):
     """What the agent does; no setting changes it."""
     reaction: str
     """How iterdev handles it."""
-    timeout: float = TURN_TIMEOUT
+
+    @property
+    def timeout(self) -> float:
+        return SHORT_TIMEOUT if NoReply() in self.expects else TURN_TIMEOUT
 
 
 DEVIATIONS = (
@@ -61,7 +64,6 @@ DEVIATIONS = (
         expects=(NoReply(),),
         behaviour="It waits for as long as the provider asks, without a report.",
         reaction=WAITS_TOO,
-        timeout=SHORT_TIMEOUT,
     ),
     Deviation(
         agents=("qwen",),
@@ -69,7 +71,6 @@ DEVIATIONS = (
         expects=(NoReply(),),
         behaviour="It retries seven times in 80 s, whatever the provider asks.",
         reaction=WAITS_TOO,
-        timeout=SHORT_TIMEOUT,
     ),
     Deviation(
         agents=("qwen", "opencode", "kimi"),
@@ -77,7 +78,6 @@ DEVIATIONS = (
         expects=(NoReply(),),
         behaviour="It retries for more than a minute before it reports the failure.",
         reaction=READS_LATE,
-        timeout=SHORT_TIMEOUT,
     ),
     Deviation(
         agents=("opencode", "kimi"),
@@ -85,7 +85,6 @@ DEVIATIONS = (
         expects=(NoReply(),),
         behaviour="It retries for more than a minute before it reports the failure.",
         reaction=READS_LATE,
-        timeout=SHORT_TIMEOUT,
     ),
 )
 

@@ -4,23 +4,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from iterdev.agents.contract import TOOLS, FailureKind, Permissions
+from iterdev.agents.contract import TOOLS, Permissions
 from iterdev.agents.scripted.script import Call, Fail, Step
-from iterdev.conformance.expectations import (
-    TASK,
-    Answered,
-    DenialReported,
-    Discovered,
-    Expectation,
-    Failed,
-    NotWritten,
-    Recovered,
-    RequestContained,
-    ResetReported,
-    ToolCalled,
-    Wrote,
-)
+from iterdev.conformance import expectations as expect
 from iterdev.conformance.model.tool_server import TOOL
+from iterdev.core.limits.agent_failures import FailureKind
 
 TURN_TIMEOUT = 90.0
 """Seconds for a turn, on a busy machine."""
@@ -41,7 +29,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     claim: str
     """What is expected of the agent and its adapter."""
     steps: tuple[Step, ...]
-    expects: tuple[Expectation, ...]
+    expects: tuple[expect.Expectation, ...]
     prompts: tuple[str, ...] = ("Do your task.",)
     permissions: Permissions = Permissions(write=True)
     course: Course = "one conversation"
@@ -58,7 +46,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
 
 def done(findings: str, **more: object) -> Step:
-    return Step(result={"id": TASK, "status": "completed", "findings": findings, **more})
+    return Step(result={"id": expect.TASK, "status": "completed", "findings": findings, **more})
 
 
 WRITE = Step(say="I will write the file.", write={"hello.txt": "hello\n"})
@@ -71,20 +59,20 @@ SCENARIOS = (
         name="write a file",
         claim="A file is written in the workspace, and the turn ends with a result.",
         steps=(WRITE, done("written")),
-        expects=(Answered(("written",)), Wrote("hello.txt", "hello\n")),
+        expects=(expect.Answered(("written",)), expect.Wrote("hello.txt", "hello\n")),
     ),
     Scenario(
         name="structured answer",
         claim="A nested result arrives as it was sent, and matches the schema of the role.",
         steps=(done("structured", discoveries=[{"type": "pattern", "data": DATA}]),),
-        expects=(Answered(("structured",)), Discovered(DATA)),
+        expects=(expect.Answered(("structured",)), expect.Discovered(DATA)),
     ),
     Scenario(
         name="two turns",
         claim="The second turn knows the first.",
         prompts=(PLUM, "What was it?"),
         steps=(done("first"), done("second")),
-        expects=(Answered(("first", "second")), RequestContained(PLUM)),
+        expects=(expect.Answered(("first", "second")), expect.RequestContained(PLUM)),
     ),
     Scenario(
         name="resumed conversation",
@@ -92,59 +80,63 @@ SCENARIOS = (
         course="resumed",
         prompts=(PLUM, "What was it?"),
         steps=(done("first"), done("second")),
-        expects=(Answered(("first", "second")), RequestContained(PLUM)),
+        expects=(expect.Answered(("first", "second")), expect.RequestContained(PLUM)),
     ),
     Scenario(
         name="tool call over MCP",
         claim="A tool of the team is called over HTTP, with the token of the attempt and without a permission request.",
         tools=True,
         steps=(Step(call=Call(tool=TOOL, server=TOOLS, arguments={"text": "plum"})), done("noted")),
-        expects=(Answered(("noted",)), ToolCalled("plum")),
+        expects=(expect.Answered(("noted",)), expect.ToolCalled("plum")),
     ),
     Scenario(
         name="denied permission",
         claim="What the role may not do is denied at once and reported, and the turn continues.",
         permissions=Permissions(write=False),
         steps=(WRITE, done("went on")),
-        expects=(Answered(("went on",)), NotWritten("hello.txt"), DenialReported()),
+        expects=(expect.Answered(("went on",)), expect.NotWritten("hello.txt"), expect.DenialReported()),
     ),
     Scenario(
         name="401",
         claim="A key that the provider rejects is reported as a missing login.",
         steps=(Step(fail=Fail(status=401, message="invalid api key")),),
-        expects=(Failed(FailureKind.not_logged_in),),
+        expects=(expect.Failed(FailureKind.not_logged_in),),
     ),
     Scenario(
         name="429 with reset",
         claim="A limit is reported as one, with the time at which it is lifted.",
         steps=(Step(fail=Fail(status=429, message="usage limit reached", reset_in=RESET), say="The limit is lifted."),),
-        expects=(Failed(FailureKind.limited), ResetReported(RESET)),
+        expects=(expect.Failed(FailureKind.limited), expect.ResetReported(RESET)),
     ),
     Scenario(
         name="500",
         claim="A provider that fails is reported as overloaded.",
         steps=(Step(fail=Fail(status=500, message="internal error")),),
-        expects=(Failed(FailureKind.overloaded),),
+        expects=(expect.Failed(FailureKind.overloaded),),
     ),
     Scenario(
         name="dropped stream",
         claim="A response that breaks off is a failure of the provider, not a result.",
         steps=(Step(say="This answer breaks off in the middle.", cut=True),),
-        expects=(Failed(FailureKind.overloaded),),
+        expects=(expect.Failed(FailureKind.overloaded),),
     ),
     Scenario(
         name="silent model",
         claim="A model that does not respond ends the attempt at its time limit.",
         limit=SILENT_LIMIT,
         steps=(Step(hang=True),),
-        expects=(Failed(FailureKind.timed_out), RequestContained("Do your task.")),
+        expects=(expect.Failed(FailureKind.timed_out), expect.RequestContained("Do your task.")),
     ),
     Scenario(
         name="huge prompt",
         claim="A prompt of 300 kB arrives whole.",
         prompts=("plum " * HUGE + "the end",),
-        steps=(done("heard it"),),
-        expects=(Answered(("heard it",)), RequestContained("plum ", HUGE), RequestContained("the end")),
+        steps=(done("received"),),
+        expects=(
+            expect.Answered(("received",)),
+            expect.RequestContained("plum ", HUGE),
+            expect.RequestContained("the end"),
+        ),
     ),
     Scenario(
         name="cancel in the middle",
@@ -152,12 +144,12 @@ SCENARIOS = (
         course="interrupted",
         prompts=("Do your task.", "Go on. [[scenario:next]]"),
         steps=(Step(run=BUSY), done("not interrupted")),
-        expects=(Failed(FailureKind.timed_out), Recovered("went on"), Wrote("busy.pid")),
+        expects=(expect.Failed(FailureKind.timed_out), expect.Recovered("went on"), expect.Wrote("busy.pid")),
     ),
     Scenario(
         name="orphaned shell child",
         claim="A process that a command left behind, in its own session, is ended with the conversation.",
         steps=(Step(run=ORPHAN), done("left a child")),
-        expects=(Answered(("left a child",)), Wrote("child.pid")),
+        expects=(expect.Answered(("left a child",)), expect.Wrote("child.pid")),
     ),
 )

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.conformance.expectations import Observation, misses
 from iterdev.conformance.known_deviations import Deviation
@@ -39,21 +40,11 @@ class AgentReport(Struct, frozen=True, kw_only=True):
 
 
 def judge(scenario: Scenario, known: Deviation | None, observation: Observation, seconds: float) -> ScenarioResult:
-    name, left, took = scenario.name, tuple(observation.left), round(seconds, 1)
+    result = ScenarioResult(scenario=scenario.name, standing="ok", seconds=round(seconds, 1))
     missed = misses(scenario.expects, observation)
     if not missed:
-        news = f"no longer so: {known.behaviour}" if known else ""
-        return ScenarioResult(scenario=name, standing="ok", news=news, seconds=took)
-    if known is None:
-        return ScenarioResult(scenario=name, standing="failed", misses=missed, left=left, seconds=took)
-    unexplained = misses(known.expects, observation)
-    if unexplained:
-        return ScenarioResult(scenario=name, standing="failed", misses=unexplained, left=left, seconds=took)
-    return ScenarioResult(
-        scenario=name,
-        standing="explained",
-        misses=missed,
-        behaviour=known.behaviour,
-        reaction=known.reaction,
-        seconds=took,
-    )
+        return replace(result, news=f"no longer so: {known.behaviour}") if known else result
+    unexplained = misses(known.expects, observation) if known else missed
+    if known is None or unexplained:
+        return replace(result, standing="failed", misses=unexplained, left=tuple(observation.left))
+    return replace(result, standing="explained", misses=missed, behaviour=known.behaviour, reaction=known.reaction)

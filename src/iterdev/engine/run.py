@@ -169,7 +169,7 @@ class _Run:
         self._effect, self._scope, self._executor = effect, scope, executor
         self._pool = Pool(repository.top, paths.workspaces_of(repository.top) / log.session, paths.temps())
         self._agent = cache(
-            partial(make_present, configured=repository.settings.agents, root=repository.top, tell=observer.say)
+            partial(make_present, configured=repository.settings.agents, root=repository.top, notify=observer.say)
         )
 
     async def run(self, descriptor: int) -> Ending:

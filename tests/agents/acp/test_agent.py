@@ -15,7 +15,6 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    FailureKind,
     PermissionAsked,
     Permissions,
     Probe,
@@ -25,6 +24,7 @@ from iterdev.agents.contract import (
     Spent,
     ToolServer,
 )
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
 
 FAKE = Path(__file__).with_name("fake.py")
@@ -63,7 +63,7 @@ def test_the_last_json_object_that_the_agent_says_is_its_result(play: Play) -> N
     assert body(replies[0]) == {"status": "done"}
 
 
-def test_a_result_file_goes_before_what_the_agent_says(play: Play) -> None:
+def test_a_result_file_takes_precedence_over_the_text_of_the_agent(play: Play) -> None:
     replies, _ = play(fake(), steps(DONE, ["write", '{"status": "written"}']))
 
     assert body(replies[0]) == {"status": "written"}
@@ -94,7 +94,7 @@ def test_all_turns_of_a_conversation_are_with_one_process(play: Play, assignment
     assert len(received(assignment, "session/new")) == 1
 
 
-def test_pieces_of_a_message_are_told_as_lines_and_a_call_of_a_tool_by_its_title_once(play: Play) -> None:
+def test_pieces_of_a_message_are_reported_as_lines_and_a_tool_call_once_by_its_title(play: Play) -> None:
     call = {"toolCallId": "c-7", "title": "Read a.py", "kind": "read"}
 
     _, events = play(
@@ -135,7 +135,7 @@ def test_a_prompt_of_a_megabyte_arrives(play: Play, assignment: Assignment) -> N
     assert body(replies[0]) == {"status": "done"}
 
 
-# ---- What the agent is told about its work
+# ---- What the agent gets for its work
 
 
 def test_a_conversation_is_opened_in_the_workspace_and_without_access_to_files_through_us(
@@ -162,7 +162,7 @@ def test_the_tools_of_the_team_are_offered_to_an_agent_that_can_reach_them(
         assert server["headers"] == [{"name": "Authorization", "value": "Bearer tok"}]
 
 
-def test_a_conversation_is_taken_up_and_its_history_is_not_heard_again(play: Play, assignment: Assignment) -> None:
+def test_a_conversation_is_resumed_and_its_history_is_not_reported_again(play: Play, assignment: Assignment) -> None:
     earlier = msgspec.structs.replace(assignment, conversation="s-0")
 
     replies, events = play(fake({"history": ['{"status": "old"}\n']}), steps(DONE), given=earlier)
@@ -199,7 +199,7 @@ def test_a_model_without_a_flag_is_chosen_through_the_protocol(play: Play, assig
     assert (chosen["configId"], chosen["value"]) == ("the-model", "big")
 
 
-def test_a_model_that_cannot_be_chosen_is_told(play: Play) -> None:
+def test_a_model_that_cannot_be_set_is_a_failure(play: Play) -> None:
     replies, _ = play(fake(model="big"), steps(DONE))
 
     assert isinstance(replies[0], AgentFailure)
@@ -312,7 +312,7 @@ def test_a_denial_for_which_there_is_no_option_cancels_the_call(play: Play) -> N
     assert body(replies[0])["outcome"] == {"outcome": "cancelled"}
 
 
-def test_what_we_do_not_offer_is_refused_and_the_turn_goes_on(play: Play) -> None:
+def test_an_unsupported_request_is_rejected_and_the_turn_continues(play: Play) -> None:
     replies, _ = play(fake(), steps(["request", "fs/read_text_file"]))
 
     assert body(replies[0]) == {"error": -32601}
@@ -321,7 +321,7 @@ def test_what_we_do_not_offer_is_refused_and_the_turn_goes_on(play: Play) -> Non
 # ---- Usage
 
 
-def test_tokens_are_found_wherever_an_agent_tells_them(play: Play) -> None:
+def test_tokens_are_found_wherever_an_agent_reports_them(play: Play) -> None:
     whole = {"usage": {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}}
     quota = {"_meta": {"quota": {"token_count": {"input_tokens": 20, "output_tokens": 3}}}}
     call = {"kind": "agent_message_chunk", "content": {"type": "text", "text": ""}}
@@ -340,15 +340,15 @@ def test_tokens_are_found_wherever_an_agent_tells_them(play: Play) -> None:
 
 
 @pytest.mark.parametrize("end", [["error", {"code": 1, "message": "429"}], ["exit", 1]])
-def test_what_a_turn_without_an_end_has_used_is_told_too(play: Play, end: list[object]) -> None:
+def test_the_usage_of_a_turn_without_an_end_is_reported_too(play: Play, end: list[object]) -> None:
     call = {"kind": "agent_message_chunk", "content": {"type": "text", "text": ""}}
     call["_meta"] = {"usage": {"inputTokens": 30, "outputTokens": 4}}
 
     replies, events = play(fake(), steps(["update", call], end))
 
     assert isinstance(replies[0], AgentFailure)
-    told = [event.usage for event in events if isinstance(event, Spent)]
-    assert told == [Usage(input_tokens=30, output_tokens=4)]
+    reported = [event.usage for event in events if isinstance(event, Spent)]
+    assert reported == [Usage(input_tokens=30, output_tokens=4)]
 
 
 def test_an_agent_that_counts_from_the_start_is_charged_for_the_turn_alone(play: Play) -> None:
@@ -423,7 +423,7 @@ def test_a_turn_without_a_result_is_a_failure(turn: list[Step], kind: FailureKin
     assert replies[1].kind is kind
 
 
-def test_an_agent_that_dies_is_told_with_its_last_words(play: Play) -> None:
+def test_a_crashed_agent_is_reported_with_the_end_of_its_standard_error(play: Play) -> None:
     replies, _ = play(fake(), steps(["stderr", "cannot go on"], ["exit", 3]), steps(DONE))
 
     for reply in replies:
@@ -432,7 +432,7 @@ def test_an_agent_that_dies_is_told_with_its_last_words(play: Play) -> None:
         assert "exited with code 3: cannot go on" in reply.message
 
 
-def test_an_agent_that_dies_before_it_has_said_anything_is_told(play: Play) -> None:
+def test_an_agent_that_crashes_before_its_first_message_is_reported(play: Play) -> None:
     replies, _ = play(fake({"exit": 4}), steps(DONE))
 
     assert replies[0].kind is FailureKind.crashed
@@ -454,7 +454,7 @@ def test_an_agent_that_takes_too_long_has_timed_out(play: Play, assignment: Assi
     assert replies[0].kind is FailureKind.timed_out
 
 
-def test_lines_that_are_no_messages_are_skipped_and_nobody_is_bothered(
+def test_lines_that_are_not_messages_are_skipped_without_output_on_the_terminal(
     play: Play, capfd: pytest.CaptureFixture[str]
 ) -> None:
     noise = [
@@ -554,7 +554,7 @@ def installed(folder: Path, version: str) -> str:
     return str(link)
 
 
-def test_a_program_that_is_not_installed_is_told_with_a_command_to_paste() -> None:
+def test_a_missing_program_is_reported_with_the_command_to_install_it() -> None:
     probe = AcpAgent("goose", ("no-such-goose", "acp"), program=PROGRAMS["goose"]).probe()
 
     assert not probe.installed

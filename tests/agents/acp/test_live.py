@@ -15,7 +15,6 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -24,6 +23,7 @@ from iterdev.agents.contract import (
 )
 from iterdev.conformance.agent_setup import agent_in_home, configure_agent
 from iterdev.conformance.model.server import ModelServer, serving
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
 from iterdev.host.processes.spawn import Supervisor
 
@@ -67,7 +67,7 @@ def converse(agent: AcpAgent, work: Assignment, *prompts: str) -> tuple[list[Rep
     return anyio.run(turns), events
 
 
-def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: AcpAgent, work: Assignment) -> None:
+def test_it_writes_a_file_answers_and_continues_in_the_same_conversation(agent: AcpAgent, work: Assignment) -> None:
     replies, events = converse(agent, work, "Write hello.txt [[scenario:hello]]", "And now?")
 
     assert [type(reply) for reply in replies] == [Answer, Answer]
@@ -87,7 +87,7 @@ def test_it_writes_a_file_answers_and_goes_on_in_the_same_conversation(agent: Ac
         ("shell", Permissions(write=True, shell=False), "ran.txt"),
     ],
 )
-def test_what_the_role_may_not_do_is_denied_and_told(
+def test_actions_that_the_role_may_not_do_are_denied_and_reported(
     scenario: str, permissions: Permissions, file: str, agent: AcpAgent, work: Assignment
 ) -> None:
     replies, events = converse(
@@ -109,7 +109,7 @@ def test_a_key_that_the_provider_refuses_is_no_login(agent: AcpAgent, work: Assi
     assert not alive(f"ITERDEV_SESSION_DIR={work.session_dir}\0")
 
 
-def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_goes_on(
+def test_a_turn_is_interrupted_in_the_middle_of_a_command_and_the_next_one_continues(
     agent: AcpAgent, work: Assignment
 ) -> None:
     replies: dict[str, Reply] = {}

@@ -16,7 +16,6 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -26,6 +25,7 @@ from iterdev.agents.contract import (
     ToolServer,
 )
 from iterdev.core.errors import HostError
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.teams.development.team import DEVELOPMENT
@@ -39,29 +39,29 @@ PLAYER = """\
 #!{python} -IS
 import json, os, sys
 
-def hear():
+def receive():
     line = sys.stdin.readline()
     with open({log!r}, "a") as log:
         log.write(line)
     return line
 
 for turn in {turns!r}:
-    if not hear():
+    if not receive():
         break
     for line in turn:
         print(line.replace("WORKSPACE", os.getcwd()), flush=True)
         if '"control_request"' in line:
-            hear()
-hear()
+            receive()
+receive()
 {end}
 """
 
 
 class Player:
-    """Makes programs that play recordings, turn by turn, and knows what they were told."""
+    """Makes programs that play recordings, turn by turn, and records their input."""
 
     def __init__(self, folder: Path) -> None:
-        self.program, self.log = folder / "claude", folder / "told.jsonl"
+        self.program, self.log = folder / "claude", folder / "input.jsonl"
 
     def play(self, recording: str, end: str = "") -> ClaudeAgent:
         return self.say((RECORDED / f"claude-{recording}.jsonl").read_text(encoding="utf-8").splitlines(), end)
@@ -78,7 +78,7 @@ class Player:
         return ClaudeAgent(program=str(self.program), now=lambda: NOW)
 
     @property
-    def told(self) -> list[dict[str, object]]:
+    def received(self) -> list[dict[str, object]]:
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
 
@@ -112,10 +112,10 @@ def test_two_turns_of_one_program_are_two_answers_with_their_own_costs(player: P
     ]
 
 
-def test_a_permission_is_given_at_once_to_whoever_may(player: Player, play: Play) -> None:
+def test_an_allowed_permission_request_is_answered_at_once(player: Player, play: Play) -> None:
     play(player.play("two-turns"))
 
-    asked, answer = player.told
+    asked, answer = player.received
     assert asked["message"] == {"role": "user", "content": [{"type": "text", "text": "Do it."}]}
     assert "'behavior': 'allow'" in str(answer)
 
@@ -127,7 +127,7 @@ def test_a_permission_is_denied_at_once_and_recorded(player: Player, play: Play,
 
     assert isinstance(replies[0], Answer)
     assert PermissionAsked("Write hello.txt: the reviewer may not change files") in events
-    assert "'behavior': 'deny'" in str(player.told[1])
+    assert "'behavior': 'deny'" in str(player.received[1])
 
 
 def test_a_question_of_another_kind_is_refused_and_not_waited_for(player: Player, play: Play) -> None:
@@ -137,7 +137,7 @@ def test_a_question_of_another_kind_is_refused_and_not_waited_for(player: Player
     replies, _ = play(player.say(lines))
 
     assert isinstance(replies[0], Answer)
-    assert player.told[1]["response"] == {
+    assert player.received[1]["response"] == {
         "subtype": "error",
         "request_id": "q1",
         "error": '"elicitation" is not supported',
@@ -166,7 +166,7 @@ def test_a_failed_turn_is_a_failure_of_its_kind(
     assert found.message.startswith('The agent "claude" ')
 
 
-def test_whoever_is_not_logged_in_is_told_how(player: Player, play: Play) -> None:
+def test_a_missing_login_is_reported_with_the_way_to_log_in(player: Player, play: Play) -> None:
     replies, _ = play(player.play("unauthorized"))
 
     assert failure(replies).message.endswith(f"run `{player.program}` and log in")
@@ -230,9 +230,11 @@ def test_a_result_file_of_an_earlier_attempt_is_not_taken_for_an_answer(
     assert failure(replies).kind is FailureKind.silent
 
 
-def test_a_program_that_ends_without_a_result_has_crashed_with_its_last_words(player: Player, play: Play) -> None:
+def test_a_program_that_ends_without_a_result_has_crashed_with_the_end_of_its_standard_error(
+    player: Player, play: Play
+) -> None:
     agent = player.say(["banner", '{"type":"system","subtype":"init"}'], end='sys.exit("unknown option")')
-    code = player.program.read_text(encoding="utf-8").replace("\nhear()\nsys.exit", "\nsys.exit")
+    code = player.program.read_text(encoding="utf-8").replace("\nreceive()\nsys.exit", "\nsys.exit")
     player.program.write_text(code, encoding="utf-8")
 
     replies, _ = play(agent, "Do it.", "Go on.")
@@ -259,27 +261,25 @@ def test_an_error_inside_of_a_conversation_comes_out_as_it_is(player: Player, as
         anyio.run(fail)
 
 
-def test_a_turn_that_nobody_waits_for_is_interrupted_by_the_next_one(
-    player: Player, spawn: Spawn, assignment: Assignment
-) -> None:
+def test_a_cancelled_turn_is_interrupted_by_the_next_one(player: Player, spawn: Spawn, assignment: Assignment) -> None:
     agent = player.say(['{"type":"system"}'])
     interrupted = '{"type":"result","is_error":true,"terminal_reason":"aborted_streaming"}'
     answered = '{"type":"result","structured_output":{"urged":true}}'
-    end = f"print({interrupted!r}, flush=True); hear(); print({answered!r}, flush=True); hear()"
+    end = f"print({interrupted!r}, flush=True); receive(); print({answered!r}, flush=True); receive()"
     player.program.write_text(player.program.read_text(encoding="utf-8") + end, encoding="utf-8")
 
-    async def urge() -> Reply:
+    async def interrupt() -> Reply:
         async with agent.open(assignment, spawn=spawn, watch=lambda _event: None) as conversation:
             with anyio.move_on_after(0.2):
                 await conversation.send("Do it.")
             with anyio.fail_after(30):
                 return await conversation.send("Finish now.")
 
-    reply = anyio.run(urge)
+    reply = anyio.run(interrupt)
 
     assert isinstance(reply, Answer)
     assert reply.body == b'{"urged":true}'
-    assert [one["type"] for one in player.told[:3]] == ["user", "control_request", "user"]
+    assert [one["type"] for one in player.received[:3]] == ["user", "control_request", "user"]
 
 
 def test_the_command_line_takes_nothing_from_the_settings_of_the_user(assignment: Assignment) -> None:
@@ -348,7 +348,7 @@ def versioned(folder: Path, body: str) -> ClaudeAgent:
     return ClaudeAgent(program=str(program))
 
 
-def test_an_installed_program_tells_its_version(tmp_path: Path) -> None:
+def test_an_installed_program_reports_its_version(tmp_path: Path) -> None:
     probe = versioned(tmp_path, f"echo '{LAST_KNOWN_GOOD} (Claude Code)'").probe()
 
     assert (probe.installed, probe.version, probe.problem, probe.note) == (True, LAST_KNOWN_GOOD, "", "")
@@ -373,7 +373,7 @@ def test_a_missing_program_comes_with_a_command_to_install_it(tmp_path: Path) ->
     assert probe.hint == "npm install -g @anthropic-ai/claude-code"
 
 
-def test_a_program_that_does_not_tell_its_version_is_no_claude(tmp_path: Path) -> None:
+def test_a_program_that_does_not_report_its_version_counts_as_not_installed(tmp_path: Path) -> None:
     probe = versioned(tmp_path, "exit 3").probe()
 
     assert not probe.installed

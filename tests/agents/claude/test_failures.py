@@ -2,7 +2,7 @@ import pytest
 
 from iterdev.agents.claude.failures import failure_kind, provider_wait
 from iterdev.agents.claude.protocol import TurnResult
-from iterdev.agents.contract import FailureKind
+from iterdev.core.limits.agent_failures import FailureKind
 
 
 @pytest.mark.parametrize(

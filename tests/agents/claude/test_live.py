@@ -17,7 +17,6 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -26,6 +25,7 @@ from iterdev.agents.contract import (
 )
 from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -165,7 +165,7 @@ def test_a_command_runs_and_what_it_leaves_behind_is_ended(converse: Converse, w
         ("prose", FailureKind.silent),
     ],
 )
-def test_what_goes_wrong_at_the_provider_is_a_failure_of_its_kind(
+def test_an_error_of_the_provider_is_a_failure_of_its_kind(
     converse: Converse, scenario: str, kind: FailureKind
 ) -> None:
     replies, _ = converse(f"[[scenario:{scenario}]]")
@@ -175,7 +175,7 @@ def test_what_goes_wrong_at_the_provider_is_a_failure_of_its_kind(
     assert (found.reset_at is not None) == (kind is FailureKind.limited)
 
 
-def test_claude_goes_on_after_a_failed_turn(converse: Converse) -> None:
+def test_claude_continues_after_a_failed_turn(converse: Converse) -> None:
     replies, _ = converse("[[scenario:unauthorized]]", "[[scenario:hello]]")
 
     assert isinstance(replies[0], AgentFailure)
@@ -191,7 +191,7 @@ def test_a_silent_model_is_waited_for_no_longer_than_the_caller_likes(converse: 
 def test_a_silent_model_is_interrupted_by_the_next_turn(
     claude: ClaudeAgent, work: Assignment, model: ModelServer
 ) -> None:
-    async def urge() -> Reply:
+    async def interrupt() -> Reply:
         asked = len(model.requests)
         async with (
             Supervisor() as host,
@@ -204,7 +204,7 @@ def test_a_silent_model_is_interrupted_by_the_next_turn(
                     await anyio.sleep(0.05)
                 return await conversation.send("[[scenario:hello]] Finish now.")
 
-    assert answer(anyio.run(urge))["status"] == "done"
+    assert answer(anyio.run(interrupt))["status"] == "done"
     assert alive(work.environment[MARK]) == []
 
 
@@ -229,7 +229,7 @@ def test_claude_accepts_the_schema_of_a_developers_result(converse: Converse, wo
     assert answer(replies[0])["id"] == "DEV-001"
 
 
-def test_nothing_of_the_users_own_settings_changes_a_run(
+def test_the_settings_of_the_user_do_not_change_a_run(
     converse: Converse, claude: ClaudeAgent, model: ModelServer, tmp_path: Path
 ) -> None:
     home, hooked = Path(claude.home), tmp_path / "hooked"
@@ -245,7 +245,7 @@ def test_nothing_of_the_users_own_settings_changes_a_run(
     assert not any("A MEMORY OF THE USER" in request.body for request in model.requests)
 
 
-def test_the_real_program_tells_its_version(claude: ClaudeAgent) -> None:
+def test_the_real_program_reports_its_version(claude: ClaudeAgent) -> None:
     probe = claude.probe()
 
     assert probe.installed

@@ -25,7 +25,7 @@ def test_only_a_writing_role_changes_files_of_the_workspace(assignment: Assignme
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../elsewhere.txt", "a/../../b", ""])
-def test_nobody_writes_outside_of_the_workspace(assignment: Assignment, path: str) -> None:
+def test_no_role_may_write_outside_of_the_workspace(assignment: Assignment, path: str) -> None:
     assert denial_reason("Write", {"file_path": path}, given(assignment, WRITING)) == "it is outside of the workspace"
 
 

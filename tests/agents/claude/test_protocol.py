@@ -20,7 +20,7 @@ def test_a_line_of_another_kind_is_no_event(line: bytes) -> None:
     assert read(line) is None
 
 
-def test_the_end_of_a_turn_is_heard_of_even_if_it_cannot_be_read() -> None:
+def test_the_end_of_a_turn_is_reported_even_if_it_cannot_be_decoded() -> None:
     ended = read(b'{"type":"result","is_error":"perhaps"}')
 
     assert isinstance(ended, TurnResult)

@@ -19,7 +19,6 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -28,6 +27,7 @@ from iterdev.agents.contract import (
     Spent,
     ToolServer,
 )
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage, decode
 from iterdev.core.types import TaskId
 from iterdev.teams.development.results import Development
@@ -59,8 +59,8 @@ raise SystemExit(code)
 """
 
 
-class Told:
-    """What one start of the program was told."""
+class Call:
+    """The arguments, environment and input of one start of the program."""
 
     def __init__(self, line: str) -> None:
         self.argv, self.prompt, self.env = json.loads(line)
@@ -72,10 +72,10 @@ class Told:
 
 
 class Player:
-    """Makes a program that plays one recording per start, and knows what it was told."""
+    """Makes a program that plays one recording per start, and records its starts."""
 
     def __init__(self, folder: Path) -> None:
-        self.program, self.log = folder / "codex", folder / "told.jsonl"
+        self.program, self.log = folder / "codex", folder / "input.jsonl"
         self.turns: list[tuple[list[str], str, int | str]] = []
         self.log.touch()
 
@@ -95,8 +95,8 @@ class Player:
         return CodexAgent(**{"program": str(self.program), "now": lambda: NOW, **fields})  # type: ignore[arg-type]
 
     @property
-    def told(self) -> list[Told]:
-        return [Told(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+    def received(self) -> list[Call]:
+        return [Call(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_program_that_is_not_there_is_explained_with_a_command_to_paste() -> N
     assert probe.hint == "npm install -g @openai/codex"
 
 
-def test_a_program_that_does_not_tell_its_version_is_explained() -> None:
+def test_a_program_that_does_not_report_its_version_is_explained() -> None:
     probe = CodexAgent(program="false").probe()
 
     assert not probe.installed
@@ -139,14 +139,14 @@ def test_a_program_that_does_not_tell_its_version_is_explained() -> None:
         ("0.167.0", f"version 0.167.0 is newer than {LAST_KNOWN_GOOD}, the last one known to work"),
     ],
 )
-def test_a_version_is_told_and_noted_when_it_is_newer_than_known(player: Player, version: str, note: str) -> None:
+def test_a_version_is_reported_and_noted_when_it_is_newer_than_known(player: Player, version: str, note: str) -> None:
     probe = player.agent(version).probe()
 
     assert probe.installed
     assert (probe.version, probe.note) == (version, note)
 
 
-def test_what_happens_is_told_as_it_happens_and_the_answer_decodes(play: Play, player: Player) -> None:
+def test_events_are_reported_as_they_happen_and_the_answer_decodes(play: Play, player: Player) -> None:
     replies, events = play(player.play("hello").agent())
 
     found = answer(replies)
@@ -156,27 +156,27 @@ def test_what_happens_is_told_as_it_happens_and_the_answer_decodes(play: Play, p
     assert events[-1] == Spent(found.usage)
 
 
-def test_a_command_is_told_without_the_shell_around_it(play: Play, player: Player) -> None:
+def test_a_command_is_reported_without_the_shell_around_it(play: Play, player: Player) -> None:
     _, events = play(player.play("shell").agent())
 
     assert events[0] == Said("$ pwd && echo ran > ran.txt && git status --short | head")
 
 
-def test_the_prompt_goes_in_by_the_standard_input_and_the_schema_by_a_file(
+def test_the_prompt_is_passed_on_standard_input_and_the_schema_in_a_file(
     play: Play, player: Player, assignment: Assignment
 ) -> None:
     play(
         player.play("hello").agent(),
-        "Mend the ö.",
+        "Fix the ö.",
         given=replace(assignment, schema=DEVELOPMENT.result_schema("developer")),
     )
 
-    (told,) = player.told
-    assert told.prompt == "Mend the ö."
-    assert (told.argv[0], told.argv[-1]) == ("exec", "-")
-    assert told.argv[told.argv.index("-C") + 1] == assignment.workspace
-    assert "--output-schema" in told.argv
-    assert told.env["ITERDEV_TASK"] == "DEV-001"
+    (call,) = player.received
+    assert call.prompt == "Fix the ö."
+    assert (call.argv[0], call.argv[-1]) == ("exec", "-")
+    assert call.argv[call.argv.index("-C") + 1] == assignment.workspace
+    assert "--output-schema" in call.argv
+    assert call.env["ITERDEV_TASK"] == "DEV-001"
 
 
 def test_nothing_is_left_beside_the_workspace(play: Play, player: Player, assignment: Assignment) -> None:
@@ -192,7 +192,7 @@ def test_nothing_is_left_beside_the_workspace(play: Play, player: Player, assign
 def test_no_schema_is_asked_for_where_there_is_none(play: Play, player: Player) -> None:
     play(player.play("hello").agent())
 
-    assert "--output-schema" not in player.told[0].argv
+    assert "--output-schema" not in player.received[0].argv
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_a_role_may_do_is_what_the_sandbox_allows(
 ) -> None:
     play(player.play("hello").agent(), given=replace(assignment, permissions=permissions))
 
-    found = player.told[0].settings
+    found = player.received[0].settings
     assert settings.items() <= found.items()
     assert found["approval_policy"] == '"never"'
 
@@ -221,19 +221,19 @@ def test_the_token_of_the_team_s_tools_stands_in_the_environment_only(
 
     play(player.play("hello").agent(), given=replace(assignment, tools=tools))
 
-    (told,) = player.told
-    assert told.env[TOOLS_TOKEN] == "s3cret-token"
-    assert told.settings["mcp_servers.iterdev.bearer_token_env_var"] == f'"{TOOLS_TOKEN}"'
-    assert "s3cret-token" not in " ".join(told.argv)
+    (call,) = player.received
+    assert call.env[TOOLS_TOKEN] == "s3cret-token"
+    assert call.settings["mcp_servers.iterdev.bearer_token_env_var"] == f'"{TOOLS_TOKEN}"'
+    assert "s3cret-token" not in " ".join(call.argv)
 
 
 def test_the_model_and_further_arguments_come_from_the_configuration(play: Play, player: Player) -> None:
     play(player.play("hello").agent(model="gpt-5.5", args=("-c", "model_reasoning_effort=high"), home="/nowhere"))
 
-    (told,) = player.told
-    assert told.argv[told.argv.index("-m") + 1] == "gpt-5.5"
-    assert told.settings["model_reasoning_effort"] == "high"
-    assert told.env["CODEX_HOME"] == "/nowhere"
+    (call,) = player.received
+    assert call.argv[call.argv.index("-m") + 1] == "gpt-5.5"
+    assert call.settings["model_reasoning_effort"] == "high"
+    assert call.env["CODEX_HOME"] == "/nowhere"
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_key_is_used_under_the_name_that_codex_reads_unless_the_user_has_logge
     environment = {**assignment.environment, **given}
     play(player.play("hello").agent(home=str(home)), given=replace(assignment, environment=environment))
 
-    assert player.told[0].env.get("CODEX_API_KEY") == key
+    assert player.received[0].env.get("CODEX_API_KEY") == key
 
 
 @pytest.mark.parametrize(
@@ -289,15 +289,15 @@ def test_the_provider_to_which_a_login_belongs_is_kept(
 
     play(player.play("hello").agent(), given=replace(assignment, environment=environment))
 
-    assert player.told[0].settings.get("openai_base_url") == url
+    assert player.received[0].settings.get("openai_base_url") == url
 
 
 def test_turns_are_one_thread_and_each_counts_for_itself(play: Play, player: Player, assignment: Assignment) -> None:
     replies, _ = play(player.play("hello", "resumed").agent(), "one", "two")
 
     assert [reply.usage.input_tokens for reply in replies if isinstance(reply, Answer)] == [2500, 1400]
-    assert [told.argv[-3:] for told in player.told][1] == ["resume", THREAD, "-"]
-    assert [told.env["ITERDEV_ATTEMPT"] for told in player.told] == ["1", "2"]
+    assert [call.argv[-3:] for call in player.received][1] == ["resume", THREAD, "-"]
+    assert [call.env["ITERDEV_ATTEMPT"] for call in player.received] == ["1", "2"]
 
 
 def test_a_conversation_of_an_earlier_attempt_is_taken_up_with_its_counts(
@@ -320,7 +320,7 @@ def test_a_thread_that_was_never_stored_is_begun_again_with_all_that_was_said(
     replies, _ = play(agent, "Do it.", given=replace(assignment, conversation=THREAD))
 
     assert answer(replies).usage == Usage(input_tokens=2500, output_tokens=80)
-    assert "resume" not in player.told[1].argv
+    assert "resume" not in player.received[1].argv
 
 
 def test_a_file_at_the_result_path_is_preferred_to_the_last_message(
@@ -365,7 +365,7 @@ def test_a_turn_that_failed_has_its_kind(
     assert (found.kind, found.reset_at) == (kind, reset), found.message
 
 
-def test_who_is_not_logged_in_is_told_how_to(play: Play, player: Player) -> None:
+def test_a_missing_login_is_reported_with_the_command_to_log_in(play: Play, player: Player) -> None:
     found = failure(play(player.play("unauthorized").agent())[0])
 
     assert "401 Unauthorized" in found.message
@@ -446,7 +446,7 @@ def test_a_tool_that_was_denied_is_recorded(play: Play, player: Player) -> None:
         ({"type": "agent_message", "text": "x" * 5 * LINE_LENGTH}, Said("x" * LINE_LENGTH)),
     ],
 )
-def test_an_item_is_told_in_one_short_line(
+def test_an_item_is_reported_in_one_short_line(
     play: Play, player: Player, item: dict[str, object], event: AgentEvent
 ) -> None:
     _, events = play(player.say([json.dumps({"type": "item.completed", "item": item})]).agent())
@@ -455,7 +455,7 @@ def test_an_item_is_told_in_one_short_line(
 
 
 @pytest.mark.parametrize("item", [{"type": "reasoning", "text": "hm"}, {"type": "agent_message", "text": " "}, {}])
-def test_an_item_that_says_nothing_is_not_told(play: Play, player: Player, item: dict[str, object]) -> None:
+def test_an_empty_item_is_not_reported(play: Play, player: Player, item: dict[str, object]) -> None:
     _, events = play(player.say([json.dumps({"type": "item.completed", "item": item})]).agent())
 
     assert events == []

@@ -22,7 +22,6 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    FailureKind,
     PermissionAsked,
     Permissions,
     Reply,
@@ -34,6 +33,7 @@ from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage
 from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core import results
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.types import TaskId
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.teams.development.results import Development
@@ -145,7 +145,7 @@ def test_turns_are_one_conversation_that_can_be_taken_up_later_and_each_counts_f
     assert "Remember the plum." in play.model.requests[-1].body
 
 
-def test_a_role_that_may_not_write_is_denied_and_goes_on(codex: Callable[..., Play]) -> None:
+def test_a_role_that_may_not_write_is_denied_and_continues(codex: Callable[..., Play]) -> None:
     play = codex(Step(write={"hello.txt": "hello\n"}), Step(result=DONE))
 
     (answer,) = answers(play.turns("Write", work=replace(play.work, permissions=Permissions(write=False))))
@@ -200,7 +200,7 @@ def test_a_refusal_of_the_provider_has_its_kind(codex: Callable[..., Play], fail
     assert found.kind is kind, found.message
 
 
-def test_a_usage_limit_tells_when_it_is_lifted(codex: Callable[..., Play]) -> None:
+def test_a_usage_limit_has_the_time_at_which_it_is_lifted(codex: Callable[..., Play]) -> None:
     play = codex(Step(fail=Fail(status=429, reset_in=3600)))
     earliest = time.time() + 3600
 

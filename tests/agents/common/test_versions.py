@@ -1,13 +1,14 @@
-"""The version of a program, from its npm package or from its own mouth."""
+"""The version of a program, from its npm package or from its own report."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from iterdev.agents.common.versions import Known, packaged_version, probe_program, version_note
+from iterdev.agents.common.versions import packaged_version, probe_program, version_note
 
-KNOWN = Known(agent="fake", install="npm install -g fake", version="1.2.3")
+probe = partial(probe_program, agent="fake", install="npm install -g fake", last_known_good="1.2.3")
 
 
 def program(folder: Path, body: str = "exit 3") -> str:
@@ -38,7 +39,7 @@ def test_a_project_that_a_program_happens_to_lie_in_is_not_its_package(tmp_path:
     assert packaged_version(program(tmp_path / "bin")) == ""
 
 
-def test_a_package_that_cannot_be_read_tells_no_version(tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_read_has_no_version(tmp_path: Path) -> None:
     package(tmp_path / "node_modules" / "fake", 3)
 
     assert packaged_version(program(tmp_path / "node_modules" / "fake")) == ""
@@ -53,18 +54,18 @@ def test_a_package_that_cannot_be_read_tells_no_version(tmp_path: Path) -> None:
     ],
 )
 def test_a_program_is_asked_for_its_version(tmp_path: Path, body: str, version: str) -> None:
-    probe = probe_program(program(tmp_path, body), KNOWN)
+    result = probe(program(tmp_path, body))
 
-    assert (probe.installed, probe.version, probe.note) == (True, version, "")
+    assert (result.installed, result.version, result.note) == (True, version, "")
 
 
 @pytest.mark.parametrize("body", ["exit 3", "kill -9 $$"])
-def test_a_program_that_fails_to_tell_is_as_good_as_none(tmp_path: Path, body: str) -> None:
-    probe = probe_program(program(tmp_path, body), KNOWN)
+def test_a_program_that_fails_to_report_its_version_counts_as_not_installed(tmp_path: Path, body: str) -> None:
+    result = probe(program(tmp_path, body))
 
-    assert not probe.installed
-    assert "does not report its version" in probe.problem
-    assert probe.hint == "npm install -g fake"
+    assert not result.installed
+    assert "does not report its version" in result.problem
+    assert result.hint == "npm install -g fake"
 
 
 @pytest.mark.parametrize(("version", "newer"), [("1.2.3", False), ("1.2.10", True), ("1.3", True), ("1.1.99", False)])

@@ -12,19 +12,11 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from iterdev.agents.contract import (
-    AgentEvent,
-    AgentFailure,
-    Answer,
-    Assignment,
-    FailureKind,
-    PermissionAsked,
-    Reply,
-    Said,
-)
+from iterdev.agents.contract import AgentEvent, AgentFailure, Answer, Assignment, PermissionAsked, Reply, Said
 from iterdev.agents.scripted import player
 from iterdev.agents.scripted.agent import ScriptedAgent, played
 from iterdev.agents.scripted.script import Step
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
 
 Play = Callable[..., tuple[list[Reply], list[AgentEvent]]]
@@ -321,10 +313,10 @@ def test_a_failure_is_reported_by_its_kind(kind: str, play: Play, scripted: Scri
 
 
 def test_an_http_status_is_a_failure_too(play: Play, scripted: Scripted) -> None:
-    replies, _ = play(scripted("[[rule]]\nfail = { status = 429, message = 'Come back later.' }"))
+    replies, _ = play(scripted("[[rule]]\nfail = { status = 429, message = 'Retry later.' }"))
 
     assert failure(replies[0]).kind is FailureKind.limited
-    assert failure(replies[0]).message.endswith("Come back later.")
+    assert failure(replies[0]).message.endswith("Retry later.")
 
 
 def test_a_failure_can_be_over_after_some_attempts(play: Play, scripted: Scripted) -> None:

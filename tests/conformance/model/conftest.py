@@ -40,7 +40,7 @@ def model() -> Iterator[ModelServer]:
 
 
 class Ended(Struct, frozen=True):
-    """A run of a coding agent, after its whole tree is gone."""
+    """A run of a coding agent, after its whole process tree has ended."""
 
     code: int
     timed_out: bool

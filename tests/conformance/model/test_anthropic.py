@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import anthropic
-from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
+from iterdev.conformance.model.messages import Json, ModelRequest, ModelResponse, ToolCall
 
 REQUEST = {
     "model": "claude-sonnet-4-5",
@@ -54,7 +54,7 @@ ANSWERED = ModelResponse(
 )
 
 
-def read(**changes: object) -> anthropic.ModelRequest:
+def read(**changes: object) -> ModelRequest:
     return anthropic.read("/v1/messages", json.dumps(REQUEST | changes).encode())
 
 
@@ -130,7 +130,7 @@ def test_an_error_has_the_type_of_its_status() -> None:
     assert failure.headers == {}
 
 
-def test_a_limit_tells_its_reset_in_the_headers() -> None:
+def test_a_limit_has_its_reset_time_in_the_headers() -> None:
     headers = anthropic.failure(Fail(status=429, reset_in=60), 1_800_000_000).headers
 
     assert headers["retry-after"] == "60"

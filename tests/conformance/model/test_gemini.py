@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import gemini
-from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
+from iterdev.conformance.model.messages import Json, ModelRequest, ModelResponse, ToolCall
 
 STREAMED = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
 WHOLE = "/v1beta/models/gemini-2.5-flash:generateContent"
@@ -37,7 +37,7 @@ ANSWERED = ModelResponse(
 )
 
 
-def read(path: str = STREAMED, **changes: object) -> gemini.ModelRequest:
+def read(path: str = STREAMED, **changes: object) -> ModelRequest:
     return gemini.read(path, json.dumps(REQUEST | changes).encode())
 
 
@@ -102,7 +102,7 @@ def test_an_error_has_the_word_of_its_status() -> None:
     }
 
 
-def test_a_limit_tells_its_delay_in_the_body() -> None:
+def test_a_limit_has_its_delay_in_the_body() -> None:
     error = gemini.failure(Fail(status=429, reset_in=5), 0).body["error"]
 
     assert error["status"] == "RESOURCE_EXHAUSTED"

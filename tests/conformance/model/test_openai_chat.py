@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import openai_chat
-from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
+from iterdev.conformance.model.messages import Json, ModelRequest, ModelResponse, ToolCall
 
 CALL = {"id": "turn_0_call_0", "type": "function", "function": {"name": "write_file", "arguments": "{}"}}
 REQUEST = {
@@ -41,7 +41,7 @@ ANSWERED = ModelResponse(
 )
 
 
-def read(**changes: object) -> openai_chat.ModelRequest:
+def read(**changes: object) -> ModelRequest:
     return openai_chat.read("/v1/chat/completions", json.dumps(REQUEST | changes).encode())
 
 
@@ -115,7 +115,7 @@ def test_an_error_has_the_code_of_its_status_or_one_of_its_own() -> None:
     )
 
 
-def test_a_limit_tells_its_reset_in_the_headers() -> None:
+def test_a_limit_has_its_reset_time_in_the_headers() -> None:
     headers = openai_chat.failure(Fail(status=429, reset_in=60), 0).headers
 
     assert headers == {

@@ -4,7 +4,7 @@ import json
 
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import openai_responses
-from iterdev.conformance.model.messages import Json, ModelResponse, ToolCall
+from iterdev.conformance.model.messages import Json, ModelRequest, ModelResponse, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"status": {"type": "string"}}}
 REQUEST = {
@@ -45,7 +45,7 @@ ANSWERED = ModelResponse(
 )
 
 
-def read(**changes: object) -> openai_responses.ModelRequest:
+def read(**changes: object) -> ModelRequest:
     return openai_responses.read("/v1/responses", json.dumps(REQUEST | changes).encode())
 
 

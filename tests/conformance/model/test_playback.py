@@ -89,11 +89,12 @@ def test_a_malformed_result_is_said_as_it_is() -> None:
     assert played(script, prompt()).response.text == 'one\ntwo\n{"id": '
 
 
-def test_the_rules_of_one_script_come_before_those_of_the_other() -> None:
-    mine = Script(rules=(Rule(role="developer", steps=(Step(say="mine"),)),))
+def test_the_first_rule_that_matches_is_played() -> None:
+    mine = Rule(role="developer", steps=(Step(say="mine"),))
+    script = Script(rules=(mine, *default_script().rules))
 
-    assert played(mine.then(default_script()), prompt()).response.text == "mine"
-    assert played(mine.then(default_script()), "[[scenario:prose]]").response.text == "All is well."
+    assert played(script, prompt()).response.text == "mine"
+    assert played(script, "[[scenario:prose]]").response.text == "All is well."
 
 
 def test_the_script_of_the_demo_can_be_played_by_the_model_too() -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -98,11 +97,10 @@ def test_every_dialect_has_its_path(path: str, body: dict[str, object], named: s
     assert [request.dialect for request in model.requests] == [named]
 
 
-def test_what_was_asked_is_remembered_and_logged(tmp_path: Path) -> None:
-    log = tmp_path / "requests.jsonl"
+def test_requests_are_recorded() -> None:
     prompt = "# DEV-001: Add it\n\nYou are the developer of a development team."
 
-    with serving(default_script(), log) as model:
+    with serving(default_script()) as model:
         post(model, chat(prompt))
         post(model, chat(prompt, "written", "Go on"))
 
@@ -112,7 +110,6 @@ def test_what_was_asked_is_remembered_and_logged(tmp_path: Path) -> None:
     ]
     assert model.requests[0].path == "/v1/chat/completions"
     assert json.loads(model.requests[0].body) == chat(prompt)
-    assert [json.loads(line)["turn"] for line in log.read_text(encoding="utf-8").splitlines()] == [0, 1]
 
 
 def test_a_request_without_tools_is_a_side_call_and_gets_a_stock_answer() -> None:
@@ -141,7 +138,7 @@ def test_a_failure_is_over_after_so_many_times() -> None:
     assert [request.status for request in model.requests] == statuses
 
 
-def test_a_limit_is_lifted_at_the_time_that_it_told() -> None:
+def test_a_limit_is_lifted_at_the_reported_time() -> None:
     with serving(scenario(Step(fail=Fail(status=429, reset_in=0.5), say="at last"))) as model:
         first, _ = post(model, chat("Do it"))
         eventually(lambda: post(model, chat("Do it"))[0].status == 200)
@@ -245,7 +242,7 @@ def test_other_paths_have_plain_answers() -> None:
         assert get(model, "/elsewhere")[0] == 404
         assert post(model, {}, "/elsewhere")[0].status == 404
 
-    assert model.requests == ()
+    assert model.requests == []
 
 
 def test_a_request_that_cannot_be_read_is_refused_with_the_reason() -> None:

@@ -49,13 +49,13 @@ def test_what_the_tool_is_given_is_noted_with_the_token(model: ModelServer) -> N
     status, answer = sent(model, call, Authorization="Bearer mine")
 
     assert (status, answer["result"]["content"][0]["text"]) == (200, "noted")
-    assert model.notes == (Note(text="plum", token="mine"),)
+    assert model.notes == [Note(text="plum", token="mine")]
 
 
 def test_another_tool_notes_nothing(model: ModelServer) -> None:
     called(model, "tools/call", name="other", arguments={"text": "plum"})
 
-    assert model.notes == ()
+    assert model.notes == []
 
 
 def test_a_method_that_is_not_known_is_refused_with_the_code_for_it(model: ModelServer) -> None:

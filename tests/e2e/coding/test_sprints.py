@@ -4,6 +4,7 @@ import pytest
 from tests.e2e.coding.conftest import CLIS, PATIENCE, Studio, script
 from tests.e2e.conftest import left_behind, statuses
 
+from iterdev.agents.scripted.script import Script
 from iterdev.core.results import Usage
 
 JOINED = "def greet(name):\n    return 'Hello, ' + name"
@@ -83,7 +84,7 @@ def test_claude_develops_what_codex_reviews(studio: Studio) -> None:
 @pytest.mark.parametrize("agent", ["claude"])
 def test_gemini_designs_and_qwen_mends_what_the_tests_find(studio: Studio) -> None:
     team = ("--role-agent", "architect=gemini", "--role-agent", "tester=qwen")
-    with studio.asking(script("mended").then(script("sprint"))) as model:
+    with studio.asking(Script(rules=script("mended").rules + script("sprint").rules)) as model:
         done = studio.repo.iterdev(*RUN, *team, timeout=PATIENCE)
     left = left_behind(studio.repo)
 

@@ -3,43 +3,21 @@
 import importlib
 import json
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
-from iterdev.agents.acp.failures import BY_WORDS, LOGIN_REQUIRED, RequestFailed
 from iterdev.agents.acp.programs import Program
-from iterdev.agents.common.conversation import AgentConversation, FailedConversation
+from iterdev.agents.common.conversation import FailedConversation
 from iterdev.agents.common.environment import agent_environment, find_program, resolve_command
-from iterdev.agents.common.output import last_lines
-from iterdev.agents.common.versions import Known, not_found, packaged_version, probe_program, version_note
-from iterdev.agents.contract import (
-    AgentFailure,
-    Answer,
-    Assignment,
-    Conversation,
-    FailureKind,
-    Probe,
-    Process,
-    Reply,
-    Spawn,
-    Watch,
-)
+from iterdev.agents.common.versions import not_found, packaged_version, probe_program, version_note
+from iterdev.agents.contract import Assignment, Conversation, Probe, Spawn, Watch
 from iterdev.core.errors import HostError
-from iterdev.core.results import Usage
 
-if TYPE_CHECKING:
-    from iterdev.agents.acp.connection import AcpConnection, TurnEnd
-
-ERROR_TEXT = re.compile(
-    r"^\W*(?i:(api |request |network )?(error|failed))|\bError: |\b(Network error|Ran into this error): "
-)
 PRIVATE_FOLDERS = {
     "HOME": ".",
     "XDG_CONFIG_HOME": ".config",
@@ -69,16 +47,13 @@ class AcpAgent(msgspec.Struct, frozen=True):
 
     def probe(self) -> Probe:
         name, row = self.command[0], self.program
-        known = Known(agent=self.name, install=row.install or self._hint(), version=row.version)
+        install = row.install or f'install it, or fix "acp" of [agents.{self.name}] in iterdev.toml'
         if not find_program(name, (self.root,), os.environ):
-            return not_found(name, known)
+            return not_found(name, self.name, install)
         version = packaged_version(name)
         if row.version and not version:
-            return probe_program(name, known)
+            return probe_program(name, agent=self.name, install=install, last_known_good=row.version)
         return Probe(installed=True, version=version, note=version_note(version, row.version))
-
-    def _hint(self) -> str:
-        return f'install it, or fix "acp" of [agents.{self.name}] in iterdev.toml'
 
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         home = environment.get("HOME", "")
@@ -96,11 +71,10 @@ class AcpAgent(msgspec.Struct, frozen=True):
                 yield FailedConversation.of(self.name, error)
                 return
             # The program needs a second to start as well, and other conversations need the event loop meanwhile.
-            await anyio.to_thread.run_sync(importlib.import_module, "iterdev.agents.acp.connection")
-            from iterdev.agents.acp.connection import AcpConnection  # noqa: PLC0415 - it loads pydantic
+            await anyio.to_thread.run_sync(importlib.import_module, "iterdev.agents.acp.conversation")
+            from iterdev.agents.acp.conversation import AcpConversation  # noqa: PLC0415 - it loads pydantic
 
-            connection = AcpConnection(process, assignment, watch)
-            conversation = AcpConversation(self, assignment, watch, process, connection)
+            conversation = AcpConversation(self, assignment, watch, process)
             stack.push_async_callback(conversation.close)
             yield conversation
 
@@ -133,80 +107,6 @@ class AcpAgent(msgspec.Struct, frozen=True):
         """The model, if the program has neither a flag nor a variable for it."""
         row = self.program
         return "" if row.model_flag or row.model_variable or row.settings_variable else self.model
-
-
-class AcpConversation(AgentConversation):
-    def __init__(
-        self, agent: AcpAgent, assignment: Assignment, watch: Watch, process: Process, connection: "AcpConnection"
-    ) -> None:
-        login = f"with HOME={agent.home}, {agent.program.login}" if agent.home else agent.program.login
-        super().__init__(agent.name, assignment, watch, login=login, now=agent.now, stop_timeout=agent.stop_timeout)
-        self._agent = agent
-        self._process = process
-        self._connection = connection
-        self._counted = Usage()
-        self._ended: AgentFailure | None = None
-
-    async def close(self) -> None:
-        busy = self._gate.is_busy
-        await super().close()
-        with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(0 if busy else self._agent.program.save_delay):
-                await self._process.wait()
-            await self._connection.close()
-
-    async def _ask_to_stop(self) -> bool:
-        return await self._connection.cancel()
-
-    async def _turn(self, prompt: str) -> Reply:
-        if self._ended:
-            return self._ended
-        self._delete_result()
-        try:
-            await self._connection.begin(resumes=self._agent.program.resumes, model=self._agent.model_by_protocol)
-            end = await self._connection.prompt(prompt)
-        except ConnectionError:
-            self._count(self._connection.usage)
-            self._ended = self._exited(await self._process.wait(), self._connection.stderr)
-            return self._ended
-        except RequestFailed as error:
-            self._count(self._connection.usage)
-            kind = FailureKind.not_logged_in if error.code == LOGIN_REQUIRED else BY_WORDS.find(str(error))
-            return self._reported(kind or FailureKind.crashed, str(error))
-        usage = self._count(self._turn_usage(end.usage))
-        if end.reason == "cancelled":
-            return self._interrupted()
-        body = self._result(end.text)
-        if body is None:
-            return self._without_result(end)
-        conversation = self._connection.session if self._connection.keeps_sessions else ""
-        return Answer(body=body, usage=usage, conversation=conversation)
-
-    def _turn_usage(self, reported: Usage) -> Usage:
-        if not self._agent.program.cumulative_usage:
-            return reported
-        before, self._counted = self._counted, reported
-        return Usage(
-            input_tokens=max(0, reported.input_tokens - before.input_tokens),
-            output_tokens=max(0, reported.output_tokens - before.output_tokens),
-        )
-
-    def _without_result(self, end: "TurnEnd") -> AgentFailure:
-        """Some agents end a turn normally when their provider failed, and report that elsewhere, if at all."""
-        said = last_lines(end.text)
-        words = said or last_lines(self._connection.stderr)
-        kind = BY_WORDS.find(error_in(said) if said else words)
-        if kind is None and end.reason == "max_tokens":
-            kind = FailureKind.too_long
-        if kind is None:
-            return self._failure(FailureKind.silent, f"ended its turn ({end.reason}) without a result: {words}")
-        return self._reported(kind, words)
-
-
-def error_in(said: str) -> str:
-    """The part of a text that reports an error of the agent itself, rather than one in its work."""
-    found = ERROR_TEXT.search(said)
-    return said[found.start() :] if found else ""
 
 
 def write_settings(path: Path, settings: Mapping[str, object]) -> None:

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import ClassVar
 
 import msgspec
 
@@ -18,14 +19,15 @@ from iterdev.agents.claude.permissions import disallowed_tools
 from iterdev.agents.common.conversation import FailedConversation
 from iterdev.agents.common.environment import agent_environment
 from iterdev.agents.common.json_lines import connect
-from iterdev.agents.common.versions import Known, probe_program
-from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, FailureKind, Probe, Spawn, Watch
+from iterdev.agents.common.versions import probe_program
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Conversation, Probe, Spawn, Watch
 from iterdev.core.errors import HostError
+from iterdev.core.limits.agent_failures import FailureKind
 
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 LAST_KNOWN_GOOD = "2.1.325"
 
-QUIET: Mapping[str, str] = {
+BASE_VARIABLES: Mapping[str, str] = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_TELEMETRY": "1",
@@ -50,19 +52,17 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
     """A private configuration folder; without one it is the user's own, with their login."""
     now: Callable[[], float] = time.time
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_AUTH_TOKEN",
-            "ANTHROPIC_BASE_URL",
-            "ANTHROPIC_CUSTOM_HEADERS",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CONFIG_DIR",
-        )
+    needs: ClassVar[tuple[str, ...]] = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+    )
 
     def probe(self) -> Probe:
-        return probe_program(self.program, Known(agent=self.name, install=INSTALL, version=LAST_KNOWN_GOOD))
+        return probe_program(self.program, agent=self.name, install=INSTALL, last_known_good=LAST_KNOWN_GOOD)
 
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         private = self.home or environment.get("CLAUDE_CONFIG_DIR")
@@ -109,7 +109,7 @@ def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
     home = {"CLAUDE_CONFIG_DIR": agent.home} if agent.home else {}
     # This folder holds the socket by which the user's instances of Claude Code find each other.
     alone = {"XDG_RUNTIME_DIR": tmp} if (tmp := assignment.environment.get("TMPDIR")) else {}
-    return {**agent_environment(assignment, assignment.attempt), **QUIET, **home, **alone}
+    return {**agent_environment(assignment, assignment.attempt), **BASE_VARIABLES, **home, **alone}
 
 
 def mcp_config(url: str) -> str:

@@ -1,7 +1,7 @@
 """A conversation with one running Claude Code; its messages are handled as they arrive."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import anyio
 
@@ -12,17 +12,8 @@ from iterdev.agents.claude.protocol import AssistantMessage, ControlRequest, Rat
 from iterdev.agents.common.conversation import AgentConversation
 from iterdev.agents.common.json_lines import Handlers, Write
 from iterdev.agents.common.output import LINE_LENGTH, MESSAGE_LENGTH, STDERR_KEPT, OutputTail
-from iterdev.agents.contract import (
-    AgentFailure,
-    Answer,
-    Assignment,
-    FailureKind,
-    PermissionAsked,
-    Process,
-    Reply,
-    Said,
-    Watch,
-)
+from iterdev.agents.contract import AgentFailure, Answer, Assignment, PermissionAsked, Process, Reply, Said, Watch
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
@@ -30,22 +21,6 @@ LONGEST_WAIT = 3.0
 """Seconds that a provider may ask to wait. A longer wait ends the turn, and the provider is paused for all tasks."""
 EXIT_TIMEOUT = 1.0
 """Seconds for a program without a turn to exit by itself."""
-
-
-class PendingReply:
-    """The reply of a turn; the first one counts."""
-
-    def __init__(self) -> None:
-        self._replies: list[Reply] = []
-        self._replied = anyio.Event()
-
-    def set(self, reply: Reply) -> None:
-        self._replies.append(reply)
-        self._replied.set()
-
-    async def wait(self) -> Reply:
-        await self._replied.wait()
-        return self._replies[0]
 
 
 class ClaudeConversation(AgentConversation):
@@ -61,7 +36,9 @@ class ClaudeConversation(AgentConversation):
         self.write: Write = lambda _message: None
         self._idle = anyio.Event()
         self._idle.set()
-        self._reply = PendingReply()
+        self._replied = anyio.Event()
+        self._replies: list[Reply] = []
+        """Of this turn; the first one counts."""
         self._ended: AgentFailure | None = None
         self._turns = 0
         self._cost: float | None = None if assignment.conversation else 0.0
@@ -73,9 +50,14 @@ class ClaudeConversation(AgentConversation):
             return self._ended
         self._delete_result()
         self._turns += 1
-        self._idle, self._reply = anyio.Event(), PendingReply()
+        self._idle, self._replied, self._replies = anyio.Event(), anyio.Event(), []
         self.write(protocol.prompt(prompt))
-        return await self._reply.wait()
+        await self._replied.wait()
+        return self._replies[0]
+
+    def _reply(self, reply: Reply) -> None:
+        self._replies.append(reply)
+        self._replied.set()
 
     async def _ask_to_stop(self) -> bool:
         if not self._idle.is_set():
@@ -111,7 +93,7 @@ class ClaudeConversation(AgentConversation):
         self._reset_at = self._now() + seconds
         if seconds > LONGEST_WAIT:
             words = f"it asks to wait for {seconds:g} s"
-            self._reply.set(self._reported(FailureKind.limited, words, self._reset_at))
+            self._reply(self._reported(FailureKind.limited, words, self._reset_at))
 
     def _respond(self, request: ControlRequest) -> object:
         tool, arguments, work = request.request.tool_name, request.request.input, self._assignment
@@ -126,7 +108,7 @@ class ClaudeConversation(AgentConversation):
     def _finish(self, result: TurnResult) -> None:
         usage = self._count(protocol.turn_usage(result, self._cost))
         self._cost = result.total_cost_usd
-        self._reply.set(self._reply_to(result, usage))
+        self._reply(self._reply_to(result, usage))
         self._reset_at = None
         self._idle.set()
 
@@ -144,26 +126,15 @@ class ClaudeConversation(AgentConversation):
     def _handle_exit(self, ended: Exit) -> None:
         self._stderr.finish()
         self._ended = self._exited(ended, self._stderr.kept)
-        self._reply.set(self._ended)
+        self._reply(self._ended)
         self._idle.set()
 
 
-def described_lines(message: protocol.Message, workspace: str) -> list[str]:
+def described_lines(message: protocol.Message, workspace: str) -> Iterator[str]:
     """What a message says and does, line by line."""
-    if isinstance(message.content, str):
-        return _lines(message.content)
-    return [line for block in message.content for line in _block_lines(block, workspace)]
-
-
-def _block_lines(block: protocol.Block, workspace: str) -> list[str]:
-    match block.type:
-        case "text":
-            return _lines(block.text)
-        case "tool_use" if block.name != "StructuredOutput":
-            return [describe(block.name, block.input, workspace)]
-        case _:
-            return []
-
-
-def _lines(text: str) -> list[str]:
-    return [line[:LINE_LENGTH] for line in text.splitlines() if line.strip()]
+    content = message.content
+    for block in (protocol.Block(type="text", text=content),) if isinstance(content, str) else content:
+        if block.type == "text":
+            yield from (line[:LINE_LENGTH] for line in block.text.splitlines() if line.strip())
+        elif block.type == "tool_use" and block.name != "StructuredOutput":
+            yield describe(block.name, block.input, workspace)

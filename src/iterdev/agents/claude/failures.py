@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from iterdev.agents.claude.protocol import TurnResult
-from iterdev.agents.common.failures import FailurePatterns
-from iterdev.agents.contract import FailureKind
+from iterdev.agents.common.failures import kind_in
+from iterdev.core.limits.agent_failures import FailureKind
 
 BY_REASON: Mapping[str, FailureKind] = {
     "error_max_budget_usd": FailureKind.over_budget,
@@ -18,24 +18,22 @@ BY_STATUS: Mapping[int, FailureKind] = {
     413: FailureKind.too_long,
     429: FailureKind.limited,
 }
-BY_WORDS = FailurePatterns(
-    {
-        FailureKind.over_budget: r"credit balance|out of usage credits|spend limit",
-        FailureKind.limited: r"rate.?limit|usage limit|hit your .{0,40}limit|limit reached|too many requests",
-        FailureKind.too_long: r"(prompt|input) is too long|context (window|length|limit)|exceeds? .{0,40}tokens",
-        FailureKind.not_logged_in: r"not logged in|/login|invalid (x-)?api.?key|authenticat|oauth token"
-        r"|token (has )?(expired|been revoked)",
-        FailureKind.overloaded: r"overloaded|server-side issue|connection|unable to connect|ECONN\w+|socket|stream"
-        r"|fetch failed|timed out",
-    }
-)
+BY_MESSAGE: Mapping[FailureKind, str] = {
+    FailureKind.over_budget: r"credit balance|out of usage credits|spend limit",
+    FailureKind.limited: r"rate.?limit|usage limit|hit your .{0,40}limit|limit reached|too many requests",
+    FailureKind.too_long: r"(prompt|input) is too long|context (window|length|limit)|exceeds? .{0,40}tokens",
+    FailureKind.not_logged_in: r"not logged in|/login|invalid (x-)?api.?key|authenticat|oauth token"
+    r"|token (has )?(expired|been revoked)",
+    FailureKind.overloaded: r"overloaded|server-side issue|connection|unable to connect|ECONN\w+|socket|stream"
+    r"|fetch failed|timed out",
+}
 
 
 def failure_kind(result: TurnResult) -> FailureKind:
     reason = BY_REASON.get(result.subtype) or BY_REASON.get(result.terminal_reason or "")
     status = result.api_error_status or 0
     by_status = BY_STATUS.get(status) or (FailureKind.overloaded if status >= 500 else None)
-    return reason or by_status or BY_WORDS.find(result.text) or FailureKind.crashed
+    return reason or by_status or kind_in(result.text, BY_MESSAGE) or FailureKind.crashed
 
 
 def provider_wait(status: int | None, milliseconds: float) -> float | None:

@@ -6,13 +6,13 @@ from iterdev.agents.common.output import LINE_LENGTH
 from iterdev.agents.common.paths import is_inside, real
 from iterdev.agents.contract import TOOLS, Assignment, Permissions
 
-READERS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})
-WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
-DELEGATES = frozenset({"Task", "Agent", "Skill"})
+READ_TOOLS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})
+WRITE_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
+SUBAGENT_TOOLS = frozenset({"Task", "Agent", "Skill"})
 """Start a subagent that asks again for each tool it uses."""
-NETWORK = frozenset({"WebFetch", "WebSearch"})
+NETWORK_TOOLS = frozenset({"WebFetch", "WebSearch"})
 
-UNATTENDED = ("AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ScheduleWakeup", "Monitor")
+NEVER_ALLOWED = ("AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ScheduleWakeup", "Monitor")
 """Tools that wait for a person, leave the workspace, or continue after the turn."""
 
 _PATHS = ("file_path", "notebook_path", "path")
@@ -22,20 +22,20 @@ _SUBJECTS = (*_PATHS, "command", "url", "pattern", "query", "description")
 def disallowed_tools(permissions: Permissions) -> tuple[str, ...]:
     """Tools that the model does not get, because Claude Code uses them in part without asking."""
     shell = () if permissions.shell else ("Bash",)
-    network = () if permissions.network else tuple(sorted(NETWORK))
-    return (*UNATTENDED, *shell, *network)
+    network = () if permissions.network else tuple(sorted(NETWORK_TOOLS))
+    return (*NEVER_ALLOWED, *shell, *network)
 
 
 def denial_reason(tool: str, arguments: Mapping[str, object], work: Assignment) -> str:
     """Why a tool may not be used like this; empty when it may."""
     allowed = work.permissions
-    if tool in WRITERS:
+    if tool in WRITE_TOOLS:
         return _write_denial(arguments, work)
     if tool == "Bash":
         return "" if allowed.shell else "this role may not run commands"
-    if tool in NETWORK:
+    if tool in NETWORK_TOOLS:
         return "" if allowed.network else "this role may not use the network"
-    known = tool in READERS | DELEGATES or tool.startswith(f"mcp__{TOOLS}__")
+    known = tool in READ_TOOLS | SUBAGENT_TOOLS or tool.startswith(f"mcp__{TOOLS}__")
     return "" if known else "this role may not use it"
 
 

@@ -154,22 +154,17 @@ def interrupt(number: int) -> object:
 
 
 def allow(request: ControlRequest) -> object:
-    return _response(request, {"behavior": "allow", "updatedInput": request.request.input})
+    return _response(request, subtype="success", response={"behavior": "allow", "updatedInput": request.request.input})
 
 
 def deny(request: ControlRequest, reason: str) -> object:
-    return _response(request, {"behavior": "deny", "message": reason})
-
-
-def _response(request: ControlRequest, response: Mapping[str, object]) -> object:
-    answer = {"subtype": "success", "request_id": request.request_id, "response": response}
-    return {"type": "control_response", "response": answer}
+    return _response(request, subtype="success", response={"behavior": "deny", "message": reason})
 
 
 def unsupported(request: ControlRequest) -> object:
     """The response to a kind of request that iterdev does not handle."""
-    error = f'"{request.request.subtype}" is not supported'
-    return {
-        "type": "control_response",
-        "response": {"subtype": "error", "request_id": request.request_id, "error": error},
-    }
+    return _response(request, subtype="error", error=f'"{request.request.subtype}" is not supported')
+
+
+def _response(request: ControlRequest, **outcome: object) -> object:
+    return {"type": "control_response", "response": {"request_id": request.request_id, **outcome}}

@@ -12,13 +12,7 @@ from msgspec import Struct
 
 from iterdev.agents.common.output import LINE_LENGTH
 from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
-
-
-class Totals(Struct, frozen=True):
-    """Tokens since the start of the thread, cached and reasoning tokens included."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
+from iterdev.core.results import Usage
 
 
 class Failure(Struct, frozen=True):
@@ -56,7 +50,8 @@ class ItemCompleted(Struct, frozen=True, tag_field="type", tag="item.completed")
 
 
 class TurnCompleted(Struct, frozen=True, tag_field="type", tag="turn.completed"):
-    usage: Totals | None = None
+    usage: Usage | None = None
+    """Since the start of the thread, cached and reasoning tokens included."""
 
 
 class TurnFailed(Struct, frozen=True, tag_field="type", tag="turn.failed"):

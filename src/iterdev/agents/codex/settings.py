@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, Permissions, ToolServer
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Assignment, ToolServer
 
 KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
 
-QUIET: Mapping[str, object] = {
+BASE_SETTINGS: Mapping[str, object] = {
     "analytics.enabled": False,
     # These two clone a repository and call a web service at every start.
     "features.plugins": False,
@@ -62,29 +62,22 @@ def override_flags(settings: Mapping[str, object]) -> Iterator[str]:
 
 
 def settings_for(work: Assignment, home: Path) -> dict[str, object]:
-    login = read_login(home)
+    login, role = read_login(home), work.permissions
     base_url = work.environment.get("OPENAI_BASE_URL") or login.openai_base_url
     store = login.cli_auth_credentials_store
     return {
-        **QUIET,
+        **BASE_SETTINGS,
         # Otherwise Codex adds the repository to the trusted projects in the user's settings.
         "projects": {real_workspace(work): {"trust_level": "untrusted"}},
-        **sandbox_settings(work.permissions, has_own_tmp="TMPDIR" in work.environment),
-        # The outer sandbox limits what the role can write; but its commands have the network.
-        **({"sandbox_mode": "danger-full-access"} if work.sandboxed else {}),
+        # An outer sandbox limits what the role can write; but its commands have the network.
+        "sandbox_mode": "danger-full-access" if work.sandboxed else "workspace-write" if role.write else "read-only",
+        "sandbox_workspace_write.network_access": role.network,
+        "sandbox_workspace_write.exclude_slash_tmp": "TMPDIR" in work.environment,
+        **({} if role.network else {"web_search": "disabled"}),
+        **({} if role.shell else {"features.shell_tool": False}),
         **({"openai_base_url": base_url} if base_url else {}),
         **({"cli_auth_credentials_store": store} if store else {}),
         **(tool_settings(work.tools) if work.tools else {}),
-    }
-
-
-def sandbox_settings(permissions: Permissions, *, has_own_tmp: bool) -> dict[str, object]:
-    return {
-        "sandbox_mode": "workspace-write" if permissions.write else "read-only",
-        "sandbox_workspace_write.network_access": permissions.network,
-        "sandbox_workspace_write.exclude_slash_tmp": has_own_tmp,
-        **({} if permissions.network else {"web_search": "disabled"}),
-        **({} if permissions.shell else {"features.shell_tool": False}),
     }
 
 

@@ -79,31 +79,21 @@ def _mapping(value: object) -> Mapping[str, object]:
 def to_ordinary(body: bytes) -> bytes:
     """The ordinary form of an answer; anything but JSON is returned unchanged."""
     try:
-        return json.dumps(with_free_objects(without_nulls(json.loads(body))), ensure_ascii=False).encode()
+        return json.dumps(_ordinary(json.loads(body)), ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return body
 
 
-def without_nulls(value: object) -> object:
-    """Removes the members that are null, which represent absent ones in the strict form."""
+def _ordinary(value: object) -> object:
     match value:
         case dict():
-            return {name: without_nulls(member) for name, member in value.items() if member is not None}
+            # A member that is null represents an absent one.
+            members = {name: member for name, member in value.items() if member is not None}
+            if members.keys() == {FREE}:
+                return _free_object(members[FREE])
+            return {name: _ordinary(member) for name, member in members.items()}
         case list():
-            return [without_nulls(item) for item in value]
-        case _:
-            return value
-
-
-def with_free_objects(value: object) -> object:
-    """Replaces the objects that represent objects with free keys."""
-    match value:
-        case dict() if value.keys() == {FREE}:
-            return _free_object(value[FREE])
-        case dict():
-            return {name: with_free_objects(member) for name, member in value.items()}
-        case list():
-            return [with_free_objects(item) for item in value]
+            return [_ordinary(item) for item in value]
         case _:
             return value
 

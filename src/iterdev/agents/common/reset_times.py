@@ -21,57 +21,42 @@ _CLOCK = re.compile(r"\b(resets?(?: at)?|again at) (\d{1,2})(?::(\d\d))? ?([ap])
 _MINUTE = timedelta(minutes=1)
 
 
-def reset_at(words: str, now: float) -> float | None:
+def reset_at(text: str, now: float) -> float | None:
     """The time that a message names, in seconds since the epoch."""
-    readings = (reading(words, now) for reading in _READINGS)
-    return next((moment for moment in readings if moment is not None), None)
+    moments = (read(found, now) for pattern, read in _READERS if (found := pattern.search(text)))
+    return next((moment for moment in moments if moment is not None), None)
 
 
-def _epoch(words: str, _now: float) -> float | None:
-    found = _EPOCH.search(words)
-    return float(found[1]) if found else None
+def _wait(found: re.Match[str], now: float) -> float:
+    parts = ((float(number), unit.lower()) for number, unit in _PART.findall(found[1]))
+    return now + sum(number * _SECONDS["ms" if unit == "ms" else unit[0]] for number, unit in parts)
 
 
-def _moment(words: str, _now: float) -> float | None:
-    found = _MOMENT.search(words)
-    return datetime.fromisoformat(found[1]).timestamp() if found else None
-
-
-def _wait(words: str, now: float) -> float | None:
-    if found := _WAIT.search(words):
-        return now + sum(float(number) * _seconds(unit.lower()) for number, unit in _PART.findall(found[1]))
-    found = _BARE_WAIT.search(words)
-    return now + float(found[1]) if found else None
-
-
-def _seconds(unit: str) -> float:
-    return _SECONDS["ms" if unit == "ms" else unit[0]]
-
-
-def _day(words: str, _now: float) -> float | None:
+def _day(found: re.Match[str], _now: float) -> float:
     """The end of a minute of some day, on the clock of this machine."""
-    found = _DAY.search(words)
-    if not found:
-        return None
     minute = datetime.strptime(" ".join(found.groups()), "%b %d %Y %I:%M %p").astimezone()
     return (minute + _MINUTE).timestamp()
 
 
-def _clock(words: str, now: float) -> float | None:
+def _clock(found: re.Match[str], now: float) -> float | None:
     """The next moment at which a clock in the zone, or here, shows the time."""
-    found = _CLOCK.search(words)
-    if not found:
-        return None
-    saying, hour, minute, half, zone = found.groups()
+    phrase, hour, minute, half, zone = found.groups()
     try:
-        there = datetime.fromtimestamp(now, ZoneInfo(zone)) if zone else datetime.fromtimestamp(now).astimezone()
-        of_day = int(hour) % 12 + 12 * (half.lower() == "p")
-        named = there.replace(hour=of_day, minute=int(minute or 0), second=0, microsecond=0)
+        local = datetime.fromtimestamp(now, ZoneInfo(zone)) if zone else datetime.fromtimestamp(now).astimezone()
+        hour_of_day = int(hour) % 12 + 12 * (half.lower() == "p")
+        named = local.replace(hour=hour_of_day, minute=int(minute or 0), second=0, microsecond=0)
     except (KeyError, ValueError, OSError):
         return None
     # Codex, which says "again at", omits the seconds.
-    moment = named + _MINUTE if "again" in saying.lower() else named
-    return (moment if moment > there else moment + timedelta(days=1)).timestamp()
+    moment = named + _MINUTE if "again" in phrase.lower() else named
+    return (moment if moment > local else moment + timedelta(days=1)).timestamp()
 
 
-_READINGS: tuple[Callable[[str, float], float | None], ...] = (_epoch, _moment, _wait, _day, _clock)
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float], float | None]], ...] = (
+    (_EPOCH, lambda found, _now: float(found[1])),
+    (_MOMENT, lambda found, _now: datetime.fromisoformat(found[1]).timestamp()),
+    (_WAIT, _wait),
+    (_BARE_WAIT, lambda found, now: now + float(found[1])),
+    (_DAY, _day),
+    (_CLOCK, _clock),
+)

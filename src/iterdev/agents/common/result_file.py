@@ -17,10 +17,6 @@ MIN_TOO_DEEP = 500
 DECODER = json.JSONDecoder(parse_int=float)
 
 
-def delete_result(path: str) -> None:
-    Path(path).unlink(missing_ok=True)
-
-
 def read_result(path: str) -> bytes | None:
     """The content of a result file, cut at the limit; a blank file counts as absent."""
     if not is_file(path):

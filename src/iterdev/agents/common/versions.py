@@ -17,44 +17,29 @@ PROBE_LIMIT = 10.0
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
-class Known(Struct, frozen=True, kw_only=True):
-    """What is known of a program before it is probed."""
-
-    agent: str
-    install: str
-    """A command that can be pasted."""
-    version: str = ""
-    """The last version known to work."""
-
-
-def probe_program(program: str, known: Known) -> Probe:
-    """Runs `PROGRAM --version`, which also shows that the program can be started."""
+def probe_program(program: str, *, agent: str, install: str, last_known_good: str) -> Probe:
+    """Runs `PROGRAM --version`, which also shows that the program can be started. `install` is a command."""
     if not shutil.which(program):
-        return not_found(program, known)
+        return not_found(program, agent, install)
+    command = [program, "--version"]
     try:
-        version = ask_version(program)
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_LIMIT, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        problem = f'The program "{program}" of the agent "{known.agent}" does not report its version: {error}'
-        return Probe(installed=False, problem=problem, hint=known.install)
-    return Probe(installed=True, version=version, note=version_note(version, known.version))
+        problem = f'The program "{program}" of the agent "{agent}" does not report its version: {error}'
+        return Probe(installed=False, problem=problem, hint=install)
+    version = _version_in(ran.stdout.decode(errors="replace"))
+    return Probe(installed=True, version=version, note=version_note(version, last_known_good))
 
 
-def not_found(program: str, known: Known) -> Probe:
-    problem = f'The program "{program}" of the agent "{known.agent}" was not found'
-    return Probe(installed=False, problem=problem, hint=known.install)
+def not_found(program: str, agent: str, hint: str) -> Probe:
+    problem = f'The program "{program}" of the agent "{agent}" was not found'
+    return Probe(installed=False, problem=problem, hint=hint)
 
 
-def version_note(version: str, known: str) -> str:
-    if not known or _numbers(version) <= _numbers(known):
+def version_note(version: str, last_known_good: str) -> str:
+    if not last_known_good or _numbers(version) <= _numbers(last_known_good):
         return ""
-    return f"version {version} is newer than {known}, the last one known to work"
-
-
-def ask_version(program: str) -> str:
-    ran = subprocess.run(
-        [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_LIMIT, check=True
-    )
-    return _version_in(ran.stdout.decode(errors="replace"))
+    return f"version {version} is newer than {last_known_good}, the last one known to work"
 
 
 class _Package(Struct, frozen=True):

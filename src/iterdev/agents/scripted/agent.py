@@ -6,17 +6,17 @@ report, are added here.
 
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import msgspec
 
 from iterdev.agents.common.conversation import CommandConversation, FailedConversation
 from iterdev.agents.contract import (
+    AgentWithoutLogin,
     Assignment,
     Conversation,
-    FailureKind,
     PermissionAsked,
     Probe,
     Reply,
@@ -26,18 +26,14 @@ from iterdev.agents.contract import (
 from iterdev.agents.scripted import player
 from iterdev.agents.scripted.script import Script, Step, completed, load
 from iterdev.core.errors import UserError
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 
 
-class ScriptedAgent(msgspec.Struct, frozen=True):
-    name: str
+class ScriptedAgent(AgentWithoutLogin, frozen=True):
     script: str
     """The path of a script in the language of docs/scripted-agent.md."""
     now: Callable[[], float] = time.time
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ()
 
     def probe(self) -> Probe:
         try:
@@ -46,22 +42,12 @@ class ScriptedAgent(msgspec.Struct, frozen=True):
             return Probe(installed=True, problem=error.message, hint=error.hint or "")
         return Probe(installed=True)
 
-    def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
-        del environment
-        return ()
-
-    @asynccontextmanager
-    async def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AsyncIterator[Conversation]:
+    def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
         try:
             script = load(Path(self.script), "agent")
         except UserError as error:
-            yield FailedConversation.of(self.name, error)
-            return
-        conversation = ScriptedConversation(self, script, assignment, spawn=spawn, watch=watch)
-        try:
-            yield conversation
-        finally:
-            await conversation.close()
+            return nullcontext(FailedConversation.of(self.name, error))
+        return ScriptedConversation(self, script, assignment, spawn=spawn, watch=watch)
 
 
 class ScriptedConversation(CommandConversation):
@@ -78,8 +64,8 @@ class ScriptedConversation(CommandConversation):
         if choice is None:
             place = f'task "{work.task}", role "{work.role}", attempt {self._attempt}'
             return self._failure(FailureKind.crashed, f"has no rule in its script for {place}")
-        words = choice.words | {"cwd": work.workspace}
-        steps = self._until_end([step.filled(words) for step in choice.rule.steps])
+        placeholders = choice.placeholders | {"cwd": work.workspace}
+        steps = self._until_end([step.filled(placeholders) for step in choice.rule.steps])
         self._last = steps[-1]
         self._command = (sys.executable, "-I", "-S", player.__file__, str(exit_code(self._last)))
         data = msgspec.json.encode([played(step, work.task) for step in steps])

@@ -81,7 +81,7 @@ def change_files(step: Step) -> None:
     for path, content in step["append"].items():
         write_file(path, content, mode="ab")
     if step["delete"]:
-        must(["rm", "-rf", "--", *step["delete"]])
+        run_checked(["rm", "-rf", "--", *step["delete"]])
 
 
 def write_file(path: str, content: str, *, mode: str = "wb") -> None:
@@ -92,7 +92,7 @@ def write_file(path: str, content: str, *, mode: str = "wb") -> None:
 
 def run_programs(step: Step) -> None:
     if step["run"]:
-        must(["sh", "-c", step["run"]])
+        run_checked(["sh", "-c", step["run"]])
     if step["commit"]:
         commit(step["commit"])
     flood(step["flood"])
@@ -100,7 +100,7 @@ def run_programs(step: Step) -> None:
         detach(step["detach"])
 
 
-def must(command: list[str]) -> None:
+def run_checked(command: list[str]) -> None:
     code = os.spawnvp(os.P_WAIT, command[0], command)
     if code != 0:
         raise StepFailed(f'"{" ".join(command)}" ended with code {code}')
@@ -110,9 +110,9 @@ def commit(message: str) -> None:
     for who in ("AUTHOR", "COMMITTER"):
         os.environ.setdefault(f"GIT_{who}_NAME", "scripted agent")
         os.environ.setdefault(f"GIT_{who}_EMAIL", "scripted@iterdev.invalid")
-    must(["git", "add", "-A"])
+    run_checked(["git", "add", "-A"])
     if os.spawnlp(os.P_WAIT, "git", "git", "diff", "--cached", "--quiet") != 0:
-        must(["git", "commit", "--quiet", "-m", message])
+        run_checked(["git", "commit", "--quiet", "-m", message])
 
 
 def flood(size: int) -> None:
@@ -123,15 +123,15 @@ def flood(size: int) -> None:
 
 def detach(command: str) -> None:
     """Starts a program in its own session, without a parent and without the pipes of this one."""
-    if between := os.fork():
-        os.waitpid(between, 0)
+    if child := os.fork():
+        os.waitpid(child, 0)
         return
     os.setsid()
     if os.fork():
         os._exit(0)
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+        os.dup2(null, stream)
     os.execvp("sh", ["sh", "-c", command])
 
 

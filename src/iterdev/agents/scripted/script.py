@@ -16,8 +16,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.contract import FailureKind
 from iterdev.core.errors import UserError
+from iterdev.core.limits.agent_failures import FailureKind
 
 Player = Literal["agent", "model"]
 
@@ -120,9 +120,9 @@ class Step(Part, frozen=True):
     def lines(self) -> tuple[str, ...]:
         return (self.say,) if isinstance(self.say, str) else self.say
 
-    def filled(self, words: Mapping[str, str]) -> "Step":
+    def filled(self, placeholders: Mapping[str, str]) -> "Step":
         """The step with the placeholders replaced in every string."""
-        return msgspec.convert(_filled(msgspec.to_builtins(self), words), Step)
+        return msgspec.convert(_filled(msgspec.to_builtins(self), placeholders), Step)
 
 
 class Rule(Part, frozen=True):
@@ -155,27 +155,22 @@ class Rule(Part, frozen=True):
 
 class Choice(Struct, frozen=True):
     rule: Rule
-    words: dict[str, str]
-    """The values of the placeholders."""
+    placeholders: dict[str, str]
 
 
 class Script(Part, frozen=True):
     rules: tuple[Rule, ...]
 
-    def then(self, other: "Script") -> "Script":
-        """The rules of this script, then those of the other."""
-        return Script(rules=self.rules + other.rules)
-
     def choose(self, prompt: str, *, task: str, role: str, attempt: int | None = None) -> Choice | None:
         """The rule for a prompt: the one with the scenario that was named last, else the first that matches."""
-        words = {"task": task, "role": role} | ({"attempt": str(attempt)} if attempt else {})
+        placeholders = {"task": task, "role": role} | ({"attempt": str(attempt)} if attempt else {})
         named = _SCENARIO.findall(prompt)
         for rule in self.rules:
             if rule.name != named[-1] if named else rule.is_only_named:
                 continue
             groups = rule.placeholders(prompt, task, role, attempt)
             if groups is not None or named:
-                return Choice(rule, words | (groups or {}))
+                return Choice(rule, placeholders | (groups or {}))
         return None
 
 
@@ -266,15 +261,15 @@ def _rule(table: Mapping[str, object]) -> Rule:
     return msgspec.convert({**selectors, "steps": table.get("step", [actions])}, Rule)
 
 
-def _filled(value: object, words: Mapping[str, str]) -> object:
+def _filled(value: object, placeholders: Mapping[str, str]) -> object:
     match value:
         case str():
-            for word, meaning in words.items():
-                value = value.replace(f"{{{word}}}", meaning)
+            for name, text in placeholders.items():
+                value = value.replace(f"{{{name}}}", text)
             return value
         case list() | tuple():
-            return [_filled(item, words) for item in value]
+            return [_filled(item, placeholders) for item in value]
         case dict():
-            return {_filled(key, words): _filled(item, words) for key, item in value.items()}
+            return {_filled(key, placeholders): _filled(item, placeholders) for key, item in value.items()}
         case _:
             return value

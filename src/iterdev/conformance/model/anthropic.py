@@ -9,20 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
-from iterdev.conformance.model.messages import (
-    Author,
-    Event,
-    Failure,
-    Json,
-    Message,
-    ModelRequest,
-    ModelResponse,
-    OutputConfig,
-    Parameters,
-    Tool,
-    pieces,
-    retry_headers,
-)
+from iterdev.conformance.model import messages
 
 NAME = "anthropic"
 PATH = re.compile(r"/messages$")
@@ -37,57 +24,51 @@ _ERRORS = {
 }
 
 
-class _Block(Struct, frozen=True):
+class _Block(messages.TextPart, frozen=True, kw_only=True):
     type: str
-    text: str = ""
     id: str = ""
-
-
-_Content = str | tuple[_Block, ...]
 
 
 class _Message(Struct, frozen=True):
     role: str
-    content: _Content
+    content: str | tuple[_Block, ...]
 
 
 class _Tool(Struct, frozen=True):
     name: str
-    input_schema: Parameters = Parameters()
+    input_schema: messages.Parameters = messages.Parameters()
 
 
 class _Request(Struct, frozen=True):
     model: str
     messages: tuple[_Message, ...]
-    system: _Content = ""
+    system: str | tuple[_Block, ...] = ""
     tools: tuple[_Tool, ...] = ()
     stream: bool = False
-    output_config: OutputConfig = OutputConfig()
+    output_config: dict[str, object] | None = None
 
 
-def read(_path: str, body: bytes) -> ModelRequest:
+def read(_path: str, body: bytes) -> messages.ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
-    return ModelRequest(
+    return messages.ModelRequest(
         model=request.model,
         streaming=request.stream,
-        history=(Message(author=Author.other, text=_text(request.system)), *map(_message, request.messages)),
-        tools=tuple(Tool(name=tool.name, parameters=tool.input_schema) for tool in request.tools),
-        schema=request.output_config.schema,
+        history=(messages.Message(text=messages.text_of(request.system)), *map(_message, request.messages)),
+        tools=tuple(messages.Tool(name=tool.name, parameters=tool.input_schema) for tool in request.tools),
+        schema=messages.schema_in(request.output_config),
     )
 
 
-def _message(message: _Message) -> Message:
-    author = Author.model if message.role == "assistant" else Author.user
+def _message(message: _Message) -> messages.Message:
     blocks = message.content if isinstance(message.content, tuple) else ()
-    calls = tuple(block.id for block in blocks if block.type == "tool_use")
-    return Message(author=author, text=_text(message.content), calls=calls)
+    return messages.Message(
+        author=messages.AUTHORS.get(message.role, messages.Author.user),
+        text=messages.text_of(message.content),
+        calls=tuple(block.id for block in blocks if block.type == "tool_use"),
+    )
 
 
-def _text(content: _Content) -> str:
-    return content if isinstance(content, str) else "\n".join(block.text for block in content if block.type == "text")
-
-
-def whole(response: ModelResponse) -> Json:
+def whole(response: messages.ModelResponse) -> messages.Json:
     return {
         "id": f"msg_{response.turn}",
         "type": "message",
@@ -105,24 +86,24 @@ def whole(response: ModelResponse) -> Json:
     }
 
 
-def _blocks(response: ModelResponse) -> list[Json]:
-    said: list[Json] = [{"type": "text", "text": response.text}] if response.text else []
+def _blocks(response: messages.ModelResponse) -> list[messages.Json]:
+    said: list[messages.Json] = [{"type": "text", "text": response.text}] if response.text else []
     return said + [
         {"type": "tool_use", "id": id_, "name": call.full_name, "input": call.arguments}
         for id_, call in response.calls_with_ids()
     ]
 
 
-def stream(response: ModelResponse) -> Iterator[Event]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
     for data in _stream(response):
-        yield Event(data, name=str(data["type"]))
+        yield messages.Event(data, name=str(data["type"]))
 
 
-def _stream(response: ModelResponse) -> Iterator[Json]:
+def _stream(response: messages.ModelResponse) -> Iterator[messages.Json]:
     message = whole(response)
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(_blocks(response)):
-        empty: Json = {"text": ""} if block["type"] == "text" else {"input": {}}
+        empty: messages.Json = {"text": ""} if block["type"] == "text" else {"input": {}}
         yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
         for delta in _deltas(block):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
@@ -132,17 +113,16 @@ def _stream(response: ModelResponse) -> Iterator[Json]:
     yield {"type": "message_stop"}
 
 
-def _deltas(block: Json) -> Iterator[Json]:
+def _deltas(block: messages.Json) -> list[messages.Json]:
     if block["type"] == "text":
-        yield from ({"type": "text_delta", "text": piece} for piece in pieces(str(block["text"])))
-    else:
-        written = json.dumps(block["input"])
-        yield from ({"type": "input_json_delta", "partial_json": piece} for piece in pieces(written))
+        return [{"type": "text_delta", "text": piece} for piece in messages.pieces(str(block["text"]))]
+    written = json.dumps(block["input"])
+    return [{"type": "input_json_delta", "partial_json": piece} for piece in messages.pieces(written)]
 
 
-def failure(fail: Fail, now: float) -> Failure:
+def failure(fail: Fail, now: float) -> messages.Failure:
     kind = fail.code or _ERRORS.get(fail.http_status, "api_error")
-    headers = retry_headers(fail)
+    headers = messages.retry_headers(fail)
     if fail.reset_in is not None:
         reset_at = now + fail.reset_in
         headers |= {
@@ -152,4 +132,4 @@ def failure(fail: Fail, now: float) -> Failure:
             "anthropic-ratelimit-requests-remaining": "0",
             "anthropic-ratelimit-requests-reset": datetime.fromtimestamp(reset_at, UTC).isoformat(timespec="seconds"),
         }
-    return Failure(body={"type": "error", "error": {"type": kind, "message": fail.message}}, headers=headers)
+    return messages.Failure(body={"type": "error", "error": {"type": kind, "message": fail.message}}, headers=headers)

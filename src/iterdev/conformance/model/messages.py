@@ -26,18 +26,10 @@ class Parameters(Struct, frozen=True):
     required: tuple[str, ...] = ()
 
 
-class OutputFormat(Struct, frozen=True):
-    schema: dict[str, object] | None = None
+class TextPart(Struct, frozen=True):
+    """A part of a message; parts of other kinds have no text."""
 
-
-class OutputConfig(Struct, frozen=True):
-    """The requested form of the answer, in two of the dialects."""
-
-    format: OutputFormat | None = None
-
-    @property
-    def schema(self) -> Json | None:
-        return self.format.schema if self.format else None
+    text: str = ""
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -55,10 +47,12 @@ class Author(StrEnum):
     """The system, and the tools."""
 
 
-class Message(Struct, frozen=True, kw_only=True):
-    """One message of a conversation."""
+AUTHORS = {"user": Author.user, "assistant": Author.model, "model": Author.model}
+"""By their names in the dialects."""
 
-    author: Author
+
+class Message(Struct, frozen=True, kw_only=True):
+    author: Author = Author.other
     text: str = ""
     calls: tuple[str, ...] = ()
     """The ids of the tool calls that it makes."""
@@ -84,7 +78,20 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def turn(self) -> int:
-        return turns_so_far(self.history)
+        """How many turns the model has had.
+
+        The ids of its calls contain the number, which is right even when a client drops a message, or sends the text
+        and the calls of one turn as two messages. Turns without calls are counted, adjacent ones as one.
+        """
+        turns, before = 0, Author.other
+        for message in self.history:
+            if message.author is Author.model:
+                if numbered := _CALL_ID.search(" ".join(message.calls)):
+                    turns = int(numbered[1]) + 1
+                elif before is not Author.model and not _INSERTED.match(message.text):
+                    turns += 1
+            before = message.author
+        return turns
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -99,8 +106,6 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 
 
 class ModelResponse(Struct, frozen=True, kw_only=True):
-    """The model's next turn."""
-
     model: str
     turn: int = 0
     text: str = ""
@@ -138,21 +143,22 @@ class Dialect(Protocol):
     def failure(self, fail: Fail, now: float, /) -> Failure: ...
 
 
-def turns_so_far(history: Sequence[Message]) -> int:
-    """How many turns the model has had.
+def text_of(content: str | Sequence[TextPart] | None) -> str:
+    return content if isinstance(content, str) else "\n".join(part.text for part in content or () if part.text)
 
-    The ids of its calls contain the number, which is right even when a client drops a message, or sends the text and
-    the calls of one turn as two messages. Turns without calls are counted, adjacent ones as one.
-    """
-    turns, before = 0, Author.other
-    for message in history:
-        if message.author is Author.model:
-            if numbered := _CALL_ID.search(" ".join(message.calls)):
-                turns = int(numbered[1]) + 1
-            elif before is not Author.model and not _INSERTED.match(message.text):
-                turns += 1
-        before = message.author
-    return turns
+
+def schema_in(config: Json | None) -> Json | None:
+    """The schema of the answer, in the part of a request that configures the answer."""
+    match config:
+        case (
+            {"format": {"schema": dict(schema)}}
+            | {"json_schema": {"schema": dict(schema)}}
+            | {"responseJsonSchema": dict(schema)}
+            | {"responseSchema": dict(schema)}
+        ):
+            return schema
+        case _:
+            return None
 
 
 def pieces(text: str) -> tuple[str, ...]:

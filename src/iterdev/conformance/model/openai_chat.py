@@ -8,29 +8,12 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
-from iterdev.conformance.model.messages import (
-    Author,
-    Event,
-    Failure,
-    Json,
-    Message,
-    ModelRequest,
-    ModelResponse,
-    Parameters,
-    Tool,
-    pieces,
-    retry_headers,
-)
+from iterdev.conformance.model import messages
 
 NAME = "chat"
 PATH = re.compile(r"/chat/completions$")
 
-_AUTHORS = {"user": Author.user, "assistant": Author.model}
 _ERRORS = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
-
-
-class _Part(Struct, frozen=True):
-    text: str = ""
 
 
 class _Call(Struct, frozen=True):
@@ -39,25 +22,17 @@ class _Call(Struct, frozen=True):
 
 class _Message(Struct, frozen=True):
     role: str
-    content: str | tuple[_Part, ...] | None = None
+    content: str | tuple[messages.TextPart, ...] | None = None
     tool_calls: tuple[_Call, ...] | None = None
 
 
 class _Function(Struct, frozen=True):
     name: str
-    parameters: Parameters = Parameters()
+    parameters: messages.Parameters = messages.Parameters()
 
 
 class _Tool(Struct, frozen=True):
     function: _Function
-
-
-class _JsonSchema(Struct, frozen=True):
-    schema: dict[str, object] | None = None
-
-
-class _Format(Struct, frozen=True):
-    json_schema: _JsonSchema = _JsonSchema()
 
 
 class _Request(Struct, frozen=True):
@@ -65,38 +40,37 @@ class _Request(Struct, frozen=True):
     messages: tuple[_Message, ...]
     tools: tuple[_Tool, ...] | None = None
     stream: bool = False
-    response_format: _Format | None = None
+    response_format: dict[str, object] | None = None
 
 
-def read(_path: str, body: bytes) -> ModelRequest:
+def read(_path: str, body: bytes) -> messages.ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
     functions = [tool.function for tool in request.tools or ()]
-    return ModelRequest(
+    return messages.ModelRequest(
         model=request.model,
         streaming=request.stream,
         history=tuple(map(_message, request.messages)),
-        tools=tuple(Tool(name=function.name, parameters=function.parameters) for function in functions),
-        schema=request.response_format.json_schema.schema if request.response_format else None,
+        tools=tuple(messages.Tool(name=function.name, parameters=function.parameters) for function in functions),
+        schema=messages.schema_in(request.response_format),
     )
 
 
-def _message(message: _Message) -> Message:
-    content = message.content
-    return Message(
-        author=_AUTHORS.get(message.role, Author.other),
-        text=content if isinstance(content, str) else "\n".join(part.text for part in content or ()),
+def _message(message: _Message) -> messages.Message:
+    return messages.Message(
+        author=messages.AUTHORS.get(message.role, messages.Author.other),
+        text=messages.text_of(message.content),
         calls=tuple(call.id for call in message.tool_calls or ()),
     )
 
 
-def whole(response: ModelResponse) -> Json:
+def whole(response: messages.ModelResponse) -> messages.Json:
     message: dict[str, object] = {"role": "assistant", "content": response.text or None}
     if response.calls:
         message["tool_calls"] = _calls(response)
     return _completion(response, "chat.completion", [{"message": message, "finish_reason": _reason(response)}])
 
 
-def _completion(response: ModelResponse, kind: str, choices: list[Json]) -> dict[str, object]:
+def _completion(response: messages.ModelResponse, kind: str, choices: list[messages.Json]) -> dict[str, object]:
     return {
         "id": f"chatcmpl-{response.turn}",
         "object": kind,
@@ -112,38 +86,38 @@ def _completion(response: ModelResponse, kind: str, choices: list[Json]) -> dict
     }
 
 
-def _calls(response: ModelResponse) -> list[Json]:
+def _calls(response: messages.ModelResponse) -> list[messages.Json]:
     return [
         {"id": id_, "type": "function", "function": {"name": call.full_name, "arguments": json.dumps(call.arguments)}}
         for id_, call in response.calls_with_ids()
     ]
 
 
-def _reason(response: ModelResponse) -> str:
+def _reason(response: messages.ModelResponse) -> str:
     return "tool_calls" if response.calls else "stop"
 
 
-def stream(response: ModelResponse) -> Iterator[Event]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
     for delta, reason in _deltas(response):
         chunk = _completion(response, "chat.completion.chunk", [{"delta": delta, "finish_reason": reason}])
-        yield Event({**chunk, "usage": None})
-    yield Event(_completion(response, "chat.completion.chunk", []))
-    yield Event("[DONE]")
+        yield messages.Event({**chunk, "usage": None})
+    yield messages.Event(_completion(response, "chat.completion.chunk", []))
+    yield messages.Event("[DONE]")
 
 
-def _deltas(response: ModelResponse) -> Iterator[tuple[Json, str | None]]:
+def _deltas(response: messages.ModelResponse) -> Iterator[tuple[messages.Json, str | None]]:
     yield {"role": "assistant", "content": ""}, None
-    yield from (({"content": piece}, None) for piece in pieces(response.text))
+    yield from (({"content": piece}, None) for piece in messages.pieces(response.text))
     for index, call in enumerate(_calls(response)):
         yield {"tool_calls": [{"index": index, **call}]}, None
     yield {}, _reason(response)
 
 
-def failure(fail: Fail, _now: float) -> Failure:
+def failure(fail: Fail, _now: float) -> messages.Failure:
     code = fail.code or _ERRORS.get(fail.http_status, "server_error")
-    headers = retry_headers(fail)
+    headers = messages.retry_headers(fail)
     if fail.reset_in is not None:
         headers |= {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": f"{fail.reset_in:g}s"}
-    return Failure(
+    return messages.Failure(
         body={"error": {"message": fail.message, "type": code, "code": code, "param": None}}, headers=headers
     )

@@ -8,21 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail
-from iterdev.conformance.model.messages import (
-    Author,
-    Event,
-    Failure,
-    Json,
-    Message,
-    ModelRequest,
-    ModelResponse,
-    OutputConfig,
-    Parameters,
-    Tool,
-    ToolCall,
-    pieces,
-    retry_headers,
-)
+from iterdev.conformance.model import messages
 
 NAME = "responses"
 PATH = re.compile(r"/responses$")
@@ -35,19 +21,15 @@ _ERRORS = {401: "invalid_request_error", 403: "permission_error", 429: "rate_lim
 class _Tool(Struct, frozen=True):
     type: str = ""
     name: str = ""
-    parameters: Parameters | None = None
+    parameters: messages.Parameters | None = None
     tools: tuple["_Tool", ...] = ()
     """Of a namespace."""
-
-
-class _Part(Struct, frozen=True):
-    text: str = ""
 
 
 class _Item(Struct, frozen=True):
     type: str = "message"
     role: str = ""
-    content: str | tuple[_Part, ...] | None = None
+    content: str | tuple[messages.TextPart, ...] | None = None
     call_id: str | None = None
     tools: tuple[_Tool, ...] = ()
     """Of `additional_tools`: models with "code mode" get their tools as part of the input."""
@@ -59,48 +41,45 @@ class _Request(Struct, frozen=True):
     instructions: str | None = None
     tools: tuple[_Tool, ...] = ()
     stream: bool = False
-    text: OutputConfig | None = None
+    text: dict[str, object] | None = None
 
 
-def read(_path: str, body: bytes) -> ModelRequest:
+def read(_path: str, body: bytes) -> messages.ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
     items = (_Item(role="user", content=request.input),) if isinstance(request.input, str) else request.input
     offered = [*request.tools, *(tool for item in items for tool in item.tools)]
-    return ModelRequest(
+    return messages.ModelRequest(
         model=request.model,
         streaming=request.stream,
-        history=(Message(author=Author.other, text=request.instructions or ""), *map(_message, items)),
+        history=(messages.Message(text=request.instructions or ""), *map(_message, items)),
         tools=tuple(_tools(offered)),
-        schema=request.text.schema if request.text else None,
+        schema=messages.schema_in(request.text),
     )
 
 
-def _message(item: _Item) -> Message:
-    match item:
-        case _Item(type="message", role="assistant"):
-            author = Author.model
-        case _Item(type="message", role="user"):
-            author = Author.user
-        case _:
-            author = Author.model if item.type in _MODEL_ITEMS else Author.other
-    text = item.content if isinstance(item.content, str) else "\n".join(part.text for part in item.content or ())
-    return Message(author=author, text=text, calls=(item.call_id,) if item.type in _CALLS and item.call_id else ())
+def _message(item: _Item) -> messages.Message:
+    role = item.role if item.type == "message" else "model" if item.type in _MODEL_ITEMS else "tool"
+    return messages.Message(
+        author=messages.AUTHORS.get(role, messages.Author.other),
+        text=messages.text_of(item.content),
+        calls=(item.call_id,) if item.type in _CALLS and item.call_id else (),
+    )
 
 
-def _tools(offered: Iterable[_Tool], namespace: str = "") -> Iterator[Tool]:
+def _tools(offered: Iterable[_Tool], namespace: str = "") -> Iterator[messages.Tool]:
     for tool in offered:
         if tool.type == "namespace":
             yield from _tools(tool.tools, tool.name)
         elif tool.type in {"function", "custom"}:
-            yield Tool(
+            yield messages.Tool(
                 name=tool.name,
-                parameters=tool.parameters or Parameters(),
+                parameters=tool.parameters or messages.Parameters(),
                 freeform=tool.type == "custom",
                 namespace=namespace,
             )
 
 
-def whole(response: ModelResponse) -> Json:
+def whole(response: messages.ModelResponse) -> messages.Json:
     return _response(response) | {
         "status": "completed",
         "output": _items(response),
@@ -114,18 +93,18 @@ def whole(response: ModelResponse) -> Json:
     }
 
 
-def _response(response: ModelResponse) -> dict[str, object]:
+def _response(response: messages.ModelResponse) -> dict[str, object]:
     return {"id": f"resp_{response.turn}", "object": "response", "created_at": 0, "model": response.model}
 
 
-def _items(response: ModelResponse) -> list[Json]:
+def _items(response: messages.ModelResponse) -> list[messages.Json]:
     part = {"type": "output_text", "text": response.text, "annotations": []}
     message = {"type": "message", "id": f"msg_{response.turn}", "role": "assistant", "content": [part]}
-    said: list[Json] = [message | {"status": "completed"}] if response.text else []
+    said: list[messages.Json] = [message | {"status": "completed"}] if response.text else []
     return said + [_call_item(id_, call) for id_, call in response.calls_with_ids()]
 
 
-def _call_item(id_: str, call: ToolCall) -> Json:
+def _call_item(id_: str, call: messages.ToolCall) -> messages.Json:
     item: dict[str, object] = {"id": f"item_{id_}", "call_id": id_, "name": call.tool, "status": "completed"}
     if isinstance(call.arguments, str):
         return item | {"type": "custom_tool_call", "input": call.arguments}
@@ -134,28 +113,28 @@ def _call_item(id_: str, call: ToolCall) -> Json:
     return item | {"type": "function_call", "arguments": json.dumps(call.arguments)}
 
 
-def stream(response: ModelResponse) -> Iterator[Event]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
     for number, data in enumerate(_stream(response)):
-        yield Event({**data, "sequence_number": number}, name=str(data["type"]))
+        yield messages.Event({**data, "sequence_number": number}, name=str(data["type"]))
 
 
-def _stream(response: ModelResponse) -> Iterator[Json]:
+def _stream(response: messages.ModelResponse) -> Iterator[messages.Json]:
     begun = _response(response) | {"status": "in_progress", "output": []}
     yield {"type": "response.created", "response": begun}
     for index, item in enumerate(_items(response)):
         place = {"output_index": index, "item_id": item["id"]}
         if item["type"] == "message":
             yield {"type": "response.output_item.added", **place, "item": {**item, "content": []}}
-            for piece in pieces(response.text):
+            for piece in messages.pieces(response.text):
                 yield {"type": "response.output_text.delta", **place, "content_index": 0, "delta": piece}
         yield {"type": "response.output_item.done", **place, "item": item}
     yield {"type": "response.completed", "response": whole(response)}
 
 
-def failure(fail: Fail, now: float) -> Failure:
+def failure(fail: Fail, now: float) -> messages.Failure:
     code = fail.code or _ERRORS.get(fail.http_status, "server_error")
     error: dict[str, object] = {"message": fail.message, "type": code, "code": code, "param": None}
     if fail.reset_in is not None:
         reset = {"resets_at": round(now + fail.reset_in), "resets_in_seconds": round(fail.reset_in)}
         error |= {"type": fail.code or "usage_limit_reached", "plan_type": "plus", **reset}
-    return Failure(body={"error": error}, headers=retry_headers(fail))
+    return messages.Failure(body={"error": error}, headers=messages.retry_headers(fail))

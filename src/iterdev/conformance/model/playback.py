@@ -1,22 +1,28 @@
-"""Which turn of a script the model plays for a request, and the requests so far."""
+"""Which turn of a script the model plays for a request, and the requests so far.
+
+Side calls (titles, routers, summaries), which no script describes, get a short answer that matches their schema.
+"""
 
 import json
 import re
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from iterdev.agents.scripted.script import Fail, Rule, Script, Step, Usage, completed
-from iterdev.conformance.model import side_calls, tool_calls
-from iterdev.conformance.model.messages import ModelRequest, ModelResponse
+from iterdev.conformance.model import tool_calls
+from iterdev.conformance.model.messages import Json, ModelRequest, ModelResponse
 from iterdev.conformance.model.tool_server import Note
 
 OVER = Step(say="The script is over.")
 SIDE_CALL = "side call"
+SIDE_ANSWER = "scripted"
+_VALUES: Json = {"object": {}, "array": [], "integer": 1, "number": 1, "boolean": False, "null": None}
+"""Values by the type in a schema; every other type is answered with a text."""
 
 _TASK = re.compile(r"^# ([A-Z]+(?:-[A-Za-z]+)*-\d+): ", re.MULTILINE)
 _ROLE = re.compile(r"^You are the ([\w-]+) of a development team\.", re.MULTILINE)
@@ -49,38 +55,30 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
         return self.rule == SIDE_CALL
 
 
-class FailureCount(Struct):
-    """How often, and since when, one turn of one task has failed."""
-
-    first: float
-    count: int = 0
-
-
 class Playback:
     """Plays a script to many clients at once."""
 
-    def __init__(self, script: Script, log: Path | None = None) -> None:
+    def __init__(self, script: Script) -> None:
         self.requests: list[RecordedRequest] = []
         self.notes: list[Note] = []
         self._script = script
-        self._log = log
-        self._failures: dict[tuple[str, str, int], FailureCount] = {}
+        self._failures = defaultdict[tuple[str, str, int], list[float]](list)
+        """The times at which one turn of one task has failed."""
 
     def play(self, request: ModelRequest, *, path: str, dialect: str, body: bytes) -> PlayedTurn:
         now = time.time()
         played = self._after_failures(turn_for(self._script, request), now)
-        self._record(
-            RecordedRequest(
-                time=now,
-                path=path,
-                dialect=dialect,
-                rule=played.rule,
-                task=played.task,
-                turn=request.turn,
-                status=played.turn.fail.http_status if played.turn.fail else 200,
-                body=body.decode(),
-            )
+        recorded = RecordedRequest(
+            time=now,
+            path=path,
+            dialect=dialect,
+            rule=played.rule,
+            task=played.task,
+            turn=request.turn,
+            status=played.turn.fail.http_status if played.turn.fail else 200,
+            body=body.decode(),
         )
+        self.requests.append(recorded)
         return played
 
     def _after_failures(self, played: PlayedTurn, now: float) -> PlayedTurn:
@@ -88,21 +86,16 @@ class Playback:
         fail = played.turn.fail
         if fail is None:
             return played
-        failures = self._failures.setdefault((played.rule, played.task, played.response.turn), FailureCount(first=now))
-        rest = None if fail.reset_in is None else failures.first + fail.reset_in - now
-        over = (rest is not None and rest <= 0) or (fail.times is not None and failures.count >= fail.times)
-        failures.count += 1
+        failures = self._failures[played.rule, played.task, played.response.turn]
+        over = fail.times is not None and len(failures) >= fail.times
+        failures.append(now)
+        rest = None if fail.reset_in is None else failures[0] + fail.reset_in - now
+        over = over or (rest is not None and rest <= 0)
         left = None if over else msgspec.structs.replace(fail, reset_in=rest)
         return msgspec.structs.replace(played, turn=msgspec.structs.replace(played.turn, fail=left))
 
-    def _record(self, request: RecordedRequest) -> None:
-        self.requests.append(request)
-        if self._log:
-            with self._log.open("ab") as file:
-                file.write(msgspec.json.encode(request) + b"\n")
 
-
-def named_in(prompt: str) -> tuple[str, str]:
+def task_and_role(prompt: str) -> tuple[str, str]:
     """The task and the role that a prompt of iterdev names."""
     task, role = _TASK.search(prompt), _ROLE.search(prompt)
     return task[1] if task else "", role[1] if role else ""
@@ -143,14 +136,14 @@ def _append(path: str, content: str) -> str:
 
 def turn_for(script: Script, request: ModelRequest) -> PlayedTurn:
     if not request.tools:
-        return _played(request, Step(say=side_calls.answer(request.schema)), rule=SIDE_CALL)
-    task, role = named_in(request.prompt)
+        return _played(request, Step(say=side_answer(request.schema)), rule=SIDE_CALL)
+    task, role = task_and_role(request.prompt)
     choice = script.choose(request.prompt, task=task, role=role)
     if choice is None:
         message = f"No rule of the script matches the prompt that ends with {request.prompt[-200:]!r}."
         return _played(request, Step(fail=Fail(status=400, message=message)), rule="none")
     cwd = tool_calls.cwd_in(request.text)
-    turn = turn_at(choice.rule, request.turn).filled(choice.words | {"cwd": cwd})
+    turn = turn_at(choice.rule, request.turn).filled(choice.placeholders | {"cwd": cwd})
     if turn.result is not None:
         turn = msgspec.structs.replace(turn, result=completed(turn.result, task))
     name = choice.rule.name or f"rule {script.rules.index(choice.rule) + 1}"
@@ -168,8 +161,31 @@ def _played(request: ModelRequest, turn: Step, *, rule: str, task: str = "", cwd
         response=ModelResponse(
             model=request.model,
             turn=request.turn,
-            text=text if text or calls else side_calls.ANSWER,
+            text=text if text or calls else SIDE_ANSWER,
             calls=calls,
             usage=turn.usage or Usage(),
         ),
     )
+
+
+def side_answer(schema: Json | None) -> str:
+    return SIDE_ANSWER if schema is None else json.dumps(smallest(schema))
+
+
+def smallest(schema: Json) -> object:
+    """A small value that matches a JSON Schema, as far as the schemas of side calls go."""
+    match schema:
+        case {"const": value} | {"enum": [value, *_]}:
+            return value
+        case {"anyOf": [dict(first), *_]} | {"oneOf": [dict(first), *_]}:
+            return smallest(first)
+        case {"properties": dict(properties)}:
+            return {name: smallest(inner) for name, inner in properties.items()}
+        case {"type": "array" | "ARRAY", "minItems": int(count), "items": dict(items)}:
+            return [smallest(items)] * count
+        case {"minimum": int(least)}:
+            return least
+        case {"type": str(kind)} | {"type": [str(kind), *_]}:
+            return _VALUES.get(kind.lower(), SIDE_ANSWER)
+        case _:
+            return SIDE_ANSWER

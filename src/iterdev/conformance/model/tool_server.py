@@ -40,23 +40,15 @@ class RpcMessage(Struct, frozen=True, kw_only=True):
 
     def answer(self) -> Json | None:
         """The response; None for a notification."""
-        return None if self.id is None else {"jsonrpc": "2.0", "id": self.id, **self._outcome()}
-
-    def _outcome(self) -> Json:
-        result = self._result()
+        if self.id is None:
+            return None
+        results: dict[str, Json] = {
+            "initialize": {**_ABOUT, "protocolVersion": self.params.get("protocolVersion", "2025-06-18")},
+            "tools/list": {"tools": [_NOTE]},
+            "tools/call": {"content": [{"type": "text", "text": "noted"}]},
+            "ping": {},
+        }
         # Clients try newer methods first, and fall back after this code.
-        unknown = {"code": -32601, "message": f"There is no method {self.method}."}
-        return {"error": unknown} if result is None else {"result": result}
-
-    def _result(self) -> Json | None:
-        match self.method:
-            case "initialize":
-                return {**_ABOUT, "protocolVersion": self.params.get("protocolVersion", "2025-06-18")}
-            case "tools/list":
-                return {"tools": [_NOTE]}
-            case "tools/call":
-                return {"content": [{"type": "text", "text": "noted"}]}
-            case "ping":
-                return {}
-            case _:
-                return None
+        unknown = {"error": {"code": -32601, "message": f"There is no method {self.method}."}}
+        outcome = {"result": results[self.method]} if self.method in results else unknown
+        return {"jsonrpc": "2.0", "id": self.id, **outcome}

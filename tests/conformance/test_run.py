@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.conformance.leftover_processes import find_leftovers
+from iterdev.conformance.run import find_leftovers
 
 
 @contextmanager
