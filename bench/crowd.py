@@ -19,7 +19,7 @@ SETTINGS = '[run]\nagent = "bench"\n[project]\ntest = "true"\n[agents.bench]\nco
 MEASURED = """\
 One `iterdev run --tasks FILE.csv -y -c {crowd} --engine beat` on a table of {crowd} DEV rows whose agents, shell \
 scripts, wait until all of them are at work; then the kernel is asked for the resident size of the engine. The \
-supervisor and the keepers of the agents share nearly all of their memory; theirs is the proportional size."""
+supervisor and the monitors of the agents share nearly all of their memory; theirs is the proportional size."""
 WHY = "Python with the packages that a run loads, and a thread for each agent that is being set up"
 PATIENCE = 300.0
 
@@ -31,7 +31,7 @@ def measure(effort: Effort, root: Path) -> Section:
         title="Many agents at work",
         measured=MEASURED.format(crowd=crowd),
         header=("", "memory"),
-        rows=((f"the engine with {crowd} agents", f"{engine:.1f} MB"), ("supervisor and keepers", f"{others:.1f} MB")),
+        rows=((f"the engine with {crowd} agents", f"{engine:.1f} MB"), ("supervisor and monitors", f"{others:.1f} MB")),
         aims=(
             Aim(
                 claim=f"the engine with {crowd} agents needs at most 80 MB", value=engine, limit=80, unit="MB", why=WHY
@@ -84,7 +84,7 @@ def _proportional(pid: int) -> float:
 
 
 def _family(pid: int) -> list[int]:
-    """The supervisor and its keepers: Python programs that come from the engine."""
+    """The supervisor and its monitors: Python programs that come from the engine."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

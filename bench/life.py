@@ -35,7 +35,7 @@ last column gives it shell scripts instead, as cheap as ours, so that only the o
 WHY = """\
 a life is three attempts (develop, test, review), each in a workspace that is made clean before and looked at after, \
 and the user's own checkout is looked at too: {processes:.0f} git processes per life beside the 6 commands of the \
-floor; each agent and each test run has a keeper that ends its whole tree"""
+floor; each agent and each test run has a monitor that ends its whole tree"""
 HEADER = (
     "concurrency",
     "iterdev",

@@ -27,7 +27,7 @@ from iterdev.core.results import Result, Usage
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.types import TaskFields, TaskId
 from iterdev.engine.effects import Effects
-from iterdev.execution.attempt import attempt
+from iterdev.execution.attempt import run_attempt
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor, Job, ToolAccess
 from iterdev.host import paths, secrets
@@ -277,7 +277,7 @@ async def attempt_here(hub: Path, hidden: list[str]) -> None:
             effect=Effects(),
             link=link,
         )
-        report = await attempt(job, context, scope)
+        report = await run_attempt(job, context, scope)
         refs = f"refs/iterdev/{job.session}/{job.task.id}/*"
         git("push", "-q", "origin", f"+{refs}:{refs}", cwd=clone)
         link.tell({"report": msgspec.to_builtins(report)})

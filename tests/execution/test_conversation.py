@@ -33,7 +33,7 @@ def test_a_provider_that_stays_overloaded_is_given_up_after_the_last_wait() -> N
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.overloaded])
-def test_no_other_trouble_is_asked_again_just_so(kind: FailureKind) -> None:
+def test_no_other_failure_is_retried(kind: FailureKind) -> None:
     trouble = AgentFailure(kind=kind, message="no")
 
     assert asked(trouble, waits=3) == (trouble, 1)

@@ -26,7 +26,7 @@ def base(project: Repo) -> str:
 def tree(project: Repo, tmp_path: Path, base: str) -> Path:
     """The worktree of an attempt."""
     path = tmp_path / "slot" / "tree"
-    worktrees.add_worktree(project.path, path, base)
+    worktrees.add(project.path, path, base)
     return path
 
 

@@ -10,12 +10,12 @@ from iterdev.host.provider_pauses import Pauses
 ANTHROPIC, OPENAI = ProviderPaused("anthropic", 1050.5, "429"), ProviderPaused("open/ai é", 1020, "slow down")
 
 
-def test_nobody_has_told_anything_yet(tmp_path: Path) -> None:
+def test_there_are_no_pauses_at_first(tmp_path: Path) -> None:
     assert Pauses(tmp_path / "state").read(1000) == []
     assert not (tmp_path / "state").exists()
 
 
-def test_every_run_reads_what_any_run_has_told(tmp_path: Path) -> None:
+def test_every_run_reads_the_pauses_of_any_run(tmp_path: Path) -> None:
     for pause in (ANTHROPIC, OPENAI):
         Pauses(tmp_path / "state").write(pause)
 
@@ -24,7 +24,7 @@ def test_every_run_reads_what_any_run_has_told(tmp_path: Path) -> None:
     assert sorted(told, key=lambda pause: pause.until) == [OPENAI, ANTHROPIC]
 
 
-def test_the_last_word_about_a_provider_counts(tmp_path: Path) -> None:
+def test_the_last_pause_of_a_provider_counts(tmp_path: Path) -> None:
     Pauses(tmp_path).write(ANTHROPIC)
     Pauses(tmp_path).write(ProviderPaused("anthropic", 1100, "still"))
 
@@ -64,7 +64,7 @@ def test_what_else_is_in_the_folder_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["project-1234"]
 
 
-def test_a_place_that_cannot_be_written_keeps_nobody_from_working(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     pauses = Pauses(tmp_path / "file")
     pauses.write(ANTHROPIC)

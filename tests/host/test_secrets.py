@@ -163,7 +163,7 @@ def test_what_is_shaped_like_a_secret_is_removed_from_json_strings(secret: str) 
     assert json.loads(Redactor([])(line)) == {"a": f"before {MASK} after", "b": [MASK]}
 
 
-def test_two_keys_and_what_is_between_them_are_told_apart() -> None:
+def test_two_keys_and_what_is_between_them_are_separate() -> None:
     assert Redactor([])(f"{PEM}\nbetween\n{PEM}") == f"{MASK}\nbetween\n{MASK}"
 
 

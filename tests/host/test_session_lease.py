@@ -102,7 +102,7 @@ def test_a_lease_is_free_again_after_an_error(tmp_path: Path) -> None:
     assert not is_held(tmp_path)
 
 
-def test_whoever_has_the_descriptor_holds_the_lease_after_its_owner_is_gone(tmp_path: Path) -> None:
+def test_a_process_with_the_descriptor_holds_the_lease_after_its_owner_has_ended(tmp_path: Path) -> None:
     with lease(tmp_path, wait=lambda: False) as descriptor:
         heir = os.dup(descriptor)
 
@@ -133,5 +133,5 @@ def test_leases_of_two_sessions_do_not_meet(tmp_path: Path) -> None:
         assert is_held(tmp_path / "b")
 
 
-def test_a_folder_that_does_not_exist_is_held_by_nobody(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_is_not_held(tmp_path: Path) -> None:
     assert not is_held(tmp_path / "gone")

@@ -10,10 +10,11 @@ import pytest
 from tests.store.conftest import entries, started
 
 from iterdev.core.errors import HostError
+from iterdev.core.processes import ProcessIdentity
 from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, Interrupted, Warned
 from iterdev.core.session.summary import summarize
 from iterdev.core.types import SessionId, Status, TaskId
-from iterdev.store.journal import MIGRATIONS, NAME, Behind, Damaged, Holder, Journal
+from iterdev.store.journal import MIGRATIONS, NAME, Behind, Damaged, Journal
 from iterdev.store.session_log import read_state
 
 DEMO = SessionId("ids-demo-20260225")
@@ -191,7 +192,7 @@ def test_the_settings_survive_a_power_cut(journal: Journal) -> None:
     assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-def test_the_second_of_two_writers_is_told_that_it_is_behind(path: Path, journal: Journal) -> None:
+def test_the_second_of_two_writers_is_behind(path: Path, journal: Journal) -> None:
     other = Journal(path)
     append(other, DEMO, [Warned("first")], at=1.0, after=0)
 
@@ -204,7 +205,7 @@ def test_the_second_of_two_writers_is_told_that_it_is_behind(path: Path, journal
     other.close()
 
 
-def test_whoever_is_ahead_of_the_journal_is_refused_too(journal: Journal) -> None:
+def test_a_writer_ahead_of_the_journal_is_rejected_too(journal: Journal) -> None:
     with pytest.raises(Behind):
         append(journal, DEMO, [Warned("after nothing")], at=1.0, after=7)
 
@@ -213,11 +214,11 @@ def test_whoever_is_ahead_of_the_journal_is_refused_too(journal: Journal) -> Non
 
 def test_news_of_another_process_are_noticed(path: Path, journal: Journal) -> None:
     other = Journal(path)
-    before = journal.has_news(DEMO, after=0)
+    before = journal.newest(DEMO)
 
     append(other, DEMO, [Warned("news")], at=1.0, after=0)
 
-    assert (before, journal.has_news(DEMO, after=0), journal.has_news(DEMO, after=1)) == (False, True, False)
+    assert (before, journal.newest(DEMO)) == (0, 1)
     other.close()
 
 
@@ -379,7 +380,7 @@ def test_a_file_that_is_no_database_is_damaged(path: Path) -> None:
     assert "iterdev doctor" in damage.value.hint
 
 
-def test_a_journal_with_spoiled_pages_is_damaged(path: Path) -> None:
+def test_a_journal_with_corrupt_pages_is_damaged(path: Path) -> None:
     journal = Journal(path)
     append(journal, DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)
     journal.close()
@@ -402,21 +403,21 @@ def test_a_journal_with_spoiled_pages_is_damaged(path: Path) -> None:
     [
         lambda journal: journal.sessions(),
         lambda journal: journal.read(DEMO),
-        lambda journal: journal.has_news(DEMO, 0),
+        lambda journal: journal.newest(DEMO),
         lambda journal: journal.holder(DEMO),
         lambda journal: journal.projected(DEMO, "tasks.csv"),
         lambda journal: append(journal, DEMO, [Warned("more")], at=2.0, after=1),
-        lambda journal: journal.take(DEMO, Holder(pid=1, started="2", boot="3")),
+        lambda journal: journal.take(DEMO, ProcessIdentity(pid=1, started=2, boot="3")),
         lambda journal: journal.intend(DEMO, "tasks.csv", "digest", seq=1),
     ],
-    ids=["sessions", "read", "has_news", "holder", "projected", "append", "take", "intend"],
+    ids=["sessions", "read", "newest", "holder", "projected", "append", "take", "intend"],
 )
-def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(
+def test_every_use_of_a_journal_with_corrupt_pages_says_that_it_is_damaged(
     path: Path, look: Callable[[Journal], object]
 ) -> None:
     journal = Journal(path)
     append(journal, DEMO, [started(DEMO)], at=1.0, after=0)
-    journal.take(DEMO, Holder(pid=1, started="2", boot="3"))
+    journal.take(DEMO, ProcessIdentity(pid=1, started=2, boot="3"))
     journal.close()
     spoil(path, 2, path.stat().st_size // 4096)
     journal = Journal(path)
@@ -427,7 +428,7 @@ def test_every_use_of_a_journal_with_spoiled_pages_says_that_it_is_damaged(
     journal.close()
 
 
-def test_an_entry_that_nobody_can_read_is_damage(path: Path, journal: Journal) -> None:
+def test_an_unreadable_entry_is_damage(path: Path, journal: Journal) -> None:
     append(journal, DEMO, [Warned("fine")], at=1.0, after=0)
     with sqlite3.connect(path) as database:
         database.execute("INSERT INTO events VALUES (?, 2, 1.0, ?)", (DEMO, b'{"type":"Warned"}'))
@@ -437,7 +438,7 @@ def test_an_entry_that_nobody_can_read_is_damage(path: Path, journal: Journal) -
         journal.read(DEMO)
 
 
-def test_what_is_wrong_with_the_file_can_be_told(path: Path) -> None:
+def test_problems_of_the_file_are_reported(path: Path) -> None:
     journal = Journal(path)
     append(journal, DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)
     healthy = journal.problems()
@@ -499,9 +500,9 @@ def test_a_full_disk_is_named_and_the_journal_can_be_used_when_there_is_room_aga
 
 
 def test_the_process_that_took_an_engine_is_known_until_it_is_released(journal: Journal) -> None:
-    mine = Holder(pid=11, started="22", boot="33")
+    mine = ProcessIdentity(pid=11, started=22, boot="33")
 
-    journal.take(DEMO, Holder(pid=1, started="2", boot="3"))
+    journal.take(DEMO, ProcessIdentity(pid=1, started=2, boot="3"))
     journal.take(DEMO, mine)
 
     assert (journal.holder(DEMO), journal.holder(OTHER)) == (mine, None)

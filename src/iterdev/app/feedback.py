@@ -17,7 +17,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import SessionId, Severity
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
-from iterdev.store.session_folder.collaboration_records import feedback_record
+from iterdev.store.session_folder.json_records import item_record
 
 EXAMPLE = 'iterdev feedback add --session-id ID "The greeting is too long"'
 
@@ -41,7 +41,7 @@ def is_urgent(item: Feedback) -> bool:
 
 def document(item: Feedback) -> dict[str, object]:
     """What `--json` prints of it."""
-    return feedback_record(item)
+    return item_record(item)
 
 
 def items(repository: Repository, session: SessionId) -> Sequence[Feedback]:

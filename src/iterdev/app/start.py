@@ -18,7 +18,7 @@ from iterdev.core.session.fold import replay
 from iterdev.core.types import SessionId
 from iterdev.engine.assembly import check_agents, configured_sandbox
 from iterdev.engine.repository import Repository
-from iterdev.execution.analyzer import Analysis, assess
+from iterdev.execution.analyzer import AnalyzerContext, assess
 from iterdev.host import clock, paths
 from iterdev.host.git import refs
 from iterdev.host.workspaces.pool import Pool
@@ -78,7 +78,7 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
         return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
     folder = paths.workspaces_of(repository.top) / f"analysis-{os.getpid()}"
-    analysis = Analysis(
+    analysis = AnalyzerContext(
         top=repository.top,
         settings=settings,
         redact=repository.redact,

@@ -12,7 +12,7 @@ from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId, Severity
 from iterdev.engine.repository import Repository
-from iterdev.store.session_folder.collaboration_records import debt_record, debt_report
+from iterdev.store.session_folder.json_records import debt_report, item_record
 
 EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"'
 
@@ -57,7 +57,7 @@ def add(repository: Repository, session: SessionId, new: NewDebt) -> Debt:
 
 def document(item: Debt) -> dict[str, object]:
     """What `--json` prints of it."""
-    return debt_record(item)
+    return item_record(item)
 
 
 def items(repository: Repository, session: SessionId) -> Sequence[Debt]:

@@ -1,6 +1,15 @@
-"""How a program ended."""
+"""Processes as data: which one it is, and how it ended."""
 
 from msgspec import Struct
+
+
+class ProcessIdentity(Struct, frozen=True, kw_only=True):
+    """Distinguishes a process also from a later one with the same number."""
+
+    pid: int
+    started: int = 0
+    """In clock ticks since the boot; 0 where the system does not say."""
+    boot: str = ""
 
 
 class Exit(Struct, frozen=True, kw_only=True, tag=True):

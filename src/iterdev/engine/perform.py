@@ -31,8 +31,8 @@ from iterdev.core.settings import Settings
 from iterdev.core.types import Role, TaskId
 from iterdev.engine.shared_limits import SharedLimits
 from iterdev.engine.team_tools import NoCheckpoint, restored_event, stored_checkpoint
+from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
-from iterdev.execution.kept_work import in_thread
 from iterdev.host.git import commits, landing
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.projector import Edited, Projector, Refused
@@ -86,9 +86,8 @@ class Performer:
     def _read_table(self, *, strict: bool) -> bool:
         """Takes over what was changed in tasks.csv, unless an agent may have written it; True if something happened."""
         state, team = self._log.state, self._log.team
-        look = self._projector.edits_beside_agents if state.attempts.running else self._projector.edits
         events: list[Event] = []
-        match look(state, strict=strict):
+        match self._projector.edits(state, strict=strict, beside_agents=bool(state.attempts.running)):
             case Refused() as refused:
                 events = [Warned(_refusal(state, refused))]
             case Edited(rows=rows, missing=missing):
@@ -181,7 +180,7 @@ class Performer:
             return
         self.is_behind = False
         with self._effect("write folder"):
-            await in_thread(partial(self._projector.write, state))
+            await in_thread(self._projector.write, state)
         written = self._now()
         self._rests_until = written + max(COALESCE, REST * (written - now))
         self._projected_seq = state.seq
@@ -190,7 +189,7 @@ class Performer:
         session, team = state.session, self._log.team
         role, schema = team.roles[task.role], team.result_schema(task.role)
         changed = await self._changed_files(session.base, state.branch.tip)
-        found = await in_thread(partial(discoveries.read, self._top / session.folder / discoveries.NAME))
+        found = await in_thread(discoveries.read, self._top / session.folder / discoveries.NAME)
         context = prompts.PromptContext(
             board=discoveries.NAME,
             discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in found),
@@ -225,13 +224,13 @@ class Performer:
     async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
         """What the session has changed so far; asked of git once for each landing."""
         if self._changed[0] != tip:
-            self._changed = (tip, await in_thread(partial(commits.changed_files, self._top, base, tip)))
+            self._changed = (tip, await in_thread(commits.changed_files, self._top, base, tip))
         return self._changed[1]
 
     async def _add_discoveries(self, task: TaskId, found: Sequence[Discovery]) -> None:
         if found:
             path = self._top / self._log.state.session.folder / discoveries.NAME
-            await in_thread(partial(discoveries.add, path, found, worker=task, ts=ids.moment(self._now())))
+            await in_thread(discoveries.add, path, found, worker=task, ts=ids.moment(self._now()))
 
 
 def _restored(missing: Sequence[TaskId]) -> str:

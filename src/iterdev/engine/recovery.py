@@ -13,15 +13,16 @@ from iterdev.core.session.state import State
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs
 from iterdev.host.sandbox import git_objects
-from iterdev.host.workspaces.pool import Leftover, Pool
+from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_log import SessionLog
 
 
 def recover(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None:
     """Afterwards no attempt is open and no workspace is lent out."""
-    for leftover in list(pool.leftovers()):
-        with effect("keep leftover work", task=leftover.task):
-            _keep(log, top, pool, leftover)
+    for workspace, borrower in list(pool.leftovers()):
+        with effect("keep leftover work", task=borrower.task):
+            _keep(log, top, workspace, borrower)
+            pool.give_back(workspace)
     for task, started in list(log.state.attempts.running.items()):
         commit = refs.resolve(top, ids.kept_ref(log.session, task, started.number))
         # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
@@ -36,18 +37,17 @@ def _ended(log: SessionLog, report: AttemptReport, state: State, at: float) -> S
     return outcomes.attempt_ended(state, log.team, report, at)
 
 
-def _keep(log: SessionLog, top: Path, pool: Pool, leftover: Leftover) -> None:
+def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) -> None:
     tasks = log.state.tasks
     known = {str(task): (value, tasks.progress[task]) for task, value in tasks.plan.items()}
-    task, progress = known.get(leftover.task, (None, None))
+    task, progress = known.get(borrower.task, (None, None))
     label = landing.Label(
         session=log.session,
-        task=leftover.task,
-        number=leftover.number,
+        task=borrower.task,
+        number=borrower.number,
         role=task.role if task else "unknown",
         agent=progress.agent if progress else "unknown",
-        title=f"{task.title if task else leftover.task} (interrupted)",
+        title=f"{task.title if task else borrower.task} (interrupted)",
     )
-    git_objects.adopt(leftover.workspace, leftover.base)
-    landing.rescue(top, leftover.workspace.tree, leftover.base, label)
-    pool.give_back(leftover.workspace)
+    git_objects.adopt(workspace, borrower.base)
+    landing.keep_interrupted(top, workspace.tree, borrower.base, label)

@@ -15,7 +15,7 @@ from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
 from iterdev.host import clock, secrets, session_lease
 from iterdev.host.git import checkout, command, refs
-from iterdev.host.processes.identity import Identity, alive
+from iterdev.host.processes.identity import alive
 from iterdev.store.journal import NAME, Damaged, Journal
 from iterdev.store.session_folder import rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
@@ -102,9 +102,7 @@ class Repository:
     def engine_alive(self, session: Session | SessionSummary) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""
         holder = self.journal.holder(session.id)
-        if holder is None or not session_lease.is_held(self.top / session.folder):
-            return False
-        return alive(Identity(pid=holder.pid, started=int(holder.started or 0), boot=holder.boot))
+        return holder is not None and session_lease.is_held(self.top / session.folder) and alive(holder)
 
     def prepare(self) -> None:
         """Makes the place for our files, out of git's sight."""

@@ -32,21 +32,19 @@ from iterdev.engine.session_link import LocalLink
 from iterdev.engine.shared_limits import SharedLimits
 from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import ToolDesk
-from iterdev.execution.attempt import attempt
-from iterdev.execution.context import AttemptContext
+from iterdev.execution.attempt import run_attempt
+from iterdev.execution.context import AttemptContext, in_thread
 from iterdev.execution.contract import Effect, Executor
-from iterdev.execution.kept_work import in_thread
 from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock, paths, session_lease
 from iterdev.host.git import landing
-from iterdev.host.git.checkout_watch import CheckoutWatch
+from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.provider_pauses import Pauses
 from iterdev.host.workspaces.pool import Pool
 from iterdev.host.workspaces.ports import Ports
 from iterdev.store.daily_spending import DailySpending
-from iterdev.store.journal import Holder
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.contract import Team
@@ -77,7 +75,7 @@ MakeExecutor = Callable[[AttemptContext, TaskGroup], AbstractAsyncContextManager
 @asynccontextmanager
 async def local_executor(context: AttemptContext, group: TaskGroup) -> AsyncIterator[Executor]:
     """Runs attempts on this machine."""
-    executor = LocalExecutor(lambda job, scope: attempt(job, context, scope), group)
+    executor = LocalExecutor(lambda job, scope: run_attempt(job, context, scope), group)
     try:
         yield executor
     finally:
@@ -148,9 +146,8 @@ def _holder_is_dead(repository: Repository, state: State) -> bool:
 
 
 def _take(repository: Repository, session: SessionId) -> None:
-    me = identity(os.getpid())
-    if me:
-        repository.journal.take(session, Holder(pid=me.pid, started=str(me.started), boot=me.boot))
+    if me := identity(os.getpid()):
+        repository.journal.take(session, me)
 
 
 class _Run:
@@ -180,7 +177,7 @@ class _Run:
         check_agents(repository, log.state, log.team, self._agent)
         ports = Ports(repository.settings.project.ports)
         async with ports, Supervisor(lease_fds=(descriptor,)) as supervisor:
-            await in_thread(partial(recover, log, repository.top, self._pool, self._effect))
+            await in_thread(recover, log, repository.top, self._pool, self._effect)
             self._start(performer)
             folder = repository.folder(log.state)
             desk = ToolDesk(TeamTools(log, folder, redact=repository.redact, changed=performer.changed))

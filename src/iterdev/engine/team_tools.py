@@ -45,7 +45,6 @@ from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries, json_records
-from iterdev.store.session_folder.collaboration_records import checkpoint_record, lock_record, lock_records
 from iterdev.store.session_log import SessionLog
 
 Document: TypeAlias = dict[str, object]
@@ -185,7 +184,7 @@ class TeamTools:
             state = self._seen()
             current = locks.current(state.locks, self._log.now(), self._dead_tasks(state))
             waiting = {task: want.resource for task, want in current.wanted.items()}
-            return {"resource_locks": lock_records(current.held), "waiting": waiting}
+            return {"resource_locks": json_records.lock_records(current.held), "waiting": waiting}
         task, role = self._acting_for(caller, asked.task, asked.role)
         if not role and asked.operation == "acquire":
             raise UserError(f"No role is named for {task}", hint="--role ROLE")
@@ -211,7 +210,7 @@ class TeamTools:
         aborted = any(isinstance(event, DeadlockBroken) and event.task == ask.task for event in self._write(rule))
         lock = self._log.state.locks.held[ask.resource]
         granted = lock.task == ask.task
-        document: Document = {"granted": granted, "resource": ask.resource, **lock_record(lock)}
+        document: Document = {"granted": granted, "resource": ask.resource, **json_records.lock_record(lock)}
         if granted:
             return document | {"until": ids.moment(lock.until)}
         held = f'The lock on "{ask.resource}" is held by {lock.task} ({lock.role}) since {ids.moment(lock.at)}'
@@ -229,11 +228,10 @@ class TeamTools:
         match asked.operation:
             case "list":
                 kept = {name: all_ for name, all_ in self._seen().checkpoints.items() if asked.task in {"", name}}
-                records = {name: [checkpoint_record(one) for one in all_] for name, all_ in kept.items()}
-                return {"task_checkpoints": records}
+                return {"task_checkpoints": json_records.checkpoint_records(kept)}
             case "save":
                 task, _ = self._acting_for(caller, asked.task)
-                return checkpoint_record(self._save(task, self._redacted(asked.data)))
+                return json_records.checkpoint_record(self._save(task, self._redacted(asked.data)))
             case "restore":
                 task, _ = self._acting_for(caller, asked.task)
                 return self._restore(task)
@@ -253,7 +251,7 @@ class TeamTools:
         stored = stored_checkpoint(self._seen(), self._folder, task)
         if isinstance(stored, StoredCheckpoint):
             self._write(_always(restored_event(stored, task)))
-            return {"restored": True, **checkpoint_record(stored.checkpoint), "data": stored.data}
+            return {"restored": True, **json_records.checkpoint_record(stored.checkpoint), "data": stored.data}
         if task in self._log.state.checkpoints:
             # There was one, and it cannot be read.
             self._write(_always(Warned(stored.why)))

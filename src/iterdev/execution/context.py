@@ -1,15 +1,20 @@
-"""What an attempt works with on the host that executes it, and how it starts programs in a workspace."""
+"""What an attempt works with on the host that executes it, and how it starts programs in its workspace."""
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
+import anyio.to_thread
 from msgspec import Struct
 
 from iterdev.agents.contract import Agent, Permissions
 from iterdev.execution.contract import Effect, Job, SessionLink
-from iterdev.host.git.checkout_watch import CheckoutWatch
+from iterdev.host.git import landing
+from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.processes.spawn import Spawn
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import Redactor, allowed_environment
@@ -17,8 +22,18 @@ from iterdev.host.workspaces import untracked_files
 from iterdev.host.workspaces.pool import Pool, Workspace
 from iterdev.host.workspaces.ports import Ports
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Git and files are blocking calls; they run beside the event loop."""
+    return await anyio.to_thread.run_sync(partial(function, *args, **options))
+
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
+    """What all attempts on a host share."""
+
     top: Path
     """The repository, or a clone of it."""
     agent: Callable[[str], Agent]
@@ -33,45 +48,50 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     effect: Effect
     link: SessionLink
 
-    def permissions(self, job: Job) -> Permissions:
-        role = job.role
-        return Permissions(
-            write=role.writes,
-            shell=job.settings.allows_shell(role.name),
-            network=job.settings.allows_network(role.name),
+
+class Attempt(Struct, frozen=True):
+    """A job in the workspace that was borrowed for it."""
+
+    job: Job
+    context: AttemptContext
+    workspace: Workspace
+
+    @property
+    def label(self) -> landing.Label:
+        job, task = self.job, self.job.task
+        return landing.Label(
+            session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=task.title
         )
 
-    def environment(self, job: Job, workspace: Workspace, *, for_agent: bool = False) -> dict[str, str]:
+    @property
+    def permissions(self) -> Permissions:
+        role, settings = self.job.role, self.job.settings
+        return Permissions(
+            write=role.writes, shell=settings.allows_shell(role.name), network=settings.allows_network(role.name)
+        )
+
+    def effect(self, name: str, **fields: str | int) -> AbstractContextManager[None]:
+        return self.context.effect(name, task=self.job.task.id, **fields)
+
+    def environment(self, *, for_agent: bool = False) -> dict[str, str]:
         """What a program in the workspace may see, with a temp dir, ports and containers of its own."""
-        allowed = allowed_environment(os.environ, self._named_variables(job) if for_agent else ())
+        slot = self.workspace.slot
         own = {
-            "TMPDIR": str(workspace.temp),
-            "COMPOSE_PROJECT_NAME": f"iterdev-{hashlib.sha256(str(workspace.slot).encode()).hexdigest()[:12]}",
+            "TMPDIR": str(self.workspace.temp),
+            "COMPOSE_PROJECT_NAME": f"iterdev-{hashlib.sha256(str(slot).encode()).hexdigest()[:12]}",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_EDITOR": "true",
         }
-        if ports := self.ports.of(workspace.slot):
+        if ports := self.context.ports.of(slot):
             own |= {"ITERDEV_PORT": str(ports[0]), "ITERDEV_PORTS": str(len(ports))}
-        # Tests may use git in repositories of their own, where nothing of ours is to be ignored.
-        return allowed | own | (untracked_files.overlooking(workspace.tree) if for_agent else {})
+        if not for_agent:
+            # Tests may use git in repositories of their own, where nothing of ours is to be ignored.
+            return allowed_environment(os.environ) | own
+        configured = self.job.settings.agents.get(self.job.agent)
+        named = (*self.context.agent(self.job.agent).needs, *(configured.env if configured else ()))
+        return allowed_environment(os.environ, named) | own | untracked_files.git_variables(self.workspace.tree)
 
-    def _named_variables(self, job: Job) -> tuple[str, ...]:
-        """Those that the agent needs to find its provider, and those that the configuration adds."""
-        configured = job.settings.agents.get(job.agent)
-        return (*self.agent(job.agent).needs, *(configured.env if configured else ()))
-
-    def spawn_agent(
-        self, job: Job, workspace: Workspace, agent: Agent, environment: Mapping[str, str], board: Path
-    ) -> Spawn:
-        """An agent keeps the network, without which it reaches neither its model nor the team's tools."""
-        files = (*agent.folders(environment), str(board))
-        return self._sandboxed(workspace, Access(write=job.role.writes, network=True, files=files))
-
-    def spawn_setup(self, workspace: Workspace) -> Spawn:
-        return self._sandboxed(workspace, Access(write=True, network=True))
-
-    def spawn_tests(self, job: Job, workspace: Workspace) -> Spawn:
-        return self._sandboxed(workspace, Access(write=True, network=self.permissions(job).network))
-
-    def _sandboxed(self, workspace: Workspace, access: Access) -> Spawn:
-        return self.sandbox.around(self.spawn, workspace, access) if self.sandbox else self.spawn
+    def spawn(self, *, write: bool = True, network: bool = True, files: tuple[str, ...] = ()) -> Spawn:
+        """Starts programs in the workspace, inside the sandbox if there is one."""
+        context, access = self.context, Access(write=write, network=network, files=files)
+        return context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn

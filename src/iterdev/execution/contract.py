@@ -1,4 +1,4 @@
-"""What stands between engine and attempt: the job, the executor, and what an attempt may ask of its session.
+"""The interface between engine and attempts: the job, the executor, and what an attempt may ask of its session.
 
 A job is complete in itself and names nothing of the machine that made it; what only the executing host knows is a
 placeholder. What comes back is a value, and commits under `refs/iterdev/...`.
@@ -87,12 +87,12 @@ class SessionLink(Protocol):
         ...
 
     def said(self, task: TaskId, number: int, event: AgentEvent) -> None:
-        """What the agent said just now, without secrets."""
+        """Passes on what the agent says or does, without secrets."""
         ...
 
 
 class Effect(Protocol):
-    """Wraps everything that touches the world, such as `with effect("land", task=...)`."""
+    """Wraps every side effect, such as `with effect("land", task=...)`."""
 
     def __call__(self, name: str, **fields: str | int) -> AbstractContextManager[None]: ...
 

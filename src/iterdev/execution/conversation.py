@@ -4,33 +4,23 @@ import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 import anyio
+from msgspec import Struct
 
-from iterdev.agents.contract import (
-    AgentEvent,
-    AgentFailure,
-    Answer,
-    Assignment,
-    Conversation,
-    PermissionAsked,
-    Reply,
-    Said,
-    Spent,
-)
+from iterdev.agents import contract
+from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core import prompts
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.results import Misfit, Result, Usage, decode
 from iterdev.core.session.events import Failed, Interrupted, Limited
+from iterdev.core.settings import Limits
 from iterdev.core.types import Mode
-from iterdev.execution.context import AttemptContext
-from iterdev.execution.contract import Job, ToolAccess
-from iterdev.execution.kept_work import in_thread
+from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.contract import ToolAccess
 from iterdev.host.sandbox import git_objects
 from iterdev.host.secrets import LineRedactor
-from iterdev.host.workspaces.pool import Workspace
 from iterdev.store.session_folder import discoveries
 
 CORRECTIONS = 2
@@ -42,73 +32,90 @@ DENIALS = 20
 LINE = 500
 """Characters of a line that are kept; cut after secrets are removed, or half of one could stay."""
 
+Send = Callable[[str], Awaitable[Reply]]
+
 
 def unsuccessful(failure: AgentFailure) -> Failed | Limited | Interrupted:
     """The outcome of an attempt whose agent failed."""
     match reaction(failure.kind):
         case Reaction.pause_provider:
             # The journal's numbers are those of JSON, which has no infinity.
-            told = failure.reset_at is not None and math.isfinite(failure.reset_at)
-            return Limited(error=failure.message, reset_at=failure.reset_at if told else None)
+            finite = failure.reset_at is not None and math.isfinite(failure.reset_at)
+            return Limited(error=failure.message, reset_at=failure.reset_at if finite else None)
         case Reaction.stop:
             return Interrupted()
         case _:
             return Failed(error=failure.message, kind=failure.kind)
 
 
-class TaskConversation:
+class AgentOutput:
+    """What an agent said and asked for, without secrets, and all that it spent, also in turns without a result."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._lines = LineRedactor(attempt.context.redact)
+        self.usage = Usage()
+        self.denied: dict[str, None] = {}
+        """Permissions that the agent asked for and did not get."""
+
+    def take(self, event: contract.AgentEvent) -> None:
+        match event:
+            case contract.Said(text):
+                self._say(self._lines.feed(text))
+            case contract.PermissionAsked(what):
+                request = self._attempt.context.redact(what)[:LINE]
+                if len(self.denied) < DENIALS:
+                    self.denied[request] = None
+                self._forward(contract.PermissionAsked(request))
+            case contract.Spent(usage):
+                self.usage += usage
+                self._forward(event)
+
+    def close(self) -> None:
+        self._say(self._lines.flush())
+
+    def _say(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._forward(contract.Said(line[:LINE]))
+
+    def _forward(self, event: contract.AgentEvent) -> None:
+        job = self._attempt.job
+        self._attempt.context.link.said(job.task.id, job.number, event)
+
+
+class TaskConversation(Struct):
     """It counts the requests and adds up what they cost."""
 
-    def __init__(
-        self,
-        job: Job,
-        context: AttemptContext,
-        workspace: Workspace,
-        conversation: Conversation,
-        tools: ToolAccess,
-        output: "AgentOutput",
-        session_dir: Path,
-    ) -> None:
-        self._job, self._context, self._workspace = job, context, workspace
-        self._conversation, self._tools, self._output = conversation, tools, output
-        self._session_dir = session_dir
-        self._reported: Result | None = None
-        self.requests = 0
-
-    @property
-    def usage(self) -> Usage:
-        """Of every turn, also of those that gave no result."""
-        return self._output.usage
-
-    @property
-    def denied(self) -> tuple[str, ...]:
-        """What the agent asked permission for and did not get."""
-        return tuple(self._output.denied)
+    attempt: Attempt
+    conversation: contract.Conversation
+    tools: ToolAccess
+    output: AgentOutput
+    session_dir: Path
+    requests: int = 0
+    reported: Result | None = None
+    """The result that the agent handed in through a tool."""
 
     async def ask(self, prompt: str) -> Result | AgentFailure:
         """The result that the prompt leads to; a misfit is sent back with the exact error."""
-        await self._tools.take_result()
-        self._reported = None
-        reply = await self._send(prompt)
-        for _ in range(CORRECTIONS):
-            answer = self._read(reply)
+        await self.tools.take_result()
+        self.reported = None
+        job = self.attempt.job
+        for _ in range(CORRECTIONS + 1):
+            answer = self._read(await self._send(prompt))
             if not isinstance(answer, Misfit):
                 return answer
-            reply = await self._send(prompts.correction(str(answer), self._job.schema))
-        answer = self._read(reply)
-        if isinstance(answer, Misfit):
-            message = f"{self._job.agent} gave no usable result: {answer}"
-            return AgentFailure(kind=FailureKind.silent, message=message)
-        return answer
+            prompt = prompts.correction(str(answer), job.schema)
+        return AgentFailure(kind=FailureKind.silent, message=f"{job.agent} gave no usable result: {answer}")
 
     def _read(self, reply: Reply) -> Result | AgentFailure | Misfit:
+        job = self.attempt.job
         match reply:
-            case Answer() | AgentFailure(kind=FailureKind.silent) if self._reported:
+            case Answer() | AgentFailure(kind=FailureKind.silent) if self.reported:
                 # It was checked when it was handed in; what was said afterwards was not.
-                return self._reported
+                return self.reported
             case Answer(body=body):
                 try:
-                    return decode(self._without_secrets(body), kind=self._job.role.result, task=self._job.task.id)
+                    return decode(self._without_secrets(body), kind=job.role.result, task=job.task.id)
                 except Misfit as misfit:
                     return misfit
             case AgentFailure(kind=kind, message=message) if reaction(kind) is Reaction.ask_again:
@@ -117,46 +124,49 @@ class TaskConversation:
                 return reply
 
     def _without_secrets(self, body: bytes) -> str:
-        text = body.decode("utf-8", "replace")
+        text, redact = body.decode("utf-8", "replace"), self.attempt.context.redact
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
-            return self._context.redact(text)
-        return json.dumps(self._context.redact.everywhere(document), ensure_ascii=False)
+            return redact(text)
+        return json.dumps(redact.everywhere(document), ensure_ascii=False)
 
     async def _send(self, prompt: str) -> Reply:
-        placed = prompt.replace(prompts.RESULT, str(self._workspace.result))
-        text = self._context.redact(placed.replace(prompts.SESSION_DIR, str(self._session_dir)))
+        placed = prompt.replace(prompts.RESULT, str(self.attempt.workspace.result))
+        text = self.attempt.context.redact(placed.replace(prompts.SESSION_DIR, str(self.session_dir)))
         return await retry_overload(lambda: self._request(text), OVERLOAD_WAITS)
 
     async def _request(self, text: str) -> Reply:
-        if why := await self._context.link.objection(self._job.task.id, self.usage):
+        job, before = self.attempt.job, self.output.usage
+        if why := await self.attempt.context.link.objection(job.task.id, before):
             return AgentFailure(kind=FailureKind.stopped, message=why)
-        self.requests += 1
-        before = self.usage
-        with self._context.effect("ask agent", task=self._job.task.id, agent=self._job.agent):
-            reply = await self._within_time(text)
-            await in_thread(partial(git_objects.adopt, self._workspace, self._job.base))
-        if reported := await self._tools.take_result():
-            self._reported = reported
+        with self.attempt.effect("ask agent", agent=job.agent):
+            if job.task.mode is Mode.interactive:
+                reply = await ask_to_finish(self._send_counted, text, job.settings.limits, job.agent)
+            else:
+                # Other tasks have the attempt's own limit.
+                reply = await self._send_counted(text)
+            await in_thread(git_objects.adopt, self.attempt.workspace, job.base)
+        if reported := await self.tools.take_result():
+            self.reported = reported
             # What a result says of its cost counts only if the agent's program said nothing.
-            if self.usage == before:
-                self._output.take(Spent(reported.usage))
+            if self.output.usage == before:
+                self.output.take(contract.Spent(reported.usage))
         return reply
 
-    async def _within_time(self, text: str) -> Reply:
-        """An interactive agent that takes too long is asked once to finish; others have the attempt's own limit."""
-        if self._job.task.mode is not Mode.interactive:
-            return await self._conversation.send(text)
-        limits = self._job.settings.limits
-        with anyio.move_on_after(limits.interactive):
-            return await self._conversation.send(text)
+    async def _send_counted(self, text: str) -> Reply:
         self.requests += 1
-        with anyio.move_on_after(limits.urged):
-            return await self._conversation.send(prompts.FINISH_NOW)
-        spent = limits.interactive + limits.urged
-        message = f"{self._job.agent} was asked to finish and gave no result within {spent:g} s"
-        return AgentFailure(kind=FailureKind.timed_out, message=message)
+        return await self.conversation.send(text)
+
+
+async def ask_to_finish(send: Send, text: str, limits: Limits, agent: str) -> Reply:
+    """Sends an interactive agent a prompt; one that takes too long is asked once to finish."""
+    for prompt, seconds in ((text, limits.interactive), (prompts.FINISH_NOW, limits.urged)):
+        with anyio.move_on_after(seconds):
+            return await send(prompt)
+    spent = limits.interactive + limits.urged
+    message = f"{agent} was asked to finish and gave no result within {spent:g} s"
+    return AgentFailure(kind=FailureKind.timed_out, message=message)
 
 
 async def retry_overload(request: Callable[[], Awaitable[Reply]], waits: Sequence[float]) -> Reply:
@@ -170,68 +180,31 @@ async def retry_overload(request: Callable[[], Awaitable[Reply]], waits: Sequenc
 
 
 @asynccontextmanager
-async def open_conversation(job: Job, context: AttemptContext, workspace: Workspace) -> AsyncIterator[TaskConversation]:
+async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]:
     """Opens the conversation with the agent, and closes it whatever happens."""
-    output, agent, link = AgentOutput(job, context), context.agent(job.agent), context.link
-    async with link.documents(job) as session_dir, link.tools(job) as tools:
-        assignment = _assignment(job, context, workspace, tools, session_dir)
-        board = session_dir / discoveries.NAME
-        spawn = context.spawn_agent(job, workspace, agent, assignment.environment, board)
+    job, context, workspace = attempt.job, attempt.context, attempt.workspace
+    output, agent = AgentOutput(attempt), context.agent(job.agent)
+    async with context.link.documents(job) as session_dir, context.link.tools(job) as tools:
+        assignment = contract.Assignment(
+            task=job.task.id,
+            role=job.task.role,
+            attempt=job.number,
+            session=job.session,
+            session_dir=str(session_dir),
+            workspace=str(workspace.tree),
+            result_path=str(workspace.result),
+            schema=job.schema,
+            permissions=attempt.permissions,
+            limit=job.limit,
+            environment=attempt.environment(for_agent=True),
+            tools=tools.server,
+            sandboxed=context.sandbox is not None and not context.sandbox.nests,
+        )
+        # An agent needs the network to reach its model and the team's tools.
+        files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
+        spawn = attempt.spawn(write=job.role.writes, files=files)
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
-                yield TaskConversation(job, context, workspace, conversation, tools, output, session_dir)
+                yield TaskConversation(attempt, conversation, tools, output, session_dir)
         finally:
             output.close()
-
-
-def _assignment(
-    job: Job, context: AttemptContext, workspace: Workspace, tools: ToolAccess, session_dir: Path
-) -> Assignment:
-    return Assignment(
-        task=job.task.id,
-        role=job.task.role,
-        attempt=job.number,
-        session=job.session,
-        session_dir=str(session_dir),
-        workspace=str(workspace.tree),
-        result_path=str(workspace.result),
-        schema=job.schema,
-        permissions=context.permissions(job),
-        limit=job.limit,
-        environment=context.environment(job, workspace, for_agent=True),
-        tools=tools.server,
-        sandboxed=context.sandbox is not None and not context.sandbox.nests,
-    )
-
-
-class AgentOutput:
-    """What an agent said and asked for, without secrets, and all that it spent."""
-
-    def __init__(self, job: Job, context: AttemptContext) -> None:
-        self._job, self._context = job, context
-        self._lines = LineRedactor(context.redact)
-        self.usage = Usage()
-        self.denied: dict[str, None] = {}
-
-    def take(self, event: AgentEvent) -> None:
-        match event:
-            case Said(text):
-                self._say(self._lines.feed(text))
-            case PermissionAsked(what):
-                request = self._context.redact(what)[:LINE]
-                if len(self.denied) < DENIALS:
-                    self.denied[request] = None
-                self._pass_on(PermissionAsked(request))
-            case Spent(usage):
-                self.usage += usage
-                self._pass_on(event)
-
-    def close(self) -> None:
-        self._say(self._lines.flush())
-
-    def _say(self, lines: Sequence[str]) -> None:
-        for line in lines:
-            self._pass_on(Said(line[:LINE]))
-
-    def _pass_on(self, event: AgentEvent) -> None:
-        self._context.link.said(self._job.task.id, self._job.number, event)

@@ -1,99 +1,67 @@
-"""The work of an attempt in its workspace: merged, committed, kept under a ref, and looked at."""
+"""The work of an attempt in its workspace: committed, kept under a ref, and inspected."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TypeVar
 
-import anyio.to_thread
 import msgspec
 
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
-from iterdev.execution.context import AttemptContext
-from iterdev.execution.contract import Job
-from iterdev.host.git import assisted_merge, landing, worktrees
+from iterdev.execution.context import Attempt, in_thread
+from iterdev.host.git import landing, merge, worktrees
 from iterdev.host.sandbox import git_objects
-from iterdev.host.workspaces.pool import Workspace
 
-S = TypeVar("S")
-T = TypeVar("T")
 Unsuccessful = Failed | Limited | Interrupted | Unmet
 
 
-async def in_thread(function: Callable[[], T]) -> T:
-    """Git and files are blocking calls; they run beside the event loop."""
-    return await anyio.to_thread.run_sync(function)
-
-
-def _side_by_side(one: Callable[[], S], other: Callable[[], T]) -> tuple[S, T]:
-    with ThreadPoolExecutor(1) as helper:
-        found = helper.submit(other)
-        return one(), found.result()
-
-
-def label(job: Job) -> landing.Label:
-    task = job.task
-    return landing.Label(
-        session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=task.title
-    )
-
-
-async def begin_merge(job: Job, context: AttemptContext, workspace: Workspace, merge: MergeInProgress) -> None:
-    with context.effect("begin merge", task=job.task.id):
-        await in_thread(partial(assisted_merge.begin, workspace.tree, job.base, merge.commit, label(job)))
-
-
-async def keep(job: Job, context: AttemptContext, workspace: Workspace, *, merges: str = "") -> str | None:
+async def keep(attempt: Attempt, *, merged: str = "") -> str | None:
     """Commits what an attempt left; for a role that must not write, only if it did."""
-    await in_thread(partial(git_objects.adopt, workspace, job.base))
-    if not job.role.writes and await in_thread(partial(worktrees.is_untouched, workspace.tree, job.base)):
+    job, tree = attempt.job, attempt.workspace.tree
+    await in_thread(git_objects.adopt, attempt.workspace, job.base)
+    if not job.role.writes and await in_thread(worktrees.is_untouched, tree, job.base):
         return None
-    with context.effect("commit", task=job.task.id):
-        return await in_thread(partial(landing.keep, context.top, workspace.tree, job.base, label(job), brings=merges))
+    with attempt.effect("commit"):
+        return await in_thread(landing.keep, attempt.context.top, tree, job.base, attempt.label, merged=merged)
 
 
-async def with_kept_work(
-    job: Job, context: AttemptContext, workspace: Workspace, outcome: Unsuccessful
-) -> Unsuccessful:
+async def with_kept_work(attempt: Attempt, outcome: Unsuccessful) -> Unsuccessful:
     """An attempt that did not succeed may still have written something worth keeping."""
-    if outcome.commit:
+    top, tree = attempt.context.top, attempt.workspace.tree
+    if outcome.commit or (attempt.job.merge is not None and await in_thread(merge.is_as_begun, top, tree)):
         return outcome
-    if job.merge is not None and await in_thread(partial(assisted_merge.is_as_begun, context.top, workspace.tree)):
-        return outcome
-    return msgspec.structs.replace(outcome, commit=await keep(job, context, workspace))
+    return msgspec.structs.replace(outcome, commit=await keep(attempt))
 
 
-async def observed(job: Job, context: AttemptContext, workspace: Workspace, success: Success) -> Success:
+async def with_notes(attempt: Attempt, success: Success) -> Success:
     """Adds notes on what the attempt did that its role should not have done, as far as it can be seen."""
+    job, workspace, context = attempt.job, attempt.workspace, attempt.context
     notes, task = list(success.notes), job.task.id
-    untouched, touched = await in_thread(
-        partial(_side_by_side, partial(_is_settled, workspace, job, success), partial(_checkout_news, context))
-    )
+    untouched, touched = await in_thread(_inspect, attempt, success)
     if untouched:
-        context.pool.vouch(workspace, success.commit or job.base)
+        context.pool.mark_clean(workspace, success.commit or job.base)
     elif not job.role.writes:
-        await keep(job, context, workspace)
-        notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {label(job).ref}")
+        await keep(attempt)
+        notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {attempt.label.ref}")
     elif job.role.procedure is Procedure.change and success.commit:
-        ref = await in_thread(partial(landing.keep_late, context.top, workspace.tree, success.commit, label(job)))
+        ref = await in_thread(landing.keep_late, context.top, workspace.tree, success.commit, attempt.label)
         notes.append(f"{task}: files changed after the work was handed in; that was set aside as {ref}")
-    if strays := workspace.strays():
-        notes.append(f"{task}: {job.agent} wrote outside its workspace: {', '.join(strays)}")
+    if unexpected := workspace.unexpected_entries():
+        notes.append(f"{task}: {job.agent} wrote outside its workspace: {', '.join(unexpected)}")
     if touched:
         notes.append(f"{task}: your checkout changed meanwhile: {', '.join(touched)}")
     return msgspec.structs.replace(success, notes=tuple(notes))
 
 
-def _checkout_news(context: AttemptContext) -> list[str]:
-    return context.checkout.news() if context.checkout else []
+def _inspect(attempt: Attempt, success: Success) -> tuple[bool, list[str]]:
+    """Whether the workspace holds exactly what was handed in, and what changed in the user's checkout.
 
-
-def _is_settled(workspace: Workspace, job: Job, success: Success) -> bool:
-    """Whether the workspace holds what was handed in, and nothing else."""
-    git_objects.adopt(workspace, job.base)
-    if success.commit:
-        worktrees.settle(workspace.tree, success.commit)
-    return worktrees.is_untouched(workspace.tree, success.commit or job.base)
+    Each waits for git, so they run in parallel.
+    """
+    checkout, tree, expected = attempt.context.checkout, attempt.workspace.tree, success.commit or attempt.job.base
+    with ThreadPoolExecutor(1) as executor:
+        touched = executor.submit(checkout.changes) if checkout else None
+        git_objects.adopt(attempt.workspace, attempt.job.base)
+        if success.commit:
+            worktrees.set_head(tree, success.commit)
+        untouched = worktrees.is_untouched(tree, expected)
+        return untouched, touched.result() if touched else []

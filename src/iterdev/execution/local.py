@@ -42,8 +42,7 @@ class LocalExecutor:
 
     async def _run(self, job: Job) -> None:
         try:
-            ended = await self._attempt(job, self._scopes[job.task.id])
+            ended: AttemptReport | IterdevError = await self._attempt(job, self._scopes[job.task.id])
         except IterdevError as error:
-            self._send.send_nowait(error)
-        else:
-            self._send.send_nowait(ended)
+            ended = error
+        self._send.send_nowait(ended)

@@ -1,58 +1,78 @@
-"""Makes a new worktree ready to work in: untracked files, the project's own setup, and a wait until it is ready."""
-
-from functools import partial
+"""Prepares a workspace before the agent is asked: untracked files, the project's setup, the packages of the task."""
 
 import anyio
+import msgspec
 
+from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
 from iterdev.core.errors import HostError
-from iterdev.execution.context import AttemptContext
-from iterdev.execution.contract import Job
-from iterdev.execution.kept_work import in_thread
-from iterdev.host.processes.spawn import Finished, run
+from iterdev.core.results import Dependency
+from iterdev.execution.context import Attempt, in_thread
+from iterdev.host.processes.spawn import ProgramResult, run
 from iterdev.host.workspaces import untracked_files
-from iterdev.host.workspaces.pool import Workspace
 
 PAUSE = 0.5
-"""Seconds between two looks whether a workspace is ready."""
+"""Seconds between two checks whether a workspace is ready."""
 
 
-async def set_up(job: Job, context: AttemptContext, workspace: Workspace) -> None:
-    project = job.settings.project
-    bring = partial(untracked_files.bring, context.top, workspace.tree, copies=project.copy, links=project.link)
-    await in_thread(bring)
+async def set_up(attempt: Attempt) -> None:
+    project, limits = attempt.job.settings.project, attempt.job.settings.limits
+    top, tree = attempt.context.top, attempt.workspace.tree
+    await in_thread(untracked_files.bring, top, tree, copies=project.copy, links=project.link)
     if project.setup:
-        with context.effect("set up workspace", task=job.task.id, command=project.setup):
-            finished = await _run(job, context, workspace, project.setup, job.settings.limits.setup)
+        with attempt.effect("set up workspace", command=project.setup):
+            finished = await _run(attempt, project.setup, limits.setup)
         if finished.code or finished.timed_out:
             raise HostError(
-                f"The setup command `{project.setup}` failed with {finished.code}: {_last_line(context, finished)}",
+                f"The setup command `{project.setup}` {_failure(attempt, finished)}",
                 hint="fix `setup` under [project] in iterdev.toml",
             )
     if project.ready:
-        await _until_ready(job, context, workspace, project.ready)
+        await _until_ready(attempt, project.ready, limits.ready)
 
 
-async def _until_ready(job: Job, context: AttemptContext, workspace: Workspace, command: str) -> None:
-    limit = job.settings.limits.ready
+async def _until_ready(attempt: Attempt, command: str, limit: float) -> None:
     deadline = anyio.current_time() + limit
     while (left := deadline - anyio.current_time()) > 0:
-        finished = await _run(job, context, workspace, command, left)
+        finished = await _run(attempt, command, left)
         if finished.code == 0 and not finished.timed_out:
             return
         await anyio.sleep(PAUSE)
     raise HostError(
-        f"A worktree was not ready within {limit:g} s: `{command}` failed with {finished.code}: "
-        f"{_last_line(context, finished)}",
+        f"A worktree was not ready within {limit:g} s: `{command}` {_failure(attempt, finished)}",
         hint="fix `setup` or `ready` under [project] in iterdev.toml, or raise `ready` under [limits]",
     )
 
 
-async def _run(job: Job, context: AttemptContext, workspace: Workspace, command: str, limit: float) -> Finished:
-    env = context.environment(job, workspace)
-    spawn = context.spawn_setup(workspace)
-    return await run(spawn, ["sh", "-c", command], cwd=str(workspace.tree), env=env, limit=limit)
+async def _run(attempt: Attempt, command: str, limit: float) -> ProgramResult:
+    env, tree = attempt.environment(), str(attempt.workspace.tree)
+    return await run(attempt.spawn(), ["sh", "-c", command], cwd=tree, env=env, limit=limit)
 
 
-def _last_line(context: AttemptContext, finished: Finished) -> str:
-    lines = context.redact((finished.stderr or finished.stdout).decode("utf-8", "replace")).strip().splitlines()
-    return lines[-1] if lines else "no message"
+def _failure(attempt: Attempt, finished: ProgramResult) -> str:
+    text = attempt.context.redact((finished.stderr or finished.stdout).decode("utf-8", "replace"))
+    return f"failed with {finished.code}: {(text.strip().splitlines() or ['no message'])[-1]}"
+
+
+async def check_packages(attempt: Attempt) -> tuple[PackageCheck, ...]:
+    """What is found of each external package that the task needs; all are looked up at once."""
+    job, context, workspace = attempt.job, attempt.context, attempt.workspace
+    if not job.needs:
+        return ()
+    # Most sessions declare no package; those that do can wait for these modules to load.
+    from iterdev.host.packages import registry  # noqa: PLC0415
+    from iterdev.host.packages.shell import Shell  # noqa: PLC0415
+
+    shell = Shell(tree=workspace.tree, temp=workspace.temp, env=attempt.environment(), spawn=context.spawn)
+    found: dict[int, PackageCheck] = {}
+
+    async def look_up(place: int, dependency: Dependency) -> None:
+        checked = await registry.check(dependency, shell)
+        if dependency in job.news_of and checked.status is PackageStatus.ok:
+            newest = await registry.update(dependency, checked.actual_version, shell)
+            checked = msgspec.structs.replace(checked, newest=newest)
+        found[place] = context.redact.struct(checked)
+
+    async with anyio.create_task_group() as group:
+        for place, dependency in enumerate(job.needs):
+            group.start_soon(look_up, place, dependency)
+    return tuple(found[place] for place in sorted(found))

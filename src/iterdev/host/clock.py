@@ -1,4 +1,4 @@
-"""The clock, and the only way to it."""
+"""The clock."""
 
 import time
 from datetime import datetime
@@ -10,6 +10,6 @@ def now() -> float:
 
 
 def midnight(at: float) -> float:
-    """When the day began, where this machine is."""
-    here = datetime.fromtimestamp(at)  # noqa: DTZ006 - the day is the one on the user's wall
+    """The beginning of the day in the machine's time zone."""
+    here = datetime.fromtimestamp(at)  # noqa: DTZ006 - the user's time zone
     return here.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()

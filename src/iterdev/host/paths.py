@@ -13,11 +13,11 @@ def state_root() -> Path:
 
 
 def workspaces_of(top: Path) -> Path:
-    """The folder of one repository's worktrees, named so that a person recognises it."""
+    """The folder of one repository's worktrees; its name begins with that of the repository."""
     key = hashlib.sha256(str(top).encode()).hexdigest()[:8]
     return state_root() / f"{top.name}-{key}"
 
 
 def temps() -> Path:
-    """The folder of temp dirs, short because of what lies in them: the path of a socket has 107 characters at most."""
+    """The folder of temp dirs; short, because the path of a socket has 107 characters at most."""
     return state_root() / "tmp"

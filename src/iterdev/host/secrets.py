@@ -1,10 +1,16 @@
-"""What an agent may see of the environment, and what must not be written down."""
+"""The environment variables that agents may see, and the removal of secrets from everything that is written."""
 
 import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 ALLOWED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|NO_COLOR|CI|XDG_\w+"
@@ -16,8 +22,8 @@ SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH(?!OR)|
 PRIVATE_KEY = "PRIVATE KEY"
 _END_OF_KEY = rf"-----END [A-Z ]*{PRIVATE_KEY}(?: BLOCK)?-----"
 PRIVATE_KEYS = re.compile(
-    # Nothing here looks further than the next dashes: agents write megabytes, and time must grow with them only.
-    # A private key is one also when its beginning or its end was cut off.
+    # Nothing here looks further than the next dashes: agents write megabytes, and the time must be linear.
+    # A private key whose beginning or end was cut off counts too.
     rf"-----BEGIN [A-Z ]*{PRIVATE_KEY}(?: BLOCK)?-----(?:[^-]|-(?!----))*+(?:{_END_OF_KEY})?"
     rf"|(?<![\w+/=])(?:[\w+/=]{{16,}}+[\s/\\]{{1,4}}n?){{1,60}}+{_END_OF_KEY}"
 )
@@ -30,7 +36,7 @@ KEY_LINES = 60
 def _starting(letter: str) -> str:
     """Where a key may begin: not within a word, but right after an escaped line break or tab of a JSON string.
 
-    The letter comes first, because a pattern that begins with letters is looked for much faster.
+    The letter comes first, because a search for a pattern that begins with a letter is much faster.
     """
     return rf"{letter}(?:(?<!\w{letter})|(?<=\\[nrt]{letter}))"
 
@@ -55,12 +61,12 @@ def allowed_environment(environment: Mapping[str, str], also: Iterable[str] = ()
 
 
 def new_token() -> str:
-    """A token that nobody can guess, and that is known for a secret wherever it turns up."""
+    """A random token of a shape that every `Redactor` removes."""
     return f"xitd_{secrets.token_urlsafe(32)}"
 
 
 class Redactor:
-    """Removes known secret values, everything shaped like a secret, and codes that would command a terminal."""
+    """Removes known secret values, everything shaped like a secret, and control codes of terminals."""
 
     def __init__(self, values: Iterable[str]) -> None:
         spelt = {spelling for value in values if len(value) >= SHORTEST for spelling in _spellings(value)}
@@ -75,7 +81,7 @@ class Redactor:
         return CONTROL.sub("", KEYS.sub(MASK, text))
 
     def everywhere(self, document: object) -> object:
-        """The same for every string of a JSON document, where escapes cannot hide anything."""
+        """The same for every string of a decoded JSON document."""
         match document:
             case str():
                 return self(document)
@@ -86,11 +92,15 @@ class Redactor:
             case _:
                 return document
 
+    def struct(self, value: S) -> S:
+        """The same for every string of a Struct."""
+        return msgspec.convert(self.everywhere(msgspec.to_builtins(value)), type(value))
+
 
 class LineRedactor:
     """Redacts a text that comes line by line, in which a private key has many lines.
 
-    Lines that may be the end of a key are held back until the line after them tells.
+    Lines that may belong to a key are held back until a later line decides it.
     """
 
     def __init__(self, redact: Redactor) -> None:
@@ -118,27 +128,24 @@ class LineRedactor:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """A value as it is, and as it looks inside of a JSON string."""
+    """A value as it is, and as JSON encodes it."""
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def redactor(environment: Mapping[str, str], env_files: Sequence[Path] = ()) -> Redactor:
-    values = [value for name, value in environment.items() if SECRET_NAME.search(name)]
-    for file in env_files:
-        values += _values_of(file)
-    return Redactor(values)
+    """Removes the values of variables whose names look secret, also of those in `.env` files."""
+    pairs = [*environment.items(), *(pair for file in env_files for pair in _pairs_of(file))]
+    return Redactor(value for name, value in pairs if SECRET_NAME.search(name))
 
 
-def _values_of(file: Path) -> list[str]:
-    """The values of a `.env` file whose names sound secret."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    pairs = (line.split("=", 1) for line in map(str.strip, lines) if "=" in line and not line.startswith("#"))
-    return [_unquoted(value.strip()) for name, value in pairs if SECRET_NAME.search(name)]
+def _pairs_of(file: Path) -> Iterator[tuple[str, str]]:
+    with suppress(OSError):
+        for line in map(str.strip, file.read_text(encoding="utf-8", errors="replace").splitlines()):
+            name, is_pair, value = line.partition("=")
+            if is_pair and not line.startswith("#"):
+                yield name, _unquoted(value.strip())
 
 
 def _unquoted(value: str) -> str:

@@ -1,7 +1,7 @@
-"""Who may drive a session: one engine at a time.
+"""The lease of a session: one engine at a time runs it.
 
-The lease is a lock on the session folder itself, so there is no file that could be left behind. The descriptor is
-handed down to the supervisor, not to agents: the lock is free when the engine and every process it owned are gone.
+The lease is a lock on the session folder itself, so that no lock file can be left behind. The supervisor inherits the
+descriptor and agents do not: the lock is free when the engine and all its processes have ended.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 15.0
-"""Seconds in which the processes of a dead engine have certainly been ended."""
+"""Seconds after which the processes of a dead engine have been ended."""
 PAUSE = 0.02
 
 
@@ -22,38 +22,37 @@ class Held(Exception):
 
 @contextmanager
 def lease(folder: Path, *, wait: Callable[[], bool]) -> Iterator[int]:
-    """Holds the folder's lock and lends its descriptor; while `wait()` says so, a held lock is waited for."""
+    """Holds the folder's lock and yields its descriptor; a held lock is waited for while `wait()` is true."""
+    end = time.monotonic() + PATIENCE
+    with _opened(folder) as descriptor:
+        while not _locked(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() > end or not wait():
+                raise Held
+            time.sleep(PAUSE)
+        yield descriptor
+
+
+def is_held(folder: Path) -> bool:
+    """Whether an engine, or a process of one that has ended, holds the lease."""
+    try:
+        with _opened(folder) as descriptor:
+            return not _locked(descriptor, fcntl.LOCK_SH)
+    except OSError:
+        return False
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _lock(descriptor, wait)
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def is_held(folder: Path) -> bool:
-    """Whether an engine, or a process that one left, lives."""
+def _locked(descriptor: int, kind: int) -> bool:
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-def _lock(descriptor: int, wait: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > end or not wait():
-                raise Held from None
-            time.sleep(PAUSE)
-        else:
-            return
+        return False
+    return True

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 WITH_COMMENTS = re.compile(r"(.*/)?(\.vscode/.+|[jt]sconfig[^/]*|\.eslintrc|\.?devcontainer)\.json")
-"""Files that are called JSON, and whose readers allow more than JSON does."""
+"""JSON files in which comments are allowed."""
 
 
 def problems(root: Path, changed: Iterable[str], planned: Iterable[str]) -> list[str]:
@@ -68,16 +68,13 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def _resolves(root: Path, file: Path, module: str) -> bool:
-    """Only modules that must be the project's own can be judged; for any other the answer is yes."""
+    """Only modules that must be the project's own can be checked; any other one counts as present."""
     dots = len(module) - len(module.lstrip("."))
     parts = [part for part in module[dots:].split(".") if part]
     if dots:
-        folder = file.parent
-        for _ in range(dots - 1):
-            folder = folder.parent
-        return not parts or _is_module(folder, parts)
+        return not parts or _is_module(file.parents[min(dots, len(file.parents)) - 1], parts)
     homes = [home for home in (root, root / "src", file.parent) if _is_module(home, parts[:1])]
-    # A folder without __init__.py may share its name with an installed package: such imports are not judged.
+    # A folder without __init__.py may share its name with an installed package: such imports are not checked.
     owned = [home for home in homes if (home / parts[0] / "__init__.py").exists() or len(parts) == 1]
     return not owned or any(_is_module(home, parts) for home in owned)
 

@@ -1,8 +1,9 @@
-"""Writing a file so that a reader, or a crash, never meets half of it."""
+"""Writing files so that neither a reader nor a crash sees a partial file."""
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 
@@ -11,28 +12,38 @@ from iterdev.core.errors import HostError
 SUFFIX = ".iterdev-tmp"
 
 
-def write(path: Path, text: str, *, durable: bool = False) -> None:
-    """Temporary file and rename; what could not be made again is also forced to the disk."""
-    temporary = path.with_name(path.name + SUFFIX)
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
+        yield
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
+        raise HostError(
+            f'Cannot write "{path}": {error.strerror or error}',
+            hint="check the free space and the permissions (`iterdev doctor`), then `iterdev resume`",
+        ) from error
+
+
+def write(path: Path, text: str, *, durable: bool = False) -> None:
+    """Temporary file and rename; `durable` also forces the data to the disk."""
+    temporary = path.with_name(path.name + SUFFIX)
+    with _writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
 
 
 def make_folder(path: Path) -> None:
-    try:
+    with _writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def create(path: Path, text: str) -> None:
@@ -41,9 +52,9 @@ def create(path: Path, text: str) -> None:
         write(path, text)
 
 
-def held(path: Path) -> bytes | None:
-    """What a file holds, None if there is none; of something else in its place, such as a folder, nothing."""
-    if not (path.exists() or path.is_symlink()):
+def read(path: Path) -> bytes | None:
+    """The content of a file; None if it does not exist, empty if it is not a file."""
+    if not os.path.lexists(path):
         return None
     try:
         return path.read_bytes() if path.is_file() else b""
@@ -51,34 +62,22 @@ def held(path: Path) -> bytes | None:
         return None
 
 
-def put_aside(path: Path, wanted: Path) -> Path:
-    """Renames whatever is there; of names like the wanted one it gets the first that is free."""
+def set_aside(path: Path, wanted: Path) -> Path:
+    """Renames a file to the wanted name, or to the first free one of those with a number behind it."""
     names = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
-    free = next(place for place in chain((wanted,), names) if not (place.exists() or place.is_symlink()))
-    try:
+    free = next(place for place in chain((wanted,), names) if not os.path.lexists(place))
+    with _writing(free):
         return path.rename(free)
-    except OSError as error:
-        raise _unwritable(free, error) from error
 
 
 def extend(path: Path, lines: str) -> None:
-    """Adds whole lines in one write, and changes nothing that is there."""
+    """Appends whole lines in one write."""
     data = lines.encode()
-    try:
-        with path.open("ab+") as file:
-            # A long line of another writer becomes visible page by page; its half must not look like one left behind.
-            fcntl.flock(file, fcntl.LOCK_EX)
-            size = os.fstat(file.fileno()).st_size
-            # A writer that was killed may have left half a line; the next one must not grow onto it.
-            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-                data = b"\n" + data
-            file.write(data)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> HostError:
-    return HostError(
-        f'Cannot write "{path}": {error.strerror or error}',
-        hint="check the free space and the permissions (`iterdev doctor`), then `iterdev resume`",
-    )
+    with _writing(path), path.open("ab+") as file:
+        # A long line of another writer becomes visible page by page; a part of it must not look like a broken line.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(file.fileno()).st_size
+        # A writer that was killed may have left half a line, to which nothing must be appended.
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            data = b"\n" + data
+        file.write(data)

@@ -1,14 +1,14 @@
-"""The journal: one SQLite file per repository, one row per event, and nothing in it is ever changed.
+"""The journal: one SQLite file per repository, one row per event; events are never changed.
 
-Several processes may write. Each entry has its number within the session, so a writer that decided on an old state
-gets `Behind` instead of writing over what it has not seen. Beside the events stands a summary of each session.
+Several processes may write. Each entry has its number within the session, so that a writer that decided on an old
+state gets `Behind`. The journal also has a summary of each session.
 """
 
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Union, get_args
@@ -16,6 +16,7 @@ from typing import Any, Union, get_args
 import msgspec
 
 from iterdev.core.errors import HostError
+from iterdev.core.processes import ProcessIdentity
 from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, KernelEvent, SessionStarted
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import SessionId, TaskFields
@@ -48,15 +49,7 @@ class Behind(Exception):
 
 
 class Damaged(HostError):
-    """The file is there, but it is not a journal that can be read."""
-
-
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that last took a session's engine."""
-
-    pid: int
-    started: str
-    boot: str
+    """The file exists, but cannot be read as a journal."""
 
 
 class Journal:
@@ -108,18 +101,16 @@ class Journal:
     ) -> None:
         """Writes the entries behind entry number `after`; all of them or none. A summary is needed where it changed."""
         with self._transaction() as db:
-            newest = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()[0] or 0
-            if newest != after:
+            if self.newest(session) != after:
                 raise Behind
             for entry in entries:
-                self._note(session, entry)
+                self._update_side_tables(session, entry)
             db.executemany(
                 "INSERT INTO events VALUES (?, ?, ?, ?)",
                 [(session, entry.seq, entry.at, self._codec.encode(entry.event)) for entry in entries],
             )
             if summary:
-                body = msgspec.json.encode(summary)
-                db.execute("UPDATE sessions SET summary = ? WHERE id = ?", (body, session))
+                db.execute("UPDATE sessions SET summary = ? WHERE id = ?", (msgspec.json.encode(summary), session))
 
     def newest(self, session: SessionId) -> int:
         """The number of the last entry."""
@@ -127,48 +118,43 @@ class Journal:
             row = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
         return row[0] or 0
 
-    def has_news(self, session: SessionId, after: int) -> bool:
-        return self.newest(session) > after
-
-    def holder(self, session: SessionId) -> Holder | None:
+    def holder(self, session: SessionId) -> ProcessIdentity | None:
+        """The process of the session's engine, if one has not released it."""
         with self._using() as db:
             row = db.execute("SELECT pid, started, boot FROM engines WHERE session = ?", (session,)).fetchone()
-        return Holder(pid=row[0], started=row[1], boot=row[2]) if row else None
+        return ProcessIdentity(pid=row[0], started=int(row[1] or 0), boot=row[2]) if row else None
 
-    def take(self, session: SessionId, holder: Holder) -> None:
+    def take(self, session: SessionId, holder: ProcessIdentity) -> None:
+        values = (session, holder.pid, str(holder.started), holder.boot)
         with self._transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO engines VALUES (?, ?, ?, ?)",
-                (session, holder.pid, holder.started, holder.boot),
-            )
+            db.execute("INSERT OR REPLACE INTO engines VALUES (?, ?, ?, ?)", values)
 
     def release(self, session: SessionId) -> None:
         with self._transaction() as db:
             db.execute("DELETE FROM engines WHERE session = ?", (session,))
 
     def projected(self, session: SessionId, name: str) -> dict[str, int]:
-        """The digests of the texts that iterdev may have left in a file, with the entry that each was made after.
+        """The digests of the texts that iterdev may have written to a file, with the entry that each was made after.
 
-        It is one, or two if nobody knows whether the last one was still written.
+        There are two if a process was killed between `intend` and `settle`.
         """
         with self._using() as db:
             rows = db.execute("SELECT digest, seq FROM projections WHERE session = ? AND name = ?", (session, name))
             return dict(rows.fetchall())
 
     def intend(self, session: SessionId, name: str, digest: str, *, seq: int) -> None:
-        """Remembers a text before it is written: a crash in between must not look like a person's edit."""
+        """Records a text before it is written: after a crash it must not be taken for a person's edit."""
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (session, name, digest, seq))
 
     def settle(self, session: SessionId, name: str, digest: str) -> None:
-        """The text was written; what the file held before is not ours any more."""
+        """Records that the text was written, so that any other one is a person's edit."""
+        values = (session, name, digest)
         with self._transaction() as db:
-            db.execute(
-                "DELETE FROM projections WHERE session = ? AND name = ? AND digest != ?", (session, name, digest)
-            )
+            db.execute("DELETE FROM projections WHERE session = ? AND name = ? AND digest != ?", values)
 
     def problems(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
+        """What SQLite's integrity check reports."""
         try:
             with self._using() as db:
                 rows = db.execute("PRAGMA integrity_check").fetchall()
@@ -176,13 +162,12 @@ class Journal:
             return [damage.message]
         return [row[0] for row in rows if row[0] != "ok"]
 
-    def _note(self, session: SessionId, entry: Entry) -> None:
-        """Keeps the side tables in step, within the same transaction."""
+    def _update_side_tables(self, session: SessionId, entry: Entry) -> None:
         match entry.event:
             case SessionStarted():
                 self._db.execute("INSERT INTO sessions VALUES (?, ?, ?)", (session, entry.at, b""))
             case AttemptStarted(task):
-                # The primary key refuses a second open attempt, whatever anybody decided.
+                # The primary key rejects a second open attempt.
                 self._db.execute("INSERT INTO open_attempts VALUES (?, ?)", (session, task))
             case AttemptEnded(task=task):
                 self._db.execute("DELETE FROM open_attempts WHERE session = ? AND task = ?", (session, task))
@@ -201,13 +186,14 @@ class Journal:
         with self._transaction():
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
-                for statement in _statements(script):
+                # executescript() would commit the transaction.
+                for statement in filter(str.strip, script.split(";")):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {number}")
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread at a time; what fails beneath it is told as an error of the host."""
+        """The connection, for one thread at a time; its errors become a `HostError`."""
         with self._lock:
             try:
                 yield self._db
@@ -231,11 +217,9 @@ class Journal:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A repository that may only be looked at is opened so that SQLite needs no file beside the journal."""
-    where = f"{path.absolute().as_uri()}?immutable=1" if _is_read_only(path) else path
-    return sqlite3.connect(
-        where, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=where is not path
-    )
+    """A read-only repository is opened so that SQLite needs no file beside the journal."""
+    uri = f"{path.absolute().as_uri()}{'?immutable=1' if _is_read_only(path) else ''}"
+    return sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
 
 def _is_read_only(path: Path) -> bool:
@@ -243,7 +227,7 @@ def _is_read_only(path: Path) -> bool:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switches the file to its write-ahead log. SQLite does not wait for others here, so that is done by hand."""
+    """Switches the file to its write-ahead log. SQLite does not wait for a lock here, so this function does."""
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -254,10 +238,6 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             time.sleep(PAUSE)
         else:
             return
-
-
-def _statements(script: str) -> Iterable[str]:
-    return (statement for statement in script.split(";") if statement.strip())
 
 
 def _explained(error: Exception, path: Path) -> HostError:

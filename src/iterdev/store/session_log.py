@@ -10,10 +10,9 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary, summarize
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
-from iterdev.teams.contract import Team
 
 Rule = Callable[[State, float], Sequence[Event]]
-"""Looks at the state and the time, and says what happens. It may be called several times."""
+"""Returns the events that follow from the state and the time. It may be called several times."""
 
 
 def read_state(journal: Journal, session: SessionId) -> State:
@@ -21,28 +20,26 @@ def read_state(journal: Journal, session: SessionId) -> State:
     entries = journal.read(session)
     if not entries:
         raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
-    state = replay(entries, _team(journal, entries[0]))
-    if state is None:
-        raise AssertionError("a journal with entries has a state")
-    return state
+    return _replay(journal, entries)
 
 
 def create(journal: Journal, events: Sequence[Event], *, at: float) -> State:
     """Writes the first events of a session."""
     started = Entry(1, at, events[0])
-    team = _team(journal, started)
-    first = replay([started], team)
-    if first is None:
-        raise AssertionError("a journal with entries has a state")
-    entries, state = record(first, team, events[1:], at)
+    first = _replay(journal, [started])
+    entries, state = record(first, journal.teams[first.session.team], events[1:], at)
     journal.append(state.session.id, [started, *entries], after=0, summary=summarize(state))
     return state
 
 
-def _team(journal: Journal, first: Entry) -> Team:
-    if not isinstance(first.event, SessionStarted):
-        raise TypeError(f"a journal begins with SessionStarted, not {type(first.event).__name__}")
-    return journal.teams[first.event.session.team]
+def _replay(journal: Journal, entries: Sequence[Entry]) -> State:
+    started = entries[0].event
+    if not isinstance(started, SessionStarted):
+        raise TypeError(f"a journal begins with SessionStarted, not {type(started).__name__}")
+    state = replay(entries, journal.teams[started.session.team])
+    if state is None:
+        raise AssertionError("a journal with entries has a state")
+    return state
 
 
 class SessionLog:
@@ -55,9 +52,9 @@ class SessionLog:
         self._summary: SessionSummary | None = None
 
     def transact(self, rule: Rule) -> Sequence[Event]:
-        """Records what the rule makes of the newest state, with all that follows from it, and returns what it said.
+        """Records the events that the rule returns for the newest state, with all that follows, and returns them.
 
-        When another process writes in between, the rule is called again with the state that this led to.
+        When another process writes in between, the rule is called again with the newer state.
         """
         self.refresh()
         while events := rule(self.state, at := self.now()):
@@ -84,11 +81,11 @@ class SessionLog:
         return True
 
     def refresh(self) -> bool:
-        """Folds what other processes wrote; True if there was something."""
+        """Folds what other processes wrote; True if there was anything."""
         news = self._journal.read(self.session, self.state.seq)
         if news:
             self.state, self._summary = evolve(self.state, news, self.team), None
         return bool(news)
 
     def has_news(self) -> bool:
-        return self._journal.has_news(self.session, self.state.seq)
+        return self._journal.newest(self.session) > self.state.seq

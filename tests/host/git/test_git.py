@@ -83,7 +83,7 @@ def test_head_branch_and_refs_are_read(project: Repo, base: str) -> None:
     assert refs.resolve(project.path, "refs/heads/nothing") is None
 
 
-def test_the_variables_of_whoever_started_us_do_not_lead_elsewhere(
+def test_the_variables_of_the_calling_process_do_not_lead_elsewhere(
     project: Repo, tmp_path: Path, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
@@ -92,7 +92,7 @@ def test_the_variables_of_whoever_started_us_do_not_lead_elsewhere(
 
     assert checkout.top_level(project.path) == project.path
     assert refs.head(project.path) == base
-    assert checkout.status(project.path) == ""
+    assert checkout.status(project.path) == []
 
 
 def test_looking_does_not_change_a_byte_of_the_users_index(project: Repo, tree: Path, base: str) -> None:
@@ -112,16 +112,16 @@ def test_looking_does_not_change_a_byte_of_the_users_index(project: Repo, tree: 
     commits.changed_files(project.path, base, later)
     refs.is_ancestor(project.path, base, later)
     checkout.exclude(project.path, "/.workflow/")
-    merge.merge_tree(project.path, base, later)
+    merge.try_merge(project.path, base, later)
     commits.tree_of(project.path, later)
     (tree / "mine.txt").write_text("mine\n")
     commit = landing.keep(project.path, tree, base, label())
     assert commit
     landing.open_branch(project.path, "iterdev/demo", base)
     landing.land(project.path, "iterdev/demo", commit, label())
-    worktrees.reset_worktree(tree, base)
-    worktrees.remove_worktree(project.path, tree)
-    worktrees.prune_worktrees(project.path)
+    worktrees.reset(tree, base)
+    worktrees.remove(project.path, tree)
+    worktrees.prune(project.path)
 
     assert index(project) == before
     assert contents(project.path) == files
@@ -134,7 +134,7 @@ def test_the_status_names_what_differs_file_by_file(project: Repo) -> None:
     project.write("new/c.txt", "")
     project.git("mv", "iterdev.toml", "moved.toml")
 
-    entries = checkout.status(project.path).split("\0")[:-1]
+    entries = checkout.status(project.path)
 
     assert sorted(entries) == [
         " M README.md",
@@ -166,7 +166,7 @@ def test_a_name_that_is_no_text_can_still_be_written_down(project: Repo, base: s
     names = commits.changed_files(project.path, base, project.commit())
 
     assert [name.encode() for name in names] == [rb"caf\xe9.txt"]
-    assert status.encode() == b"?? caf\\xe9.txt\0"
+    assert [entry.encode() for entry in status] == [rb"?? caf\xe9.txt"]
 
 
 def test_a_pattern_is_excluded_once_and_out_of_the_users_sight(project: Repo) -> None:
@@ -178,7 +178,7 @@ def test_a_pattern_is_excluded_once_and_out_of_the_users_sight(project: Repo) ->
 
     assert path.read_text() == "mine\nno newline at the end\n/.workflow/\n"
     project.write(".workflow/file", "")
-    assert checkout.status(project.path) == ""
+    assert checkout.status(project.path) == []
 
 
 def test_a_pattern_is_excluded_where_the_folder_of_excludes_is_missing(project: Repo) -> None:
@@ -203,7 +203,7 @@ def test_an_exclude_file_that_cannot_be_written_is_an_error_of_the_host(project:
 def test_a_reset_worktree_is_exactly_the_commit_but_keeps_ignored_files(project: Repo, base: str, tree: Path) -> None:
     project.write(".gitignore", "cache/\n")
     later = project.commit()
-    worktrees.reset_worktree(tree, later)
+    worktrees.reset(tree, later)
     (tree / "cache").mkdir()
     (tree / "cache" / "made-by-setup").touch()
     (tree / "README.md").unlink()
@@ -213,7 +213,7 @@ def test_a_reset_worktree_is_exactly_the_commit_but_keeps_ignored_files(project:
     subprocess.run(["git", "init", "-q", "nested"], cwd=tree, check=True)
     subprocess.run(["git", "add", "-A", "new"], cwd=tree, check=True)
 
-    worktrees.reset_worktree(tree, later)
+    worktrees.reset(tree, later)
 
     wanted = contents(project.path) | contents(tree / "cache")
     assert {name.removeprefix("cache/") for name in contents(tree)} - {"cache"} == wanted.keys()
@@ -221,7 +221,7 @@ def test_a_reset_worktree_is_exactly_the_commit_but_keeps_ignored_files(project:
     assert not worktrees.is_untouched(tree, base)
 
 
-def test_a_worktree_whose_files_were_committed_is_settled_without_touching_them(
+def test_a_worktree_whose_files_were_committed_gets_their_commit_without_touching_them(
     project: Repo, tree: Path, base: str
 ) -> None:
     (tree / "new.txt").write_text("new\n")
@@ -229,7 +229,7 @@ def test_a_worktree_whose_files_were_committed_is_settled_without_touching_them(
         project.path, worktrees.write_tree(tree), [base], "new", Identity("a", "a@example.invalid")
     )
 
-    worktrees.settle(tree, commit)
+    worktrees.set_head(tree, commit)
 
     assert worktrees.is_untouched(tree, commit)
     assert (tree / "new.txt").read_text() == "new\n"
@@ -283,9 +283,9 @@ def test_trees_are_merged_without_a_checkout(project: Repo, base: str) -> None:
     project.write("theirs.txt", "theirs\n")
     theirs = project.commit()
 
-    tree, conflicts = merge.merge_tree(project.path, ours, theirs)
+    tree, complete, conflicts = merge.try_merge(project.path, ours, theirs)
 
-    assert conflicts == ()
+    assert (complete, conflicts) == (True, ())
     assert project.git("ls-tree", "--name-only", str(tree)).split() == [
         "README.md",
         "iterdev.toml",
@@ -303,7 +303,7 @@ def test_files_in_conflict_are_named_as_they_are_called(project: Repo, base: str
     project.write("fine.txt", "fine\n")
     theirs = project.commit()
 
-    assert merge.merge_tree(project.path, ours, theirs) == (None, (name,))
+    assert merge.try_merge(project.path, ours, theirs)[1:] == (False, (name,))
 
 
 def test_a_file_that_one_side_changed_and_the_other_deleted_is_in_conflict(project: Repo, base: str) -> None:
@@ -312,7 +312,7 @@ def test_a_file_that_one_side_changed_and_the_other_deleted_is_in_conflict(proje
     project.git("checkout", "-q", "-b", "other", base)
     project.write("README.md", "changed\n")
 
-    assert merge.merge_tree(project.path, ours, project.commit()) == (None, ("README.md",))
+    assert merge.try_merge(project.path, ours, project.commit())[1:] == (False, ("README.md",))
 
 
 def test_a_ref_moves_only_from_where_it_was(project: Repo, base: str) -> None:
@@ -352,7 +352,7 @@ def test_a_repository_with_longer_hashes_can_be_worked_on(tmp_path: Path, projec
     subprocess.run(["git", "commit", "-q", "-m", "x"], cwd=top, check=True)
     base = refs.head(top)
 
-    worktrees.add_worktree(top, tmp_path / "tree", base)
+    worktrees.add(top, tmp_path / "tree", base)
     (tmp_path / "tree" / "new").write_text("x")
     commit = landing.keep(top, tmp_path / "tree", base, label())
     landing.open_branch(top, "iterdev/demo", base)

@@ -124,7 +124,7 @@ def test_keeping_twice_keeps_the_later_state(project: Repo, tree: Path, base: st
 def test_what_is_written_after_the_work_was_handed_in_is_kept_beside_it(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo one > file")
     handed_in = str(landing.keep(project.path, tree, base, label()))
-    worktrees.settle(tree, handed_in)
+    worktrees.set_head(tree, handed_in)
     shell(tree, "echo two > file")
 
     ref = landing.keep_late(project.path, tree, handed_in, label())
@@ -167,7 +167,7 @@ def test_the_work_of_an_agent_that_switched_to_another_branch_is_kept_on_the_bas
     project.git("branch", "old", work(project, base, "old.txt"))
     project.write("new.txt", "new\n")
     newer = project.commit()
-    worktrees.reset_worktree(tree, newer)
+    worktrees.reset(tree, newer)
     shell(tree, "git checkout -q old; echo 1 > a; git add a; git commit -qm astray; echo 2 > b")
 
     commit = landing.keep(project.path, tree, newer, label())
@@ -189,7 +189,7 @@ def test_the_work_of_an_agent_that_began_a_new_history_is_kept_on_the_base(
     assert project.git("log", "--format=%s", f"{REF}-head") == "again"
 
 
-def test_an_agent_that_began_a_new_history_without_a_commit_is_no_trouble(project: Repo, tree: Path, base: str) -> None:
+def test_an_agent_that_began_a_new_history_without_a_commit_is_handled(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "git checkout -q --orphan fresh; git rm -rqf .; echo 1 > a")
 
     commit = landing.keep(project.path, tree, base, label())
@@ -198,10 +198,10 @@ def test_an_agent_that_began_a_new_history_without_a_commit_is_no_trouble(projec
     assert files(project, commit).keys() == {"a"}
 
 
-def test_an_agent_that_went_back_in_the_history_is_no_trouble(project: Repo, tree: Path, base: str) -> None:
+def test_an_agent_that_went_back_in_the_history_is_handled(project: Repo, tree: Path, base: str) -> None:
     project.write("later.txt", "later\n")
     later = project.commit()
-    worktrees.reset_worktree(tree, later)
+    worktrees.reset(tree, later)
     shell(tree, f"git reset -q --hard {base}; echo 1 > a")
 
     commit = landing.keep(project.path, tree, later, label())
@@ -283,7 +283,7 @@ def test_the_files_of_a_repository_inside_the_worktree_are_kept(
     assert "a" in kept
 
 
-def test_the_lock_of_a_git_that_was_killed_is_no_trouble(project: Repo, tree: Path, base: str) -> None:
+def test_the_lock_of_a_git_that_was_killed_is_handled(project: Repo, tree: Path, base: str) -> None:
     shell(tree, 'echo 1 > a; touch "$(git rev-parse --git-path index.lock)"')
 
     assert "a" in files(project, landing.keep(project.path, tree, base, label()))
@@ -294,7 +294,7 @@ def test_the_lock_of_a_git_that_was_killed_is_no_trouble(project: Repo, tree: Pa
     ["rm .git", "rm .git; git init -q", "rm .git; git init -q; git add -A; git commit -qm mine; echo 2 > b"],
     ids=["removed", "own repository", "own repository with commits"],
 )
-def test_an_agent_that_removed_the_link_to_its_repository_is_no_trouble(
+def test_an_agent_that_removed_the_link_to_its_repository_is_handled(
     project: Repo, tree: Path, base: str, script: str
 ) -> None:
     shell(tree, f"echo 1 > a; {script}")
@@ -340,28 +340,28 @@ def test_settings_and_hooks_of_the_user_do_not_stand_in_the_way(project: Repo, t
     assert landed.tip == commit == tip(project)
 
 
-def test_what_was_never_kept_is_rescued(project: Repo, tree: Path, base: str) -> None:
+def test_work_that_was_never_kept_is_kept(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo 1 > a")
 
-    commit = landing.rescue(project.path, tree, base, label())
+    commit = landing.keep_interrupted(project.path, tree, base, label())
 
     assert "a" in files(project, commit)
     assert refs.resolve(project.path, REF) == commit
 
 
-def test_what_was_kept_is_not_committed_again_by_a_rescue(project: Repo, tree: Path, base: str) -> None:
+def test_what_was_kept_is_not_committed_again(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo 1 > a")
     commit = landing.keep(project.path, tree, base, label())
 
-    assert landing.rescue(project.path, tree, base, label()) == commit
+    assert landing.keep_interrupted(project.path, tree, base, label()) == commit
 
 
-def test_what_was_done_after_the_work_was_kept_is_rescued_too(project: Repo, tree: Path, base: str) -> None:
+def test_what_was_done_after_the_work_was_kept_is_kept_too(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo 1 > a")
     landing.keep(project.path, tree, base, label())
     shell(tree, "echo 2 > b")
 
-    commit = landing.rescue(project.path, tree, base, label())
+    commit = landing.keep_interrupted(project.path, tree, base, label())
 
     assert {"a", "b"} <= files(project, commit).keys()
     assert refs.resolve(project.path, REF) == commit
@@ -376,7 +376,7 @@ def test_what_was_kept_and_then_undone_is_still_there(project: Repo, tree: Path,
     else:
         shell(tree, loss)
 
-    assert landing.rescue(project.path, tree, base, label()) == commit
+    assert landing.keep_interrupted(project.path, tree, base, label()) == commit
 
 
 def test_a_branch_is_made_once(project: Repo, base: str) -> None:
@@ -469,10 +469,10 @@ def test_a_deleted_file_that_was_changed_is_a_conflict(project: Repo, base: str)
     assert (landed.tip, landed.conflicts) == (first, ("README.md",))
 
 
-def test_a_branch_that_is_gone_is_named_with_a_way_out(project: Repo, base: str) -> None:
+def test_a_deleted_branch_is_named_with_a_hint(project: Repo, base: str) -> None:
     commit = work(project, base, "a")
 
-    with pytest.raises(HostError, match=f'The branch "{BRANCH}" is gone') as failure:
+    with pytest.raises(HostError, match=f'The branch "{BRANCH}" does not exist any more') as failure:
         landing.land(project.path, BRANCH, commit, label(), worked_on=base)
 
     assert failure.value.hint == f"git branch {BRANCH} {commit}"

@@ -205,7 +205,7 @@ def test_without_its_tool_a_package_counts_as_missing_and_the_reason_says_so(pro
     checked = project.look(source, {"maven": "g:lib", "git": "/lib.git"}.get(source, "lib"), "1")
 
     assert checked.status == "missing"
-    assert checked.reason.endswith("is not installed, so nobody can tell")
+    assert checked.reason.endswith("is not installed, so the package cannot be checked")
 
 
 @pytest.mark.parametrize("name", ["-rf", "../../etc", "a b", ""])

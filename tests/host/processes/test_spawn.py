@@ -14,8 +14,9 @@ import anyio
 import pytest
 
 from iterdev.core.errors import HostError
-from iterdev.host.processes.identity import Identity, alive, identity
-from iterdev.host.processes.spawn import Finished, Process, Supervisor, run
+from iterdev.core.processes import ProcessIdentity
+from iterdev.host.processes.identity import alive, identity
+from iterdev.host.processes.spawn import Process, ProgramResult, Supervisor, run
 
 pytestmark = pytest.mark.anyio
 
@@ -103,8 +104,20 @@ async def until(text: bytes, program: Process) -> None:
     pytest.fail(f"only heard {said!r}")
 
 
-async def sh(supervisor: Supervisor, script: str, env: dict[str, str], *, stdin: bytes = b"") -> Finished:
-    return await run(supervisor.spawn, ["sh", "-c", script], cwd="/", env=env, limit=60, stdin=stdin)
+async def sh(supervisor: Supervisor, script: str, env: dict[str, str]) -> ProgramResult:
+    return await run(supervisor.spawn, ["sh", "-c", script], cwd="/", env=env, limit=60)
+
+
+async def fed(program: Process, data: bytes) -> bytes:
+    """What the program writes while it is given the data."""
+
+    async def feed() -> None:
+        await program.write(data)
+        await program.close_input()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(feed)
+        return b"".join([chunk async for _, chunk in program.output()])
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9), ("kill -15 $$", -15)])
@@ -119,9 +132,8 @@ async def test_an_exit_is_reported_as_in_subprocess(
 async def test_a_megabyte_goes_in_and_comes_back(supervisor: Supervisor, env: dict[str, str]) -> None:
     data = os.urandom(1 << 20)
 
-    finished = await run(supervisor.spawn, ["cat"], cwd="/", env=env, limit=60, stdin=data, keep=1 << 20)
-
-    assert finished.stdout == data
+    async with supervisor.spawn(["cat"], cwd="/", env=env, limit=60) as program:
+        assert await fed(program, data) == data
 
 
 async def test_a_flood_of_output_is_read_but_not_held(supervisor: Supervisor, env: dict[str, str]) -> None:
@@ -148,7 +160,7 @@ async def test_both_streams_come_as_they_are_written(supervisor: Supervisor, env
     assert heard == [(stream, word) for word in (b"a\n", b"b\n", b"c\n") for stream in ("stdout", "stderr")]
 
 
-async def test_input_that_nobody_reads_is_dropped(supervisor: Supervisor, env: dict[str, str]) -> None:
+async def test_input_that_is_not_read_is_dropped(supervisor: Supervisor, env: dict[str, str]) -> None:
     async with supervisor.spawn(["sh", "-c", "exec <&-; echo ready; sleep 600"], cwd="/", env=env) as program:
         await until(b"ready", program)
 
@@ -158,12 +170,13 @@ async def test_input_that_nobody_reads_is_dropped(supervisor: Supervisor, env: d
 
 
 async def test_input_ends_with_the_program_that_did_not_read_it(supervisor: Supervisor, env: dict[str, str]) -> None:
-    finished = await run(supervisor.spawn, ["sleep", "600"], cwd="/", env=env, limit=0.05, stdin=bytes(1 << 20))
+    async with supervisor.spawn(["sleep", "600"], cwd="/", env=env, limit=0.05) as program:
+        await fed(program, bytes(1 << 20))
 
-    assert finished.timed_out
+        assert (await program.wait()).timed_out
 
 
-async def test_output_ends_with_the_tree_even_if_a_stranger_holds_the_pipe(
+async def test_output_ends_with_the_tree_even_if_another_process_holds_the_pipe(
     supervisor: Supervisor, env: dict[str, str]
 ) -> None:
     async with supervisor.spawn(["sh", "-c", "read _; echo last"], cwd="/", env=env) as program:
@@ -212,14 +225,14 @@ async def test_a_program_that_ignores_sigterm_is_killed(env: dict[str, str]) -> 
         assert living(env) == []
 
 
-async def test_a_child_that_outlives_its_parent_is_gone(supervisor: Supervisor, env: dict[str, str]) -> None:
+async def test_a_child_that_outlives_its_parent_is_ended(supervisor: Supervisor, env: dict[str, str]) -> None:
     finished = await sh(supervisor, "sleep 600 & exit 5", env)
 
     assert finished.code == 5
     assert living(env) == []
 
 
-async def test_a_daemon_is_gone_when_its_program_exits(supervisor: Supervisor, env: dict[str, str]) -> None:
+async def test_a_daemon_is_ended_when_its_program_exits(supervisor: Supervisor, env: dict[str, str]) -> None:
     async with supervisor.spawn(["sh", "-c", f"{DAEMON} read _"], cwd="/", env=env) as program:
         await until(b"ready", program)
         eventually(lambda: len(living(env)) == len(("sh", "daemon")))
@@ -230,7 +243,7 @@ async def test_a_daemon_is_gone_when_its_program_exits(supervisor: Supervisor, e
         assert living(env) == []
 
 
-async def test_a_tree_that_keeps_forking_is_gone(supervisor: Supervisor, env: dict[str, str]) -> None:
+async def test_a_tree_that_keeps_forking_is_ended(supervisor: Supervisor, env: dict[str, str]) -> None:
     script = 'trap "" TERM; fork() { sleep 0.02; fork & }; fork; echo ready; sleep 600'
 
     async with supervisor.spawn(["bash", "-c", script], cwd="/", env=env) as program:
@@ -261,7 +274,7 @@ async def test_leaving_the_supervisor_ends_what_is_still_open(env: dict[str, str
         assert (await program.wait()).code == -signal.SIGTERM
 
 
-def test_when_iterdev_is_killed_its_lock_is_free_only_after_the_whole_tree_is_gone(
+def test_when_iterdev_is_killed_its_lock_is_free_only_after_the_whole_tree_has_ended(
     env: dict[str, str], tmp_path: Path
 ) -> None:
     lock = tmp_path / "lock"
@@ -271,7 +284,7 @@ def test_when_iterdev_is_killed_its_lock_is_free_only_after_the_whole_tree_is_go
         owner = subprocess.Popen(command, env=os.environ | env, pass_fds=[lease.fileno()], stdout=subprocess.DEVNULL)
     with owner:
         try:
-            eventually(lambda: len(living(env)) == len(("owner", "supervisor", "keeper", "sh", "its sleep", "daemon")))
+            eventually(lambda: len(living(env)) == len(("owner", "supervisor", "monitor", "sh", "its sleep", "daemon")))
         finally:
             owner.kill()
 
@@ -280,7 +293,7 @@ def test_when_iterdev_is_killed_its_lock_is_free_only_after_the_whole_tree_is_go
     assert living(env) == []
 
 
-async def test_a_keeper_that_is_killed_leaves_nothing(supervisor: Supervisor, env: dict[str, str]) -> None:
+async def test_a_monitor_that_is_killed_leaves_nothing(supervisor: Supervisor, env: dict[str, str]) -> None:
     async with (
         supervisor.spawn(["sh", "-c", f"{DAEMON} sleep 600"], cwd="/", env=env) as program,
         supervisor.spawn(["sleep", "600"], cwd="/", env={"PATH": env["PATH"]}) as bystander,
@@ -300,7 +313,7 @@ async def test_a_supervisor_that_is_killed_is_replaced_and_its_programs_go_on(
 ) -> None:
     async with supervisor.spawn(["sh", "-c", "read code; exit $code"], cwd="/", env=env) as program:
         os.kill(parent(parent(program.pid)), signal.SIGKILL)
-        eventually(lambda: identity(supervisor._zygote.pid) is None)
+        eventually(lambda: identity(supervisor._server.pid) is None)
 
         assert (await sh(supervisor, "exit 4", env)).code == 4
 
@@ -344,7 +357,7 @@ async def test_a_program_starts_with_default_signals_in_a_session_of_its_own(
 
 async def test_signals_for_the_terminal_do_not_end_the_supervisor(supervisor: Supervisor, env: dict[str, str]) -> None:
     async with supervisor.spawn(["cat"], cwd="/", env=env) as program:
-        for pid in (keeper := parent(program.pid), parent(keeper)):
+        for pid in (monitor := parent(program.pid), parent(monitor)):
             for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 os.kill(pid, signum)
 
@@ -444,8 +457,8 @@ def test_a_later_process_with_the_same_number_is_not_taken_for_the_recorded_one(
     assert mine is not None
 
     assert alive(mine)
-    assert not alive(Identity(pid=mine.pid, started=mine.started - 1, boot=mine.boot))
-    assert not alive(Identity(pid=mine.pid, started=mine.started, boot="another"))
+    assert not alive(ProcessIdentity(pid=mine.pid, started=mine.started - 1, boot=mine.boot))
+    assert not alive(ProcessIdentity(pid=mine.pid, started=mine.started, boot="another"))
 
 
 def test_a_zombie_is_not_alive() -> None:

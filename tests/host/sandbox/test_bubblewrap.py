@@ -16,7 +16,7 @@ from tests.host.conftest import label
 from iterdev.core.errors import HostError
 from iterdev.host.git import landing, worktrees
 from iterdev.host.git.command import git
-from iterdev.host.processes.spawn import Finished, Supervisor, run
+from iterdev.host.processes.spawn import ProgramResult, Supervisor, run
 from iterdev.host.sandbox import git_objects
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox, build
 from iterdev.host.workspaces.pool import Pool, Workspace
@@ -26,7 +26,7 @@ SERVE = 'import socket; s = socket.create_server(("127.0.0.1", 0)); socket.creat
 BUILD = "import os, pathlib; from iterdev.host.sandbox.bubblewrap import build; build(pathlib.Path.cwd(), os.environ)"
 SECRET = "the-key-of-the-user"
 
-Inside = Callable[..., Finished]
+Inside = Callable[..., ProgramResult]
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def inside(sandbox: Sandbox, workspace: Workspace, project: Repo) -> Inside:
 
     def runs(
         script: str, *, write: bool = True, network: bool = True, files: tuple[str, ...] = (), **env: str
-    ) -> Finished:
-        async def go() -> Finished:
+    ) -> ProgramResult:
+        async def go() -> ProgramResult:
             async with Supervisor(grace=1.0) as host:
                 spawn = sandbox.around(host.spawn, workspace, Access(write=write, network=network, files=files))
                 env_ = {**project.env, "TMPDIR": str(workspace.temp), **env}
@@ -68,7 +68,7 @@ def inside(sandbox: Sandbox, workspace: Workspace, project: Repo) -> Inside:
     return runs
 
 
-def said(finished: Finished) -> str:
+def said(finished: ProgramResult) -> str:
     return (finished.stdout + finished.stderr).decode()
 
 
@@ -132,7 +132,7 @@ def test_what_is_hidden_cannot_be_uncovered(inside: Inside, project: Repo, way: 
     assert not (project.path / "new").exists()
 
 
-def test_files_that_are_named_can_be_written_and_absent_ones_are_no_trouble(inside: Inside, project: Repo) -> None:
+def test_files_that_are_named_can_be_written_and_absent_ones_are_ignored(inside: Inside, project: Repo) -> None:
     login = project.home / ".agent"
     login.mkdir()
     (login / "token").write_text("old", encoding="utf-8")
@@ -327,7 +327,7 @@ def test_without_bubblewrap_there_is_an_error_with_a_hint(
     assert "sandbox = false" in caught.value.hint
 
 
-def test_a_machine_that_forbids_sandboxes_is_told_in_the_words_of_bubblewrap(project: Repo) -> None:
+def test_a_machine_that_forbids_sandboxes_is_reported_with_bubblewraps_message(project: Repo) -> None:
     """Inside of a sandbox that allows no other one, as on a machine without user namespaces."""
     forbidding = ["bwrap", "--unshare-user", "--disable-userns", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
 

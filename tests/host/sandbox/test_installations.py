@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.host.sandbox.installations import places_of
+from iterdev.host.sandbox.bubblewrap import places_of
 
 PROGRAM = "#!/bin/sh\n"
 
@@ -87,7 +87,7 @@ def test_every_folder_of_the_search_path_is_shown_and_the_program_is_found_there
     assert found == ["one", "two"]
 
 
-def test_arguments_that_are_files_are_shown_too_and_other_words_are_not(home: Path) -> None:
+def test_arguments_that_are_files_are_shown_too_and_other_arguments_are_not(home: Path) -> None:
     script = put(home / "scripts" / "agent.py")
 
     assert shown(home, "python3", str(script), "--flag", "scripts", f"{home}/absent/x", "x" * 10_000) == ["scripts"]

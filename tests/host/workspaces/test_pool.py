@@ -10,7 +10,7 @@ from tests.host.conftest import contents, label
 
 from iterdev.core.errors import HostError
 from iterdev.host.git import landing, refs
-from iterdev.host.git.worktrees import is_untouched, worktree_head
+from iterdev.host.git.worktrees import head, is_untouched
 from iterdev.host.workspaces.pool import Pool, Workspace
 
 
@@ -45,7 +45,7 @@ def test_a_workspace_is_a_worktree_at_the_commit_outside_of_the_checkout(project
 
     assert fresh
     assert contents(workspace.tree) == before == contents(project.path)
-    assert worktree_head(workspace.tree) == base
+    assert head(workspace.tree) == base
     assert refs.current_branch(workspace.tree) == ""
     assert workspace.temp.is_dir()
     assert not workspace.tree.is_relative_to(project.path)
@@ -121,13 +121,13 @@ def test_a_workspace_moves_to_the_commit_that_is_wanted(project: Repo, pool: Poo
     assert (workspace.tree / "later.txt").exists()
 
 
-def test_a_workspace_that_was_vouched_for_is_as_it_was(project: Repo, pool: Pool, base: str) -> None:
+def test_a_workspace_that_was_marked_clean_is_not_reset(project: Repo, pool: Pool, base: str) -> None:
     first = lend(pool, base)
-    pool.vouch(first, base)
+    pool.mark_clean(first, base)
     pool.give_back(first)
 
     same = lend(pool, base)
-    pool.vouch(same, base)
+    pool.mark_clean(same, base)
     pool.give_back(same)
     project.write("later.txt", "later\n")
     later = lend(pool, project.commit())
@@ -185,11 +185,11 @@ def test_a_broken_worktree_is_replaced_by_a_new_one(project: Repo, pool: Pool, b
     assert contents(again.tree) == contents(project.path)
 
 
-def test_an_agent_that_deleted_its_whole_workspace_is_no_trouble(pool: Pool, base: str) -> None:
+def test_an_agent_that_deleted_its_whole_workspace_is_handled(pool: Pool, base: str) -> None:
     workspace = lend(pool, base)
     shutil.rmtree(workspace.slot)
 
-    assert workspace.strays() == []
+    assert workspace.unexpected_entries() == []
     pool.give_back(workspace)
     again, fresh = pool.borrow(base, task="DEV-002", number=1)
 
@@ -201,16 +201,16 @@ def test_what_was_written_beside_the_worktree_is_noticed_and_removed(pool: Pool,
     workspace = lend(pool, base)
     workspace.result.write_text("{}")
     (workspace.temp / "file").touch()
-    before = workspace.strays()
+    before = workspace.unexpected_entries()
     (workspace.slot / "escaped.txt").touch()
     (workspace.slot / "folder").mkdir()
     (workspace.slot / ".hidden").touch()
     (workspace.slot / "link").symlink_to(workspace.tree)
 
     assert before == []
-    assert workspace.strays() == [".hidden", "escaped.txt", "folder", "link"]
+    assert workspace.unexpected_entries() == [".hidden", "escaped.txt", "folder", "link"]
     pool.give_back(workspace)
-    assert workspace.strays() == []
+    assert workspace.unexpected_entries() == []
     assert (workspace.tree / "README.md").exists()
 
 
@@ -220,12 +220,13 @@ def test_what_a_killed_engine_left_lent_out_is_found_again(project: Repo, pool: 
     workspace = lend(pool, base, "DEV-002", 1)
     (workspace.tree / "precious").write_text("work\n")
 
-    found = {leftover.task: leftover for leftover in pool_at(project, home).leftovers()}
+    found = {borrower.task: (left, borrower) for left, borrower in pool_at(project, home).leftovers()}
 
     assert found.keys() == {"DEV-001", "DEV-002"}
-    assert (found["DEV-001"].number, found["DEV-002"].number) == (3, 1)
-    assert found["DEV-002"].base == base
-    kept = landing.rescue(project.path, found["DEV-002"].workspace.tree, base, label("DEV-002"))
+    assert (found["DEV-001"][1].number, found["DEV-002"][1].number) == (3, 1)
+    left, borrower = found["DEV-002"]
+    assert borrower.base == base
+    kept = landing.keep_interrupted(project.path, left.tree, base, label("DEV-002"))
     assert project.git("show", f"{kept}:precious") == "work"
 
 
@@ -241,9 +242,9 @@ def test_what_a_killed_engine_left_is_found_although_its_agent_removed_something
         shutil.rmtree(tree)
     after = pool_at(project, home)
 
-    (leftover,) = after.leftovers()
-    kept = landing.rescue(project.path, leftover.workspace.tree, leftover.base, label())
-    after.give_back(leftover.workspace)
+    ((left, borrower),) = after.leftovers()
+    kept = landing.keep_interrupted(project.path, left.tree, borrower.base, label())
+    after.give_back(left)
     after.close()
 
     assert bool(kept) == bool(loss)
@@ -256,8 +257,8 @@ def test_a_workspace_is_never_lent_twice_after_a_crash(project: Repo, pool: Pool
     lend(pool, base, "DEV-002")
     pool.give_back(first)
     after = pool_at(project, home)
-    for leftover in list(after.leftovers()):
-        after.give_back(leftover.workspace)
+    for left, _ in list(after.leftovers()):
+        after.give_back(left)
 
     slots = [lend(after, base, f"DEV-01{number}").slot for number in range(4)]
 
@@ -267,15 +268,15 @@ def test_a_workspace_is_never_lent_twice_after_a_crash(project: Repo, pool: Pool
 def test_a_workspace_of_a_killed_engine_is_set_up_again(project: Repo, pool: Pool, home: Path, base: str) -> None:
     lend(pool, base)
     after = pool_at(project, home)
-    for leftover in list(after.leftovers()):
-        after.give_back(leftover.workspace)
+    for left, _ in list(after.leftovers()):
+        after.give_back(left)
 
     _, fresh = after.borrow(base, task="DEV-001", number=2)
 
     assert fresh
 
 
-def test_a_note_that_was_written_by_half_is_no_leftover_and_is_removed(
+def test_a_workspace_whose_borrower_was_half_written_is_removed(
     project: Repo, pool: Pool, home: Path, base: str
 ) -> None:
     workspace = lend(pool, base)
@@ -309,7 +310,7 @@ def test_closing_leaves_what_is_lent_out(project: Repo, pool: Pool, home: Path, 
 
     assert worktrees(project) == {lent.tree}
     assert (lent.tree / "precious").exists()
-    assert [leftover.task for leftover in pool_at(project, home).leftovers()] == ["DEV-001"]
+    assert [borrower.task for _, borrower in pool_at(project, home).leftovers()] == ["DEV-001"]
 
 
 def test_closing_removes_what_a_killed_engine_had_been_given_back(
@@ -337,7 +338,7 @@ def test_closing_leaves_worktrees_of_the_user_and_of_other_sessions(
     assert worktrees(project) == {tmp_path / "users", kept.tree}
 
 
-def test_closing_a_pool_that_was_never_used_is_no_trouble(pool: Pool, home: Path) -> None:
+def test_closing_a_pool_that_was_never_used_is_handled(pool: Pool, home: Path) -> None:
     pool.close()
 
     assert not home.exists()

@@ -324,7 +324,7 @@ def test_what_a_role_shares_stands_beside_what_is_known_of_it(story: Story) -> N
     assert shared["tester"] == {"status": "waiting", "_updated_at": moment(story.now)}
 
 
-def test_the_newer_word_of_two_counts(story: Story) -> None:
+def test_the_newer_of_two_values_counts(story: Story) -> None:
     story.add_pipeline()
     story.complete("DEV-001")
     story.tell(compose("developer", kind="state_update", data={"status": "starting again"}))
@@ -336,7 +336,7 @@ def test_the_newer_word_of_two_counts(story: Story) -> None:
 
 @pytest.mark.requirement("R115")
 @pytest.mark.parametrize(("sender", "mode"), [("coordinator", "relay"), ("developer", "sprint")])
-def test_only_the_coordinator_tells_what_the_session_is(story: Story, sender: str, mode: str) -> None:
+def test_only_the_coordinator_says_what_the_session_is(story: Story, sender: str, mode: str) -> None:
     story.tell(compose(sender, kind="state_update", data={"pipeline_mode": "relay", "status": "archived"}))
 
     shared = meta(story.state)

@@ -110,7 +110,7 @@ def test_every_file_of_a_finished_session_is_made_again_from_the_journal(story: 
         assert story.contents() == whole, name
 
 
-def test_a_folder_that_is_gone_is_made_again_from_the_journal_in_the_middle_of_a_wave(story: Story) -> None:
+def test_a_deleted_folder_is_made_again_from_the_journal_in_the_middle_of_a_wave(story: Story) -> None:
     story.add_pipeline(Pipeline.multi_sprint)
     story.tell(events.WaveStarted(1))
     story.complete("DESIGN-001", design=design())
@@ -170,7 +170,7 @@ def test_at_the_end_the_results_equal_the_table_with_its_interactive_rows(story:
 
 
 @pytest.mark.requirement("R55")
-def test_the_files_of_a_wave_are_gone_when_it_is_merged(story: Story) -> None:
+def test_the_files_of_a_wave_are_deleted_when_it_is_merged(story: Story) -> None:
     story.add_pipeline()
     story.tell(events.WaveStarted(1))
     story.complete("DESIGN-001")
@@ -273,7 +273,7 @@ def test_wisdom_is_only_ever_extended(story: Story) -> None:
 
 
 @pytest.mark.requirement("R15")
-def test_wisdom_in_the_form_of_an_older_version_is_not_told_again(story: Story) -> None:
+def test_wisdom_in_the_form_of_an_older_version_is_not_added_again(story: Story) -> None:
     story.add(task("DEV-001"))
     path = story.folder / "wisdom" / "learnings.md"
     path.write_text("# Learnings\n\n- caches help (DEV-001)\n")
@@ -298,7 +298,7 @@ def test_a_rejected_entry_stays_where_it_is_and_the_rejection_is_added_once(stor
     assert path.read_text() == f"{before}- {entry('learnings', 'caches help')} is rejected (they (mostly) do not)\n"
 
 
-def test_wisdom_does_not_grow_onto_a_line_that_somebody_left_open(story: Story) -> None:
+def test_wisdom_is_not_appended_to_a_line_without_an_end(story: Story) -> None:
     story.add(task("DEV-001"))
     path = story.folder / "wisdom" / "learnings.md"
     path.write_bytes(b"# Mine\n\nhalf a rem\xff")
@@ -309,7 +309,7 @@ def test_wisdom_does_not_grow_onto_a_line_that_somebody_left_open(story: Story) 
     assert path.read_bytes().startswith(b"# Mine\n\nhalf a rem\xff\n- caches help (W-")
 
 
-def test_wisdom_is_not_told_twice_after_a_restart(story: Story) -> None:
+def test_wisdom_is_not_added_twice_after_a_restart(story: Story) -> None:
     story.add(task("DEV-001"))
     story.complete("DEV-001", wisdom=LearnedTexts(learnings=("caches help", "caches help")))
     path = story.project() / "wisdom" / "learnings.md"
@@ -334,7 +334,7 @@ def test_the_bus_is_one_json_object_per_line_in_the_order_of_the_messages(story:
     assert "Überlegt \u2028 中" in lines[-1]["summary"]
 
 
-def test_a_message_that_was_written_by_half_is_written_again(story: Story) -> None:
+def test_a_message_that_was_half_written_is_written_again(story: Story) -> None:
     story.add_pipeline()
     story.complete("DESIGN-001")
     path = story.project() / ".msg" / "messages.jsonl"
@@ -411,7 +411,7 @@ def test_a_status_that_a_person_changed_is_noticed_at_once(story: Story) -> None
     ]
 
 
-def test_an_edit_is_told_once(story: Story) -> None:
+def test_an_edit_is_reported_once(story: Story) -> None:
     story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()
     change(story, "Title of DEV-001", "A better title")
@@ -420,7 +420,7 @@ def test_an_edit_is_told_once(story: Story) -> None:
     assert story.edits() == []
 
 
-def test_a_table_that_nobody_changed_has_no_edits(story: Story) -> None:
+def test_a_table_that_was_not_changed_has_no_edits(story: Story) -> None:
     story.add_pipeline()
     story.project()
     story.complete("DESIGN-001")
@@ -579,7 +579,7 @@ def test_a_row_that_a_person_added_is_taken_over(story: Story) -> None:
 
 @pytest.mark.requirement("R121")
 @pytest.mark.parametrize("lost", ["DEV-001", "DEV-002", "DEV-003"])
-def test_a_row_that_is_gone_is_put_back_with_its_blockers(story: Story, lost: str) -> None:
+def test_a_deleted_row_is_restored_with_its_blockers(story: Story, lost: str) -> None:
     story.add(task("DEV-001"), task("DEV-002", "DEV-001"), task("DEV-003", "DEV-002"))
     path = story.project() / TABLE
     whole = path.read_text()
@@ -614,7 +614,7 @@ def test_what_is_wrong_in_the_rows_that_are_left_is_still_refused(story: Story) 
     ],
     ids=["status", "unknown dependency", "cycle", "cells"],
 )
-def test_a_table_with_a_mistake_is_refused_and_left_until_it_is_mended(
+def test_a_table_with_a_mistake_is_refused_and_left_until_it_is_fixed(
     story: Story, old: str, new: str, message: str
 ) -> None:
     story.add(task("DEV-001", description="one\ntwo"), task("DEV-002", "DEV-001"))
@@ -660,7 +660,7 @@ def test_a_table_that_is_no_text_is_refused_and_left(story: Story) -> None:
     assert path.read_bytes() == spoiled
 
 
-def test_a_table_that_is_gone_is_written_again(story: Story) -> None:
+def test_a_deleted_table_is_written_again(story: Story) -> None:
     story.add(task("DEV-001"))
     path = story.project() / TABLE
     before = path.read_bytes()
@@ -722,7 +722,7 @@ def test_an_edit_after_a_crash_before_the_table_was_written_takes_nothing_back(s
     assert [(edit.task.id, edit.task.title) for edit in story.edits()] == [("DEV-002", "A better title")]
 
 
-def test_an_edit_that_was_read_back_before_a_crash_is_not_told_again(story: Story) -> None:
+def test_an_edit_that_was_read_back_before_a_crash_is_not_reported_again(story: Story) -> None:
     story.add(task("DEV-001"))
     story.project()
     change(story, "Title of DEV-001", "A better title")

@@ -47,7 +47,7 @@ def table(state: State) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.requirement("R67")
-def test_a_session_is_rebuilt_from_its_folder_when_the_journal_is_gone(story: Story) -> None:
+def test_a_session_is_rebuilt_from_its_folder_when_the_journal_is_missing(story: Story) -> None:
     story.sprint()
     story.project()
     before = story.state
@@ -130,7 +130,7 @@ def test_fix_rounds_that_were_used_stay_used(story: Story) -> None:
         b'{"max_gc_rounds": "many"}',
     ],
 )
-def test_a_missing_or_spoiled_session_file_costs_only_what_it_alone_said(story: Story, spoiled: bytes | None) -> None:
+def test_a_missing_or_corrupt_session_file_loses_only_its_own_facts(story: Story, spoiled: bytes | None) -> None:
     story.add_pipeline()
     story.complete("DESIGN-001")
     path = story.project() / "session.json"
@@ -180,7 +180,7 @@ def test_the_milestones_of_later_sprints_are_not_forgotten(story: Story) -> None
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"{", b"[]", b'{"id": "DESIGN-001"}', b'{"design": 7}'])
-def test_a_spoiled_design_is_left_as_it_is(story: Story, spoiled: bytes) -> None:
+def test_a_corrupt_design_is_left_as_it_is(story: Story, spoiled: bytes) -> None:
     story.add_pipeline()
     story.complete("DESIGN-001", design=design())
     (story.project() / "design" / "design-001.json").write_bytes(spoiled)

@@ -126,7 +126,7 @@ def test_a_review_that_asks_for_a_revision_says_so_in_its_row(story: Story) -> N
 
 
 @pytest.mark.requirement("R67")
-def test_the_table_alone_tells_which_waves_are_unfinished(story: Story) -> None:
+def test_the_table_alone_shows_which_waves_are_unfinished(story: Story) -> None:
     story.add_pipeline()
     story.complete("DESIGN-001")
     story.start("DEV-001")
@@ -138,7 +138,7 @@ def test_the_table_alone_tells_which_waves_are_unfinished(story: Story) -> None:
 
 
 @pytest.mark.requirement("R48")
-def test_a_wave_file_has_the_batch_of_its_wave_and_what_each_task_is_told_of_earlier_ones(story: Story) -> None:
+def test_a_wave_file_has_the_batch_of_its_wave_and_the_context_of_each_task(story: Story) -> None:
     story.add(
         task("DESIGN-001", title="Think"),
         task("DEV-001", "DESIGN-001", context_from=(TaskId("DESIGN-001"),)),
@@ -337,7 +337,7 @@ def test_a_mistake_in_a_cell_of_several_lines_is_on_the_line_where_its_row_begin
         ("", "line 1: the table is empty"),
         ("\n\n", "line 1: the table is empty"),
         ("id,description,statsu\n", 'line 1: unknown column "statsu" (did you mean "status"?)'),
-        ("id,description,id\n", "line 1: a column stands there twice"),
+        ("id,description,id\n", "line 1: a column occurs twice"),
         ("description\n", 'line 1: the column "id" is missing'),
         ("id\n", 'line 1: the column "description" is missing'),
         ("\n\nid;description\n", 'line 3: unknown column "id;description"'),

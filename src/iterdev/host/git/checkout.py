@@ -1,11 +1,12 @@
-"""The user's checkout: where it is, what git says of it, and merging into it."""
+"""The user's checkout: where it is, what git says of it, merging into it, and noticing changes while agents work."""
 
 import os
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from iterdev.core.errors import HostError, UserError
-from iterdev.host.git.command import GitFailed, git
+from iterdev.host.git import refs
+from iterdev.host.git.command import GitFailed, git, git_names
 
 
 def top_level(folder: Path) -> Path:
@@ -18,31 +19,23 @@ def top_level(folder: Path) -> Path:
     return Path(found.stdout.rstrip("\n"))
 
 
-def status(top: Path) -> str:
-    """What differs from HEAD in a checkout, one line per file; looking changes nothing."""
-    return git("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top).stdout
-
-
-@lru_cache(maxsize=64)
-def _common_dir(top: Path) -> Path:
-    return top / git("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
+def status(top: Path) -> list[str]:
+    """What differs from HEAD in a checkout: two letters, a space and the name for each file. Nothing is changed."""
+    return git_names("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top)
 
 
 def exclude(top: Path, pattern: str) -> None:
-    """Keeps our files out of the user's sight, in the one file that is never committed."""
-    path = Path(git("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip())
-    path = path if path.is_absolute() else top / path
+    """Makes git ignore our files, by the one file of patterns that is never committed."""
+    path = top / git("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip()
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         if pattern not in text.splitlines():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(
-                f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{pattern}\n", encoding="utf-8"
-            )
+            separator = "\n" if text and not text.endswith("\n") else ""
+            path.write_text(f"{text}{separator}{pattern}\n", encoding="utf-8")
     except OSError as error:
-        raise HostError(
-            f'Cannot write "{path}": {error.strerror}', hint="make the repository writable, then try again"
-        ) from error
+        hint = "make the repository writable, then try again"
+        raise HostError(f'Cannot write "{path}": {error.strerror}', hint=hint) from error
 
 
 def init(top: Path, branch: str) -> None:
@@ -54,19 +47,45 @@ def short_log(top: Path, ref: str) -> str:
     return git("log", "--oneline", "--no-decorate", ref, cwd=top).stdout
 
 
-def merge(top: Path, commit: str, message: str) -> tuple[str, ...]:
-    """Merges into the branch that is checked out, fast-forward where possible; conflicts undo it and are named."""
+def merge(top: Path, commit: str, message: str) -> list[str]:
+    """Merges into the branch that is checked out, fast-forward where possible.
+
+    Files in conflict are returned, after the merge was aborted.
+    """
     merged = git("merge", "--quiet", "--ff", "-m", message, commit, cwd=top, accept=(0, 1, 2, 128))
     if merged.returncode == 0:
-        return ()
-    names = git("diff", "--name-only", "--diff-filter=U", "-z", cwd=top).stdout
+        return []
+    conflicts = git_names("diff", "--name-only", "--diff-filter=U", "-z", cwd=top)
     git("merge", "--abort", cwd=top, accept=(0, 128))
-    if not names:
+    if not conflicts:
         raise GitFailed(("merge", commit), merged.returncode, merged.stderr or merged.stdout)
-    return tuple(name for name in names.split("\0") if name)
+    return conflicts
 
 
-def in_the_way(top: Path, commit: str) -> list[str]:
+def overwritten(top: Path, commit: str) -> list[str]:
     """Files of a clean checkout that git does not track, and that checking out the commit would overwrite."""
-    names = git("diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", commit, cwd=top).stdout
-    return [name for name in names.split("\0") if name and os.path.lexists(top / name)]
+    added = git_names("diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", commit, cwd=top)
+    return [name for name in added if os.path.lexists(top / name)]
+
+
+class CheckoutWatch:
+    """Notices when the user's checkout changes, and never changes it."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._lock = Lock()
+        self._stamp: tuple[object, ...] = ()
+        self._branches: list[str] = []
+        self._seen = self._look()
+
+    def changes(self) -> list[str]:
+        """Files and branches that changed since the last call; agents must not touch them."""
+        with self._lock:
+            before, self._seen = self._seen, self._look()
+        return sorted(entry[3:] for entry in self._seen - before)
+
+    def _look(self) -> frozenset[str]:
+        files, stamp = status(self._top), refs.branches_stamp(self._top)
+        if stamp != self._stamp:
+            self._stamp, self._branches = stamp, refs.branches(self._top)
+        return frozenset((*files, *(f"   branch {branch}" for branch in self._branches)))

@@ -1,6 +1,6 @@
 """The git command: how it is run, and which version is needed.
 
-Everything runs without optional locks (a look at the user's checkout must not even refresh its index), without
+Everything runs without optional locks (reading the user's checkout must not even refresh its index), without
 prompts, and without the GIT_* variables of the process that started iterdev.
 """
 
@@ -18,26 +18,31 @@ OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
 SECONDS = 300
 EXCLUDES = Path(".iterdev", "exclude")
-"""Beside a worktree of ours: the patterns that git ignores in it, in place of those that the user has everywhere."""
+"""Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
 
 
 class Identity(Struct, frozen=True):
+    """The author and committer of commits."""
+
     name: str
     email: str
 
+    @property
+    def variables(self) -> dict[str, str]:
+        people = ("AUTHOR", "COMMITTER")
+        return {f"GIT_{who}_{part.upper()}": getattr(self, part) for who in people for part in ("name", "email")}
+
 
 class GitFailed(HostError):
-    """git ended with an error; the message quotes its last words."""
+    """git ended with an error; the message quotes the first line that says why."""
 
     def __init__(self, args: Iterable[str], code: int, stderr: str) -> None:
         lines = stderr.strip().splitlines()
-        telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["no message"]
+        reasons = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["no message"]
         super().__init__(
-            f"`git {' '.join(args)}` failed with {code}: {telling[0]}",
+            f"`git {' '.join(args)}` failed with {code}: {reasons[0]}",
             hint="check the free space and the permissions with `iterdev doctor`, then go on with `iterdev resume`",
         )
-        self.code = code
-        self.stderr = stderr
 
 
 def git(
@@ -47,10 +52,10 @@ def git(
     env: Mapping[str, str] | None = None,
     accept: tuple[int, ...] = (0,),
 ) -> subprocess.CompletedProcess[str]:
-    """Runs git and returns what it said; an exit code that was not expected raises."""
+    """Runs git and returns its output; an unexpected exit code raises."""
     try:
         finished = subprocess.run(
-            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *_overlooking(cwd), *args],
+            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *_excludes_option(cwd), *args],
             cwd=cwd,
             input=stdin,
             env=_environment() | dict(env or {}),
@@ -66,12 +71,16 @@ def git(
             raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
         raise HostError("git is not installed", hint="install git 2.38 or newer") from error
     except subprocess.TimeoutExpired as error:
-        raise HostError(
-            f"`git {' '.join(args)}` did not end within {SECONDS} s", hint="run `iterdev doctor`"
-        ) from error
+        message = f"`git {' '.join(args)}` did not end within {SECONDS} s"
+        raise HostError(message, hint="run `iterdev doctor`") from error
     if finished.returncode not in accept:
         raise GitFailed(args, finished.returncode, finished.stderr)
     return finished
+
+
+def git_names(*args: str, cwd: Path) -> list[str]:
+    """The entries that git prints with its option -z."""
+    return [name for name in git(*args, cwd=cwd).stdout.split("\0") if name]
 
 
 def _environment() -> dict[str, str]:
@@ -79,13 +88,13 @@ def _environment() -> dict[str, str]:
     return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
 
 
-def _overlooking(worktree: Path) -> tuple[str, ...]:
+def _excludes_option(worktree: Path) -> tuple[str, ...]:
     patterns = worktree.parent / EXCLUDES
     return ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
 
 
 def users_excludes(folder: Path) -> Path:
-    """The file of patterns that the user has git ignore everywhere."""
+    """The user's global file of patterns that git ignores."""
     named = git("config", "--type=path", "--get", "core.excludesFile", cwd=folder, accept=(0, 1)).stdout.rstrip("\n")
     return Path(named or Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git", "ignore"))
 
@@ -102,12 +111,3 @@ def check_version(found: tuple[int, ...]) -> None:
             f"git {'.'.join(map(str, found))} is too old, iterdev needs {'.'.join(map(str, OLDEST))} or newer",
             hint="upgrade git",
         )
-
-
-def _as(author: Identity) -> dict[str, str]:
-    return {
-        "GIT_AUTHOR_NAME": author.name,
-        "GIT_AUTHOR_EMAIL": author.email,
-        "GIT_COMMITTER_NAME": author.name,
-        "GIT_COMMITTER_EMAIL": author.email,
-    }

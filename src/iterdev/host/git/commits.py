@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from iterdev.host.git.command import Identity, _as, git
+from iterdev.host.git.command import Identity, git, git_names
 
 
 def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tuple[str, ...]:
     which = ("--diff-filter=MT",) if in_both else ()
-    names = git("diff", "--name-only", "--no-renames", *which, "-z", old, new, cwd=top).stdout
-    return tuple(name for name in names.split("\0") if name)
+    return tuple(git_names("diff", "--name-only", "--no-renames", *which, "-z", old, new, cwd=top))
 
 
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:
-    """Writes what leads from one commit to the other, for `git apply`; git does, since it need not be our text."""
+    """Writes the difference of two commits for `git apply`. Git writes the file, because it need not be UTF-8."""
     git("diff", "--binary", "--no-ext-diff", "--no-color", f"--output={path}", old, new, cwd=top)
 
 
@@ -29,7 +28,7 @@ def tree_of(top: Path, commit: str) -> str:
 
 def commit_tree(top: Path, tree: str, parents: Iterable[str], message: str, author: Identity) -> str:
     options = [word for parent in parents for word in ("-p", parent)]
-    commit = git("commit-tree", tree, *options, cwd=top, stdin=message, env=_as(author)).stdout.strip()
+    commit = git("commit-tree", tree, *options, cwd=top, stdin=message, env=author.variables).stdout.strip()
     _trees[commit] = tree
     return commit
 

@@ -1,4 +1,4 @@
-"""How work becomes commits: kept under a ref of its own whatever happens, then landed by compare and swap."""
+"""How work becomes commits: kept under a ref of its own in any case, then landed by compare and swap."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import HostError, UserError
 from iterdev.host.git import checkout, command, commits, refs, worktrees
-from iterdev.host.git.merge import merge_base, merge_tree
+from iterdev.host.git.merge import merge_base, try_merge
 
 TRIES = 20
 DOMAIN = "iterdev.invalid"
 
 
 class Label(Struct, frozen=True, kw_only=True):
-    """Whose work a commit is."""
+    """The task, attempt and author that a commit is labelled with."""
 
     session: str
     task: str
@@ -24,7 +24,7 @@ class Label(Struct, frozen=True, kw_only=True):
     agent: str
     title: str
     part: str = ""
-    """What the ref of a part of the work is called beyond its number."""
+    """The suffix of the ref, for a part of the work."""
 
     @property
     def ref(self) -> str:
@@ -46,20 +46,20 @@ class Landing(Struct, frozen=True, kw_only=True):
     conflicts: tuple[str, ...] = ()
 
 
-def keep(top: Path, worktree: Path, base: str, label: Label, *, brings: str = "") -> str | None:
+def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = "") -> str | None:
     """Commits all that an attempt left in its worktree and puts it under the attempt's ref; None if nothing changed.
 
-    Commits that the agent made itself stay in the history. If it wandered off to unrelated history, that head is
-    kept too, and the change is taken relative to the base. A commit that the attempt `brings` in becomes a parent.
+    Commits that the agent made itself stay in the history. If it switched to unrelated history, that head is
+    kept too, and the change is taken relative to the base. A commit that the attempt `merged` becomes a parent.
     """
     if not worktree.is_dir():
         return None
     worktrees.relink(top, worktree)
-    tree, head = worktrees.write_tree(worktree), worktrees.worktree_head(worktree) or base
+    tree, head = worktrees.write_tree(worktree), worktrees.head(worktree) or base
     if head != base and not refs.is_ancestor(top, base, head):
         refs.move_ref(top, f"{label.ref}-head", head)
         head = base
-    other = [brings] if brings and not refs.is_ancestor(top, brings, head) else []
+    other = [merged] if merged and not refs.is_ancestor(top, merged, head) else []
     if head == base and tree == commits.tree_of(top, base) and not other:
         return None
     unchanged = tree == commits.tree_of(top, head) and not other
@@ -69,14 +69,14 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, brings: str = ""
 
 
 def keep_late(top: Path, worktree: Path, handed_in: str, label: Label) -> str:
-    """Keeps what was written after the work had been handed in; says under which ref."""
+    """Keeps what was written after the work had been handed in, and returns the ref."""
     late = msgspec.structs.replace(label, part="-late")
     keep(top, worktree, handed_in, late)
     return late.ref
 
 
 def _keep_under(top: Path, ref: str, commit: str) -> None:
-    """Puts the commit under its ref; what stood there before moves to a ref of its own, nothing is ever dropped."""
+    """Puts the commit under its ref; a different commit that the ref had before gets a ref of its own."""
     if refs.move_ref(top, ref, commit, refs.ZERO):
         return
     before = refs.resolve(top, ref)
@@ -85,14 +85,14 @@ def _keep_under(top: Path, ref: str, commit: str) -> None:
     refs.move_ref(top, ref, commit)
 
 
-def wandered_off(top: Path, worktree: Path, base: str) -> bool:
-    """Whether an agent left the history it was given: what lies there then lacks the work of others."""
-    head = worktrees.worktree_head(worktree) if worktree.is_dir() else base
+def left_history(top: Path, worktree: Path, base: str) -> bool:
+    """Whether the worktree's HEAD is not based on `base` any more, so that it may lack the work of other tasks."""
+    head = worktrees.head(worktree) if worktree.is_dir() else base
     return not head or (head != base and not refs.is_ancestor(top, base, head))
 
 
-def rescue(top: Path, worktree: Path, base: str, label: Label) -> str | None:
-    """What an attempt that nobody saw ending left behind; it may have been kept once, and then gone on."""
+def keep_interrupted(top: Path, worktree: Path, base: str, label: Label) -> str | None:
+    """Keeps the work of an attempt whose end was not recorded; it may have been kept once and changed afterwards."""
     kept = refs.resolve(top, label.ref)
     if kept and worktree.is_dir():
         worktrees.relink(top, worktree)
@@ -124,7 +124,7 @@ def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = 
     for _ in range(TRIES):
         current = tip or refs.resolve(top, ref)
         if current is None:
-            raise HostError(f'The branch "{branch}" is gone', hint=f"git branch {branch} {commit}")
+            raise HostError(f'The branch "{branch}" does not exist any more', hint=f"git branch {branch} {commit}")
         landing, target = _merged(top, current, commit, label)
         if target is None or refs.move_ref(top, ref, target, current):
             return landing
@@ -133,14 +133,14 @@ def land(top: Path, branch: str, commit: str, label: Label, *, worked_on: str = 
 
 
 def _merged(top: Path, tip: str, commit: str, label: Label) -> tuple[Landing, str | None]:
-    """What the landing comes to, and where the branch has to go for it, if anywhere."""
+    """The result of the landing, and the commit that the branch has to be moved to, if any."""
     shared = merge_base(top, tip, commit)
     if shared == commit:
         return Landing(tip=tip), None
     if shared == tip:
         return Landing(tip=commit), commit
-    tree, conflicts = merge_tree(top, tip, commit)
-    if tree is None:
+    tree, complete, conflicts = try_merge(top, tip, commit)
+    if not complete:
         return Landing(tip=tip, conflicts=conflicts), None
     message = label.message(f"Merge {label.task}: {label.title}")
     merge = commits.commit_tree(top, tree, [tip, commit], message, label.author)
@@ -167,7 +167,7 @@ def accept(top: Path, branch: str, into: str, session: str) -> str:
     if current != into:
         where = f'"{current}" is checked out' if current else "no branch is checked out"
         raise UserError(f'The session belongs to the branch "{into}", but {where}', hint=f"git switch {into}")
-    if dirty := [entry for entry in checkout.status(top).split("\0") if entry]:
+    if dirty := checkout.status(top):
         raise UserError(
             f'The checkout has uncommitted changes, such as "{dirty[0][3:]}"',
             hint="commit or stash them (git stash -u), then run accept again",
@@ -175,7 +175,7 @@ def accept(top: Path, branch: str, into: str, session: str) -> str:
     tip = refs.resolve(top, f"refs/heads/{branch}")
     if tip is None:
         raise UserError(f'The branch "{branch}" does not exist', hint="git branch --list 'iterdev/*'")
-    if lost := checkout.in_the_way(top, tip):
+    if lost := checkout.overwritten(top, tip):
         raise UserError(
             f'"{lost[0]}" is ignored by git, and the work of the session would overwrite it',
             hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",

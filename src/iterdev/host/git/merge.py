@@ -1,46 +1,71 @@
-"""Merges without touching a checkout, and merges that are begun in a worktree for an agent to finish."""
+"""Merges without touching a checkout, and merges that git begins in a worktree and an agent finishes.
+
+An agent may merge and commit by itself, or just write the files as they should be in the end: all that counts is what
+the commit holds.
+"""
 
 import re
 from pathlib import Path
 
-from iterdev.host.git.command import Identity, _as, git
+from iterdev.core.session.conflicts import FinishedMerge
+from iterdev.host.git import commits, worktrees
+from iterdev.host.git.command import Identity, git
 
 
 def merge_base(top: Path, one: str, other: str) -> str:
-    """Where two histories went apart: one of the two, if the other was built on it; nothing, if they never met."""
+    """The newest commit that two histories share; empty if they have none."""
     return git("merge-base", one, other, cwd=top, accept=(0, 1)).stdout.strip()
 
 
-def merge_tree(top: Path, ours: str, theirs: str) -> tuple[str | None, tuple[str, ...]]:
-    """The merged tree, or None and the files in conflict; no checkout is touched."""
-    whole, tree, conflicts = try_merge(top, ours, theirs)
-    return (tree, ()) if whole else (None, conflicts)
-
-
-def try_merge(top: Path, ours: str, theirs: str) -> tuple[bool, str, tuple[str, ...]]:
-    """Whether git can merge it, the tree as far as it can, and the files in conflict; no checkout is touched."""
+def try_merge(top: Path, ours: str, theirs: str) -> tuple[str, bool, tuple[str, ...]]:
+    """The merged tree, whether git could merge everything, and the files in conflict; no checkout is touched."""
     merged = git("merge-tree", "--write-tree", "--name-only", "-z", ours, theirs, cwd=top, accept=(0, 1))
     tree, *rest = merged.stdout.split("\0")
     if merged.returncode == 0:
-        return True, tree, ()
+        return tree, True, ()
     conflicts = rest[: rest.index("")] if "" in rest else rest
-    return False, tree, tuple(dict.fromkeys(name for name in conflicts if name))
+    return tree, False, tuple(dict.fromkeys(name for name in conflicts if name))
 
 
-def begin_merge(worktree: Path, commit: str, author: Identity) -> None:
-    """Merges into a worktree as far as git can, without a commit; what is left to do is marked in the files."""
+def begin(worktree: Path, base: str, commit: str, author: Identity) -> None:
+    """Merges into a worktree as far as git can, without a commit; conflicts are marked in the files.
+
+    The worktree is reset first: tracked files that the project's setup changed would prevent the merge.
+    """
+    worktrees.reset(worktree, base)
     plain = ("-c", "rerere.enabled=false", "-c", "merge.conflictStyle=merge")
     options = ("--quiet", "--no-commit", "--no-ff", "--no-autostash", "--strategy=ort")
-    git(*plain, "merge", *options, commit, cwd=worktree, env=_as(author), accept=(0, 1))
+    git(*plain, "merge", *options, commit, cwd=worktree, env=author.variables, accept=(0, 1))
 
 
-def merge_begun(worktree: Path) -> str:
-    """The tree that git left when it began a merge in a worktree; nothing if none is under way."""
-    found = git("rev-parse", "--verify", "--quiet", "AUTO_MERGE^{tree}", cwd=worktree, accept=(0, 1, 128))
-    return found.stdout.strip()
+def is_as_begun(top: Path, worktree: Path) -> bool:
+    """Whether nothing has changed since git began the merge."""
+    if not worktree.is_dir():
+        return False
+    worktrees.relink(top, worktree)
+    begun = git("rev-parse", "--verify", "--quiet", "AUTO_MERGE^{tree}", cwd=worktree, accept=(0, 1, 128)).stdout
+    return bool(begun) and worktrees.write_tree(worktree) == begun.strip()
 
 
-def new_markers(top: Path, old: str, new: str) -> set[tuple[str, int]]:
+def finished(top: Path, base: str, other: str, commit: str) -> FinishedMerge:
+    """How the commit differs from the merge of the other commit into the base, as git began it."""
+    begun, _, conflicts = try_merge(top, base, other)
+    changed, differs = set(commits.changed_files(top, base, commit)), set(commits.changed_files(top, other, commit))
+    in_both = set(commits.changed_files(top, base, other, in_both=True)).intersection(conflicts)
+    # Only what neither side had before is a marker of this merge: files may contain examples of conflicts.
+    markers = _new_markers(top, base, commit) & _new_markers(top, other, commit)
+    lines = {file: tuple(sorted(line for name, line in markers if name == file)) for file in conflicts}
+    return FinishedMerge(
+        marked={file: found for file, found in lines.items() if found},
+        dropped=tuple(
+            file for file in commits.changed_files(top, base, begun) if file not in changed and file not in conflicts
+        ),
+        without=tuple(file for file in conflicts if file in in_both - changed),
+        replaced=tuple(file for file in conflicts if file in in_both - differs),
+    )
+
+
+def _new_markers(top: Path, old: str, new: str) -> set[tuple[str, int]]:
     """Conflict markers that came with a change, as file and line."""
     options = ("--check", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
     lines = git("diff", *options, old, new, cwd=top, accept=(0, 2)).stdout

@@ -2,28 +2,24 @@
 
 import os
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from iterdev.core.errors import UserError
-from iterdev.host.git.checkout import _common_dir
 from iterdev.host.git.command import GitFailed, git
 
 ZERO = ""
-"""What a ref is that does not exist, whatever the length of the repository's hashes."""
+"""The old value of a ref that must not exist, whatever the length of the repository's hashes."""
 
 
 def head(top: Path) -> str:
-    found = git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=top, accept=(0, 1, 128))
-    if found.returncode:
-        raise UserError(
-            f'The repository "{top}" has no commits yet',
-            hint='git add -A && git commit -m "Start"',
-        )
-    return found.stdout.strip()
+    if commit := resolve(top, "HEAD"):
+        return commit
+    raise UserError(f'The repository "{top}" has no commits yet', hint='git add -A && git commit -m "Start"')
 
 
 def current_branch(top: Path) -> str:
-    """The branch that is checked out, or nothing when HEAD is detached."""
+    """The branch that is checked out; empty when HEAD is detached."""
     return git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=top, accept=(0, 1)).stdout.strip()
 
 
@@ -33,15 +29,15 @@ def resolve(top: Path, ref: str) -> str | None:
 
 
 def branches(top: Path) -> list[str]:
-    """The user's own branches and where they are; those of sessions are ours."""
+    """The user's branches and their commits, without the branches of sessions."""
     lines = git("for-each-ref", "--format=%(refname:short) at %(objectname:short)", "refs/heads", cwd=top).stdout
     return [line for line in lines.splitlines() if not line.startswith("iterdev/")]
 
 
 def branches_stamp(top: Path) -> tuple[object, ...]:
-    """Changes whenever one of the user's branches does; a few looks at files instead of a process.
+    """Changes whenever one of the user's branches does; reads file stamps instead of starting a process.
 
-    A repository that keeps its refs in tables has one stamp for all of them, which also changes when we land.
+    A repository that keeps its refs in tables has one stamp for all of them, which also changes when a task lands.
     """
     common = _common_dir(top)
     heads = common / "refs" / "heads"
@@ -53,10 +49,15 @@ def branches_stamp(top: Path) -> tuple[object, ...]:
     return (*loose, _stamp(common / "packed-refs"), _stamp(common / "reftable" / "tables.list"))
 
 
+@lru_cache(maxsize=64)
+def _common_dir(top: Path) -> Path:
+    return top / git("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
+
+
 def _stamp(path: Path) -> object:
     with suppress(OSError):
-        seen = path.stat()
-        return str(path), seen.st_ino, seen.st_mtime_ns, seen.st_size
+        stat = path.stat()
+        return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
     return None
 
 
@@ -65,7 +66,7 @@ def is_ancestor(top: Path, commit: str, of: str) -> bool:
 
 
 def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
-    """Compare and swap: False when the ref no longer is what it was. `old` None means whatever it is."""
+    """Compare and swap: False when the ref is not `old` any more. None means any value."""
     expected = [old] if old is not None else []
     moved = git("update-ref", ref, new, *expected, cwd=top, accept=(0, 128))
     if moved.returncode and "cannot lock ref" not in moved.stderr:

@@ -1,4 +1,4 @@
-"""Rust crates: their versions stand in Cargo.lock; whether one fits is asked of cargo, with a crate made for it."""
+"""Rust crates: versions are read from Cargo.lock; cargo decides with a generated crate whether one fits."""
 
 import json
 import tomllib
@@ -10,7 +10,7 @@ from iterdev.host.packages.shell import Found, Shell
 LOCK = "Cargo.lock"
 
 
-async def look(name: str, version_range: str, shell: Shell) -> Found:
+async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     versions = _locked(shell.tree / LOCK, name)
     if not versions:
         return Found(reason=f"it is not in {LOCK}")
@@ -38,12 +38,12 @@ def _locked(lock: Path, name: str) -> list[str]:
 
 
 async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:
-    """Whether cargo takes a crate of this version for the requirement; it needs no network for two local ones."""
+    """Whether cargo accepts a crate of this version for the requirement; two local crates need no network."""
     with TemporaryDirectory(dir=shell.temp) as folder:
         crate, user = Path(folder) / "crate", Path(folder) / "user"
         wanted = f"path = {json.dumps(str(crate))}, version = {json.dumps(version_range or '*')}"
         _write(crate, name, version)
-        _write(user, "iterdev-asks", "0.0.0", f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n")
+        _write(user, "iterdev-check", "0.0.0", f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n")
         asked = await shell.run("cargo", "metadata", "--offline", "--quiet", "--format-version", "1", cwd=user)
     return not asked.code
 

@@ -3,10 +3,10 @@
 from iterdev.host.packages.shell import Found, Shell, last_line
 
 
-async def look(name: str, version_range: str, shell: Shell) -> Found:
+async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     everything = await shell.run("git", "ls-remote", "--", name)
     if everything.code:
-        return Found(reason=_complaint(everything.stderr))
+        return Found(reason=_reason(everything.stderr))
     refs = _refs(everything.stdout)
     if not version_range:
         return Found(version=refs.get("HEAD", ""), fits=True)
@@ -19,7 +19,7 @@ async def look(name: str, version_range: str, shell: Shell) -> Found:
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
-    """The highest tag; only a range that names tags can leave it out."""
+    """The highest tag; None if the range names no tags."""
     tags = await _tags(name, shell)
     fitting = await _tags_and_branches(name, version_range, shell)
     named = [tag for tag in fitting if tag in tags]
@@ -37,10 +37,10 @@ async def _tags_and_branches(name: str, pattern: str, shell: Shell) -> list[str]
     return _short(_refs(listed.stdout))
 
 
-def _complaint(said: bytes) -> str:
-    """The line in which git says what is wrong; advice follows it."""
-    lines = said.decode("utf-8", "replace").splitlines()
-    return next((line for line in lines if line.startswith("fatal: ")), last_line(said))
+def _reason(output: bytes) -> str:
+    """The line of git's message before its advice."""
+    lines = output.decode("utf-8", "replace").splitlines()
+    return next((line for line in lines if line.startswith("fatal: ")), last_line(output))
 
 
 def _refs(listed: bytes) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""Go modules: their versions are those that go selects; a range is one of go's own version queries.
+"""Go modules: versions are those that go selects; a range is one of go's version queries.
 
-A bare version is what go.mod writes for "this one or newer".
+A bare version means "this one or newer", as in go.mod.
 """
 
 import json
@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 
 from iterdev.host.packages.shell import Found, Shell, document, last_line
 
-ALONE = {"GOFLAGS": "-mod=mod", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+ISOLATED = {"GOFLAGS": "-mod=mod", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
-async def look(name: str, version_range: str, shell: Shell) -> Found:
+async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     version = await _selected(name, shell)
     if not version:
         return Found(reason="it is not in go.mod")
@@ -21,14 +21,14 @@ async def look(name: str, version_range: str, shell: Shell) -> Found:
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
-    """The newest release; go's ranges are open above, so only one that is closed does not allow it."""
+    """The newest release; most ranges of go have no upper bound and allow it."""
     listed = await shell.run("go", "list", "-m", "-f", "{{.Version}}", f"{name}@latest", GOTOOLCHAIN="local")
     version = last_line(listed.stdout)
     return (version, await _fits(name, version, version_range, shell)) if version and not listed.code else None
 
 
 async def _selected(name: str, shell: Shell) -> str:
-    """The version in the build list, or in go.mod where the modules are not at hand to make that list."""
+    """The version in the build list, or in go.mod if that list needs modules that are not downloaded."""
     listed = await shell.run("go", "list", "-m", "-f", "{{.Version}}", name, GOPROXY="off", GOTOOLCHAIN="local")
     if not listed.code:
         return last_line(listed.stdout)
@@ -39,19 +39,19 @@ async def _selected(name: str, shell: Shell) -> str:
 
 
 async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:
-    """Whether go's query picks the version from a proxy on disk that has only this one."""
+    """Whether go's query selects the version from a proxy on disk that has no other."""
     query = version_range.strip() or "latest"
     if re.fullmatch(r"v\d+\.\d+\.\d+.*", query):
         query = f">={query}"
     with TemporaryDirectory(dir=shell.temp) as folder:
-        proxy, asking = Path(folder) / "proxy", Path(folder) / "asking"
+        proxy, user = Path(folder) / "proxy", Path(folder) / "user"
         _publish(proxy / _escaped(name) / "@v", name, version)
-        asking.mkdir()
-        (asking / "go.mod").write_text("module asking.invalid\n\ngo 1.20\n", encoding="utf-8")
-        env = ALONE | {"GOPROXY": proxy.as_uri(), "GOMODCACHE": str(Path(folder) / "cache")}
+        user.mkdir()
+        (user / "go.mod").write_text("module user.invalid\n\ngo 1.20\n", encoding="utf-8")
+        env = ISOLATED | {"GOPROXY": proxy.as_uri(), "GOMODCACHE": str(Path(folder) / "cache")}
         words = ("-modcacherw", "-m", "-f", "{{.Version}}", f"{name}@{query}")
-        picked = await shell.run("go", "list", *words, cwd=asking, **env)
-    return not picked.code and last_line(picked.stdout) == version
+        selected = await shell.run("go", "list", *words, cwd=user, **env)
+    return not selected.code and last_line(selected.stdout) == version
 
 
 def _publish(folder: Path, name: str, version: str) -> None:
@@ -62,5 +62,5 @@ def _publish(folder: Path, name: str, version: str) -> None:
 
 
 def _escaped(name: str) -> str:
-    """A module's path as proxies spell it: capitals become small letters behind an exclamation mark."""
+    """A module's path as proxies write it: "!" and a small letter for a capital."""
     return re.sub("[A-Z]", lambda letter: f"!{letter[0].lower()}", name)

@@ -1,14 +1,14 @@
-"""Java artifacts, named group:artifact: looked up in the local repository; ranges are read by Maven's own classes."""
+"""Java artifacts, named group:artifact: read from the local repository; Maven's own classes interpret ranges."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from iterdev.host.packages.shell import Found, Shell, last_line
 
-JUDGE = """\
+CHECKER = """\
 import org.apache.maven.artifact.versioning.*;
 
-public class Judge {
+public class Checker {
     public static void main(String[] words) throws Exception {
         VersionRange range = VersionRange.createFromVersionSpec(words[0]);
         ArtifactVersion wanted = range.getRecommendedVersion();
@@ -22,21 +22,26 @@ public class Judge {
 """
 
 
-async def look(name: str, version_range: str, shell: Shell) -> Found:
+async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     versions = _local(name, shell)
     if not versions:
         return Found(reason="it is not in the local repository")
     if not version_range:
         return Found(version=versions[-1], fits=True)
     with TemporaryDirectory(dir=shell.temp) as folder:
-        source = Path(folder) / "Judge.java"
-        source.write_text(JUDGE, encoding="utf-8")
+        source = Path(folder) / "Checker.java"
+        source.write_text(CHECKER, encoding="utf-8")
         classes = shell.path_of("mvn").parents[1] / "lib" / "*"
-        judged = await shell.run("java", "-cp", str(classes), str(source), version_range, *versions)
-    if judged.code:
-        return Found(version=versions[-1], reason=_complaint(judged.stderr, version_range))
-    fitting = last_line(judged.stdout)
+        checked = await shell.run("java", "-cp", str(classes), str(source), version_range, *versions)
+    if checked.code:
+        return Found(version=versions[-1], reason=_reason(checked.stderr, version_range))
+    fitting = last_line(checked.stdout)
     return Found(version=fitting or versions[-1], fits=bool(fitting))
+
+
+async def newest(_name: str, _version_range: str, _shell: Shell) -> tuple[str, bool] | None:
+    """Maven has no command that lists the releases of an artifact."""
+    return None
 
 
 def _local(name: str, shell: Shell) -> list[str]:
@@ -45,7 +50,7 @@ def _local(name: str, shell: Shell) -> list[str]:
     return sorted(path.parent.name for path in folder.glob("*/*.pom"))
 
 
-def _complaint(said: bytes, version_range: str) -> str:
-    if b"InvalidVersionSpecification" in said:
+def _reason(output: bytes, version_range: str) -> str:
+    if b"InvalidVersionSpecification" in output:
         return f'"{version_range}" is not a range of Maven, such as "[1.2,2.0)"'
-    return last_line(said)
+    return last_line(output)

@@ -1,24 +1,24 @@
-"""Node packages: looked up in node_modules; ranges are read by the semver library that npm itself brings along."""
+"""Node packages: read from node_modules; npm's own semver library interprets ranges."""
 
 from iterdev.host.packages.shell import Found, Shell, document, last_line
 
-JUDGE = """\
+SEMVER = """\
 const [npm, version, range] = process.argv.slice(1);
 const semver = require("module").createRequire(npm)("semver");
 console.log(JSON.stringify({known: semver.validRange(range) !== null, fits: semver.satisfies(version, range)}));
 """
 
 
-async def look(name: str, version_range: str, shell: Shell) -> Found:
+async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     try:
         package = (shell.tree / "node_modules" / name / "package.json").read_bytes()
     except OSError:
         return Found(reason="it is not in node_modules")
     version = str(document(package).get("version", ""))
-    judged = await _judge(version, version_range, shell)
-    if not judged.get("known"):
+    compared = await _compare(version, version_range, shell)
+    if not compared.get("known"):
         return Found(version=version, reason=f'"{version_range}" is not a range of npm, such as "^1.2.0"')
-    return Found(version=version, fits=bool(judged["fits"]))
+    return Found(version=version, fits=bool(compared["fits"]))
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
@@ -26,9 +26,9 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
     version = last_line(viewed.stdout)
     if viewed.code or not version:
         return None
-    return version, bool((await _judge(version, version_range, shell)).get("fits"))
+    return version, bool((await _compare(version, version_range, shell)).get("fits"))
 
 
-async def _judge(version: str, version_range: str, shell: Shell) -> dict[str, object]:
-    judged = await shell.run("node", "-e", JUDGE, str(shell.path_of("npm")), version, version_range)
-    return document(judged.stdout)
+async def _compare(version: str, version_range: str, shell: Shell) -> dict[str, object]:
+    compared = await shell.run("node", "-e", SEMVER, str(shell.path_of("npm")), version, version_range)
+    return document(compared.stdout)

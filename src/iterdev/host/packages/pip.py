@@ -1,4 +1,4 @@
-"""Python packages: asked of the project's own interpreter; ranges as PEP 440 writes them."""
+"""Python packages: looked up by the project's own interpreter; ranges as in PEP 440."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from iterdev.host.packages.shell import Found, Shell, last_line
 
 ENVIRONMENTS = (".venv", "venv", "env")
-ASK = """\
+VERSION = """\
 import importlib.metadata as metadata, sys
 try:
     print(metadata.version(sys.argv[1]))
@@ -16,8 +16,8 @@ except metadata.PackageNotFoundError:
 """
 
 
-async def look(name: str, version_range: str, shell: Shell) -> Found:
-    asked = await shell.run(_interpreter(shell.tree), "-c", ASK, name)
+async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
+    asked = await shell.run(_interpreter(shell.tree), "-c", VERSION, name)
     version = last_line(asked.stdout)
     if asked.code or not version:
         return Found(reason="" if asked.code == 3 else last_line(asked.stderr))
@@ -28,7 +28,6 @@ async def look(name: str, version_range: str, shell: Shell) -> Found:
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
-    """The newest release that the package index has, and whether the range allows it."""
     listed = await shell.run(_interpreter(shell.tree), "-m", "pip", "index", "versions", "--quiet", name)
     _, _, version = listed.stdout.decode("utf-8", "replace").partition("(")
     version = version.partition(")")[0]
@@ -36,7 +35,7 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
 
 
 def _fits(version: str, version_range: str) -> bool:
-    # What is installed counts also when it is a pre-release, as for pip itself.
+    # An installed pre-release counts too, as for pip itself.
     return SpecifierSet("" if version_range.strip() == "*" else version_range).contains(version, prereleases=True)
 
 

@@ -1,8 +1,10 @@
-"""One look at a declared package, whatever its ecosystem."""
+"""Checks a declared package, whatever its ecosystem."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 
@@ -11,26 +13,20 @@ from iterdev.core.results import Dependency
 from iterdev.host.packages import cargo, git_tags, go, maven, npm, pip
 from iterdev.host.packages.shell import Found, NoTool, Shell
 
-Look = Callable[[str, str, Shell], Awaitable[Found]]
-Newest = Callable[[str, str, Shell], Awaitable[tuple[str, bool] | None]]
 
-LOOKS: dict[str, Look] = {
-    "pip": pip.look,
-    "npm": npm.look,
-    "cargo": cargo.look,
-    "go": go.look,
-    "maven": maven.look,
-    "git": git_tags.look,
-}
-NEWEST: dict[str, Newest] = {
-    "pip": pip.newest,
-    "npm": npm.newest,
-    "cargo": cargo.newest,
-    "go": go.newest,
-    "git": git_tags.newest,
-}
-SECOND_NAMES = {"pypi": "pip", "crates.io": "cargo", "golang": "go", "mvn": "maven"}
-SIGNS = {
+class Ecosystem(Protocol):
+    async def find_installed(self, name: str, version_range: str, shell: Shell, /) -> Found: ...
+
+    async def newest(self, name: str, version_range: str, shell: Shell, /) -> tuple[str, bool] | None:
+        """The newest release and whether the range allows it; None if it is not known."""
+        ...
+
+
+ECOSYSTEMS: Mapping[str, Ecosystem] = {
+    "pip": pip, "npm": npm, "cargo": cargo, "go": go, "maven": maven, "git": git_tags,
+}  # fmt: skip
+ALIASES = {"pypi": "pip", "crates.io": "cargo", "golang": "go", "mvn": "maven"}
+FILES = {
     "pip": ("pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"),
     "npm": ("package.json",),
     "cargo": ("Cargo.toml",),
@@ -40,17 +36,16 @@ SIGNS = {
 """The files that say which ecosystem a project belongs to."""
 NAME = re.compile(r"[A-Za-z0-9@][\w.@/:+~-]*", re.ASCII)
 UPDATE_SECONDS = 10.0
-"""News of releases are worth a moment, not a wait; without a network there are none."""
+"""For the newest release, which is useful but not needed; without a network it is not found."""
 
 
 async def check(dependency: Dependency, shell: Shell) -> PackageCheck:
-    found = await _look(_source(dependency, shell.tree), dependency, shell)
-    status = PackageStatus.ok if found.fits else PackageStatus.mismatch
-    if found.version is None:
-        status = PackageStatus.missing
-    reason = found.reason
-    if status is PackageStatus.mismatch and not reason:
-        reason = f"expected {dependency.version_range}, got {found.version}"
+    found = await _find(_source(dependency, shell.tree), dependency, shell)
+    status, reason = PackageStatus.missing, found.reason
+    if found.version is not None:
+        status = PackageStatus.ok if found.fits else PackageStatus.mismatch
+    if status is PackageStatus.mismatch:
+        reason = reason or f"expected {dependency.version_range}, got {found.version}"
     return PackageCheck(
         name=dependency.name,
         version_range=dependency.version_range,
@@ -62,42 +57,38 @@ async def check(dependency: Dependency, shell: Shell) -> PackageCheck:
 
 
 async def update(dependency: Dependency, actual: str | None, shell: Shell) -> str:
-    """A newer release that the range does not allow, if there is one and somebody tells in time."""
-    find = NEWEST.get(_source(dependency, shell.tree))
-    if find is None or not _is_name(dependency):
-        return ""
-    with anyio.move_on_after(UPDATE_SECONDS):
-        try:
-            found = await find(dependency.name, dependency.version_range, shell)
-        except NoTool:
-            return ""
-        return found[0] if found and not found[1] and found[0] != actual else ""
+    """A newer release that the range does not allow; empty if there is none or it is not found in time."""
+    ecosystem = ECOSYSTEMS.get(_source(dependency, shell.tree))
+    if ecosystem and _is_name(dependency):
+        with anyio.move_on_after(UPDATE_SECONDS), suppress(NoTool):
+            found = await ecosystem.newest(dependency.name, dependency.version_range, shell)
+            return found[0] if found and not found[1] and found[0] != actual else ""
     return ""
 
 
-async def _look(source: str, dependency: Dependency, shell: Shell) -> Found:
-    if source not in LOOKS:
-        known = ", ".join(LOOKS)
-        return Found(reason=f'the source "{dependency.source}" is not one of {known}, and the project does not tell')
+async def _find(source: str, dependency: Dependency, shell: Shell) -> Found:
+    if source not in ECOSYSTEMS:
+        known = ", ".join(ECOSYSTEMS)
+        return Found(reason=f'the source "{dependency.source}" is not one of {known}, and the project does not show it')
     if not _is_name(dependency):
         return Found(reason="it is not the name of a package")
     try:
-        return await LOOKS[source](dependency.name, dependency.version_range, shell)
+        return await ECOSYSTEMS[source].find_installed(dependency.name, dependency.version_range, shell)
     except NoTool as problem:
         return Found(reason=str(problem))
 
 
 def _is_name(dependency: Dependency) -> bool:
-    """An agent wrote it: it must be no option of a tool and lead to no other folder."""
+    """Agents write the names: one must not be an option of a tool, or lead to another folder."""
     if dependency.source == "git":
         return not dependency.name.startswith("-")
     return NAME.fullmatch(dependency.name) is not None and ".." not in dependency.name
 
 
 def _source(dependency: Dependency, tree: Path) -> str:
-    """The ecosystem that was named, or the only one that the project's files speak of."""
-    named = SECOND_NAMES.get(dependency.source, dependency.source)
+    """The ecosystem that was named, or the only one that the project's files indicate."""
+    named = ALIASES.get(dependency.source, dependency.source)
     if named not in {"", "unknown"}:
         return named
-    found = [source for source, signs in SIGNS.items() if any((tree / sign).exists() for sign in signs)]
+    found = [source for source, names in FILES.items() if any((tree / name).exists() for name in names)]
     return found[0] if len(found) == 1 else ""

@@ -1,7 +1,7 @@
 """Every program that iterdev starts: in a group of its own, limited in time, and ended with its whole tree.
 
-The ending is done by `supervisor.py`, a process of its own, so that it happens even when iterdev is killed. This module
-talks to it, moves the bytes, and refuses to know what a program is for.
+`supervisor.py`, a process of its own, ends the programs, also when iterdev is killed. This module sends it requests and
+transfers input and output.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ CHUNK = 65536
 """The capacity of a pipe; more than this is never held for a reader."""
 
 STARTS = 16
-"""Starts under way at once: descriptors in flight between processes count against the user's limit."""
+"""Concurrent starts: descriptors in flight between processes count against the user's limit."""
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
@@ -41,18 +41,18 @@ class Started(Struct, frozen=True, tag=True):
     pid: int
 
 
-class Failed(Struct, frozen=True, tag=True):
+class StartFailed(Struct, frozen=True, tag=True):
     reason: str
     errno: int = 0
 
 
-class Finished(Exit, frozen=True, kw_only=True):
+class ProgramResult(Exit, frozen=True, kw_only=True):
     stdout: bytes
     """Its last bytes."""
     stderr: bytes
 
 
-_REPORTS: msgspec.json.Decoder[Started | Failed | Exit] = msgspec.json.Decoder(Started | Failed | Exit)
+_REPORTS: msgspec.json.Decoder[Started | StartFailed | Exit] = msgspec.json.Decoder(Started | StartFailed | Exit)
 
 
 class Process:
@@ -65,18 +65,18 @@ class Process:
         self._stdin = stdin
         self._outputs: dict[int, Stream] = {stdout: "stdout", stderr: "stderr"}
         self._open = {stdin, stdout, stderr}
-        self._start: asyncio.Future[Failed | None] = self._loop.create_future()
+        self._start: asyncio.Future[StartFailed | None] = self._loop.create_future()
         self._exit: asyncio.Future[Exit] = self._loop.create_future()
-        self._heard = b""
+        self._received = b""
         self._writing = anyio.Lock()
-        self._loop.add_reader(control, self._hear)
+        self._loop.add_reader(control, self._receive)
 
-    async def start(self) -> Failed | None:
-        """Waits until the program runs, or cannot."""
+    async def start(self) -> StartFailed | None:
+        """Waits until the program has been started, or could not be."""
         return await asyncio.shield(self._start)
 
     async def write(self, data: bytes) -> None:
-        """Gives the program input; what it no longer reads is dropped."""
+        """Writes to the program's input; what it no longer reads is dropped."""
         async with self._writing:
             rest = memoryview(data)
             while rest and self._stdin in self._open:
@@ -94,7 +94,7 @@ class Process:
             self._close(self._stdin)
 
     async def output(self) -> AsyncIterator[tuple[Stream, bytes]]:
-        """Gives what the program writes, as it comes, until the whole tree has ended."""
+        """Yields what the program writes until the whole tree has ended."""
         while fds := [fd for fd in self._outputs if fd in self._open]:
             await self._ready(fds, self._loop.add_reader, self._loop.remove_reader)
             for fd in fds:
@@ -105,14 +105,14 @@ class Process:
         return await asyncio.shield(self._exit)
 
     async def end(self) -> None:
-        """Asks the tree to end, makes it when the grace is over, and waits until it is gone."""
+        """Asks the tree to end, kills it after the grace, and waits until it has ended."""
         if not self._exit.done():
             with suppress(BrokenPipeError, ConnectionResetError):
                 self._control.send(b"end\n")
         await self.wait()
 
     async def close(self) -> None:
-        """Ends the tree, whatever happens to the caller, and gives the descriptors back."""
+        """Ends the tree, even if the caller is cancelled, and closes the descriptors."""
         try:
             with anyio.CancelScope(shield=True):
                 await self.end()
@@ -122,34 +122,31 @@ class Process:
             self._loop.remove_reader(self._control)
             self._control.close()
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         try:
             data = self._control.recv(4096)
         except ConnectionResetError:
             data = b""
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
             match _REPORTS.decode(line):
                 case Started(pid):
                     self.pid = pid
                     self._start.set_result(None)
-                case Failed() as failed:
+                case StartFailed() as failed:
                     self._start.set_result(failed)
                 case Exit() as ended:
                     self._exit.set_result(ended)
         if not data:
-            self._stop_hearing()
-
-    def _stop_hearing(self) -> None:
-        """Fills in what was left unsaid: the keeper was killed, and the supervisor has ended its tree."""
-        self._loop.remove_reader(self._control)
-        if not self._start.done():
-            self._start.set_result(Failed("the supervisor did not answer"))
-        if not self._exit.done():
-            self._exit.set_result(Exit(code=-signal.SIGKILL))
+            self._loop.remove_reader(self._control)
+            # Without a report the monitor was killed, and the supervisor has ended its tree.
+            if not self._start.done():
+                self._start.set_result(StartFailed("the supervisor did not answer"))
+            if not self._exit.done():
+                self._exit.set_result(Exit(code=-signal.SIGKILL))
 
     def _read(self, fd: int) -> bytes:
-        """Takes what is there, and closes a pipe that nobody of the tree can write to any more."""
+        """Reads what is there, and closes a pipe that no process of the tree can write to any more."""
         over = self._exit.done()
         try:
             chunk = os.read(fd, CHUNK) if fd in self._open else b""
@@ -164,7 +161,7 @@ class Process:
     async def _ready(
         self, fds: Sequence[int], watch: Callable[[int, Callable[[], None]], None], unwatch: Callable[[int], bool]
     ) -> None:
-        """Waits until one of them can move, or the tree has ended."""
+        """Waits until one of them is ready, or the tree has ended."""
         ready = asyncio.Event()
 
         def wake(*_: object) -> None:
@@ -183,18 +180,18 @@ class Process:
     def _close(self, fd: int) -> None:
         if fd in self._open:
             self._open.remove(fd)
-            # Whoever still waits for it must not take the next owner of this number for it.
+            # A task that still waits for it must not get the next descriptor with this number.
             self._loop.remove_reader(fd)
             self._loop.remove_writer(fd)
             os.close(fd)
 
 
 class Supervisor:
-    """Starts programs; leaving it ends all of them and waits until they are gone."""
+    """Starts programs; leaving it ends all of them and waits until they have ended."""
 
     def __init__(self, *, lease_fds: Sequence[int] = (), grace: float = 2.0) -> None:
         self._lease_fds = tuple(lease_fds)
-        """Stay open, and so keep their locks, until the last process is gone."""
+        """Stay open, and so keep their locks, until the last process has ended."""
         self._grace = grace
         self._starting = anyio.Semaphore(STARTS)
         self._processes: set[Process] = set()
@@ -212,7 +209,7 @@ class Supervisor:
                 self._requests.shutdown(socket.SHUT_WR)
                 await asyncio.get_running_loop().sock_recv(self._requests, 1)
         self._requests.close()
-        self._zygote.wait()
+        self._server.wait()
 
     @asynccontextmanager
     async def spawn(
@@ -226,16 +223,16 @@ class Supervisor:
                 try:
                     process = self._request(spec)
                 except OSError as problem:
-                    raise _refusal(argv[0], cwd, Failed(str(problem))) from problem
+                    raise _start_error(argv[0], cwd, StartFailed(str(problem))) from problem
                 self._processes.add(process)
                 stack.callback(self._processes.discard, process)
                 stack.push_async_callback(process.close)
                 if failed := await process.start():
-                    raise _refusal(argv[0], cwd, failed)
+                    raise _start_error(argv[0], cwd, failed)
             yield process
 
     def _request(self, spec: bytes) -> Process:
-        """Sends the far ends of all channels to the supervisor, and keeps the near ones."""
+        """Sends one end of every channel to the supervisor."""
         with ExitStack() as near, ExitStack() as far:
             control, far_control = socket.socketpair()
             near.enter_context(control)
@@ -254,9 +251,9 @@ class Supervisor:
         try:
             socket.send_fds(self._requests, [b"+"], fds)
         except (BrokenPipeError, ConnectionResetError):
-            # Somebody killed the supervisor; the programs that it had started still have their keepers.
+            # The supervisor was killed; the programs that it had started still have their monitors.
             self._requests.close()
-            self._zygote.wait()
+            self._server.wait()
             self._launch()
             socket.send_fds(self._requests, [b"+"], fds)
 
@@ -265,7 +262,7 @@ class Supervisor:
         self._requests.setblocking(False)
         with far:
             numbers = (far.fileno(), *self._lease_fds)
-            self._zygote = subprocess.Popen(
+            self._server = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, numbers)],
                 pass_fds=numbers,
                 stdin=subprocess.DEVNULL,
@@ -290,11 +287,11 @@ def _memory(data: bytes) -> FileIO:
 
 
 def _latin(text: str) -> str:
-    """Writes the bytes of a word for the operating system as characters, which JSON can carry whatever they are."""
+    """One character for each byte of the text, because JSON cannot hold arbitrary bytes."""
     return os.fsencode(text).decode("latin-1")
 
 
-def _refusal(program: str, cwd: str, failed: Failed) -> HostError:
+def _start_error(program: str, cwd: str, failed: StartFailed) -> HostError:
     hints = {errno.ENOENT: f'install "{program}", or add its directory to PATH', errno.EACCES: f'chmod +x "{program}"'}
     hint = hints.get(failed.errno, "iterdev doctor") if Path(cwd).is_dir() else f'mkdir -p "{cwd}"'
     return HostError(f'"{program}" could not be started in "{cwd}": {failed.reason}', hint=hint)
@@ -307,25 +304,13 @@ class Spawn(Protocol):
 
 
 async def run(
-    spawn: Spawn,
-    argv: Sequence[str],
-    *,
-    cwd: str,
-    env: Mapping[str, str],
-    limit: float | None,
-    stdin: bytes = b"",
-    keep: int = CHUNK,
-) -> Finished:
-    """Runs a program to its end, and keeps the last bytes of its output."""
+    spawn: Spawn, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None
+) -> ProgramResult:
+    """Runs a program without input to its end, and returns the last bytes of its output."""
     tails: dict[Stream, bytes] = {"stdout": b"", "stderr": b""}
-    async with spawn(argv, cwd=cwd, env=env, limit=limit) as process, anyio.create_task_group() as tasks:
-        tasks.start_soon(_feed, process, stdin)
+    async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
+        await process.close_input()
         async for stream, chunk in process.output():
-            tails[stream] = (tails[stream] + chunk)[-keep:]
+            tails[stream] = (tails[stream] + chunk)[-CHUNK:]
         ended = await process.wait()
-    return Finished(code=ended.code, timed_out=ended.timed_out, stdout=tails["stdout"], stderr=tails["stderr"])
-
-
-async def _feed(process: Process, data: bytes) -> None:
-    await process.write(data)
-    await process.close_input()
+    return ProgramResult(code=ended.code, timed_out=ended.timed_out, **tails)

@@ -1,7 +1,7 @@
 """The program that starts other programs for iterdev and ends their whole trees, also when iterdev is killed.
 
-It runs once per engine, on the standard library alone, and forks a keeper for every program: a start costs two forks
-and no interpreter. It knows descriptors, processes and signals; it refuses to know what the programs are for.
+It runs once per engine, uses only the standard library, and forks a monitor for every program: a start costs two
+forks and no interpreter.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import TypedDict
 
 SWEEP = 0.01
-"""Seconds between two looks at a tree that is being killed."""
+"""Seconds between two sweeps over a tree that is being killed."""
 
 ADOPTS_ORPHANS = sys.platform == "linux"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -29,18 +29,18 @@ RESETTABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
 class Spec(TypedDict):
-    """What to start; the strings hold bytes, one per character, because argv and env need not be text."""
+    """What to start; each character of a string is a byte, because argv and env need not be text."""
 
     argv: list[str]
     cwd: str
     env: dict[str, str]
     limit: float | None
     grace: float
-    """Seconds between asking the tree to end and making it."""
+    """Seconds between SIGTERM and SIGKILL."""
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of every descendant whose own parent is gone."""
+    """Makes this process the parent of every descendant whose own parent has ended."""
     if ADOPTS_ORPHANS and LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
 
@@ -57,25 +57,25 @@ def parents() -> Iterator[tuple[int, int]]:
             yield pid, int(stat.rpartition(b")")[2].split()[1])
 
 
-def descendants(spared: Container[int] = ()) -> list[int]:
-    """All that came from this process, except what is spared and what came from that."""
+def descendants(excluded: Container[int] = ()) -> list[int]:
+    """All descendants of this process, except the excluded ones and their descendants."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents():
         children.setdefault(parent, []).append(pid)
     found = [os.getpid()]
     for ancestor in found:
-        found.extend(pid for pid in children.get(ancestor, ()) if pid not in spared)
+        found.extend(pid for pid in children.get(ancestor, ()) if pid not in excluded)
     return found[1:]
 
 
-def strike(pids: Iterable[int], signum: int) -> bool:
-    """Signals all of them, and says whether any of them will feel it: those of another user do not."""
-    felt = False
+def signal_all(pids: Iterable[int], signum: int) -> bool:
+    """Signals all of them, and returns whether any could be signalled: those of another user cannot."""
+    signalled = False
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
-            felt = True
-    return felt
+            signalled = True
+    return signalled
 
 
 def reap() -> Iterator[tuple[int, int]]:
@@ -84,17 +84,17 @@ def reap() -> Iterator[tuple[int, int]]:
         yield ended[0], os.waitstatus_to_exitcode(ended[1])
 
 
-def tell(control: int, **report: object) -> None:
+def send(control: int, **report: object) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):
         os.write(control, json.dumps(report).encode() + b"\n")
 
 
-def tell_failure(control: int, problem: OSError | ValueError) -> None:
+def send_failure(control: int, problem: OSError | ValueError) -> None:
     reason, errno = (problem.strerror, problem.errno) if isinstance(problem, OSError) else (str(problem), 0)
-    tell(control, type="Failed", reason=reason, errno=errno)
+    send(control, type="StartFailed", reason=reason, errno=errno)
 
 
-class Alarm:
+class ChildPoll:
     """A poll that the end of a child interrupts."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Alarm:
         self.poller.register(self.fds[0], select.POLLIN)
 
     def wait(self, seconds: float) -> set[int]:
-        """Waits for a descriptor, a child or the time, and gives the descriptors."""
+        """Waits for a descriptor, a child or the time, and returns the descriptors."""
         ready = {fd for fd, _ in self.poller.poll(None if seconds == math.inf else max(seconds, 0) * 1000)}
         if self.fds[0] in ready:
             ready.remove(self.fds[0])
@@ -116,16 +116,16 @@ class Alarm:
         return ready
 
 
-class Keeper:
-    """Looks after one program and whatever comes from it."""
+class Monitor:
+    """Starts one program, and ends it with all its descendants."""
 
     def __init__(self, control: int) -> None:
         self.control = control
-        self.alarm = Alarm()
+        self.poll = ChildPoll()
         self.program = 0
         self.code: int | None = None
         self.timed_out = False
-        self.alone = False
+        self.childless = False
 
     def launch(self, spec: Spec, stdio: Sequence[int]) -> None:
         argv = [word.encode("latin-1") for word in spec["argv"]]
@@ -142,23 +142,23 @@ class Keeper:
             setsigmask=(),
             setsigdef=RESETTABLE,
         )
-        os.chdir("/")  # The directory must not be busy for as long as this process lives.
+        os.chdir("/")  # The directory must not be busy while this process runs.
 
-    def attend(self, limit: float, grace: float) -> None:
-        """Waits for the end of the program, of the time, of iterdev, or of the grace after a request to end."""
-        self.alarm.poller.register(self.control, select.POLLIN)
+    def wait(self, limit: float, grace: float) -> None:
+        """Waits until the program, the time, iterdev, or the grace after a request to end is over."""
+        self.poll.poller.register(self.control, select.POLLIN)
         end_at, kill_at = time.monotonic() + limit, math.inf
         while not self.is_over(asked=kill_at < math.inf) and (now := time.monotonic()) < kill_at:
-            asked = self.control in self.alarm.wait(min(end_at, kill_at) - now)
-            if asked and not self.hear():
+            asked = self.control in self.poll.wait(min(end_at, kill_at) - now)
+            if asked and not self.read_request():
                 return
             late = time.monotonic() >= end_at
             if (asked or late) and kill_at == math.inf:
                 self.timed_out, end_at, kill_at = late, math.inf, time.monotonic() + grace
-                strike(self.tree(), signal.SIGTERM)
+                signal_all(self.tree(), signal.SIGTERM)
 
-    def hear(self) -> bytes:
-        """Takes an order: nothing if iterdev is gone, which is a reset if it had not read all that was reported."""
+    def read_request(self) -> bytes:
+        """Empty if iterdev has ended; the connection is reset if iterdev had not read every report."""
         with suppress(ConnectionResetError):
             return os.read(self.control, 4096)
         return b""
@@ -166,14 +166,14 @@ class Keeper:
     def is_over(self, *, asked: bool) -> bool:
         """A program that ends by itself ends its tree; one that was asked to end leaves the grace to its children."""
         self.reap()
-        return self.alone or (self.code is not None and not asked)
+        return self.childless or (self.code is not None and not asked)
 
-    def slay(self) -> None:
-        self.alarm.poller.unregister(self.control)
-        while not self.alone or not ADOPTS_ORPHANS:
-            if not strike(self.tree(), signal.SIGKILL):
+    def kill_tree(self) -> None:
+        self.poll.poller.unregister(self.control)
+        while not self.childless or not ADOPTS_ORPHANS:
+            if not signal_all(self.tree(), signal.SIGKILL):
                 return
-            self.alarm.wait(SWEEP)
+            self.poll.wait(SWEEP)
             self.reap()
 
     def tree(self) -> list[int]:
@@ -185,96 +185,95 @@ class Keeper:
                 if pid == self.program:
                     self.code = code
         except ChildProcessError:
-            self.alone = True
+            self.childless = True
 
 
-def keep(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
-    """The life of a keeper."""
+def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
     os.setsid()
     adopt_orphans()
-    keeper = Keeper(control)
+    monitor = Monitor(control)
     with open(spec_fd, "rb") as file:
         file.seek(0)
         spec: Spec = json.load(file)
     try:
-        keeper.launch(spec, stdio)
+        monitor.launch(spec, stdio)
     except (OSError, ValueError) as problem:
-        tell_failure(control, problem)
+        send_failure(control, problem)
         return
     for fd in stdio:
         os.close(fd)
-    tell(control, type="Started", pid=keeper.program)
-    keeper.attend(math.inf if spec["limit"] is None else spec["limit"], spec["grace"])
-    keeper.slay()
-    code = -signal.SIGKILL if keeper.code is None else keeper.code
-    tell(control, type="Exit", code=code, timed_out=keeper.timed_out)
+    send(control, type="Started", pid=monitor.program)
+    monitor.wait(math.inf if spec["limit"] is None else spec["limit"], spec["grace"])
+    monitor.kill_tree()
+    code = -signal.SIGKILL if monitor.code is None else monitor.code
+    send(control, type="Exit", code=code, timed_out=monitor.timed_out)
 
 
-class Zygote:
-    """Forks a keeper for every request, and kills what a keeper that was killed leaves behind."""
+class ForkServer:
+    """Forks a monitor for every request, and kills the descendants of a monitor that was killed."""
 
     def __init__(self, requests: socket.socket) -> None:
         self.requests = requests
         self.listening = True
-        self.alarm = Alarm()
-        self.keepers: dict[int, int] = {}
-        self.leaving: list[int] = []
-        """Control sockets of ended keepers. Closing one says that its tree is gone, so orphans come first."""
+        self.poll = ChildPoll()
+        self.monitors: dict[int, int] = {}
+        self.ended: list[int] = []
+        """Control sockets of ended monitors. Closing one reports that its tree has ended, so orphans come first."""
         self.orphans = False
 
     def serve(self) -> None:
-        self.alarm.poller.register(self.requests, select.POLLIN)
-        while self.listening or self.keepers or self.orphans:
-            if self.alarm.wait(SWEEP if self.orphans else math.inf):
+        self.poll.poller.register(self.requests, select.POLLIN)
+        while self.listening or self.monitors or self.orphans:
+            if self.poll.wait(SWEEP if self.orphans else math.inf):
                 self.accept()
-            self.tidy()
+            self.reap_monitors()
 
     def accept(self) -> None:
         byte, fds, _, _ = socket.recv_fds(self.requests, 1, 5)
         if not byte:
             self.listening = False
-            self.alarm.poller.unregister(self.requests)
+            self.poll.poller.unregister(self.requests)
         for fd in fds:
             os.set_inheritable(fd, False)
         if len(fds) == 5:
             self.fork(*fds)
-        for fd in set(fds) - set(self.keepers.values()):
+        for fd in set(fds) - set(self.monitors.values()):
             os.close(fd)
 
     def fork(self, control: int, spec: int, *stdio: int) -> None:
         try:
             pid = os.fork()
         except OSError as problem:
-            tell_failure(control, problem)
+            send_failure(control, problem)
             return
         if pid:
-            self.keepers[pid] = control
+            self.monitors[pid] = control
             return
         failed = 1
         try:
-            for fd in (self.requests.fileno(), *self.alarm.fds, *self.keepers.values(), *self.leaving):
+            for fd in (self.requests.fileno(), *self.poll.fds, *self.monitors.values(), *self.ended):
                 os.close(fd)
-            keep(control, spec, stdio)
+            run_monitor(control, spec, stdio)
             failed = 0
         finally:
             os._exit(failed)
 
-    def tidy(self) -> None:
+    def reap_monitors(self) -> None:
         with suppress(ChildProcessError):
             for pid, code in reap():
-                if pid in self.keepers:
-                    self.leaving.append(self.keepers.pop(pid))
+                if pid in self.monitors:
+                    self.ended.append(self.monitors.pop(pid))
                     self.orphans |= code != 0
         if self.orphans:
-            self.orphans = ADOPTS_ORPHANS and strike(descendants(self.keepers), signal.SIGKILL)
+            self.orphans = ADOPTS_ORPHANS and signal_all(descendants(self.monitors), signal.SIGKILL)
         if not self.orphans:
-            for control in self.leaving:
+            for control in self.ended:
                 os.close(control)
-            self.leaving.clear()
+            self.ended.clear()
 
 
 def main() -> None:
-    """Serves the socket whose number is the first argument; the others are descriptors to hold and not to pass on."""
+    """Serves the socket whose number is the first argument; the others are descriptors to keep open and not inherit."""
     requests, *leases = map(int, sys.argv[1:])
     for fd in (requests, *leases):
         os.set_inheritable(fd, False)
@@ -283,7 +282,7 @@ def main() -> None:
         signal.signal(signum, signal.SIG_IGN)
     adopt_orphans()
     gc.freeze()
-    Zygote(socket.socket(fileno=requests)).serve()
+    ForkServer(socket.socket(fileno=requests)).serve()
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""A sandbox of our own round any program, made by bubblewrap.
+"""A sandbox around any program, made by bubblewrap.
 
 The workspace can be written to; everything else can only be read. The home folder, temporary folders and the sockets of
-container services are out of sight, but for what the program needs. It refuses to know what the program is for.
+container services are hidden, except for what the program needs.
 """
 
 import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from msgspec import Struct
 from iterdev.core.errors import HostError
 from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.sandbox import git_objects
-from iterdev.host.sandbox.installations import placed, places_of
 from iterdev.host.workspaces.pool import Workspace
 
 PROBE_LIMIT = 10.0
@@ -28,7 +27,7 @@ SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 OFFLINE = "--unshare-net"
 SCRATCH = ("/tmp", "/var/tmp", "/run/user")  # noqa: S108 - hidden, not used
 SERVICES = ("/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock")
-"""Whoever may talk to them may do anything."""
+"""A program that can reach one of them has all rights."""
 READABLE_AT_HOME = (
     ".gitconfig",
     ".config/git/config",
@@ -37,7 +36,7 @@ READABLE_AT_HOME = (
     ".rustup",
     ".local/share/uv",
 )
-"""Who commits, and the tools that programs on the PATH only stand for."""
+"""Git's settings, and the tools behind the shims on the PATH."""
 
 SWITCHES = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
@@ -45,8 +44,13 @@ SWITCHES = {
     "user.max_user_namespaces": ("0", "15000"),
 }
 ROOT = Path("/")
-OURSELVES = Path(__file__).parents[2]
-"""For an agent that calls iterdev."""
+PACKAGE = Path(__file__).parents[2]
+"""iterdev itself, which agents may call."""
+BINARIES = frozenset({"bin", "sbin", "shims"})
+COMMON = (".local", ".config", ".cache", ".cargo")
+"""Folders of a home that hold more than one thing, secrets among it."""
+HOPS = 40
+"""Links that are followed from a program to its file."""
 OFF = "set `sandbox = false` under [run] in iterdev.toml"
 
 
@@ -69,7 +73,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     hidden: tuple[Path, ...]
 
     def around(self, spawn: Spawn, workspace: Workspace, access: Access) -> Spawn:
-        """A way to start programs inside; every start sees the same home, which belongs to the workspace."""
+        """Starts programs inside; all of them see the same home, which belongs to the workspace."""
         own_home = workspace.private / "home"
         own_home.mkdir(parents=True, exist_ok=True)
         store = git_objects.prepare(workspace)
@@ -80,9 +84,9 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             tools = places_of(argv, env.get("PATH", os.defpath), self.hidden)
             words = [
                 *(self.program, *ALONE, *(() if access.network else (OFFLINE,)), *SYSTEM),
-                *self._without_the_rest(own_home),
+                *self._hiding(own_home),
                 *self._shown("--ro-bind-try", *(self.home / name for name in READABLE_AT_HOME), *tools),
-                *self._shown("--ro-bind", OURSELVES, self.top, store.common),
+                *self._shown("--ro-bind", PACKAGE, self.top, store.common),
                 *self._shown("--bind-try", *map(Path, access.files)),
                 *self._workspace(workspace, store, write=access.write),
                 *("--chdir", cwd, "--"),
@@ -91,13 +95,13 @@ class Sandbox(Struct, frozen=True, kw_only=True):
 
         return start
 
-    def _without_the_rest(self, own_home: Path) -> list[str]:
+    def _hiding(self, own_home: Path) -> list[str]:
         empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
-        muted = [word for path in SERVICES if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
-        return [*empty, *muted, "--bind", str(own_home), str(self.home)]
+        blocked = [word for path in SERVICES if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
+        return [*empty, *blocked, "--bind", str(own_home), str(self.home)]
 
     def _workspace(self, workspace: Workspace, store: git_objects.Store, *, write: bool) -> list[str]:
-        """Git's files decide what our own git does later, so that only the index and HEAD can be written."""
+        """Only git's index and HEAD can be written: its other files would affect the git that iterdev runs later."""
         return [
             *self._shown("--bind", workspace.slot, workspace.temp),
             *("--bind", str(store.new), str(store.common / "objects")),
@@ -109,13 +113,13 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         ]
 
     def _shown(self, option: str, *paths: Path) -> list[str]:
-        """Each path at its own place, by way of links that are not hidden."""
+        """Each path at its own place, reached by links that are not hidden."""
         places = ((path, placed(path, self.hidden) or Path(os.path.realpath(path))) for path in paths)
         return [word for path, place in places for word in (option, str(path), str(place))]
 
 
 def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
-    """The sandbox of this machine and user, after a look whether it can be had at all."""
+    """The sandbox of this machine and user; raises if there can be none."""
     program, nests = find()
     account = pwd.getpwuid(os.getuid()).pw_dir
     home = Path(os.path.realpath(environment.get("HOME") or account))
@@ -127,7 +131,7 @@ def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
 
 
 def find() -> tuple[str, bool]:
-    """The path of bubblewrap, if it can do its work here, and whether it can do so twice."""
+    """The path of bubblewrap, if it works here, and whether it works inside itself."""
     program = shutil.which("bwrap")
     if program is None:
         hint = f"sudo apt install bubblewrap, or {OFF}"
@@ -146,9 +150,52 @@ def _tried(*argv: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _switch() -> str:
-    """The setting of the system that forbids it, if it is one of those known to."""
+    """The command that changes the system setting that forbids sandboxes, if it is a known one."""
     for name, (forbids, allows) in SWITCHES.items():
         with suppress(OSError):
             if Path("/proc/sys", name.replace(".", "/")).read_text(encoding="ascii").strip() == forbids:
                 return f"sudo sysctl -w {name}={allows}, or "
     return ""
+
+
+def places_of(argv: Sequence[str], search: str, roots: Sequence[Path]) -> list[Path]:
+    """What must be visible for a command to work: its own files, and every program on the search path.
+
+    Only places inside of the roots count; everything else is visible anyway.
+    """
+    named = [shutil.which(argv[0], path=search) or argv[0], *argv[1:]]
+    files = [Path(word) for word in named if os.path.isabs(word) and os.path.lexists(word)]  # noqa: PTH117
+    files += [Path(entry, "program") for entry in search.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
+    inside = (placed(hop, roots) for file in files for hop in _hops(file))
+    found = dict.fromkeys(installation(file, roots) for file in inside if file)
+    return [place for place in found if os.access(place, os.R_OK)]
+
+
+def placed(path: Path, roots: Sequence[Path]) -> Path | None:
+    """The path as reached from one of the roots; links above the root are resolved, those below are not."""
+    for parent in reversed(path.parents):
+        real = Path(os.path.realpath(parent))
+        if real in roots:
+            return real / path.relative_to(parent)
+    return None
+
+
+def installation(file: Path, roots: Sequence[Path]) -> Path:
+    """The folder that belongs to a program, but never a whole root or a folder above one."""
+    if "node_modules" in file.parts:
+        return Path(*file.parts[: file.parts.index("node_modules") + 1])
+    folder = file.parent
+    wider = [folder.parent, folder] if folder.name in BINARIES else [folder]
+    common = {root / name for root in roots for name in COMMON}
+    contained = (place for place in wider if place not in common and not any(r.is_relative_to(place) for r in roots))
+    return next(contained, file)
+
+
+def _hops(file: Path) -> Iterator[Path]:
+    """The file, and every path on the way of its links."""
+    for _ in range(HOPS):
+        yield file
+        if not file.is_symlink():
+            break
+        file = Path(os.path.normpath(Path(os.path.realpath(file.parent), file.readlink())))
+    yield file.resolve()

@@ -1,7 +1,7 @@
 """Git's objects in a sandbox: those of the repository can be read there, new ones go to a store of the workspace.
 
-So nothing that happens inside can damage the repository. What was added is brought over by `adopt`, after a look
-whether each object is what its name says.
+A program inside cannot damage the repository. `adopt` copies new objects to it, after checking that the content of each
+one matches its name.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from iterdev.host.git import command, commits
+from iterdev.host.git import command, commits, worktrees
 from iterdev.host.workspaces.pool import Workspace
 
 NAMED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -29,14 +29,13 @@ class Store(Struct, frozen=True, kw_only=True):
     admin: Path
     """The part of it that belongs to the worktree."""
     new: Path
-    """Takes the place of the repository's objects."""
+    """Where new objects are written, mounted in place of the repository's."""
     known: Path
-    """Where those are instead."""
+    """Where the repository's own are mounted instead."""
 
 
 def prepare(workspace: Workspace) -> Store:
-    link = (workspace.tree / ".git").read_text(encoding="utf-8")
-    admin = Path(os.path.realpath(workspace.tree / link.removeprefix("gitdir:").strip()))
+    admin = Path(os.path.realpath(worktrees.git_dir(workspace.tree)))
     common = Path(os.path.realpath(admin / (admin / "commondir").read_text(encoding="utf-8").strip()))
     private = Path(os.path.realpath(workspace.private))
     store = Store(common=common, admin=admin, new=private / "objects", known=private / "known")
@@ -47,9 +46,9 @@ def prepare(workspace: Workspace) -> Store:
 
 
 def adopt(workspace: Workspace, base: str) -> None:
-    """Brings what a sandboxed git has made into the repository; without a sandbox there is nothing.
+    """Copies the objects that a sandboxed git has made to the repository; without a sandbox there are none.
 
-    A worktree whose HEAD was removed is at its base again: the rest of git's files in there cannot be removed.
+    A HEAD that was deleted is restored to the base; git's other files cannot be deleted in the sandbox.
     """
     if not (workspace.private / "objects").is_dir() or not workspace.tree.is_dir():
         return
@@ -81,7 +80,7 @@ def _is_genuine(file: Path, name: str) -> bool:
 
 
 def _install(file: Path, target: Path) -> None:
-    """By way of another name, so that nobody ever reads half of an object."""
+    """Temporary file and rename, so that git never reads a partial object."""
     if target.exists():
         return
     target.parent.mkdir(exist_ok=True)
@@ -94,7 +93,7 @@ def _install(file: Path, target: Path) -> None:
 
 
 def _install_pack(file: Path, target: Path) -> None:
-    """Git itself reads the pack and writes its index; without an index it does not count."""
+    """Git checks the pack and writes its index; it ignores a pack without one."""
     if target.exists():
         return
     shutil.copyfile(file, target)

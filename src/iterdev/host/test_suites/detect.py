@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.host.test_suites import reports
-from iterdev.host.test_suites.reports import Tally
 
 Kind = Literal["pytest", "unittest", "npm", "node", "vitest", "jest", "go", "cargo", "make", "custom"]
 
@@ -22,15 +21,15 @@ class Suite(Struct, frozen=True, kw_only=True):
 
 
 Works = Callable[[Sequence[str]], bool]
-"""Whether a command, run at the top of the project, ends well."""
+"""Whether a command, run at the top of the project, succeeds."""
 
 HAS_PYTEST = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
 
 
-class _Runner(Struct, frozen=True, kw_only=True):
+class Runner(Struct, frozen=True, kw_only=True):
     call: re.Pattern[str]
     """Matches a command up to the place where flags may be added."""
-    read: Callable[[str], Tally | None]
+    read: Callable[[str], reports.Tally | None]
     flags: str = ""
     stream: Literal["", ">", "2>"] = ""
     """Where the report comes from when the runner cannot write it to a file."""
@@ -40,37 +39,37 @@ _VARIABLES = r"\s*(?:cross-env +)?(?:\w+=\S* +)*"
 _PYTHON = rf"{_VARIABLES}(?:(?:uv|poetry|pdm|pipenv|hatch) +run +)?"
 _SCRIPT = rf"{_VARIABLES}(?:(?:npx|node) +(?:-\S+ +)*)?(?:\S*/)?"
 
-_RUNNERS: Mapping[Kind, _Runner] = {
-    "pytest": _Runner(
+RUNNERS: Mapping[Kind, Runner] = {
+    "pytest": Runner(
         call=re.compile(rf"{_PYTHON}(?:\S*python[\d.]* +-m +pytest|(?:\S*/)?pytest)(?!\S)"),
         read=reports.junit,
         # A rate needs every test, so a limit of failures in the project's settings is lifted.
         flags="--junitxml={report} --maxfail=0 -o cache_dir={report}.cache",
     ),
-    "unittest": _Runner(
+    "unittest": Runner(
         call=re.compile(rf"{_PYTHON}\S*python[\d.]* +-m +unittest(?!\S).*"),
         read=reports.unittest,
         flags="-v",
         stream="2>",
     ),
-    "node": _Runner(
+    "node": Runner(
         call=re.compile(rf"{_VARIABLES}node +(?:-\S+ +)*--test(?!\S)(?!.*--test-reporter)"),
         read=reports.junit,
     ),
-    "vitest": _Runner(
+    "vitest": Runner(
         call=re.compile(rf"{_SCRIPT}vitest(?:\.mjs)?(?!\S)"),
         read=reports.jest,
         flags="--run --reporter=default --reporter=json --outputFile.json={report}",
     ),
-    "jest": _Runner(
+    "jest": Runner(
         call=re.compile(rf"{_SCRIPT}jest(?:\.js)?(?!\S)"),
         read=reports.jest,
         flags="--json --outputFile={report}",
     ),
-    "go": _Runner(call=re.compile(rf"{_VARIABLES}go +test(?!\S)"), read=reports.go, flags="-json", stream=">"),
-    "cargo": _Runner(call=re.compile(rf"{_VARIABLES}cargo +(?:\+\S+ +)?test(?!\S)"), read=reports.cargo, stream=">"),
+    "go": Runner(call=re.compile(rf"{_VARIABLES}go +test(?!\S)"), read=reports.go, flags="-json", stream=">"),
+    "cargo": Runner(call=re.compile(rf"{_VARIABLES}cargo +(?:\+\S+ +)?test(?!\S)"), read=reports.cargo, stream=">"),
 }
-_NPM = re.compile(r"\s*npm +(?:run +)?(?:-s +|--silent +)?(?:test|t)(?: +-- .*)?\s*")
+NPM = re.compile(r"\s*npm +(?:run +)?(?:-s +|--silent +)?(?:test|t)(?: +-- .*)?\s*")
 _MAKE = re.compile(r"\s*make(?!\S)")
 _PLAIN = re.compile(r"""(?:[^;&|<>()#`\\\n'"]|'[^'\n]*'|"[^"`\\\n]*")*""")
 
@@ -81,16 +80,13 @@ _TEST_FOLDERS = (".", "tests", "test")
 
 
 def configured(text: str) -> Suite:
-    """The suite that the user named; a runner that is called plainly is recognised."""
-    kinds = [kind for kind, runner in _RUNNERS.items() if _end_of_call(runner, text)]
-    if kinds:
-        return Suite(command=text, kind=kinds[0])
-    if _NPM.fullmatch(text):
-        return Suite(command=text, kind="npm")
-    return Suite(command=text, kind="make" if _MAKE.match(text) else "custom")
+    """The suite that the user named; the runner is recognised if it is called directly."""
+    kinds = [kind for kind, runner in RUNNERS.items() if end_of_call(runner, text)]
+    other: Kind = "npm" if NPM.fullmatch(text) else "make" if _MAKE.match(text) else "custom"
+    return Suite(command=text, kind=kinds[0] if kinds else other)
 
 
-def _end_of_call(runner: _Runner, text: str) -> int:
+def end_of_call(runner: Runner, text: str) -> int:
     """Where flags for the runner belong: in the last of the commands joined by &&, the only one that counts tests."""
     start = text.rfind("&&") + 2 if "&&" in text else 0
     match = runner.call.match(text, start) if _PLAIN.fullmatch(text, start) else None
@@ -98,13 +94,16 @@ def _end_of_call(runner: _Runner, text: str) -> int:
 
 
 def find(root: Path, works: Works) -> Suite | None:
-    """The suite that a look at the top level and its test folders reveals."""
-    if suite := _find_python(root, works):
+    """The suite that files of the top level and of its test folders indicate."""
+    if suite := _find_python(root, works) or _find_node(root):
         return suite
-    for look in (_find_node, _find_go, _find_cargo, _find_make):
-        if suite := look(root):
-            return suite
-    return None
+    if (root / "go.mod").exists():
+        return Suite(command="go test ./...", kind="go")
+    if (root / "Cargo.toml").exists():
+        return Suite(command="cargo test --no-fail-fast", kind="cargo")
+    makefiles = (read_text(root / name) for name in ("GNUmakefile", "makefile", "Makefile"))
+    has_target = any(re.search(r"^test\s*:(?!=)", text, re.MULTILINE) for text in makefiles)
+    return Suite(command="make test", kind="make") if has_target else None
 
 
 def _find_python(root: Path, works: Works) -> Suite | None:
@@ -129,19 +128,16 @@ def _configures_pytest(root: Path) -> bool:
         any((root / name).exists() for name in _PYTEST_FILES)
         or any((root / folder / "conftest.py").exists() for folder in _TEST_FOLDERS)
         or any(section in read_text(root / name).splitlines() for name, section in _PYTEST_SECTIONS)
-        or "pytest" in _tools(root)
+        or _has_pytest_table(root)
     )
 
 
-def _tools(root: Path) -> Mapping[str, object]:
+def _has_pytest_table(root: Path) -> bool:
     try:
-        return msgspec.convert(tomllib.loads(read_text(root / "pyproject.toml")), _Project).tool
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError):
-        return {}
-
-
-class _Project(Struct):
-    tool: Mapping[str, object] = {}
+        tools = tomllib.loads(read_text(root / "pyproject.toml")).get("tool")
+    except tomllib.TOMLDecodeError:
+        return False
+    return isinstance(tools, dict) and "pytest" in tools
 
 
 class _Package(Struct, rename="camel"):
@@ -168,20 +164,6 @@ def _find_node(root: Path) -> Suite | None:
 def kind_behind_npm(root: Path) -> Kind:
     kind = configured(_package(root).scripts.get("test", "")).kind
     return kind if kind in {"node", "vitest", "jest"} else "npm"
-
-
-def _find_go(root: Path) -> Suite | None:
-    return Suite(command="go test ./...", kind="go") if (root / "go.mod").exists() else None
-
-
-def _find_cargo(root: Path) -> Suite | None:
-    return Suite(command="cargo test --no-fail-fast", kind="cargo") if (root / "Cargo.toml").exists() else None
-
-
-def _find_make(root: Path) -> Suite | None:
-    texts = (read_text(root / name) for name in ("GNUmakefile", "makefile", "Makefile"))
-    has_target = any(re.search(r"^test\s*:(?!=)", text, re.MULTILINE) for text in texts)
-    return Suite(command="make test", kind="make") if has_target else None
 
 
 def read_text(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""Reads what test runners write: which tests passed, which failed, how many were skipped.
+"""Parses the reports of test runners: which tests passed, which failed, how many were skipped.
 
-Every reader gives None for text that it cannot account for completely, so that a broken report never looks like
-a green one. It knows nothing of commands and files.
+A parser returns None for a text that it does not understand completely, so that a broken report never looks like
+a successful one.
 """
 
 import re
@@ -23,7 +23,7 @@ class Tally(Struct, frozen=True, kw_only=True):
 
 
 def _tally(outcomes: Iterable[tuple[str, Outcome]]) -> Tally:
-    """Numbers tests of the same name, so that one that fails cannot hide behind one that does not."""
+    """Numbers tests of the same name, so that a failed one is not taken for one that passed."""
     seen = Counter[str]()
     names: dict[Outcome, list[str]] = {"passed": [], "failed": [], "skipped": []}
     for name, outcome in outcomes:
@@ -96,7 +96,7 @@ def _jest_outcomes(file: _JestFile) -> Iterator[tuple[str, Outcome]]:
         name = " > ".join((*test.ancestor_titles, test.title))
         yield f"{file.name}::{name}", _JEST_OUTCOMES.get(test.status, "skipped")
     if file.status == "failed" and all(test.status != "failed" for test in file.assertion_results):
-        yield file.name, "failed"  # it could not be loaded, or broke outside of its tests
+        yield file.name, "failed"  # it could not be loaded, or failed outside of its tests
 
 
 class _GoEvent(Struct, rename="pascal"):
@@ -115,7 +115,7 @@ def _go_events(text: str) -> Iterator[_GoEvent]:
         try:
             yield msgspec.json.decode(line, type=_GoEvent)
         except msgspec.DecodeError:
-            continue  # before Go 1.24 the compiler's messages stand between the events as they are
+            continue  # before Go 1.24 the compiler's messages are between the events as plain text
 
 
 def go(text: str) -> Tally | None:
@@ -140,13 +140,13 @@ def _go_packages(packages: Mapping[str, str], tests: Mapping[tuple[str, str], st
 
 
 def _go_tests(tests: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, Outcome]]:
-    """Leaves out a test that only repeats what its subtests say."""
+    """Omits a test that only repeats the outcome of its subtests."""
     parents = {(package, outer) for package, test in tests for outer in _go_outer(test)}
-    blamed = {
+    explained = {
         (package, outer) for (package, test), action in tests.items() if action == "fail" for outer in _go_outer(test)
     }
     for key, action in tests.items():
-        repeats = key in blamed if action == "fail" else key in parents
+        repeats = key in explained if action == "fail" else key in parents
         if not repeats:
             yield "::".join(key), _GO_OUTCOMES.get(action, "failed")
 
@@ -159,7 +159,7 @@ def _go_outer(test: str) -> Iterator[str]:
 
 
 def go_output(text: str) -> str:
-    """What `go test` would have printed without -json."""
+    """The output of `go test` without -json."""
     return "".join(event.output for event in _go_events(text))
 
 
@@ -169,7 +169,7 @@ _CARGO_OUTCOMES: Mapping[str, Outcome] = {"ok": "passed", "FAILED": "failed", "i
 
 
 def cargo(text: str) -> Tally | None:
-    """Reads what `cargo test` prints, if its own sums agree."""
+    """Parses the output of `cargo test`; its sums must agree."""
     tally = _tally((name, _CARGO_OUTCOMES[word]) for name, word in _CARGO_TEST.findall(text))
     sums = [tuple(map(int, result)) for result in _CARGO_RESULT.findall(text)]
     counted = (len(tally.passed), len(tally.failed), tally.skipped)
@@ -188,18 +188,18 @@ _UNITTEST_RULE = re.compile(r"^(?:={70}|-{70})$", re.MULTILINE)
 
 
 def unittest(text: str) -> Tally | None:
-    """Reads `python -m unittest -v`, if its own sums agree."""
+    """Parses the output of `python -m unittest -v`; its sums must agree."""
     end = _UNITTEST_END.search(text)
     if end is None:
         return None
-    blamed = [_unittest_name(*words) for words in _UNITTEST_FAILED.findall(text)]
-    told = list(_unittest_told(_UNITTEST_RULE.split(text, maxsplit=1)[0]))
-    tally = _unittest_tally(told, blamed)
+    failed = [_unittest_name(*words) for words in _UNITTEST_FAILED.findall(text)]
+    outcomes = list(_unittest_outcomes(_UNITTEST_RULE.split(text, maxsplit=1)[0]))
+    tally = _unittest_tally(outcomes, failed)
     sums = {word.strip(): int(number) for word, number in re.findall(r"([a-z ]+)=(\d+)", end[3])}
-    started = sum(not name.endswith(_UNITTEST_FIXTURES) for name, _ in told)
+    started = sum(not name.endswith(_UNITTEST_FIXTURES) for name, _ in outcomes)
     agrees = (
-        len(blamed) == sums.get("failures", 0) + sums.get("errors", 0)
-        and sum(outcome == "failed" for _, outcome in told) == sums.get("unexpected successes", 0)
+        len(failed) == sums.get("failures", 0) + sums.get("errors", 0)
+        and sum(outcome == "failed" for _, outcome in outcomes) == sums.get("unexpected successes", 0)
         and bool(tally.failed) == (end[2] == "FAILED")
         # Python 3.12.1 does not count skipped tests among those that ran.
         and int(end[1]) <= started <= int(end[1]) + tally.skipped
@@ -207,15 +207,15 @@ def unittest(text: str) -> Tally | None:
     return tally if agrees else None
 
 
-def _unittest_tally(told: Sequence[tuple[str, Outcome]], blamed: Iterable[str]) -> Tally:
-    """The list of failures at the end overrules what was told along the way, where subtests say nothing."""
-    failures: dict[str, Outcome] = dict.fromkeys(blamed, "failed")
-    unnamed = failures.keys() - {name for name, _ in told}
-    return _tally((*((name, "failed") for name in sorted(unnamed)), *((n, failures.get(n, o)) for n, o in told)))
+def _unittest_tally(outcomes: Sequence[tuple[str, Outcome]], failed: Iterable[str]) -> Tally:
+    """The list of failures at the end takes precedence: the lines before it do not mention subtests."""
+    failures: dict[str, Outcome] = dict.fromkeys(failed, "failed")
+    unnamed = failures.keys() - {name for name, _ in outcomes}
+    return _tally((*((name, "failed") for name in sorted(unnamed)), *((n, failures.get(n, o)) for n, o in outcomes)))
 
 
-def _unittest_told(text: str) -> Iterator[tuple[str, Outcome]]:
-    """What stands between the name of a test and the next one; a test may have written there too."""
+def _unittest_outcomes(text: str) -> Iterator[tuple[str, Outcome]]:
+    """The outcome between the name of a test and the next one; there may also be output of the test."""
     starts = list(_UNITTEST_START.finditer(text))
     ends = [start.start() for start in starts[1:]]
     for start, end in zip(starts, (*ends, len(text)), strict=False):

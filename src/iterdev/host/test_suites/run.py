@@ -7,40 +7,22 @@ from pathlib import Path
 from typing import Protocol
 
 from iterdev.core.verification import SuiteReport, excerpt
-from iterdev.host.test_suites import reports
-from iterdev.host.test_suites.detect import (
-    _NPM,
-    _RUNNERS,
-    Kind,
-    Suite,
-    _end_of_call,
-    _Runner,
-    kind_behind_npm,
-    read_text,
-)
-from iterdev.host.test_suites.reports import Tally
+from iterdev.host.processes.spawn import ProgramResult
+from iterdev.host.test_suites import detect, reports
+from iterdev.host.test_suites.detect import Kind, Suite, read_text
 
 
-class Finished(Protocol):
-    @property
-    def code(self) -> int: ...
-    @property
-    def timed_out(self) -> bool: ...
-    @property
-    def stdout(self) -> bytes: ...
-    @property
-    def stderr(self) -> bytes: ...
-
-
-class Run(Protocol):
-    async def __call__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> Finished: ...
+class RunCommand(Protocol):
+    async def __call__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float
+    ) -> ProgramResult: ...
 
 
 _NODE_OPTIONS = (
     "--test-reporter=spec --test-reporter-destination=stdout"
     ' --test-reporter=junit "--test-reporter-destination={report}"'
 )
-_TRACELESS = {
+_NO_FILES = {
     "CI": "true",  # keeps jest and vitest from watching files, and from writing snapshots that are missing
     "COVERAGE_FILE": "{report}.coverage",
     "HYPOTHESIS_STORAGE_DIRECTORY": "{report}.hypothesis",
@@ -49,11 +31,11 @@ _TRACELESS = {
 
 
 async def measure(
-    suite: Suite, root: Path, *, run: Run, scratch: Path, env: Mapping[str, str], limit: float
+    suite: Suite, root: Path, *, run: RunCommand, scratch: Path, env: Mapping[str, str], limit: float
 ) -> SuiteReport:
-    """Runs the suite in root, leaving no traces there, and reads the runner's own report if it wrote one."""
-    kind = kind_behind_npm(root) if suite.kind == "npm" else suite.kind
-    runner = _RUNNERS.get(kind)
+    """Runs the suite in root without leaving files there, and reads the runner's own report if it wrote one."""
+    kind = detect.kind_behind_npm(root) if suite.kind == "npm" else suite.kind
+    runner = detect.RUNNERS.get(kind)
     with _folder(scratch) as folder:
         report = Path(folder, "report")
         command = _reporting(suite.command, runner, report) if runner else suite.command
@@ -69,50 +51,50 @@ def _folder(scratch: Path) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(dir=scratch.resolve(), prefix="tests-")
 
 
-def _reporting(command: str, runner: _Runner, report: Path) -> str:
+def _reporting(command: str, runner: detect.Runner, report: Path) -> str:
     quoted = shlex.quote(str(report))
     flags = runner.flags.format(report=quoted)
-    if _NPM.fullmatch(command):
+    if detect.NPM.fullmatch(command):
         end, glue = len(command), " " if " -- " in command else " -- "
     else:
-        end, glue = _end_of_call(runner, command), " "
+        end, glue = detect.end_of_call(runner, command), " "
     called = f"{command[:end]}{glue}{flags}{command[end:]}" if flags else command
     return f"{called} {runner.stream} {quoted}" if runner.stream else called
 
 
 def _environment(kind: Kind, root: Path, report: Path, env: Mapping[str, str]) -> Mapping[str, str]:
-    traceless = {name: value.format(report=report) for name, value in _TRACELESS.items()}
+    variables = {name: value.format(report=report) for name, value in _NO_FILES.items()}
     if kind == "node":
-        traceless["NODE_OPTIONS"] = f"{env.get('NODE_OPTIONS', '')} {_NODE_OPTIONS.format(report=report)}"
+        variables["NODE_OPTIONS"] = f"{env.get('NODE_OPTIONS', '')} {_NODE_OPTIONS.format(report=report)}"
     if kind == "cargo" and "target" not in read_text(root / ".gitignore"):
-        traceless["CARGO_TARGET_DIR"] = str(report.parent.parent / "target")
-    return {**env, **traceless}
+        variables["CARGO_TARGET_DIR"] = str(report.parent.parent / "target")
+    return {**env, **variables}
 
 
 def _relative(text: str, root: Path) -> str:
-    """Names files as seen from root, for the same tests run in several worktrees."""
+    """Makes paths relative to root, because the same tests run in several worktrees."""
     for top in {root.absolute(), root.resolve()}:
         text = text.replace(f"{top}/", "")
     return text
 
 
 def _printed(kind: Kind, report: str) -> str:
-    """What the user would have seen, had the runner's words not been kept in a file."""
+    """The output of a runner that was redirected to the report."""
     if kind == "go":
         return reports.go_output(report)
-    return report if kind in _RUNNERS and _RUNNERS[kind].stream else ""
+    return report if kind in detect.RUNNERS and detect.RUNNERS[kind].stream else ""
 
 
-def _report(suite: Suite, finished: Finished, tally: Tally | None, *, printed: str) -> SuiteReport:
-    named = tally or Tally()
+def _report(suite: Suite, finished: ProgramResult, tally: reports.Tally | None, *, printed: str) -> SuiteReport:
+    counts = tally or reports.Tally()
     outputs = (finished.stdout.decode(errors="replace"), finished.stderr.decode(errors="replace"), printed)
     return SuiteReport(
         command=suite.command,
         exit_code=finished.code,
         timed_out=finished.timed_out,
-        passed=named.passed,
-        failed=named.failed,
-        skipped=named.skipped,
+        passed=counts.passed,
+        failed=counts.failed,
+        skipped=counts.skipped,
         counted=tally is not None,
         output=excerpt(*outputs),
     )

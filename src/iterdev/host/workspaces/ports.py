@@ -1,12 +1,10 @@
-"""Blocks of ports, one for each workspace: no two on this machine overlap, whoever runs iterdev.
+"""Blocks of ports, one for each workspace: no two on this machine overlap, also those of other users.
 
 The first port of a block is the lock: it is bound for as long as the block is in use, and the system frees it when the
-process ends, however it ends. Nothing is written down.
+process ends, even if it is killed. There is no lock file.
 """
 
 import socket
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -43,36 +41,28 @@ class Ports:
         self._locks.clear()
 
     def _lock(self) -> socket.socket:
-        for lock in _locks(self._among):
-            _, port = lock.getsockname()
-            if all(_is_free(number) for number in range(port + 1, port + 1 + self._count)):
-                return lock
-            lock.close()
+        for port in self._among[: -MOST_PORTS : MOST_PORTS + 1]:
+            if lock := _bound(port, "127.0.0.1"):
+                if all(_is_free(number) for number in range(port + 1, port + 1 + self._count)):
+                    return lock
+                lock.close()
         raise HostError(
             f"No {self._count} free ports in a row are left between {self._among[0]} and {self._among[-1]}",
             hint="end what uses them, or set `ports = 0` under [project] in iterdev.toml",
         )
 
 
-def _locks(among: range) -> Iterator[socket.socket]:
-    for port in among[: -MOST_PORTS : MOST_PORTS + 1]:
-        with suppress(OSError):
-            yield _bound(port)
-
-
 def _is_free(port: int) -> bool:
-    try:
-        _bound(port, "").close()
-    except OSError:
-        return False
-    return True
+    if bound := _bound(port, ""):
+        bound.close()
+    return bound is not None
 
 
-def _bound(port: int, address: str = "127.0.0.1") -> socket.socket:
+def _bound(port: int, address: str) -> socket.socket | None:
     bound = socket.socket()
     try:
         bound.bind((address, port))
     except OSError:
         bound.close()
-        raise
+        return None
     return bound

@@ -1,9 +1,11 @@
-"""discoveries.ndjson: what agents tell each other. Lines are only ever added; a line nobody can read is passed over."""
+"""discoveries.ndjson: discoveries that agents share. Lines are only appended; unreadable lines are skipped."""
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.core.results import Discovery
@@ -28,12 +30,13 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """By type, the fields of `data` that make two entries the same discovery."""
 
 FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {"gc_decision": ("sprint",)}
-"""Fields that tell discoveries apart where somebody gives them: rounds are counted anew in each sprint."""
+"""Optional fields that distinguish discoveries: rounds are numbered separately in each sprint."""
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    ts: str
-    worker: str
+    ts: object = ""
+    worker: object = ""
+    """Agents write lines too, so that these need not be text."""
     type: str
     data: dict[str, object]
 
@@ -57,7 +60,7 @@ def read(path: Path) -> list[Line]:
 
 
 def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -> int:
-    """Appends what is new, in one write, and says how many that were."""
+    """Appends what is new, in one write, and returns the number of new lines."""
     known = {line.identity for line in read(path)}
     fresh: dict[tuple[str, str], Line] = {}
     for discovery in discoveries:
@@ -65,27 +68,14 @@ def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -
         if discovery.type in KEYS and line.identity not in known:
             fresh.setdefault(line.identity, line)
     if fresh:
-        atomic_files.extend(path, "".join(f"{_text(line)}\n" for line in fresh.values()))
+        documents = map(msgspec.structs.asdict, fresh.values())
+        lines = (json.dumps(document, ensure_ascii=False, default=str) for document in documents)
+        atomic_files.extend(path, "".join(f"{line}\n" for line in lines))
     return len(fresh)
 
 
 def _parsed(text: str) -> Line | None:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(document, dict) or not isinstance(document.get("data"), dict):
-        return None
-    if not isinstance(document.get("type"), str) or document["type"] not in KEYS:
-        return None
-    return Line(
-        ts=str(document.get("ts", "")),
-        worker=str(document.get("worker", "")),
-        type=document["type"],
-        data=document["data"],
-    )
-
-
-def _text(line: Line) -> str:
-    document = {"ts": line.ts, "worker": line.worker, "type": line.type, "data": line.data}
-    return json.dumps(document, ensure_ascii=False, default=str)
+    with suppress(ValueError, RecursionError):
+        line = msgspec.convert(json.loads(text), Line)
+        return line if line.type in KEYS else None
+    return None

@@ -1,24 +1,34 @@
 """The JSON records of a session folder: session.json, task-ledger.json, .msg/meta.json, the messages.
 
-What the team knows, it adds itself.
+A Struct describes what `rebuild` reads back. Each team adds its own fields.
 """
 
 import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
+from iterdev.core.collaboration.checkpoints import Checkpoint
 from iterdev.core.collaboration.external_packages import Packages
+from iterdev.core.collaboration.feedback import Feedback
+from iterdev.core.collaboration.locks import Lock
 from iterdev.core.collaboration.messages import COORDINATOR, Message, MessageSent, SharedData
+from iterdev.core.collaboration.tech_debt import Debt, Report
 from iterdev.core.ids import branch, moment
+from iterdev.core.policy import Policy
 from iterdev.core.rules import conflict_tasks, rollback
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Phase, Status, TaskId
-from iterdev.store.session_folder.collaboration_records import shared
 from iterdev.teams.contract import Records, Team
+
+Document = dict[str, object]
+T = TypeVar("T")
 
 LEDGER_STATUS = {
     Status.pending: "pending",
@@ -30,7 +40,7 @@ LEDGER_STATUS = {
 }
 
 FROM_COORDINATOR = ("pipeline_mode", "pipeline_stages", "team_name", "task_description", "roles")
-"""What the coordinator alone may tell the team about the session."""
+"""Fields that only the coordinator may set."""
 
 
 def records(state: State, team: Team) -> dict[str, str]:
@@ -48,36 +58,61 @@ def as_json(document: object) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def session_record(state: State, own: Records) -> dict[str, object]:
-    """The run: what was asked, where it stands, and what is needed to make a lost journal again."""
+class SessionRecord(Struct, frozen=True, kw_only=True):
+    """What session.json has for a rebuild."""
+
+    team: str = ""
+    team_name: str = ""
+    requirement: str = ""
+    status: str | None = None
+    archived_at: str | None = None
+    base: str = ""
+    user_branch: str = ""
+    tip: str | None = None
+    policy: Policy = Policy()
+    agents: Mapping[str, str] = {}
+    by_hand: bool = False
+    created_at: str = ""
+
+
+def session_record(state: State, own: Records) -> Document:
     session, last = state.session, state.last
+    record = SessionRecord(
+        team=session.team,
+        team_name=session.team_name,
+        requirement=session.requirement,
+        status=_status(state),
+        archived_at=_moment(state.lifecycle.archived_at),
+        base=session.base,
+        user_branch=session.branch,
+        tip=state.branch.tip,
+        policy=state.policy,
+        agents=session.agents,
+        by_hand=session.by_hand,
+        created_at=moment(state.created_at),
+    )
+    event = {"type": type(last.event).__name__, "task": getattr(last.event, "task", None), "at": moment(last.at)}
     return {
         "session_id": session.id,
-        "team": session.team,
-        "team_name": session.team_name,
         "engine": session.engine,
-        "requirement": session.requirement,
-        "status": _status(state),
-        "archived_at": _archived_at(state),
+        **msgspec.to_builtins(record),
         **own.session,
-        "last_event": {
-            "type": type(last.event).__name__,
-            "task": getattr(last.event, "task", None),
-            "at": moment(last.at),
-        },
+        "branch": branch(session.id),
+        "last_event": event,
         "active_tasks": list(state.attempts.running),
         "open_gates": list(state.gates.open),
         "warnings": list(state.warnings),
-        "base": session.base,
-        "user_branch": session.branch,
-        "branch": branch(session.id),
-        "tip": state.branch.tip,
-        "policy": msgspec.to_builtins(state.policy),
-        "agents": dict(session.agents),
-        "by_hand": session.by_hand,
-        "created_at": moment(state.created_at),
         "updated_at": moment(state.updated_at),
     }
+
+
+def read_fields(document: Mapping[str, object], kind: type[T]) -> T:
+    """A Struct whose fields all have defaults, which replace what is missing or does not fit."""
+    read: Document = {}
+    for one in msgspec.structs.fields(kind):  # type: ignore[arg-type]
+        with suppress(KeyError, msgspec.ValidationError):
+            read[one.name] = msgspec.convert(document[one.encode_name], one.type)
+    return kind(**read)
 
 
 def _status(state: State) -> Phase:
@@ -85,42 +120,40 @@ def _status(state: State) -> Phase:
     return Phase.completed if state.lifecycle.phase is Phase.archived else state.lifecycle.phase
 
 
-def _archived_at(state: State) -> str | None:
-    at = state.lifecycle.archived_at
-    return None if at is None else moment(at)
+def _moment(at: float | None) -> str | None:
+    return moment(at) if at else None
 
 
-def ledger(state: State, team: Team, own: Records) -> dict[str, object]:
+def ledger(state: State, team: Team, own: Records) -> Document:
     tasks = [_entry(state, team, task, progress) for task, progress in state.tasks.rows()]
     statuses = [_ledger_status(state, task, progress) for task, progress in state.tasks.progress.items()]
     counts = {status: statuses.count(status) for status in ("completed", "in_progress", "blocked")}
     return {**own.ledger, "tasks": tasks, "metrics": {"total": len(tasks), **counts, **own.metrics}}
 
 
-def _entry(state: State, team: Team, task: Task, progress: Progress) -> dict[str, object]:
+def _entry(state: State, team: Team, task: Task, progress: Progress) -> Document:
+    snapshot = rollback.snapshot(task.id, progress)
     return {
         "id": task.id,
         "title": task.title,
         "owner": task.role,
         "status": _ledger_status(state, task.id, progress),
-        "started_at": moment(progress.started_at) if progress.started_at else None,
-        "completed_at": moment(progress.ended_at) if progress.ended_at and progress.status.is_final else None,
+        "started_at": _moment(progress.started_at),
+        "completed_at": _moment(progress.ended_at) if progress.status.is_final else None,
         **team.ledger_entry(state, task.id),
         "changed_files": list(progress.changed),
         "conflict_info": _conflict(state, task.id),
-        "rollback_info": _rollback(task.id, progress),
+        "rollback_info": {
+            "snapshot_id": snapshot,
+            "rollback_procedure": rollback.PROCEDURE if snapshot else None,
+            "last_successful_state_id": snapshot,
+        },
         "external_dependencies": _external_dependencies(state.packages, task.id),
     }
 
 
-def _rollback(task: TaskId, progress: Progress) -> dict[str, object]:
-    snapshot = rollback.snapshot(task, progress)
-    procedure = rollback.PROCEDURE if snapshot else None
-    return {"snapshot_id": snapshot, "rollback_procedure": procedure, "last_successful_state_id": snapshot}
-
-
-def _conflict(state: State, task: TaskId) -> dict[str, object]:
-    """A task's own conflict, or the one that it was made to resolve: that stands in both entries."""
+def _conflict(state: State, task: TaskId) -> Document:
+    """A task's own conflict, or the one that it was made to resolve: both entries have it."""
     conflicting = task if task in state.conflicts.by_task else conflict_tasks.merged_by(state, task) or task
     conflict = state.conflicts.by_task.get(conflicting)
     if conflict is None:
@@ -137,52 +170,57 @@ def _ledger_status(state: State, task: TaskId, progress: Progress) -> str:
     return "blocked" if state.packages.unsolved(task) else LEDGER_STATUS[progress.status]
 
 
-def _external_dependencies(part: Packages, task: TaskId) -> list[dict[str, object]]:
+def _external_dependencies(part: Packages, task: TaskId) -> list[Document]:
     """What the task declared, as it was last found, and what was found before it began."""
     declared = [(one, part.latest(one)) for one in part.declared.get(task, ())]
     checks = {check.key: check for check in (*(check for _, check in declared if check), *part.checked.get(task, ()))}
-    pending = [
-        {**msgspec.to_builtins(one), "actual_version": None, "status": "pending"}
-        for one, check in declared
-        if not check
-    ]
-    return pending + [
-        {
-            "name": check.name,
-            "version_range": check.version_range,
-            "actual_version": check.actual_version,
-            "source": check.source,
-            "status": check.status,
-        }
-        for check in checks.values()
-    ]
+    unchecked = [msgspec.to_builtins(one) for one, check in declared if not check]
+    pending = [{**one, "actual_version": None, "status": "pending"} for one in unchecked]
+    names = ("name", "version_range", "actual_version", "source", "status")
+    return pending + [{name: getattr(check, name) for name in names} for check in checks.values()]
 
 
-def meta(state: State, own: Records) -> dict[str, object]:
+class MetaRecord(Struct, frozen=True, kw_only=True):
+    """What .msg/meta.json has for a rebuild."""
+
+    status: str | None = None
+    task_description: str = ""
+    task_checkpoints: Mapping[TaskId, list[object]] = {}
+    user_feedback_items: list[object] = []
+    tech_debt_items: list[object] = []
+
+
+def meta(state: State, own: Records) -> Document:
     """What the roles share."""
-    told = state.messages.shared[COORDINATOR].data if COORDINATOR in state.messages.shared else {}
+    shared = state.messages.shared[COORDINATOR].data if COORDINATOR in state.messages.shared else {}
+    record = MetaRecord(
+        status=_status(state),
+        task_description=state.session.requirement,
+        task_checkpoints=checkpoint_records(state.checkpoints),
+        user_feedback_items=[item_record(item) for item in state.feedback],
+        tech_debt_items=[item_record(item) for item in state.debt],
+    )
     return {
-        "status": _status(state),
+        **msgspec.structs.asdict(record),
         "created_at": moment(state.created_at),
         "updated_at": moment(state.updated_at),
-        "archived_at": _archived_at(state),
+        "archived_at": _moment(state.lifecycle.archived_at),
         "team_name": state.session.team_name,
-        "task_description": state.session.requirement,
         "role_state": _role_state(state),
         "warnings": list(state.warnings),
         **own.meta,
-        **shared(state),
+        "resource_locks": lock_records(state.locks.held),
         "backlog": [msgspec.to_builtins(update) for update in state.packages.backlog],
-        **{name: told[name] for name in FROM_COORDINATOR if name in told},
+        **{name: shared[name] for name in FROM_COORDINATOR if name in shared},
     }
 
 
-def _role_state(state: State) -> dict[str, object]:
-    """What each role is known to have done and what it shares itself; of two values for one key the newer counts."""
+def _role_state(state: State) -> Document:
+    """What each role has done and what it shares itself; of two values for one key the newer counts."""
     latest: dict[str, SharedData] = {}
     for task, progress in state.tasks.rows():
         if progress.status.is_final:
-            done: dict[str, object] = {
+            done: Document = {
                 "status": progress.status,
                 "task_id": task.id,
                 "ref": progress.commit,
@@ -190,40 +228,69 @@ def _role_state(state: State) -> dict[str, object]:
                 "files_modified": list(progress.changed),
             }
             latest[task.role] = SharedData(at=progress.ended_at or state.updated_at, data=done)
-    for sender, told in state.messages.shared.items():
-        older, newer = sorted((latest.get(sender, told), told), key=lambda one: one.at)
+    for sender, shared in state.messages.shared.items():
+        older, newer = sorted((latest.get(sender, shared), shared), key=lambda one: one.at)
         latest[sender] = SharedData(at=newer.at, data={**older.data, **newer.data})
     return {sender: {**one.data, "_updated_at": moment(one.at)} for sender, one in latest.items()}
 
 
-def message_line(message: Message) -> str:
-    return json.dumps(message_record(message), ensure_ascii=False, default=str)
+def lock_records(held: Mapping[str, Lock]) -> Document:
+    return {resource: lock_record(lock) for resource, lock in held.items()}
 
 
-def message_record(message: Message) -> dict[str, object]:
-    document: dict[str, object] = {
-        "id": message.id,
-        "ts": moment(message.ts),
-        "from": message.sender,
-        "to": message.to,
-        "type": message.type,
-        "summary": message.summary,
-    }
-    if message.data:
-        document["data"] = dict(message.data)
-    return document
+def lock_record(lock: Lock) -> Document:
+    return {"locked_by_task_id": lock.task, "timestamp": moment(lock.at), "holder_role": lock.role}
 
 
-class MessageLine(Struct, frozen=True, kw_only=True):
-    """A message as `message_line` wrote it."""
+class CheckpointRecord(Struct, frozen=True, kw_only=True):
+    timestamp: str = ""
+    state_data_pointer: str
+
+
+def checkpoint_record(checkpoint: Checkpoint) -> Document:
+    record = CheckpointRecord(timestamp=moment(checkpoint.at), state_data_pointer=checkpoint.pointer)
+    return msgspec.structs.asdict(record)
+
+
+def checkpoint_records(kept: Mapping[TaskId, Sequence[Checkpoint]]) -> dict[TaskId, list[object]]:
+    return {task: [checkpoint_record(one) for one in all_] for task, all_ in kept.items()}
+
+
+TIME = {Feedback: "timestamp", Debt: "detection_date"}
+"""The field of an item that is a time, written as text."""
+Item = TypeVar("Item", Feedback, Debt)
+
+
+def item_record(item: Feedback | Debt) -> Document:
+    record: Document = msgspec.to_builtins(item)
+    return record | {TIME[type(item)]: moment(getattr(item, TIME[type(item)]))}
+
+
+def read_item(record: object, kind: type[Item]) -> Item | None:
+    """What `item_record` wrote; None if it does not fit."""
+    with suppress(ValueError, OverflowError):
+        if isinstance(record, dict):
+            at = datetime.fromisoformat(str(record.get(TIME[kind]))).timestamp()
+            return msgspec.convert(record | {TIME[kind]: at}, kind)
+    return None
+
+
+def debt_report(report: Report) -> Document:
+    record: Document = msgspec.to_builtins(report)
+    items = {"open_items": report.open_items, "in_progress_items": report.in_progress_items}
+    return record | {name: [item_record(item) for item in of] for name, of in items.items()}
+
+
+class MessageRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message as a line of .msg/messages.jsonl."""
 
     id: str
-    ts: datetime
+    ts: str
     sender: str = field(name="from")
     to: str
     type: str
     summary: str
-    data: dict[str, object] = {}
+    data: Mapping[str, object] = {}
 
     def as_sent(self) -> MessageSent:
         return MessageSent(
@@ -232,6 +299,25 @@ class MessageLine(Struct, frozen=True, kw_only=True):
             kind=self.type,
             summary=self.summary,
             data=self.data,
-            sent_at=self.ts.timestamp(),
+            sent_at=datetime.fromisoformat(self.ts).timestamp(),
             number=int(self.id.removeprefix("MSG-")),
         )
+
+
+def message_record(message: Message) -> Document:
+    document: Document = msgspec.to_builtins(
+        MessageRecord(
+            id=message.id,
+            ts=moment(message.ts),
+            sender=message.sender,
+            to=message.to,
+            type=message.type,
+            summary=message.summary,
+            data=message.data,
+        )
+    )
+    return document
+
+
+def message_line(message: Message) -> str:
+    return json.dumps(message_record(message), ensure_ascii=False, default=str)

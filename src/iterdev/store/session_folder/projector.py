@@ -1,7 +1,7 @@
 """The session folder: every file in it is made from the journal and can be made again.
 
-Two kinds of files are not only ours. A person may edit tasks.csv: such an edit is noticed by its digest, read back,
-and wins. Agents and people may add to the board and the wisdom files: those are only ever extended.
+Two kinds of files have other writers too. A person may edit tasks.csv: such an edit is noticed by its digest and read
+back. Agents and people may add to the board and the wisdom files: iterdev only appends to those.
 """
 
 import hashlib
@@ -27,12 +27,7 @@ TABLE = "tasks.csv"
 REFUSED = "tasks.refused.csv"
 MESSAGES = ".msg/messages.jsonl"
 FOLDERS = ("interactive", "wisdom", "design", "code", "verify", "review", ".msg")
-WISDOM = {
-    "learnings": "# Learnings\n\n",
-    "decisions": "# Decisions\n\n",
-    "conventions": "# Conventions\n\n",
-    "issues": "# Issues\n\n",
-}
+WISDOM = ("learnings", "decisions", "conventions", "issues")
 
 
 class Edited(Struct, frozen=True, kw_only=True):
@@ -40,7 +35,7 @@ class Edited(Struct, frozen=True, kw_only=True):
 
     rows: tuple[TableRow, ...] = ()
     missing: tuple[TaskId, ...] = ()
-    """Tasks whose rows were gone; the table gets them again."""
+    """Tasks whose rows had been deleted; the table gets them again."""
 
 
 class Refused(Struct, frozen=True, kw_only=True):
@@ -51,11 +46,8 @@ class Refused(Struct, frozen=True, kw_only=True):
     """The name of the file that holds it now."""
 
 
-class _Changes(Struct, frozen=True):
-    """Rows that differ, each with what it was; and tasks without a row."""
-
-    rows: list[tuple[TableRow, tuple[TableRow, ...]]]
-    missing: tuple[TaskId, ...]
+Changes = tuple[list[tuple[TableRow, tuple[TableRow, ...]]], tuple[TaskId, ...]]
+"""Rows that differ, each with what it was; and tasks without a row."""
 
 
 class Projector:
@@ -68,20 +60,20 @@ class Projector:
         """Whether agents can write to the folder."""
         self._written: dict[str, str] = {}
         self._messages: tuple[Message, ...] | None = None
-        """What the file of the bus holds, as far as it was written here."""
+        """The messages that this object has written to their file."""
         self._shown: State | None = None
-        """The state that the documents tell of."""
+        """The state that the documents were made from."""
         self._wisdom = (0, 0)
         self._table: bytes | None = None
-        """What tasks.csv held when it was last written, or read back."""
+        """The content of tasks.csv when it was last written, or read back."""
         self._refused: set[str] = set()
 
     def prepare(self) -> None:
-        """Makes what is missing and leaves what is there."""
+        """Creates the folders and files that are missing."""
         for name in FOLDERS:
             atomic_files.make_folder(self._folder / name)
-        for name, heading in WISDOM.items():
-            atomic_files.create(self._folder / "wisdom" / f"{name}.md", heading)
+        for name in WISDOM:
+            atomic_files.create(self._folder / "wisdom" / f"{name}.md", f"# {name.capitalize()}\n\n")
         atomic_files.create(self._folder / discoveries.NAME, "")
 
     def write(self, state: State) -> None:
@@ -101,71 +93,57 @@ class Projector:
         self._shown = state
 
     def withdraw(self, before: State, after: State) -> None:
-        """Takes back what the files say of work that a rollback undid; here alone something is removed from wisdom."""
+        """Deletes what the files say of work that a rollback undid, also from the wisdom files."""
         undone = self._team.documents(before).keys() - self._team.documents(after).keys()
-        gone = [*undone, "results.csv", "context.md"]
-        for name in gone:
+        for name in (*undone, "results.csv", "context.md"):
             (self._folder / name).unlink(missing_ok=True)
         for name in WISDOM:
             path = self._folder / "wisdom" / f"{name}.md"
-            left = {_told(line) for line in _wisdom_lines(after, name)}
-            dropped = {_told(line) for line in _wisdom_lines(before, name)} - left
+            old, new = ({_without_evidence(line) for line in _wisdom_lines(state, name)} for state in (before, after))
+            dropped = old - new
             if dropped and path.exists():
                 lines = path.read_text(encoding="utf-8").splitlines()
-                atomic_files.write(path, "".join(f"{line}\n" for line in lines if _told(line) not in dropped))
+                atomic_files.write(
+                    path, "".join(f"{line}\n" for line in lines if _without_evidence(line) not in dropped)
+                )
 
-    def edits(self, state: State, *, strict: bool = True) -> Edited:
-        """What a person changed in tasks.csv since iterdev last wrote it; each change is told once.
+    def edits(self, state: State, *, strict: bool = True, beside_agents: bool = False) -> Edited | Refused:
+        """What a person changed in tasks.csv since iterdev last wrote it; each change is reported once.
 
-        A table that cannot be read raises; unless `strict`, it is left for a later look.
+        An unreadable table raises; unless `strict`, it may be half written and is read again later. While agents that
+        can write to the folder run (`beside_agents`), a table that is unreadable or claims a result is refused.
         """
         body = self._foreign_table(state)
         if body is None:
             return Edited()
+        guarded = beside_agents and self._exposed
         try:
-            changes = self._changes(state, body)
-        except UserError:
-            if strict:
+            rows, missing = self._changes(state, body)
+        except UserError as error:
+            if strict and guarded:
+                return self._refuse(state, body, error.message)
+            if strict and not beside_agents:
                 raise
             return Edited()
-        return self._take(state, body, changes)
-
-    def edits_beside_agents(self, state: State, *, strict: bool) -> Edited | Refused:
-        """The same while agents are at work: where they can write, an edit that claims something is refused as a whole.
-
-        So is a table that cannot be read; unless `strict`, it may be half written and is left for a later look.
-        """
-        if not self._exposed:
-            return self.edits(state, strict=False)
-        body = self._foreign_table(state)
-        if body is None:
-            return Edited()
-        try:
-            changes = self._changes(state, body)
-        except UserError as error:
-            return self._refuse(state, body, error.message) if strict else Edited()
-        if claims := [words for row, known in changes.rows if (words := claim(row, *known))]:
+        if guarded and (claims := [words for row, known in rows if (words := claim(row, *known))]):
             return self._refuse(state, body, ", ".join(claims))
-        return self._take(state, body, changes)
-
-    def _take(self, state: State, body: bytes, changes: _Changes) -> Edited:
-        if changes.missing:
+        if missing:
             self._write_again(state, body)
         else:
             self._table = body
-        return Edited(rows=tuple(row for row, _ in changes.rows), missing=changes.missing)
+        return Edited(rows=tuple(row for row, _ in rows), missing=missing)
 
     def _refuse(self, state: State, body: bytes, why: str) -> Edited | Refused:
-        """Puts the edit beside the table, and the table back in its place; the same edit is kept and told once."""
+        """Keeps the edit in another file and writes the table again; the same edit is kept and reported once."""
         path, digest = self._folder / TABLE, _digest(body)
         known = digest in self._refused and path.is_file()
-        kept = path if known else atomic_files.put_aside(path, self._folder / REFUSED)
+        kept = path if known else atomic_files.set_aside(path, self._folder / REFUSED)
         self._refused.add(digest)
         self._write_again(state, body)
         return Edited() if known else Refused(why=why, kept=kept.name)
 
     def _write_again(self, state: State, body: bytes) -> None:
-        """Writes the table over what it holds; not if somebody was faster, and wrote it once more."""
+        """Overwrites the given content of the table, unless it has changed in the meantime."""
         before, self._table = self._table, body
         text = tasks_csv.table(state, self._team)
         digest = _digest(text.encode())
@@ -175,8 +153,8 @@ class Projector:
             self._table = before
 
     def _foreign_table(self, state: State) -> bytes | None:
-        """What tasks.csv holds if a person wrote it and it was not read back yet."""
-        body = atomic_files.held(self._folder / TABLE)
+        """The content of tasks.csv if a person wrote it and it was not read back yet."""
+        body = atomic_files.read(self._folder / TABLE)
         if body is None or body == self._table:
             return None
         known = self._table is None and _digest(body) in self._journal.projected(state.session.id, TABLE)
@@ -185,8 +163,8 @@ class Projector:
         self._table = body
         return None
 
-    def _changes(self, state: State, body: bytes) -> _Changes:
-        """What differs from the table that the person had before them, and is not so already."""
+    def _changes(self, state: State, body: bytes) -> Changes:
+        """What differs both from the table that the person edited and from the state."""
         try:
             text = body.decode()
         except UnicodeDecodeError as error:
@@ -198,16 +176,14 @@ class Projector:
         ids = ((row, row.edit.task.id) for row in theirs)
         known = ((row, tuple(rows[task] for rows in (before, now) if task in rows)) for row, task in ids)
         own = {row.edit.task.id for row in theirs}
-        return _Changes(
-            [(row, same) for row, same in known if row not in same],
-            tuple(task.id for task in expected if task.id not in own),
-        )
+        missing = tuple(task.id for task in expected if task.id not in own)
+        return [(row, same) for row, same in known if row not in same], missing
 
     def _rows(self, table: str) -> dict[TaskId, TableRow]:
         return {row.edit.task.id: row for row in tasks_csv.parse(table, self._team)}
 
     def _last_projection(self, state: State) -> str:
-        """The table that the engine before this one left. Of two that are possible, the older one changes less."""
+        """The table that the previous engine wrote; the older one if it is not known which of two it was."""
         entries = self._journal.projected(state.session.id, TABLE).values()
         written = self._journal.read(state.session.id)[: min(entries)] if entries else []
         return tasks_csv.table(replay(written, self._team) or state, self._team)
@@ -245,7 +221,7 @@ class Projector:
             atomic_files.write(self._folder / name, text)
 
     def _extend_messages(self, state: State) -> None:
-        """Adds the new messages; a file that is not the beginning of the bus is written again."""
+        """Appends the new messages; a file that has other ones is written again."""
         known, now = self._messages, state.messages.sent
         if known == now:
             return
@@ -257,7 +233,7 @@ class Projector:
         self._messages = now
 
     def _extend_wisdom(self, state: State) -> None:
-        """Adds what is new; an entry that is there is left alone, whoever wrote it."""
+        """Appends what is new."""
         seen = (len(state.wisdom.notes), len(state.wisdom.rejected))
         if seen == self._wisdom:
             return
@@ -265,11 +241,11 @@ class Projector:
             wanted = list(_wisdom_lines(state, name))
             path = self._folder / "wisdom" / f"{name}.md"
             known = path.read_text(encoding="utf-8", errors="replace").splitlines() if wanted and path.exists() else ()
-            told = {_told(line) for line in known}
+            present = {_without_evidence(line) for line in known}
             new: dict[str, str] = {}
             for line in wanted:
-                if _told(line) not in told:
-                    new.setdefault(_told(line), line)
+                if _without_evidence(line) not in present:
+                    new.setdefault(_without_evidence(line), line)
             if new:
                 atomic_files.extend(path, "".join(f"{line}\n" for line in new.values()))
         self._wisdom = seen
@@ -284,8 +260,8 @@ def _wisdom_lines(state: State, file: str) -> Iterator[str]:
             yield f"- {note.id} is rejected ({state.wisdom.rejected[note.id] or 'no reason given'})"
 
 
-def _told(line: str) -> str:
-    """A line without its evidence, which sessions of older versions spelt in another way."""
+def _without_evidence(line: str) -> str:
+    """A line without its evidence, whose format has changed between versions."""
     return line.rpartition(" (")[0]
 
 

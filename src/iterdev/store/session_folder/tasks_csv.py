@@ -5,7 +5,7 @@ import difflib
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
@@ -21,11 +21,11 @@ from iterdev.core.types import Mode, Status, TaskId, TaskKind
 from iterdev.teams.contract import Team, cell_value
 
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
-"""The table knows only these; a task that is under way is pending in it, so that it can always be resumed."""
+"""The statuses in the table; a task in progress is written as pending, so that it can always be resumed."""
 
 MODES = {mode.value: mode for mode in Mode}
 STATUSES = {status.value: status for status in WRITTEN}
-"""What a cell may say."""
+"""The values of cells. Looking one up is much faster than calling the enum, and a table may have many rows."""
 
 LONGEST_CELL = 2**31 - 1
 
@@ -82,11 +82,8 @@ def parse(text: str, team: Team, file: str = "tasks.csv", known: Collection[Task
     if isinstance(tasks, Fault):
         lines = [line for line, _ in body][: tasks.row + 1]
         raise _wrong(file, lines[-1] if lines else first, tasks.message)
-    return [_with_task(row, task) for row, task in zip(rows, tasks, strict=False)]
-
-
-def _with_task(row: TableRow, task: Task) -> TableRow:
-    return msgspec.structs.replace(row, edit=msgspec.structs.replace(row.edit, task=task))
+    pairs = zip(rows, tasks, strict=False)
+    return [replace(row, edit=replace(row.edit, task=task)) for row, task in pairs]
 
 
 def _cells(state: State, team: Team, task: Task, progress: Progress) -> dict[str, str]:
@@ -121,16 +118,14 @@ def _records(text: str, file: str) -> list[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     records: list[tuple[int, list[str]]] = []
     begin = 1
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise _wrong(file, begin, str(error)) from error
-        if cells is None:
-            return records
-        if cells:
-            records.append((begin, cells))
-        begin = reader.line_num + 1
+    try:
+        for cells in reader:
+            if cells:
+                records.append((begin, cells))
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise _wrong(file, begin, str(error)) from error
+    return records
 
 
 def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line: int) -> None:
@@ -139,7 +134,7 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line
             near = difflib.get_close_matches(name, columns, 1)
             raise _wrong(file, line, f'unknown column "{name}"' + (f' (did you mean "{near[0]}"?)' if near else ""))
     if len(set(header)) < len(header):
-        raise _wrong(file, line, "a column stands there twice")
+        raise _wrong(file, line, "a column occurs twice")
     for name in ("id", "description"):
         if name not in header:
             raise _wrong(file, line, f'the column "{name}" is missing')

@@ -8,7 +8,7 @@ from tests.host.conftest import label
 from tests.host.git.test_landing import parents, shell, show
 
 from iterdev.core.session.conflicts import FinishedMerge
-from iterdev.host.git import assisted_merge, landing, refs, worktrees
+from iterdev.host.git import landing, merge, refs, worktrees
 
 
 class Collision:
@@ -32,15 +32,15 @@ class Collision:
         (project.path / "gone.txt").unlink()
         self.other = project.commit("other")
         project.git("checkout", "-q", "main")
-        assisted_merge.begin(tree, self.tip, self.other, label())
+        merge.begin(tree, self.tip, self.other, label().author)
 
     def keep(self) -> str:
-        commit = landing.keep(self.project.path, self.tree, self.tip, label(), brings=self.other)
+        commit = landing.keep(self.project.path, self.tree, self.tip, label(), merged=self.other)
         assert commit
         return commit
 
     def finished(self) -> FinishedMerge:
-        return assisted_merge.finished(self.project.path, self.tip, self.other, self.keep())
+        return merge.finished(self.project.path, self.tip, self.other, self.keep())
 
 
 TOGETHER = "printf '# Tip\\n# Other\\n' > README.md; printf 'begin\\n<<<<<<< HEAD\\n' > told.md"
@@ -78,7 +78,7 @@ def test_settings_of_the_user_change_nothing_about_a_merge(project: Repo, tree: 
 def test_files_that_setting_up_left_are_not_in_the_way(collision: Collision) -> None:
     shell(collision.tree, "git merge --abort; echo mine > added.txt; echo mine > clean.txt")
 
-    assisted_merge.begin(collision.tree, collision.tip, collision.other, label())
+    merge.begin(collision.tree, collision.tip, collision.other, label().author)
 
     assert (collision.tree / "added.txt").read_text() == "added\n"
 
@@ -103,7 +103,7 @@ def test_however_it_was_finished_both_commits_are_parents(
 
     commit = collision.keep()
 
-    assert assisted_merge.finished(collision.project.path, collision.tip, collision.other, commit) == FinishedMerge()
+    assert merge.finished(collision.project.path, collision.tip, collision.other, commit) == FinishedMerge()
     assert show(collision.project, commit, "README.md") == "# Tip\n# Other"
     assert all(refs.is_ancestor(collision.project.path, old, commit) for old in (collision.tip, collision.other))
     assert landing.land(collision.project.path, "main", commit, label()).tip == commit
@@ -115,9 +115,9 @@ def test_a_merge_without_a_change_of_files_is_a_commit_too(project: Repo, tree: 
     project.git("reset", "-q", "--hard", base)
     project.write("a.txt", "a\n")
     tip = project.git("commit-tree", f"{other}^{{tree}}", "-p", base, "-m", "the same")
-    assisted_merge.begin(tree, tip, other, label())
+    merge.begin(tree, tip, other, label().author)
 
-    commit = landing.keep(project.path, tree, tip, label(), brings=other)
+    commit = landing.keep(project.path, tree, tip, label(), merged=other)
 
     assert parents(project, str(commit)) == [tip, other]
 
@@ -159,38 +159,38 @@ def test_of_a_file_that_one_side_removed_either_side_may_be_taken(project: Repo,
     project.write("README.md", "# Other\n")
     other = project.commit("changed")
     for way in ("rm -f README.md", "echo '# Other' > README.md"):
-        assisted_merge.begin(tree, tip, other, label())
+        merge.begin(tree, tip, other, label().author)
         shell(tree, way)
-        commit = str(landing.keep(project.path, tree, tip, label(), brings=other))
+        commit = str(landing.keep(project.path, tree, tip, label(), merged=other))
 
-        assert assisted_merge.finished(project.path, tip, other, commit) == FinishedMerge()
+        assert merge.finished(project.path, tip, other, commit) == FinishedMerge()
 
 
-def test_a_merge_that_nobody_worked_on_is_as_it_was_begun(collision: Collision) -> None:
-    assert assisted_merge.is_as_begun(collision.project.path, collision.tree)
+def test_a_merge_that_was_not_changed_is_as_begun(collision: Collision) -> None:
+    assert merge.is_as_begun(collision.project.path, collision.tree)
 
-    assisted_merge.begin(collision.tree, collision.tip, collision.other, label())
+    merge.begin(collision.tree, collision.tip, collision.other, label().author)
     shell(collision.tree, "echo half > README.md")
-    assert not assisted_merge.is_as_begun(collision.project.path, collision.tree)
+    assert not merge.is_as_begun(collision.project.path, collision.tree)
 
 
 def test_a_worktree_is_not_merging_any_more_when_it_is_used_again(collision: Collision) -> None:
-    worktrees.reset_worktree(collision.tree, collision.tip)
+    worktrees.reset(collision.tree, collision.tip)
     assert worktrees.is_untouched(collision.tree, collision.tip)
     shell(collision.tree, "! git rev-parse -q --verify MERGE_HEAD")
 
-    assisted_merge.begin(collision.tree, collision.tip, collision.other, label())
+    merge.begin(collision.tree, collision.tip, collision.other, label().author)
     shell(collision.tree, TOGETHER)
     commit = collision.keep()
-    worktrees.settle(collision.tree, commit)
+    worktrees.set_head(collision.tree, commit)
     assert worktrees.is_untouched(collision.tree, commit)
     shell(collision.tree, "! git rev-parse -q --verify MERGE_HEAD")
 
 
-def test_half_a_merge_is_rescued_like_other_work(collision: Collision) -> None:
+def test_half_a_merge_is_kept_like_other_work(collision: Collision) -> None:
     shell(collision.tree, "echo '# Half' > README.md; touch $(git rev-parse --git-dir)/index.lock")
 
-    rescued = landing.rescue(collision.project.path, collision.tree, collision.tip, label())
+    kept = landing.keep_interrupted(collision.project.path, collision.tree, collision.tip, label())
 
-    assert show(collision.project, rescued, "README.md") == "# Half"
-    assert show(collision.project, rescued, "added.txt") == "added"
+    assert show(collision.project, kept, "README.md") == "# Half"
+    assert show(collision.project, kept, "added.txt") == "added"

@@ -10,11 +10,12 @@ from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven, Feedbac
 from iterdev.core.collaboration.locks import LockGranted
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtStatus, Effort
 from iterdev.core.ids import moment
+from iterdev.core.session.events import CollaborationEvent
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Severity, TaskId
 from iterdev.store import session_log
 from iterdev.store.journal import Journal
-from iterdev.store.session_folder import collaboration_records, rebuild
+from iterdev.store.session_folder import json_records, rebuild
 from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")
@@ -114,10 +115,14 @@ def test_debt_is_shared_with_all_its_fields(story: Story) -> None:
 def test_the_report_s_items_are_written_like_the_shared_ones(story: Story) -> None:
     state = filled(story)
 
-    document = json.loads(json.dumps(collaboration_records.debt_report(tech_debt.report(state.debt))))
+    document = json.loads(json.dumps(json_records.debt_report(tech_debt.report(state.debt))))
 
     assert document["in_progress_items"] == meta(story)["tech_debt_items"]
     assert document["open_items"] == []
+
+
+def read(meta: dict[str, object]) -> list[CollaborationEvent]:
+    return list(rebuild.collaboration_events(json_records.read_fields(meta, json_records.MetaRecord)))
 
 
 def rebuilt(folder: Path) -> State:
@@ -151,16 +156,14 @@ def test_feedback_debt_and_checkpoints_survive_the_loss_of_the_journal_and_locks
     ],
 )
 def test_what_makes_no_sense_in_the_shared_state_is_left_out(damaged: dict[str, object]) -> None:
-    assert list(collaboration_records.events_from(damaged)) == []
+    assert read(damaged) == []
 
 
 def test_one_damaged_item_does_not_take_the_others_with_it() -> None:
     good = {"feedback_id": "FB-1", "description": "red", "timestamp": moment(BEGIN)}
     owed = {"debt_id": "TD-1", "description": "copied", "detection_date": moment(BEGIN)}
 
-    read = list(collaboration_records.events_from({"user_feedback_items": [{}, good], "tech_debt_items": [owed, 7]}))
-
-    assert read == [
+    assert read({"user_feedback_items": [{}, good], "tech_debt_items": [owed, 7]}) == [
         FeedbackGiven(Feedback(feedback_id="FB-1", description="red", timestamp=BEGIN)),
         DebtIdentified(Debt(debt_id="TD-1", description="copied", detection_date=BEGIN)),
     ]
