@@ -8,7 +8,7 @@ def main() -> int:
 
 
 def team_main() -> int:
-    """`team-iterdev`: the same as `iterdev run`, and the words with which its users wake it up."""
+    """`team-iterdev`: the same as `iterdev run`, and the words that resume it."""
     words = sys.argv[1:]
     if len(words) == 1 and words[0] in {"check", "status", "resume", "continue"}:
         return start(words)

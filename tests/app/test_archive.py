@@ -67,7 +67,7 @@ def test_a_session_is_kept_when_its_export_fails(sessions: Sessions) -> None:
     view, failure = archive.complete(sessions.repository, session, CompletionChoice.export, target)
 
     assert failure
-    assert (failure.choice, "is already there" in failure.error) == ("export", True)
+    assert (failure.choice, "already exists" in failure.error) == ("export", True)
     assert view.why == "kept active"
 
 

@@ -26,7 +26,7 @@ def test_an_observer_sees_lines_views_and_questions(sessions: Sessions) -> None:
         asked.append(gate.id)
         return gate.choices[0]
 
-    observer = RunObserver(ask=ask, report=lines.append, show=lambda view: views.append(view(1)))
+    observer = RunObserver(ask=ask, progress=lines.append, show=lambda view: views.append(view(1)))
     result = anyio.run(run_session, sessions.repository, session, observer)
 
     assert (result.ending, result.view.outcome.succeeded, result.failure) == (Ending.over, True, None)

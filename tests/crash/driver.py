@@ -31,7 +31,7 @@ from iterdev.core.types import Engine
 from iterdev.engine import run
 from iterdev.engine.effects import Effects, Fields, Observer
 from iterdev.engine.repository import Repository
-from iterdev.engine.run_scope import OneStep, RunScope, WholeSession
+from iterdev.engine.run_scope import OneStep, RunScope
 
 PATIENCE = 10.0
 STEPS = 20
@@ -101,7 +101,7 @@ def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
         repository = scratch.repository()
         match step:
             case GoOn(one_step=one_step):
-                _go_on(scratch, repository, OneStep() if one_step else WholeSession(), kill_points)
+                _go_on(scratch, repository, OneStep() if one_step else RunScope(), kill_points)
             case Answer():
                 _answer(repository, step)
             case RollBack(task):

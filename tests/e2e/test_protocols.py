@@ -207,7 +207,7 @@ def test_after_a_kill_a_task_is_given_what_it_laid_down_or_begins_afresh(repo: R
     assert ('```\n{"step": 2}\n```' in prompt) is not damaged
     assert (f"checkpoint restore --session-id {repo.folder().name} --task DEV-001" in prompt) is not damaged
     assert len(messages(repo.folder(), "context_restored")) == (0 if damaged else 1)
-    assert ("DEV-001 begins afresh" in done.stdout) is damaged
+    assert ("DEV-001 starts over" in done.stdout) is damaged
     assert repo.iterdev("replay", repo.folder().name).returncode == 0
 
 

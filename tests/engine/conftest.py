@@ -16,7 +16,7 @@ from iterdev.core.session.events import AttemptStarted, TasksAdded
 from iterdev.core.settings import Settings
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.team_tools import TeamTools
-from iterdev.engine.tool_server.server import ToolDesk
+from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import Redactor
 from iterdev.store import session_log
@@ -49,7 +49,7 @@ class Office:
         self.log.record(TasksAdded(pipelines.first_tasks(Pipeline.sprint, state.scope, state.session.engine)))
         self.changes = 0
         tools = TeamTools(self.log, self.folder, redact=Redactor([SECRET]), changed=self.change)
-        self.desk = ToolDesk(tools)
+        self.server = TeamToolServer(tools)
 
     def change(self) -> None:
         self.changes += 1

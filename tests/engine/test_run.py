@@ -87,7 +87,7 @@ def test_what_an_agent_says_is_in_its_log_while_it_still_runs(environment: Repo)
         if "password" in text:
             goes_on.touch()
 
-    ending = runs.drive(RunObserver(hear=hear))
+    ending = runs.drive(RunObserver(agent_output=hear))
     runs.repository.close()
 
     assert ending is Ending.over

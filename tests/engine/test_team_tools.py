@@ -15,7 +15,7 @@ from iterdev.core.rules.outcomes import attempt_ended
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.types import TaskId
-from iterdev.engine.team_tools import Caller, Person, TeamTools
+from iterdev.engine.team_tools import AttemptAccess, Person, TeamTools
 from iterdev.host.secrets import Redactor
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_log import SessionLog
@@ -35,13 +35,13 @@ def said(answer: CallToolResult) -> Said:
 
 
 def calls(
-    office: Office, *asked: Call, task: str = "DEV-001", after: Callable[[Caller], None] | None = None
+    office: Office, *asked: Call, task: str = "DEV-001", after: Callable[[AttemptAccess], None] | None = None
 ) -> list[Said]:
     """What the tools answer to the agent of a task, one call after the other."""
 
     async def talk() -> list[Said]:
-        async with office.desk.opened():
-            with office.desk.admit(office.job(task)) as caller:
+        async with office.server.opened():
+            with office.server.access(office.job(task)) as caller:
                 async with client_of(caller.server) as client:
                     answers = [said(await client.call_tool(name, arguments)) for name, arguments in asked]
                 if after:
@@ -80,8 +80,8 @@ def refusal(office: Office, call: Call, task: str = "DEV-001") -> str:
 
 def test_every_tool_is_offered_with_an_object_of_arguments(office: Office) -> None:
     async def listed() -> dict[str, object]:
-        async with office.desk.opened():
-            with office.desk.admit(office.job()) as caller:
+        async with office.server.opened():
+            with office.server.access(office.job()) as caller:
                 async with client_of(caller.server) as client:
                     return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
 
@@ -356,12 +356,12 @@ def test_no_secret_gets_into_a_lock_or_a_checkpoint(office: Office) -> None:
 
 def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
     async def agent(task: str) -> None:
-        with office.desk.admit(office.job(task)) as caller:
+        with office.server.access(office.job(task)) as caller:
             async with client_of(caller.server) as client:
                 await client.call_tool("team_msg", {"operation": "log", "summary": f"from {task}"})
 
     async def talk() -> None:
-        async with office.desk.opened(), anyio.create_task_group() as group:
+        async with office.server.opened(), anyio.create_task_group() as group:
             for task in ("DEV-001", "REVIEW-001", "VERIFY-001"):
                 group.start_soon(agent, task)
 
@@ -377,7 +377,7 @@ def test_each_of_several_agents_speaks_for_itself(office: Office) -> None:
 
 def test_tokens_are_all_different(office: Office) -> None:
     with ExitStack() as attempts:
-        tokens = {attempts.enter_context(office.desk.admit(office.job())).server.token for _ in range(20)}
+        tokens = {attempts.enter_context(office.server.access(office.job())).server.token for _ in range(20)}
 
     assert len(tokens) == 20
     assert all(len(token) > 40 for token in tokens)

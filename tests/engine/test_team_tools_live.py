@@ -19,7 +19,7 @@ from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import Agent, AgentEvent, Answer, Assignment, Permissions, Reply, Said
 from iterdev.agents.scripted.script import Call, Rule, Script, Step
 from iterdev.conformance.model.server import ModelServer, serving
-from iterdev.engine.team_tools import Caller
+from iterdev.engine.team_tools import AttemptAccess
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.store.session_folder import discoveries
 from iterdev.teams.development.results import Development
@@ -82,9 +82,9 @@ def test_the_model_calls_the_tools_and_hears_what_they_answer(make: Make, office
     subprocess.run(["git", "init", "--quiet", tmp_path / "workspace"], check=True)
     events: list[AgentEvent] = []
 
-    async def attempt(agent: Agent, variables: dict[str, str]) -> tuple[Reply, Caller]:
-        async with office.desk.opened(), Supervisor() as host:
-            with office.desk.admit(office.job()) as caller:
+    async def attempt(agent: Agent, variables: dict[str, str]) -> tuple[Reply, AttemptAccess]:
+        async with office.server.opened(), Supervisor() as host:
+            with office.server.access(office.job()) as caller:
                 work = assignment(caller, tmp_path, variables)
                 async with agent.open(work, spawn=host.spawn, watch=events.append) as conversation:
                     with anyio.fail_after(PATIENCE):
@@ -105,7 +105,7 @@ def test_the_model_calls_the_tools_and_hears_what_they_answer(make: Make, office
     assert any(isinstance(event, Said) and "report_result" in event.text for event in events)
 
 
-def assignment(caller: Caller, top: Path, variables: dict[str, str]) -> Assignment:
+def assignment(caller: AttemptAccess, top: Path, variables: dict[str, str]) -> Assignment:
     job = caller.job
     return Assignment(
         task=job.task.id,

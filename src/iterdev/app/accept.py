@@ -12,7 +12,7 @@ def accept(repository: Repository, session: SessionId) -> Accepted:
     log = repository.log(session)
     state = log.state
     if repository.engine_alive(state.session):
-        raise UserError(f'"{session}" is still running', hint=f"iterdev status {session}")
+        raise repository.still_running(session)
     if not state.lifecycle.is_finished:
         raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
     if state.branch.tip == state.session.base:

@@ -1,5 +1,6 @@
 """Which coding agents there are, and whether they can be used."""
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.agents import registry
@@ -28,13 +29,5 @@ def agents(repository: Repository) -> list[AgentView]:
 def agent_view(repository: Repository, name: str) -> AgentView:
     configured = repository.settings.agents
     probe = registry.make(name, configured, repository.top).probe()
-    return AgentView(
-        name=name,
-        kind=registry.kind(name, configured),
-        installed=probe.installed,
-        usable=probe.installed and not probe.problem,
-        version=probe.version,
-        note=probe.note,
-        problem=probe.problem,
-        hint=probe.hint,
-    )
+    usable = probe.installed and not probe.problem
+    return AgentView(name=name, kind=registry.kind(name, configured), usable=usable, **msgspec.structs.asdict(probe))

@@ -6,12 +6,13 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.app import archive
+from iterdev.app.inspect import view
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Event, GateAnswered, PolicyChanged
 from iterdev.core.session.gates import GateKind
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
-from iterdev.core.views.session import SessionView, session_view
+from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
 from iterdev.store.session_log import SessionLog
 
@@ -19,7 +20,7 @@ from iterdev.store.session_log import SessionLog
 class GateAnswer(Struct, frozen=True, kw_only=True):
     view: SessionView
     completes: bool
-    """The question was what becomes of a finished session, and the answer has been carried out."""
+    """The question was how to complete a finished session, and the answer has been carried out."""
 
 
 def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> GateAnswer:
@@ -37,8 +38,7 @@ def answer(repository: Repository, session: SessionId, gate: str, choice: str) -
         return [GateAnswered(gate, choice)]
 
     log.transact(rule)
-    view = session_view(log.state, log.team, engine_alive=repository.engine_alive(log.state.session))
-    return GateAnswer(view=view, completes=False)
+    return GateAnswer(view=view(repository, log.state), completes=False)
 
 
 def answer_with_defaults(log: SessionLog) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a finished session: archived, kept, exported or reopened. Refs and branches are never touched."""
+"""Archives, keeps, exports or reopens a finished session. Refs and branches are never touched."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,17 +8,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.app.edits import project
+from iterdev.app.inspect import view
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.core.session.events import Archived, Event, Gate, Kept, Reopened
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
 from iterdev.core.types import CompletionAction, Phase, SessionId, Status
-from iterdev.core.views.session import GateView, SessionView, gate_view, session_view
+from iterdev.core.views.session import GateView, SessionView, gate_view
 from iterdev.engine.repository import Repository
-from iterdev.host import paths, session_lease
 from iterdev.host.git import commits
-from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_log import SessionLog
 
 
@@ -32,13 +31,13 @@ class CompletionFailure(Struct, frozen=True):
 def archive(repository: Repository, session: SessionId, *, exported: str = "") -> SessionView:
     """Removes the session's worktrees and temporary files, and archives it."""
     with _finished(repository, session) as log:
-        Pool(repository.top, paths.workspaces_of(repository.top) / session, paths.temps()).close()
+        repository.workspaces(session).close()
         return _record(repository, log, Archived(exported))
 
 
 def keep(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
-        return _view(log) if log.state.lifecycle.kept else _record(repository, log, Kept())
+        return view(repository, log.state) if log.state.lifecycle.kept else _record(repository, log, Kept())
 
 
 def reopen(repository: Repository, session: SessionId) -> SessionView:
@@ -49,7 +48,7 @@ def reopen(repository: Repository, session: SessionId) -> SessionView:
 
 
 def export(repository: Repository, session: SessionId, target: Path) -> SessionView:
-    """Copies what the session made to a folder, then archives it; nothing that is there is overwritten."""
+    """Copies the results of the session to a folder, then archives it; no existing file is overwritten."""
     folder = target.expanduser().resolve()
     with _finished(repository, session) as log:
         project(repository, log)
@@ -58,7 +57,7 @@ def export(repository: Repository, session: SessionId, target: Path) -> SessionV
 
 
 def answer(repository: Repository, session: SessionId, choice: str) -> SessionView:
-    """Answers the question about what becomes of a finished session."""
+    """Answers the question how to complete a finished session."""
     offered = _choices(repository.state(session))
     commands = {
         CompletionChoice.export: f"iterdev export {session} PATH",
@@ -74,10 +73,9 @@ def answer(repository: Repository, session: SessionId, choice: str) -> SessionVi
 def completion_question(repository: Repository, session: SessionId) -> GateView | None:
     """The question at the end of a run, if the configuration leaves it to the user and it is not answered yet."""
     state = repository.state(session)
-    interactive = (
-        repository.settings.session.completion_action is CompletionAction.interactive and not state.policy.auto
-    )
-    if not interactive or state.lifecycle.phase is Phase.archived or state.why not in {"", KEPT}:
+    action, over = repository.settings.session.completion_action, state.lifecycle
+    interactive = action is CompletionAction.interactive and not state.policy.auto
+    if not interactive or over.phase is Phase.archived or state.why not in {"", KEPT}:
         return None
     question = "The pipeline is complete. What now?"
     gate = Gate(kind=GateKind.completion, question=question, choices=_choices(state))
@@ -99,7 +97,7 @@ def complete_as_configured(repository: Repository, session: SessionId) -> Comple
 def complete(
     repository: Repository, session: SessionId, choice: str, target: Path | None = None
 ) -> tuple[SessionView, CompletionFailure | None]:
-    """Does what was chosen. Completion must not harm finished work: when it fails, the session is kept."""
+    """Carries out the choice. Completion must not harm finished work: when it fails, the session is kept."""
     try:
         if choice == CompletionChoice.archive:
             return archive(repository, session), None
@@ -117,25 +115,17 @@ def _choices(state: State) -> tuple[str, ...]:
 def _record(repository: Repository, log: SessionLog, *events: Event) -> SessionView:
     log.record(*events)
     project(repository, log)
-    return _view(log)
-
-
-def _view(log: SessionLog) -> SessionView:
-    return session_view(log.state, log.team, engine_alive=False)
+    return view(repository, log.state)
 
 
 @contextmanager
 def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
     """A session whose work is done, and that no engine can run meanwhile."""
     log = repository.log(session)
-    try:
-        with session_lease.lease(repository.folder(log.state), wait=lambda: False):
-            log.refresh()
-            if not log.state.lifecycle.is_finished:
-                raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
-            yield log
-    except session_lease.Held:
-        raise UserError(f'"{session}" is still running', hint=f"iterdev status {session}") from None
+    with repository.lease(log):
+        if not log.state.lifecycle.is_finished:
+            raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
+        yield log
 
 
 def _copy(repository: Repository, state: State, target: Path) -> None:
@@ -144,18 +134,12 @@ def _copy(repository: Repository, state: State, target: Path) -> None:
     taken = [name for name in (*names, PATCH) if (target / name).exists()]
     if taken or (target.exists() and not target.is_dir()):
         what = target / taken[0] if taken else target
-        raise UserError(f'"{what}" is already there', hint="name a folder that is empty or not there yet")
+        raise UserError(f'"{what}" already exists', hint="name an empty or a new folder")
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
-            _copy_one(folder / name, target / name)
+            copy = shutil.copytree if (folder / name).is_dir() else shutil.copy2
+            copy(folder / name, target / name)
     except OSError as error:
         raise HostError(f'Cannot write to "{target}": {error.strerror or error}', hint="name another folder") from error
     commits.write_patch(repository.top, state.session.base, state.branch.tip, (target / PATCH).absolute())
-
-
-def _copy_one(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copy2(source, target)

@@ -32,7 +32,7 @@ def create_repository() -> Repository:
 
 
 def _new_folder() -> Path:
-    """A number is easier to read and to type than the letters of mkdtemp; mkdir is as safe against a rival."""
+    """A number is easier to read and to type than the letters of mkdtemp; mkdir is as safe against races."""
     for number in count(1):
         folder = Path(tempfile.gettempdir()) / f"iterdev-demo-{number}"
         try:

@@ -1,4 +1,4 @@
-"""What the edits of a session by a person have in common, with or without a running engine."""
+"""Edits of a session by a person, with or without a running engine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +14,7 @@ from iterdev.store.session_log import SessionLog
 
 @contextmanager
 def edit_session(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
-    """The session's log; if no engine runs, the session folder is brought up to date with what was written."""
+    """The session's log; if no engine runs, the session folder is brought up to date afterwards."""
     log = repository.log(session)
     before = log.state.seq
     yield log

@@ -1,16 +1,10 @@
-"""What the user says about the work of a session."""
+"""Feedback of the user on the work of a session."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from iterdev.app.edits import edit_session, redacted_text, require_task
 from iterdev.core.collaboration import feedback as rules
-from iterdev.core.collaboration.feedback import (
-    Feedback,
-    FeedbackCategory,
-    FeedbackLinked,
-    FeedbackMoved,
-    FeedbackStatus,
-)
+from iterdev.core.collaboration.feedback import Feedback, FeedbackCategory, FeedbackLinked, FeedbackStatus
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
@@ -19,6 +13,8 @@ from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store.session_folder.json_records import item_record
 
+document = item_record
+"""What `--json` prints of feedback."""
 EXAMPLE = 'iterdev feedback add --session-id ID "The greeting is too long"'
 
 
@@ -39,33 +35,29 @@ def is_urgent(item: Feedback) -> bool:
     return item.severity in rules.URGENT
 
 
-def document(item: Feedback) -> dict[str, object]:
-    """What `--json` prints of it."""
-    return item_record(item)
-
-
 def items(repository: Repository, session: SessionId) -> Sequence[Feedback]:
     """The newest first."""
     return repository.state(session).feedback
 
 
-def link(repository: Repository, session: SessionId, name: str, task: str) -> Feedback:
+def link(repository: Repository, session: str | None, name: str, task: str) -> Feedback:
     """Links feedback to a task, and marks it as reviewed."""
+    return _changed(
+        repository, session, name, lambda state: FeedbackLinked(feedback_id=name, task=require_task(state, task))
+    )
 
+
+def close(repository: Repository, session: str | None, name: str) -> Feedback:
+    moved = rules.FeedbackMoved(feedback_id=name, status=FeedbackStatus.closed)
+    return _changed(repository, session, name, lambda _: moved)
+
+
+def _changed(repository: Repository, session: str | None, name: str, change: Callable[[State], Event]) -> Feedback:
     def rule(state: State, _: float) -> Sequence[Event]:
         _known(state, name)
-        return [FeedbackLinked(feedback_id=name, task=require_task(state, task))]
+        return [change(state)]
 
-    with edit_session(repository, session) as log:
-        log.transact(rule)
-        return _known(log.state, name)
-
-
-def close(repository: Repository, session: SessionId, name: str) -> Feedback:
-    def rule(state: State, _: float) -> Sequence[Event]:
-        return [FeedbackMoved(feedback_id=_known(state, name).feedback_id, status=FeedbackStatus.closed)]
-
-    with edit_session(repository, session) as log:
+    with edit_session(repository, session_of(repository, name, session)) as log:
         log.transact(rule)
         return _known(log.state, name)
 

@@ -1,19 +1,23 @@
-"""Looks at sessions: what is done, running and waiting, and why. Nothing here changes anything."""
+"""Reads sessions: what is done, running and waiting, and why. Nothing is changed."""
 
 from collections.abc import Iterator
 
-from iterdev.core.errors import UserError
+from iterdev.app.edits import require_task
 from iterdev.core.rules.replay_check import Replay, compare
-from iterdev.core.types import SessionId, TaskId
+from iterdev.core.session.state import State
+from iterdev.core.types import SessionId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
 from iterdev.core.views.session import SessionLine, SessionView, session_line, session_view
 from iterdev.engine.repository import Repository
 
 
-def status(repository: Repository, session: SessionId) -> SessionView:
-    state = repository.state(session)
+def view(repository: Repository, state: State) -> SessionView:
     return session_view(state, repository.team(state), engine_alive=repository.engine_alive(state.session))
+
+
+def status(repository: Repository, session: SessionId) -> SessionView:
+    return view(repository, repository.state(session))
 
 
 def statuses(repository: Repository) -> Iterator[SessionView]:
@@ -30,9 +34,8 @@ def summaries(repository: Repository) -> Iterator[SessionLine]:
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     """What the task waits for, down to the first cause."""
     state = repository.state(session)
-    if task not in state.tasks.plan:
-        raise UserError(f'There is no task "{task}" in {session}', hint=f"iterdev status {session}")
-    return reasons.why(state, repository.team(state), TaskId(task), engine_alive=repository.engine_alive(state.session))
+    alive = repository.engine_alive(state.session)
+    return reasons.why(state, repository.team(state), require_task(state, task), engine_alive=alive)
 
 
 def report(repository: Repository, session: SessionId) -> str:

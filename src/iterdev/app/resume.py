@@ -1,4 +1,4 @@
-"""Resumes a session, retries its failed tasks, and runs its engine until it is over, has to ask, or is interrupted."""
+"""Runs the engine of a session until it is over, has to ask, or is interrupted."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,13 @@ from msgspec import Struct
 from iterdev.app import archive
 from iterdev.app.answer import answer_on_resume, answer_with_defaults
 from iterdev.app.archive import CompletionFailure
+from iterdev.app.inspect import status
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Event, TasksReset
 from iterdev.core.session.state import State
 from iterdev.core.types import UNSUCCESSFUL, Ending, Role, SessionId
-from iterdev.core.views.session import SessionView, session_view
+from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive, local_executor
 from iterdev.engine.run_scope import OneStep, OneWorker, RunScope
@@ -37,7 +38,7 @@ async def resume(
     step: bool = False,
     executor: MakeExecutor = local_executor,
 ) -> RunResult:
-    """Goes on with a session. One that waits between two sprints starts the next one."""
+    """Continues a session. One that waits between two sprints starts the next one."""
     answer_on_resume(repository.log(session))
     scope = OneStep() if step else None
     return await run_session(repository, session, observer, auto=auto, scope=scope, executor=executor)
@@ -92,12 +93,7 @@ async def run_session(
             answer_with_defaults(log)
         ending = await drive(repository, session, observer, scope=scope, executor=executor)
     failure = archive.complete_as_configured(repository, session) if ending is Ending.over else None
-    return RunResult(ending=ending, view=_view(repository, session), failure=failure)
-
-
-def _view(repository: Repository, session: SessionId) -> SessionView:
-    state = repository.state(session)
-    return session_view(state, repository.team(state), engine_alive=False)
+    return RunResult(ending=ending, view=status(repository, session), failure=failure)
 
 
 def _is_done(state: State) -> bool:

@@ -1,6 +1,6 @@
-"""Opens a repository, and finds the session that is meant."""
+"""Opens a repository, and finds a session by its name or as the newest."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -8,6 +8,8 @@ from msgspec import Struct
 from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
+
+SESSION_DIR = "ITERDEV_SESSION_DIR"
 
 
 class SessionChoice(Struct, frozen=True):
@@ -28,6 +30,12 @@ def open_repository(folder: Path) -> Repository:
     return Repository(folder)
 
 
+def repository_of_attempt(environment: Mapping[str, str]) -> Repository | None:
+    """The repository of the session that an attempt belongs to; the attempt itself is in a worktree."""
+    folder = Path(environment.get(SESSION_DIR, ""))
+    return Repository(folder) if folder.is_absolute() and folder.is_dir() else None
+
+
 def session_ids(folder: Path) -> list[SessionId]:
     """Every session of the repository that the folder is in; outside of a repository there are none."""
     try:
@@ -46,27 +54,17 @@ def to_continue(repository: Repository, name: str = "") -> SessionId | SessionCh
     if name in sessions:
         return SessionId(name)
     if name:
-        return _choice(sessions, _found(repository, name))
-    unfinished = repository.unfinished()
-    if unfinished:
+        try:
+            return SessionChoice(tuple(sessions), repository.find(name))
+        except UserError as error:
+            return SessionChoice(tuple(sessions), error)
+    if unfinished := repository.unfinished():
         return unfinished[-1]
-    newest = repository.newest()
-    hint = f"iterdev status {newest}; all sessions: {', '.join(sessions)}"
-    return _choice(sessions, UserError("No session is unfinished", hint=hint))
+    hint = f"iterdev status {repository.newest()}; all sessions: {', '.join(sessions)}"
+    return SessionChoice(tuple(sessions), UserError("No session is unfinished", hint=hint))
 
 
 def to_resume(repository: Repository) -> SessionId | SessionChoice:
     """The only session that is not finished; of several, the user chooses one."""
     unfinished = repository.unfinished()
-    return _choice(unfinished, unfinished[-1]) if len(unfinished) > 1 else to_continue(repository)
-
-
-def _choice(sessions: Iterable[SessionId], otherwise: SessionId | UserError) -> SessionChoice:
-    return SessionChoice(tuple(sessions), otherwise)
-
-
-def _found(repository: Repository, name: str) -> SessionId | UserError:
-    try:
-        return repository.find(name)
-    except UserError as error:
-        return error
+    return SessionChoice(tuple(unfinished), unfinished[-1]) if len(unfinished) > 1 else to_continue(repository)

@@ -15,13 +15,12 @@ from iterdev.core.request import Request, checked, named_agents, new_session, po
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
-from iterdev.core.types import SessionId
+from iterdev.core.types import Role, SessionId
 from iterdev.engine.assembly import check_agents, configured_sandbox
 from iterdev.engine.repository import Repository
 from iterdev.execution.analyzer import AnalyzerContext, assess
-from iterdev.host import clock, paths
+from iterdev.host import clock
 from iterdev.host.git import refs
-from iterdev.host.workspaces.pool import Pool
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
@@ -30,6 +29,20 @@ from iterdev.teams.table import DEFAULT_TEAM
 
 def pipelines() -> tuple[str, ...]:
     return DEFAULT_TEAM.pipelines
+
+
+def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]:
+    """The agents of single roles, each given as ROLE=NAME."""
+    workers = repository.default_team.workers
+    chosen: dict[Role, str] = {}
+    for pair in pairs:
+        role, _, name = pair.partition("=")
+        if role not in workers:
+            raise UserError(f'There is no role "{role}"', hint=f"roles: {', '.join(workers)}")
+        if not name:
+            raise UserError(f'"{pair}" names no agent', hint=f"--role-agent {role}=NAME")
+        chosen[role] = name
+    return chosen
 
 
 def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] = ()) -> SessionId:
@@ -66,24 +79,24 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
 
 def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     """An id that neither a session of the journal nor a session folder has."""
-    taken = {*repository.sessions(), *(folder.name for folder in _session_folders(repository.top))}
+    roots = (repository.top / ".workflow" / name for name in (".csv-wave", ".team"))
+    taken = {*repository.sessions(), *(folder.name for root in roots for folder in root.glob("*"))}
     prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 
 
 async def analyze(repository: Repository, request: Request) -> Request | str:
-    """The request with what an agent makes of it, or why the agent gave no usable answer."""
+    """The request with the assessment of an agent, or why the agent gave no usable answer."""
     analyzer, settings = repository.default_team.analyzer, repository.settings
     if analyzer is None:
         return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
-    folder = paths.workspaces_of(repository.top) / f"analysis-{os.getpid()}"
     analysis = AnalyzerContext(
         top=repository.top,
         settings=settings,
         redact=repository.redact,
         agent=make_usable(name, settings.agents, repository.top),
-        pool=Pool(repository.top, folder, paths.temps()),
+        pool=repository.workspaces(f"analysis-{os.getpid()}"),
         analyzer=analyzer,
     )
     found = await assess(analysis, request.requirement)
@@ -102,7 +115,3 @@ def read_table(repository: Repository, path: Path) -> tuple[TableRow, ...]:
     if not rows:
         raise UserError(f'"{path}" has no tasks', hint="add a row under the header")
     return tuple(rows)
-
-
-def _session_folders(top: Path) -> Iterable[Path]:
-    return (path for root in (".csv-wave", ".team") for path in (top / ".workflow" / root).glob("*"))

@@ -1,27 +1,67 @@
-"""The tools of the team for a person, with or without a running engine."""
+"""The tools of the team: for a person, with or without a running engine, and for a program inside of an attempt."""
 
+import http.client
 from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from iterdev.agents.contract import TOOLS_TOKEN, TOOLS_URL
 from iterdev.app.edits import edit_session
+from iterdev.app.sessions import open_repository, repository_of_attempt
 from iterdev.core.collaboration.tool_schemas import TOOLS
+from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import CallRejected, Document, Person, TeamTools
 
+TIMEOUT = 30.0
 
-def address(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """The address and the token of the team's tools, inside of an attempt."""
+
+class Error(Struct, frozen=True):
+    message: str
+
+
+class Text(Struct, frozen=True):
+    text: str
+
+
+class Result(Struct, frozen=True, rename={"failed": "isError"}):
+    content: tuple[Text, ...]
+    failed: bool
+
+
+class Response(Struct, frozen=True):
+    error: Error | None = None
+    result: Result | None = None
+
+
+def call(
+    tool: str,
+    arguments: Mapping[str, object],
+    environment: Mapping[str, str],
+    folder: Path,
+    *,
+    session: str | None,
+    sender: str = "",
+) -> Document:
+    """The answer of a tool, over HTTP with the token of an attempt if the environment has one; raises CallRejected."""
     url, token = environment.get(TOOLS_URL), environment.get(TOOLS_TOKEN)
-    return (url, token) if url and token else None
+    if url and token:
+        own = {"session_id": session} if session and tool != "board" else {}
+        return _request(url, token, tool, {**arguments, **own})
+    if not session:
+        raise UserError("No session is named", hint="--session-id ID, from `iterdev sessions`")
+    repository = repository_of_attempt(environment) or open_repository(folder)
+    return use(repository, repository.find(session), tool, arguments, sender=sender)
 
 
 def use(
     repository: Repository, session: SessionId, tool: str, arguments: Mapping[str, object], *, sender: str = ""
 ) -> Document:
-    """What the tool answers; raises CallRejected, or UserError where the person has to say more."""
+    """The answer of a tool to a person; raises CallRejected, or UserError if the person has to say more."""
     (arguments_type,) = (one.arguments for one in TOOLS if one.name == tool)
     try:
         asked = msgspec.convert(arguments, arguments_type)
@@ -35,3 +75,33 @@ def use(
             engine_alive=lambda state: repository.engine_alive(state.session),
         )
         return tools.use(Person(sender), asked)
+
+
+def _request(url: str, token: str, tool: str, arguments: Document) -> Document:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    match msgspec.json.decode(_post(url, token, msgspec.json.encode(message)), type=Response):
+        case Response(error=Error(message=wrong)) | Response(result=Result(content=(Text(text=wrong),), failed=True)):
+            raise CallRejected(wrong)
+        case Response(result=Result(content=(Text(text=text),))):
+            return msgspec.json.decode(text, type=dict[str, object])
+        case other:
+            raise HostError(f'"{url}" gave an unexpected answer: {other}')
+
+
+def _post(url: str, token: str, body: bytes) -> bytes:
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    try:
+        connection.request("POST", place.path, body, headers)
+        response = connection.getresponse()
+        text = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise HostError(f'No answer from "{url}": {error}', hint="the run that named it has ended") from error
+    finally:
+        connection.close()
+    if response.status == http.client.UNAUTHORIZED:
+        raise UserError("The token is not valid any more", hint="it belongs to an attempt, and ends with it")
+    if response.status != http.client.OK:
+        raise HostError(f'"{url}" answered with {response.status} {response.reason}', hint="send less at once")
+    return text

@@ -14,6 +14,8 @@ from iterdev.core.types import SessionId, Severity
 from iterdev.engine.repository import Repository
 from iterdev.store.session_folder.json_records import debt_report, item_record
 
+document, report_document = item_record, debt_report
+"""What `--json` prints of a debt and of a report."""
 EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"'
 
 
@@ -55,11 +57,6 @@ def add(repository: Repository, session: SessionId, new: NewDebt) -> Debt:
         return log.state.debt[0]
 
 
-def document(item: Debt) -> dict[str, object]:
-    """What `--json` prints of it."""
-    return item_record(item)
-
-
 def items(repository: Repository, session: SessionId) -> Sequence[Debt]:
     """The newest first."""
     return repository.state(session).debt
@@ -69,12 +66,8 @@ def report(repository: Repository, session: SessionId) -> Report:
     return rules.report(repository.state(session).debt)
 
 
-def report_document(made: Report) -> dict[str, object]:
-    return debt_report(made)
-
-
 def ranked(repository: Repository, session: SessionId) -> Sequence[Debt]:
-    """What is not settled, with what to pay back first at the beginning."""
+    """The debt that is not settled, in the order in which to pay it back."""
     return rules.ranked(repository.state(session).debt)
 
 
@@ -82,13 +75,8 @@ def move(repository: Repository, session: SessionId, name: str, status: str) -> 
     """Gives a debt another status."""
 
     def rule(state: State, _: float) -> Sequence[Event]:
-        return [
-            DebtMoved(
-                debt_id=_known(state, name).debt_id,
-                status=DebtStatus(status),
-                sprint=repository.team(state).sprint(state),
-            )
-        ]
+        sprint = repository.team(state).sprint(state)
+        return [DebtMoved(debt_id=_known(state, name).debt_id, status=DebtStatus(status), sprint=sprint)]
 
     with edit_session(repository, session) as log:
         log.transact(rule)

@@ -1,4 +1,4 @@
-"""The wisdom of a repository: what its sessions learned, handed down to new ones, and rejected by people."""
+"""The wisdom of a repository: what its sessions learned, passed on to new ones, and rejected by people."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ class Learned(Struct, frozen=True, kw_only=True):
 
 
 def inherited(repository: Repository, requirement: str) -> wisdom.WisdomInherited | None:
-    """What a session that begins now is given of those before it."""
+    """The wisdom that a new session inherits from earlier ones."""
     states = map(repository.state, repository.sessions()[-wisdom.LOOKED_AT :])
     earlier = [
         wisdom.Earlier(
@@ -64,7 +64,7 @@ def _learned(states: Iterable[State]) -> list[Learned]:
 
 
 def reject(repository: Repository, name: str, reason: str) -> Learned:
-    """Takes an entry out of use, in every session that has it and in those that may still come upon it."""
+    """Takes an entry out of use, in every session that has it and in those that are not finished."""
     states = list(map(repository.state, repository.sessions()))
     found = [entry for entry in _learned(states) if entry.id == name]
     if not found:

@@ -1,1 +1,1 @@
-"""Carries out what the core decides, and reports what it saw."""
+"""Carries out the commands that the core decides on, and records their results."""

@@ -7,10 +7,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iterdev.core.ids import moment
+from iterdev.core.ids import ZONE
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -50,7 +51,9 @@ class EffectLog:
             error = f"{type(problem).__name__}: {problem}"
             raise
         finally:
-            line = {"ts": moment(self._now()), "effect": name, **fields, "seconds": round(time.monotonic() - began, 4)}
+            # To the millisecond, so that these lines can be put in order with what agents said.
+            ts = datetime.fromtimestamp(self._now(), ZONE).isoformat(timespec="milliseconds")
+            line = {"ts": ts, "effect": name, **fields, "seconds": round(time.monotonic() - began, 4)}
             self._write(line | ({"error": error} if error else {}))
 
     def _write(self, line: Mapping[str, object]) -> None:

@@ -18,7 +18,7 @@ from iterdev.execution.contract import Executor
 from iterdev.store.session_log import SessionLog
 
 POLL = 0.25
-"""Seconds between looks at what other processes wrote."""
+"""Seconds between two reads of what other processes wrote."""
 
 
 class Loop(Struct, frozen=True, kw_only=True):
@@ -48,11 +48,11 @@ class Loop(Struct, frozen=True, kw_only=True):
         return *others, *self._without_output(self.scope.admit(self.log.state, starts))
 
     def _without_output(self, starts: Sequence[Start]) -> Iterator[Command]:
-        """A worker looks first whether its output is there. In a wave the table alone says what is to be done."""
+        """A worker first checks whether its output exists. In a wave the table alone says what is to be done."""
         state = self.log.state
-        looks = self.scope.worker or state.session.engine is Engine.beat
+        checks = self.scope.worker or state.session.engine is Engine.beat
         tasks = (start.task for start in starts)
-        done = worker_callbacks.reported(state, self.log.team, tasks) if looks else ()
+        done = worker_callbacks.reported(state, self.log.team, tasks) if checks else ()
         if done:
             yield Record(done)
         yield from (start for start in starts if start.task not in {event.task for event in done})
@@ -79,13 +79,13 @@ class Loop(Struct, frozen=True, kw_only=True):
     async def _idle(self, commands: tuple[Command, ...]) -> Ending | None:
         """Nothing can be decided now: wait for something to happen, or end."""
         state = self.log.state
-        waits = [command.until for command in commands if isinstance(command, Wait)]
+        timers = [partial(self._until, command.until) for command in commands if isinstance(command, Wait)]
         if state.attempts.running:
-            await self._next_report(*(partial(self._until, time) for time in waits))
+            await self._next_report(*timers)
         elif state.gates.open:
             return await self._question(next(iter(state.gates.open.values())))
-        elif waits:
-            await self._first(*(partial(self._until, time) for time in waits))
+        elif timers:
+            await self._race(self._written, *timers)
         elif state.lifecycle.is_over:
             return Ending.over
         elif self.scope.may_stop:
@@ -120,15 +120,12 @@ class Loop(Struct, frozen=True, kw_only=True):
             nonlocal report
             report = await self.executor.report()
 
-        await self._first(receive, *others)
+        await self._race(receive, self._written, *others)
         if report:
             await self.performer.ended(report)
 
-    async def _first(self, *others: Callable[[], Awaitable[None]]) -> None:
-        """Waits until one of these ends, the user stops the run, or the journal or the session folder needs a look."""
-        await self._race(self._written, *others)
-
     async def _race(self, *others: Callable[[], Awaitable[None]]) -> None:
+        """Waits until one of these ends, or the user stops the run."""
         async with anyio.create_task_group() as group:
 
             async def race(one: Callable[[], Awaitable[None]]) -> None:
@@ -139,12 +136,13 @@ class Loop(Struct, frozen=True, kw_only=True):
                 group.start_soon(race, one)
 
     async def _answered(self, gate: str) -> None:
-        """Other news can wait: a person who is being asked something is not interrupted for it."""
+        """Waits until another process answers. Other events do not interrupt a person who is being asked."""
         while gate in self.log.state.gates.open:
             await anyio.sleep(POLL)
             self.log.refresh()
 
     async def _written(self) -> None:
+        """Waits until another process wrote to the journal, or the session folder can be written."""
         while True:
             await anyio.sleep(POLL)
             if self.log.has_news() or (self.performer.is_behind and self.log.state.attempts.running):

@@ -1,109 +1,108 @@
-"""Carries out one command at a time, and records what was seen. It never decides."""
+"""Carries out one command at a time, and records the result. It never decides."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-
-from msgspec import Struct
 
 from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
+from iterdev.core.limits import budget, providers
+from iterdev.core.limits.spending import DaySpent
 from iterdev.core.results import Discovery
 from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start
+from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport, Success
-from iterdev.core.session.events import (
-    AttemptStarted,
-    Event,
-    Finished,
-    GateOpened,
-    TableEdited,
-    TasksAdded,
-    TeamEvent,
-    Warned,
-    WaveMerged,
-    WaveStarted,
-)
+from iterdev.core.session.events import AttemptStarted, Event, TableEdited, TeamEvent, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.settings import Settings
-from iterdev.core.types import Role, TaskId
-from iterdev.engine.shared_limits import SharedLimits
-from iterdev.engine.team_tools import NoCheckpoint, restored_event, stored_checkpoint
+from iterdev.core.types import TaskId
+from iterdev.engine.repository import Repository
+from iterdev.engine.team_tools import restored_event, stored_checkpoint
 from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
+from iterdev.host import clock, paths
 from iterdev.host.git import commits, landing
+from iterdev.host.provider_pauses import Pauses
+from iterdev.store.daily_spending import DailySpending
+from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.projector import Edited, Projector, Refused
 from iterdev.store.session_log import Rule, SessionLog
 
 COALESCE = 0.3
-"""Seconds within which further changes of the session folder wait for the next writing."""
+"""Seconds between two writes of the session folder, except for urgent events."""
 REST = 20
-"""How many times as long as the last writing took: a large table must not keep the engine busy with its files."""
-URGENT = (WaveStarted, WaveMerged, GateOpened, TasksAdded, Finished, TeamEvent)
+"""The pause after a write, as a multiple of its duration: a large table must not keep the engine busy with files."""
+URGENT = (events.WaveStarted, events.WaveMerged, events.GateOpened, events.TasksAdded, events.Finished, TeamEvent)
 """Events after which the session folder is written at once."""
 
 
-class RepositoryFacts(Struct, frozen=True, kw_only=True):
-    top: Path
-    settings: Settings
-    instructions: Mapping[Role, str]
-    """What the user wrote for each role."""
+class SharedLimits:
+    """Provider pauses of all runs on this machine, and the day's spending in the repository."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._pauses, self._spending = Pauses(paths.state_root()), DailySpending(journal)
+
+    def exchange(self, state: State, now: float) -> list[Event]:
+        """Shares provider pauses with other runs; returns the limits that are new to the session."""
+        shared = self._pauses.read(now)
+        for pause in providers.unshared_pauses(state.providers, shared, now):
+            self._pauses.write(pause)
+        news: list[Event] = [*providers.shared_pauses(state.providers, state.agents, state.policy, shared, now)]
+        if budget.has_day_budget(state.policy):
+            began = clock.midnight(now)
+            spent = self._spending.spent_since(began)
+            news += [] if spent == state.spending.today else [DaySpent(began, spent)]
+        return news
 
 
 class Performer:
-    def __init__(
-        self,
-        repository: RepositoryFacts,
-        log: SessionLog,
-        *,
-        limits: SharedLimits,
-        projector: Projector,
-        effect: Effect,
-        show: Callable[[State], None],
-    ) -> None:
-        self._repository, self._top, self._log = repository, repository.top, log
-        self._limits, self._projector = limits, projector
+    def __init__(self, repository: Repository, log: SessionLog, effect: Effect, show: Callable[[State], None]) -> None:
+        self._settings, self._top, self._log = repository.settings, repository.top, log
         self._effect, self._now, self._show = effect, log.now, show
+        self._instructions = repository.instructions()
+        self._limits = SharedLimits(repository.journal)
+        self._folder = repository.folder(log.state)
+        exposed = not repository.settings.run.sandbox
+        self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
+        self._projector.prepare()
         self._rests_until = 0.0
         self._projected_seq = 0
         self._changed: tuple[str, tuple[str, ...]] = ("", ())
         self.is_behind = False
-        """Something was recorded that the session folder does not show yet."""
+        """Events were recorded that the session folder does not show yet."""
 
     async def catch_up(self) -> State:
-        """Folds what others wrote, and takes over shared limits and what a person changed in tasks.csv."""
+        """Folds the events of other processes, and takes over shared limits and edits of tasks.csv."""
         log = self._log
         log.refresh()
-        if news := self._limits.exchange(log.state):
+        if news := self._limits.exchange(log.state, self._now()):
             self.append(*news)
         changed = self._read_table(strict=not log.state.attempts.running)
         await self.project(urgent=changed)
         return log.state
 
     def _read_table(self, *, strict: bool) -> bool:
-        """Takes over what was changed in tasks.csv, unless an agent may have written it; True if something happened."""
+        """Takes over edits of tasks.csv, unless an agent may have made them; True if something was recorded."""
         state, team = self._log.state, self._log.team
-        events: list[Event] = []
+        edits: list[Event] = []
         match self._projector.edits(state, strict=strict, beside_agents=bool(state.attempts.running)):
             case Refused() as refused:
-                events = [Warned(_refusal(state, refused))]
+                edits = [Warned(_refusal(state, refused))]
             case Edited(rows=rows, missing=missing):
                 if rows:
-                    events = [TableEdited(tuple(row.edit for row in rows)), *team.table_edited(state, rows)]
-                events += [Warned(_restored(missing))] if missing else []
-        if events:
-            self.append(*events)
-        return bool(events)
+                    edits = [TableEdited(tuple(row.edit for row in rows)), *team.table_edited(state, rows)]
+                edits += [Warned(_restored(missing))] if missing else []
+        if edits:
+            self.append(*edits)
+        return bool(edits)
 
-    async def record(self, events: Sequence[Event]) -> None:
-        self.append(*events)
-        found = self._log.team.discoveries(self._log.state, events)
-        for task, discovery in found:
+    async def record(self, decided: Sequence[Event]) -> None:
+        self.append(*decided)
+        for task, discovery in self._log.team.discoveries(self._log.state, decided):
             await self._add_discoveries(task, [discovery])
-        await self.project(urgent=any(isinstance(event, URGENT) for event in events))
+        await self.project(urgent=any(isinstance(event, URGENT) for event in decided))
 
     async def start(self, executor: Executor, command: Start) -> None:
         task = self._log.state.tasks.plan[command.task]
@@ -115,13 +114,13 @@ class Performer:
         await executor.submit(job)
 
     def _restored(self, task: Task) -> str:
-        """What the last attempt at the task saved; an unreadable checkpoint is a warning."""
+        """The checkpoint of the last attempt at the task; an unreadable one is a warning."""
         state = self._log.state
         if task.id not in state.checkpoints:
             return ""
-        found = stored_checkpoint(state, self._top / state.session.folder, task.id)
-        if isinstance(found, NoCheckpoint):
-            self.append(Warned(f"{task.id} begins afresh: {found.why}"))
+        found = stored_checkpoint(state, self._folder, task.id)
+        if isinstance(found, str):
+            self.append(Warned(f"{task.id} starts over: {found}"))
             return ""
         self.append(restored_event(found, task.id))
         return json.dumps(found.data, ensure_ascii=False)
@@ -134,7 +133,7 @@ class Performer:
             await self._add_discoveries(report.task, report.outcome.result.discoveries)
 
     def changed(self) -> None:
-        """A tool of an agent wrote to the log; the loop looks up and follows."""
+        """Called when a tool of an agent has written to the log."""
         self.is_behind = True
         self._show(self._log.state)
 
@@ -156,14 +155,14 @@ class Performer:
         with self._effect("land", task=task):
             landed = await in_thread(move)
         if files := landed.conflicts:
-            refused = partial(outcomes.landing_refused, task=task, files=files, tip=landed.tip)
-            self._transact("LandingRefused", lambda state, _: refused(state, team))
+            rule = partial(outcomes.landing_refused, team=team, task=task, files=files, tip=landed.tip)
+            self._transact("LandingRefused", lambda state, _: rule(state))
         else:
             self._transact("Landed", lambda state, _: outcomes.landed(state, team, task, landed.tip))
 
-    def append(self, *events: Event) -> None:
-        kinds = " ".join(dict.fromkeys(type(event).__name__ for event in events))
-        self._transact(kinds, lambda _state, _at: events)
+    def append(self, *facts: Event) -> None:
+        kinds = " ".join(dict.fromkeys(type(event).__name__ for event in facts))
+        self._transact(kinds, lambda _state, _at: facts)
 
     def _transact(self, kinds: str, rule: Rule) -> None:
         with self._effect("record", events=kinds):
@@ -189,12 +188,13 @@ class Performer:
         session, team = state.session, self._log.team
         role, schema = team.roles[task.role], team.result_schema(task.role)
         changed = await self._changed_files(session.base, state.branch.tip)
-        found = await in_thread(discoveries.read, self._top / session.folder / discoveries.NAME)
+        dumps = partial(json.dumps, ensure_ascii=False)
+        found = await in_thread(discoveries.read, self._folder / discoveries.NAME)
         context = prompts.PromptContext(
             board=discoveries.NAME,
-            discoveries=tuple(f"- {line.worker} {line.type}: {_as_json(line.data)}" for line in found),
+            discoveries=tuple(f"- {one.worker} {one.type}: {dumps(one.data, default=str)}" for one in found),
             changed=changed,
-            instructions=self._repository.instructions.get(task.role, ""),
+            instructions=self._instructions.get(task.role, ""),
             checkpoint=checkpoint,
         )
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
@@ -204,7 +204,7 @@ class Performer:
             role=role,
             number=command.number,
             agent=command.agent,
-            settings=self._repository.settings,
+            settings=self._settings,
             base=state.branch.tip,
             session_base=session.base,
             prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),
@@ -222,15 +222,15 @@ class Performer:
         )
 
     async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
-        """What the session has changed so far; asked of git once for each landing."""
+        """The files that the session has changed so far; git is called once for each landing."""
         if self._changed[0] != tip:
             self._changed = (tip, await in_thread(commits.changed_files, self._top, base, tip))
         return self._changed[1]
 
     async def _add_discoveries(self, task: TaskId, found: Sequence[Discovery]) -> None:
         if found:
-            path = self._top / self._log.state.session.folder / discoveries.NAME
-            await in_thread(discoveries.add, path, found, worker=task, ts=ids.moment(self._now()))
+            path, ts = self._folder / discoveries.NAME, ids.moment(self._now())
+            await in_thread(discoveries.add, path, found, worker=task, ts=ts)
 
 
 def _restored(missing: Sequence[TaskId]) -> str:
@@ -243,7 +243,3 @@ def _refusal(state: State, refused: Refused) -> str:
         f"a change of tasks.csv while agents were at work was not taken over ({refused.why}) "
         f"and is kept as {refused.kept}; to make it, {how}"
     )
-
-
-def _as_json(data: Mapping[str, object]) -> str:
-    return json.dumps(data, ensure_ascii=False, default=str)

@@ -2,7 +2,8 @@
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,9 +14,10 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, secrets, session_lease
+from iterdev.host import clock, paths, secrets, session_lease
 from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
+from iterdev.host.workspaces.pool import Pool
 from iterdev.store.journal import NAME, Damaged, Journal
 from iterdev.store.session_folder import rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
@@ -38,9 +40,16 @@ class Repository:
 
     @property
     def journal(self) -> Journal:
-        """Opened when first needed; a damaged one is set aside and made again from the session folders."""
+        """Opened when first needed; a damaged one is renamed, and rebuilt from the session folders."""
         if self._journal is None:
-            self._journal = self._open_journal()
+            path = self.top / STATE / NAME
+            try:
+                self._journal = Journal(path, self.teams)
+                known = self._journal.sessions()
+            except Damaged:
+                self._set_aside(path)
+                self._journal, known = Journal(path, self.teams), []
+            self._rebuild(self._journal, known)
         return self._journal
 
     @property
@@ -71,7 +80,6 @@ class Repository:
         return self._read(Journal.summaries) if self.has_journal else []
 
     def log(self, session: SessionId) -> SessionLog:
-        """What writes to a session."""
         return SessionLog(self.journal, session, now=clock.now)
 
     def find(self, name: str) -> SessionId:
@@ -99,50 +107,52 @@ class Repository:
     def folder(self, state: State) -> Path:
         return self.top / state.session.folder
 
+    def workspaces(self, name: str) -> Pool:
+        """The worktrees of a session, or of something else by that name."""
+        return Pool(self.top, paths.workspaces_of(self.top) / name, paths.temps())
+
     def engine_alive(self, session: Session | SessionSummary) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""
         holder = self.journal.holder(session.id)
         return holder is not None and session_lease.is_held(self.top / session.folder) and alive(holder)
 
-    def prepare(self) -> None:
-        """Makes the place for our files, out of git's sight."""
+    @contextmanager
+    def lease(self, log: SessionLog) -> Iterator[int]:
+        """Keeps engines off the session while its newest state is used; waits for processes of a dead engine to end."""
+        folder = self.folder(log.state)
+        folder.mkdir(parents=True, exist_ok=True)
         try:
-            (self.top / STATE).mkdir(exist_ok=True)
+            with session_lease.lease(folder, wait=lambda: not self.engine_alive(log.state.session)) as descriptor:
+                log.refresh()
+                yield descriptor
+        except session_lease.Held:
+            raise self.still_running(log.session) from None
+
+    def still_running(self, session: SessionId) -> UserError:
+        holder = self.journal.holder(session)
+        return UserError(
+            f'"{session}" is still running in process {holder.pid if holder else "unknown"}',
+            hint=f"watch it with `iterdev status {session}`, or stop that process first",
+        )
+
+    def prepare(self) -> None:
+        """Creates the folder for the state of iterdev, and excludes it from git."""
+        folder, hint = self.top / STATE, "make the repository writable, then try again"
+        try:
+            folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise HostError(
-                f'Cannot create "{self.top / STATE}": {error.strerror}',
-                hint="make the repository writable, then try again",
-            ) from error
-        if not os.access(self.top / STATE, os.W_OK):
-            raise HostError(f'"{self.top / STATE}" is read-only', hint="make the repository writable, then try again")
+            raise HostError(f'Cannot create "{folder}": {error.strerror}', hint=hint) from error
+        if not os.access(folder, os.W_OK):
+            raise HostError(f'"{folder}" is read-only', hint=hint)
         checkout.exclude(self.top, f"/{STATE}/")
 
     def instructions(self) -> dict[Role, str]:
         """What the user wrote for each role."""
-        return {role: self._read_file(role, table.file) for role, table in self.settings.roles.items() if table.file}
-
-    def _read_file(self, role: str, name: str) -> str:
-        try:
-            return (self.top / name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(
-                f'The file of the role "{role}" is expected at "{self.top / name}", and cannot be read: {error}',
-                hint=f"write it, or fix `file` under [roles.{role}] in iterdev.toml",
-            ) from error
-
-    def _open_journal(self) -> Journal:
-        path = self.top / STATE / NAME
-        try:
-            journal = Journal(path, self.teams)
-            known = journal.sessions()
-        except Damaged:
-            self._set_aside(path)
-            journal, known = Journal(path, self.teams), []
-        self._rebuild(journal, known)
-        return journal
+        files = {role: self.top / table.file for role, table in self.settings.roles.items() if table.file}
+        return {role: _instructions(role, path) for role, path in files.items()}
 
     def _read(self, question: Callable[[Journal], T]) -> T:
-        """Asks the journal; damage that shows only now is repaired in the same way."""
+        """Reads from the journal; damage that is found only now is repaired in the same way."""
         try:
             return question(self.journal)
         except Damaged:
@@ -169,6 +179,16 @@ class Repository:
             except UserError:
                 continue
             create(journal, events, at=created or clock.now())
+
+
+def _instructions(role: Role, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f'The file of the role "{role}" is expected at "{path}", and cannot be read: {error}',
+            hint=f"write it, or fix `file` under [roles.{role}] in iterdev.toml",
+        ) from error
 
 
 def read_settings(top: Path, teams: Mapping[str, Team]) -> Settings:

@@ -1,7 +1,6 @@
 """How far an engine goes: to the end, one step, or through the work of one role. What is ready is decided elsewhere."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from iterdev.core.rules.schedule import Start
 from iterdev.core.rules.team_rules import RoleSpec
@@ -12,44 +11,25 @@ ERRORS = 3
 """Tasks of a worker that may fail before it stops."""
 
 
-class RunScope(Protocol):
-    def admit(self, state: State, starts: Sequence[Start]) -> Sequence[Start]:
-        """Those of the starts that were decided which this engine makes."""
-        ...
+class RunScope:
+    """The whole session."""
 
-    @property
-    def may_stop(self) -> bool:
-        """Whether the engine may end although there is something left to start."""
-        ...
-
-    @property
-    def worker(self) -> Role | None:
-        """The role of the one worker that the engine is, if it is not the whole team."""
-        ...
-
-    @property
-    def taken(self) -> Sequence[TaskId]:
-        """The tasks that the worker has taken."""
-        ...
-
-
-class WholeSession:
     may_stop = False
-    worker = None
-    taken = ()
+    """Whether the engine may end although there is something left to start."""
+    worker: Role | None = None
+    """The role of the one worker that the engine is, if it is not the whole team."""
+
+    def __init__(self) -> None:
+        self.taken: list[TaskId] = []
+        """The tasks that the worker has taken."""
 
     def admit(self, _: State, starts: Sequence[Start]) -> Sequence[Start]:
+        """The part of the decided starts that this engine carries out."""
         return starts
 
 
-class OneStep:
+class OneStep(RunScope):
     """One batch of tasks."""
-
-    worker = None
-    taken = ()
-
-    def __init__(self) -> None:
-        self.may_stop = False
 
     def admit(self, _: State, starts: Sequence[Start]) -> Sequence[Start]:
         if self.may_stop:
@@ -58,27 +38,20 @@ class OneStep:
         return starts
 
 
-class OneWorker:
+class OneWorker(RunScope):
     """One task of a role at a time; a role that loops goes on with further ones."""
 
     may_stop = True
 
     def __init__(self, role: RoleSpec) -> None:
-        self.worker = role.name
-        self._loops = role.loops
-        self._taken: list[TaskId] = []
+        super().__init__()
+        self.worker, self._loops = role.name, role.loops
 
     def admit(self, state: State, starts: Sequence[Start]) -> Sequence[Start]:
         mine = [start for start in starts if state.tasks.plan[start.task].role == self.worker]
-        if state.attempts.running or not mine or not self._goes_on(state):
+        failed = sum(state.tasks.status(task) is Status.failed for task in self.taken)
+        goes_on = not self.taken or (self._loops and failed < ERRORS)
+        if state.attempts.running or not mine or not goes_on:
             return ()
-        self._taken.append(mine[0].task)
+        self.taken.append(mine[0].task)
         return mine[:1]
-
-    def _goes_on(self, state: State) -> bool:
-        failed = sum(state.tasks.status(task) is Status.failed for task in self._taken)
-        return not self._taken or (self._loops and failed < ERRORS)
-
-    @property
-    def taken(self) -> Sequence[TaskId]:
-        return self._taken

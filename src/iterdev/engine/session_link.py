@@ -8,18 +8,16 @@ from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
 from iterdev.core.limits import budget
 from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
-from iterdev.engine.tool_server.server import ToolDesk
+from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job, ToolAccess
 from iterdev.store.session_log import SessionLog
 
 LOG_BYTES = 256 * 1024
 """What is kept of an agent's log; of a longer one, the end."""
 
-Hear = Callable[[str, AgentEvent], None]
-
 
 class AgentLog:
-    """Appends while the agent speaks, so that other processes can follow."""
+    """Appends each line at once, so that other processes can follow."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -43,13 +41,15 @@ class AgentLog:
 
 
 class LocalLink:
-    def __init__(self, log: SessionLog, folder: Path, desk: ToolDesk, hear: Hear) -> None:
-        self._log, self._folder, self._desk, self._hear = log, folder, desk, hear
+    def __init__(
+        self, log: SessionLog, folder: Path, server: TeamToolServer, output: Callable[[str, str], None]
+    ) -> None:
+        self._log, self._folder, self._server, self._output = log, folder, server, output
         self._logs: dict[tuple[TaskId, int], AgentLog] = {}
 
     @asynccontextmanager
     async def tools(self, job: Job) -> AsyncIterator[ToolAccess]:
-        with self._desk.admit(job) as access:
+        with self._server.access(job) as access:
             yield access
 
     @asynccontextmanager
@@ -69,11 +69,12 @@ class LocalLink:
         match event:
             case Said(text):
                 self._log_of(task, number).write(text)
+                if shown := text.strip():
+                    self._output(task, shown)
             case PermissionAsked(what):
                 self._log_of(task, number).write(f"[permission asked and denied] {what}")
             case _:
                 pass
-        self._hear(task, event)
 
     def _log_of(self, task: TaskId, number: int) -> AgentLog:
         key = task, number

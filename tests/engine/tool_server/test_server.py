@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.engine.conftest import Office, client_of
 
 from iterdev.agents.contract import ToolServer
-from iterdev.engine.team_tools import Caller, Document
+from iterdev.engine.team_tools import AttemptAccess, Document
 from iterdev.engine.tool_server import mcp
 
 
@@ -63,14 +63,14 @@ def portal() -> Iterator[BlockingPortal]:
 
 
 @pytest.fixture
-def attempt(office: Office, portal: BlockingPortal) -> Iterator[Caller]:
+def attempt(office: Office, portal: BlockingPortal) -> Iterator[AttemptAccess]:
     """The attempt at DEV-001, which runs as long as the test."""
-    with portal.wrap_async_context_manager(office.desk.opened()), office.desk.admit(office.job()) as caller:
+    with portal.wrap_async_context_manager(office.server.opened()), office.server.access(office.job()) as caller:
         yield caller
 
 
 @pytest.fixture
-def agent(attempt: Caller) -> Visitor:
+def agent(attempt: AttemptAccess) -> Visitor:
     return Visitor(attempt.server)
 
 
@@ -90,10 +90,10 @@ def test_without_the_token_nobody_is_let_in(agent: Visitor, authorization: str) 
 
 
 def test_a_token_is_worth_nothing_after_its_attempt(office: Office, portal: BlockingPortal) -> None:
-    with portal.wrap_async_context_manager(office.desk.opened()):
-        with office.desk.admit(office.job()) as ended:
+    with portal.wrap_async_context_manager(office.server.opened()):
+        with office.server.access(office.job()) as ended:
             first = Visitor(ended.server).sends().status
-        with office.desk.admit(office.job()) as current:
+        with office.server.access(office.job()) as current:
             statuses = [Visitor(caller.server).sends().status for caller in (ended, current)]
 
     assert (first, statuses) == (200, [401, 200])
@@ -248,8 +248,8 @@ def test_what_is_nested_too_deeply_is_a_mistake_of_the_agent(agent: Visitor, dep
 
 def test_the_sdk_s_client_is_refused_with_a_wrong_token(office: Office) -> None:
     async def knock() -> None:
-        async with office.desk.opened():
-            with office.desk.admit(office.job()) as caller:
+        async with office.server.opened():
+            with office.server.access(office.job()) as caller:
                 wrong = ToolServer(url=caller.server.url, token="wrong")
                 async with client_of(wrong):
                     raise AssertionError("it was let in")
@@ -285,7 +285,7 @@ def test_whatever_is_sent_has_an_answer_or_wants_none(body: bytes) -> None:
     async def read() -> bytes | None:
         try:
             return await mcp.answer(body, use)
-        except mcp.Unreadable as error:
+        except mcp.InvalidMessage as error:
             return error.answer
 
     said = anyio.run(read)

@@ -1,7 +1,6 @@
 """HTTP on loopback, for programs that iterdev itself started: one listener, and one response to each request.
 
-It knows sockets and HTTP, and rejects whatever a web page could make a browser send. It does not know what requests are
-about.
+It rejects everything that a web page could make a browser send, and does not interpret the requests.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -33,14 +32,6 @@ class Response(Struct, frozen=True, kw_only=True):
 Respond = Callable[[Request], Awaitable[Response]]
 
 
-class RequestRejected(Exception):
-    """A request that is rejected without looking at what it is about."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 @asynccontextmanager
 async def serving(respond: Respond) -> AsyncIterator[str]:
     """Serves requests at the address that it yields; leaving the context closes every connection at once."""
@@ -69,11 +60,11 @@ class _Connection:
     async def serve(self) -> None:
         # A client may leave at any time, in the middle of a request too.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while await self._answered_one():
+            while await self._serve_request():
                 self._http.start_next_cycle()
 
-    async def _answered_one(self) -> bool:
-        """Whether another request may follow."""
+    async def _serve_request(self) -> bool:
+        """Responds to a request; True if another one may follow."""
         try:
             request = await self._request()
             if request is None:
@@ -81,8 +72,6 @@ class _Connection:
             await self._send(await self._respond(request))
         except h11.RemoteProtocolError as error:
             await self._send(Response(status=error.error_status_hint, headers={"connection": "close"}))
-        except RequestRejected as rejection:
-            await self._send(Response(status=rejection.status, headers={"connection": "close"}))
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     async def _request(self) -> Request | None:
@@ -91,12 +80,12 @@ class _Connection:
             return None
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
         if _is_foreign(headers, self._host):
-            raise RequestRejected(403)
+            raise h11.RemoteProtocolError("a web page may have sent it", error_status_hint=403)
         body = bytearray()
         while isinstance(part := await self._event(), h11.Data):
             body += part.data
             if len(body) > BODY_LIMIT:
-                raise RequestRejected(413)
+                raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
         if not isinstance(part, h11.EndOfMessage):
             return None
         path = head.target.decode("ascii").partition("?")[0]
@@ -128,7 +117,7 @@ class _Connection:
 
 
 def _is_foreign(headers: Mapping[str, str], host: str) -> bool:
-    """Whether a web page may be behind it: one that knows this address by another name, or one of another place."""
+    """Whether a web page may have sent the request: by another name for this address, or from another origin."""
     own = {host, host.replace(ADDRESS, "localhost")}
     origin = headers.get("origin")
     return headers.get("host") not in own or (origin is not None and origin not in {f"http://{name}" for name in own})

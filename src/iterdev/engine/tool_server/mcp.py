@@ -18,12 +18,15 @@ VERSIONS = ("2025-06-18", "2025-11-25")
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 
-Use = Callable[[ToolArguments], Awaitable[Document]]
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What decoding raises for bytes that are not valid."""
+
 Id = int | float | str | None
+UseTool = Callable[[ToolArguments], Awaitable[Document]]
 
 
-class Unreadable(Exception):
-    """Not a message of the protocol; the text is the answer."""
+class InvalidMessage(Exception):
+    """Not a message of the protocol; `answer` says so."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -37,81 +40,68 @@ class Message(Struct, frozen=True, kw_only=True):
     params: Raw = Raw(b"{}")
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class InitializeParams(Struct, frozen=True, kw_only=True):
     version: str = msgspec.field(name="protocolVersion")
 
 
-class ToolCall(Struct, frozen=True, kw_only=True):
+class CallParams(Struct, frozen=True, kw_only=True):
     name: str
     arguments: Raw = Raw(b"{}")
 
 
-async def answer(body: bytes, use: Use) -> bytes | None:
+async def answer(body: bytes, use: UseTool) -> bytes | None:
     """The answer to a message, or None for one that wants no answer."""
-    message = _read(body)
+    try:
+        message = msgspec.json.decode(body, type=Message)
+    except msgspec.ValidationError as error:
+        raise InvalidMessage(INVALID_REQUEST, str(error)) from error
+    except UNREADABLE as error:
+        raise InvalidMessage(PARSE_ERROR, _reason(error)) from error
     if message.id is UNSET or not message.method:
         return None
     try:
-        return await _answer(message, message.id, use)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        return _failure(message.id, INVALID_PARAMS, _words(error))
+        match message.method:
+            case "initialize":
+                result = _server(msgspec.json.decode(message.params, type=InitializeParams))
+            case "ping":
+                result = {}
+            case "tools/list":
+                result = {"tools": _TOOLS}
+            case "tools/call":
+                result = await _call(msgspec.json.decode(message.params, type=CallParams), use)
+            case unknown:
+                return _failure(message.id, METHOD_NOT_FOUND, f'there is no method "{unknown}"')
+    except UNREADABLE as error:
+        return _failure(message.id, INVALID_PARAMS, _reason(error))
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": message.id, "result": result})
 
 
-def _read(body: bytes) -> Message:
-    try:
-        return msgspec.json.decode(body, type=Message)
-    except msgspec.ValidationError as error:
-        raise Unreadable(INVALID_REQUEST, str(error)) from error
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Unreadable(PARSE_ERROR, _words(error)) from error
-
-
-async def _answer(message: Message, to: Id, use: Use) -> bytes:
-    match message.method:
-        case "initialize":
-            return _success(to, _about(msgspec.json.decode(message.params, type=Opening)))
-        case "ping":
-            return _success(to, {})
-        case "tools/list":
-            return _success(to, {"tools": _TOOLS})
-        case "tools/call":
-            return await _called(to, msgspec.json.decode(message.params, type=ToolCall), use)
-        case unknown:
-            return _failure(to, METHOD_NOT_FOUND, f'there is no method "{unknown}"')
-
-
-def _about(opening: Opening) -> Document:
+def _server(params: InitializeParams) -> Document:
     return {
-        "protocolVersion": opening.version if opening.version in VERSIONS else VERSIONS[-1],
+        "protocolVersion": params.version if params.version in VERSIONS else VERSIONS[-1],
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "iterdev", "version": __version__},
     }
 
 
-async def _called(to: Id, call: ToolCall, use: Use) -> bytes:
-    tool = next((tool for tool in TOOLS if tool.name == call.name), None)
+async def _call(params: CallParams, use: UseTool) -> Document:
+    tool = next((tool for tool in TOOLS if tool.name == params.name), None)
     if tool is None:
-        return _failure(to, INVALID_PARAMS, f'there is no tool "{call.name}"')
+        raise msgspec.ValidationError(f'there is no tool "{params.name}"')
+    failed = True
     try:
-        said = msgspec.json.encode(await use(msgspec.json.decode(call.arguments, type=tool.arguments))).decode()
+        text = msgspec.json.encode(await use(msgspec.json.decode(params.arguments, type=tool.arguments))).decode()
+        failed = False
     except CallRejected as rejection:
-        return _success(to, _told(str(rejection), failed=True))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        text = str(rejection)
+    except UNREADABLE as error:
         # An agent can fix its arguments only if it sees what is wrong, so this is an answer of the tool.
-        return _success(to, _told(f"{tool.name} was called wrongly: {_words(error)}", failed=True))
-    return _success(to, _told(said, failed=False))
-
-
-def _told(text: str, *, failed: bool) -> Document:
+        text = f"{tool.name} was called wrongly: {_reason(error)}"
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _success(to: Id, result: object) -> bytes:
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": to, "result": result})
 
 
 def _failure(to: Id, code: int, message: str) -> bytes:

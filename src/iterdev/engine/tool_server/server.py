@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core.collaboration.tool_schemas import Board, ToolArguments
-from iterdev.engine.team_tools import Caller, Document, TeamTools
+from iterdev.engine.team_tools import AttemptAccess, Document, TeamTools
 from iterdev.engine.tool_server import http, mcp
 from iterdev.execution.contract import Job
 from iterdev.host.secrets import new_token
@@ -18,48 +18,42 @@ PATH = "/mcp"
 JSON = {"content-type": "application/json"}
 
 
-class ToolDesk:
-    """Admits attempts to the tools."""
-
+class TeamToolServer:
     def __init__(self, tools: TeamTools) -> None:
         self._tools = tools
-        self._callers: dict[bytes, Caller] = {}
+        self._attempts: dict[bytes, AttemptAccess] = {}
         self._url = ""
 
     @contextmanager
-    def admit(self, job: Job) -> Iterator[Caller]:
+    def access(self, job: Job) -> Iterator[AttemptAccess]:
         """Gives an attempt its token, which is invalid afterwards."""
         token = new_token()
-        caller = Caller(job, ToolServer(url=self._url, token=token))
-        self._callers[_digest(token)] = caller
+        access = self._attempts[_digest(token)] = AttemptAccess(job, ToolServer(url=self._url, token=token))
         try:
-            yield caller
+            yield access
         finally:
-            del self._callers[_digest(token)]
+            del self._attempts[_digest(token)]
 
     async def respond(self, request: http.Request) -> http.Response:
         if request.path != PATH:
             return http.Response(status=404)
-        caller = self._caller(request.headers.get("authorization", ""))
-        if caller is None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        attempt = self._attempts.get(_digest(token))
+        if attempt is None or scheme.lower() != "bearer":
             return http.Response(status=401, headers={"www-authenticate": "Bearer"})
         if request.method != "POST":
             return http.Response(status=405, headers={"allow": "POST"})
         try:
-            answer = await mcp.answer(request.body, partial(self._use, caller))
-        except mcp.Unreadable as error:
+            answer = await mcp.answer(request.body, partial(self._use, attempt))
+        except mcp.InvalidMessage as error:
             return http.Response(status=400, headers=JSON, body=error.answer)
         return http.Response(status=202) if answer is None else http.Response(status=200, headers=JSON, body=answer)
 
-    async def _use(self, caller: Caller, asked: ToolArguments) -> Document:
+    async def _use(self, attempt: AttemptAccess, asked: ToolArguments) -> Document:
         if isinstance(asked, Board):
-            # The board is a file that many may write to, so this may take a while.
-            return await run_sync(partial(self._tools.use, caller, asked))
-        return self._tools.use(caller, asked)
-
-    def _caller(self, authorization: str) -> Caller | None:
-        scheme, _, token = authorization.partition(" ")
-        return self._callers.get(_digest(token)) if scheme.lower() == "bearer" else None
+            # Several processes may write to the file of discoveries, so this may take a while.
+            return await run_sync(partial(self._tools.use, attempt, asked))
+        return self._tools.use(attempt, asked)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -69,5 +63,5 @@ class ToolDesk:
 
 
 def _digest(token: str) -> bytes:
-    """Looked up instead of the token, so that the time it takes tells nothing about one."""
+    """Looked up instead of the token, so that the time of the lookup reveals nothing about a token."""
     return hashlib.sha256(token.encode()).digest()

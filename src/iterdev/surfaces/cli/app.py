@@ -1,9 +1,14 @@
 """The command `iterdev`. Each subcommand is in the module of its name in `commands`."""
 
+from importlib import import_module
+
 import click
+from click.shell_completion import CompletionItem
 
 from iterdev import __version__
-from iterdev.surfaces.cli.groups import LazyGroup
+from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
 
@@ -45,10 +50,40 @@ COMMANDS = {
 """The folders of `commands`, and what `iterdev --help` says of each command without importing it; a test compares."""
 
 
-class App(LazyGroup):
+class App(CommandGroup):
+    """Imports the module of a command when the command is used; the module and the command have the same name."""
+
     aliases = ALIASES
-    package = "iterdev.surfaces.cli.commands"
-    folders = COMMANDS
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(name for commands in COMMANDS.values() for name in commands)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader of a pipe has left, as `| head` does. It is no failure, but click would exit with 1.
+            discard_output()
+            return ExitCode.finished
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = self.aliases.get(cmd_name, cmd_name)
+        for folder, commands in COMMANDS.items():
+            if name in commands:
+                command = getattr(import_module(f"iterdev.surfaces.cli.commands.{folder}.{name}"), name)
+                return command if isinstance(command, click.Command) else None
+        return None
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for folder, commands in COMMANDS.items():
+            with formatter.section(f"{folder.capitalize()} commands"):
+                formatter.write_dl(list(commands.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        helps = {name: text for commands in COMMANDS.values() for name, text in commands.items()}
+        names = (name for name in sorted(helps) if name.startswith(incomplete))
+        items = [CompletionItem(name, help=helps[name]) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,51 +3,69 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import click
 
-from iterdev.app.sessions import Repository, open_repository, session_ids
+from iterdev.app import sessions
+from iterdev.app.sessions import Repository
 from iterdev.core.errors import UserError
+from iterdev.core.types import SessionId
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
-SESSION_DIR = "ITERDEV_SESSION_DIR"
-SEVERITIES = click.Choice(["low", "medium", "high", "critical"])
+
+
+class SelectedSession(NamedTuple):
+    repository: Repository
+    id: SessionId
+
+
+def current_repository() -> Repository:
+    """The repository of the current directory."""
+    return sessions.open_repository(Path.cwd())
+
+
+def repository_of_caller() -> Repository:
+    """The repository of the current directory; inside of an attempt, that of its session."""
+    return sessions.repository_of_attempt(os.environ) or current_repository()
+
+
+def _select(
+    opened: Callable[[], Repository],
+) -> Callable[[click.Context, click.Parameter, str | None], SelectedSession]:
+    def select(_context: click.Context, _parameter: click.Parameter, name: str | None) -> SelectedSession:
+        repository = opened()
+        return SelectedSession(repository, sessions.named_or_newest(repository, name))
+
+    return select
 
 
 def _complete_session(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in session_ids(Path.cwd()) if name.startswith(incomplete)]
+    return [name for name in sessions.session_ids(Path.cwd()) if name.startswith(incomplete)]
 
 
-session = click.argument("session", shell_complete=_complete_session)
-any_session = click.argument("session", required=False, shell_complete=_complete_session)
+_session = partial(click.argument, "session", shell_complete=_complete_session)
+_session_id = partial(click.option, "--session-id", metavar="ID", shell_complete=_complete_session)
+
+session = _session(callback=_select(current_repository))
+any_session = _session(required=False, callback=_select(current_repository))
 """Without it, the newest session is meant."""
-
-
-def _session_id(text: str, *, required: bool = False) -> Callable[[Decorated], Decorated]:
-    return click.option("--session-id", required=required, metavar="ID", shell_complete=_complete_session, help=text)
-
-
-session_id = _session_id("The session", required=True)
-newest_session_id = _session_id("The session  [default: newest]")
-found_session_id = _session_id("The session  [default: found]")
-person_session_id = _session_id("The session; not in an attempt")
+session_name = _session(required=False)
+session_id = _session_id(required=True, callback=_select(repository_of_caller), help="The session")
+newest_session_id = _session_id(callback=_select(repository_of_caller), help="The session  [default: newest]")
+found_session_id = _session_id(help="The session  [default: found]")
+person_session_id = _session_id(help="The session; not in an attempt")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else")
 
 
-def current_repository() -> Repository:
-    """The repository of the current directory."""
-    return open_repository(Path.cwd())
-
-
-def repository_of_caller() -> Repository:
-    """The repository of the current directory; an agent is in a worktree, and means that of its session."""
-    folder = Path(os.environ.get(SESSION_DIR) or ".")
-    return open_repository(folder if folder.is_dir() else Path.cwd())
+def one_of(name: str, words: Iterable[str], text: str, default: str | None = None) -> Callable[[Decorated], Decorated]:
+    """An option that takes one of several words."""
+    return click.option(name, type=click.Choice(list(words)), default=default, show_default=True, help=text)
 
 
 def read_document(text: str, example: str) -> object:
@@ -57,3 +75,15 @@ def read_document(text: str, example: str) -> object:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise UserError(f'"{body[:80]}" is not JSON: {error}', hint=f"--data '{example}'") from error
+
+
+def call_tool(tool: str, given: Mapping[str, object], *, session: str | None, sender: str = "") -> dict[str, object]:
+    """The answer of a tool of the team to those arguments that are given."""
+    from iterdev.app import team_tools  # noqa: PLC0415 - it loads the engine, which most commands do not need
+
+    arguments = {key: value for key, value in given.items() if value is not None}
+    try:
+        return team_tools.call(tool, arguments, os.environ, Path.cwd(), session=session, sender=sender)
+    except team_tools.CallRejected as rejection:
+        hint = f"{click.get_current_context().command_path} --help"
+        raise UserError(str(rejection), hint=hint) from rejection

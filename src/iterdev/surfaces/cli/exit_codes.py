@@ -6,7 +6,7 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     finished = 0
     unfinished = 1
-    """Some task failed or was skipped, or what was asked for was refused."""
+    """Some task failed or was skipped, or the request was refused."""
     wrong = 2
     """The request or the configuration is wrong."""
     defect = 3

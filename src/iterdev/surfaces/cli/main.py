@@ -1,4 +1,4 @@
-"""The one place where errors become words and exit codes."""
+"""The one place where errors become messages and exit codes."""
 
 import os
 import sys
@@ -23,10 +23,6 @@ def run(arguments: list[str], executor: object = None) -> int:
         return _usage_error(error)
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.interrupted
-    except BrokenPipeError:
-        # The reader of our output went away, as `| head` does.
-        sys.stderr.close()
-        return ExitCode.finished
     except IterdevError as error:
         print_error(error)
         return ExitCode.wrong if isinstance(error, UserError) else ExitCode.unable

@@ -1,6 +1,7 @@
-"""Runs a session, shows it, and says how it ended: what run, resume, retry and demo have in common."""
+"""Runs a session, shows it, and prints how it ended; for run, resume, retry and demo."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -9,14 +10,13 @@ import anyio
 import click
 
 from iterdev.app import archive
-from iterdev.app.resume import RunResult, is_done, local_executor, reset_failed_tasks, run_session
+from iterdev.app.resume import RunObserver, RunResult, is_done, local_executor, reset_failed_tasks, run_session
 from iterdev.app.sessions import Repository, SessionChoice
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
-from iterdev.surfaces.cli.output.console import print_document, print_warning
-from iterdev.surfaces.cli.output.observer import observing
+from iterdev.surfaces.cli.output.console import print_document, print_line, print_warning
 from iterdev.surfaces.cli.output.text import completion_text, summary
 
 Run: TypeAlias = Callable[..., Awaitable[RunResult]]
@@ -32,9 +32,24 @@ def choose_session(found: SessionId | SessionChoice) -> SessionId:
     return SessionId(click.prompt("Which session?", type=click.Choice(sessions), default=sessions[-1]))
 
 
+@contextmanager
+def _observer(session: SessionId, *, quiet: bool) -> Iterator[RunObserver]:
+    """Shows a run: live in a terminal, as plain lines anywhere else."""
+    if quiet:
+        yield RunObserver(notify=print_warning)
+    elif prompt.is_terminal():
+        from iterdev.surfaces.cli.output.live import Live  # noqa: PLC0415 - rich takes 60 ms to load
+
+        with Live() as live:
+            yield RunObserver(show=live.show, agent_output=live.agent_output, ask=live.ask, notify=live.notify)
+    else:
+        print_line(f"session {session}")
+        yield RunObserver(progress=print_line, notify=print_warning, ask=prompt.ask)
+
+
 def show_run(repository: Repository, session: SessionId, *, run: Run | None = None, as_json: bool = False) -> ExitCode:
     """Runs the session as `run` does, or to its end."""
-    with observing(session, quiet=as_json or is_done(repository, session)) as observer:
+    with _observer(session, quiet=as_json or is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or local_executor
         run = run or partial(run_session, repository, session)
         result = anyio.run(partial(run, executor=executor), observer)
@@ -66,11 +81,9 @@ def exit_code(result: RunResult) -> ExitCode:
 
 
 def _complete(repository: Repository, session: SessionId) -> str | None:
-    """Asks what becomes of a finished session, and does it unless its failed tasks are to be retried."""
+    """Asks how to complete a finished session, and does it unless its failed tasks are to be retried."""
     question = archive.completion_question(repository, session)
-    if question is None or not prompt.can_ask():
-        return None
-    choice = anyio.run(prompt.ask, question)
+    choice = anyio.run(prompt.ask, question) if question else None
     if choice is None or choice == archive.CompletionChoice.retry:
         return choice
     target = Path(click.prompt("Export to which folder?")) if choice == archive.CompletionChoice.export else None

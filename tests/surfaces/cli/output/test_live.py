@@ -16,7 +16,7 @@ def painted(story: Story, *, height: int = 20, said: dict[str, str] | None = Non
     live = Live(console, now=lambda: story.now)
     live.show(lambda room: session_view(story.state, DEVELOPMENT, room=room))
     for name, text in (said or {}).items():
-        live.hear(name, text)
+        live.agent_output(name, text)
     with console.capture() as capture:
         console.print(live._picture())
     return [line.rstrip() for line in capture.get().splitlines()]

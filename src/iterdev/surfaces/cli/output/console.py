@@ -11,11 +11,16 @@ from iterdev.core.errors import IterdevError
 
 
 def print_line(text: str) -> None:
-    """Prints a line. When the reader of a pipe is gone, as after `| head`, the run goes on without output."""
+    """Prints a line. When the reader of a pipe has left, as `| head` does, the run goes on without output."""
     try:
         click.echo(text)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
+
+
+def discard_output() -> None:
+    """Drops everything that is printed from now on, also what is still buffered."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_document(document: object) -> None:

@@ -34,7 +34,7 @@ class Live:
     def __init__(self, console: Console | None = None, now: Callable[[], float] = time.time) -> None:
         self._console, self._now = console or Console(highlight=False), now
         self._view: Callable[[int], SessionView] | None = None
-        self._said: dict[str, str] = {}
+        self._last_line: dict[str, str] = {}
         self._since = now()
         # Last, because rich asks for the first picture at once.
         self._live = self._new()
@@ -54,10 +54,10 @@ class Live:
     def show(self, view: Callable[[int], SessionView]) -> None:
         self._view = view
 
-    def hear(self, task: str, text: str) -> None:
-        self._said[task] = text
+    def agent_output(self, task: str, text: str) -> None:
+        self._last_line[task] = text
 
-    def say(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         self._console.print(text, style="yellow")
 
     async def ask(self, gate: GateView) -> str | None:
@@ -115,7 +115,7 @@ class Live:
         result = task.result
         match task.status:
             case Status.in_progress:
-                return self._said.get(task.id, f"{task.agent or 'iterdev'} is working")
+                return self._last_line.get(task.id, f"{task.agent or 'iterdev'} is working")
             case Status.landing:
                 return "landing"
             case Status.completed if result.notes.verdict:
@@ -129,7 +129,7 @@ class Live:
 
 
 def _rest(view: SessionView) -> list[Text]:
-    """What the tasks are that there is no room for."""
+    """The tasks that there is no room for, by status."""
     counts = ", ".join(f"{view.omitted[status]} {status}" for status in Status if view.omitted.get(status))
     return [Text(f"   and {counts}", "dim")] if counts else []
 
@@ -145,7 +145,7 @@ def _foot(view: SessionView, now: float) -> list[Text]:
 
 
 def _mark(task: TaskView) -> tuple[str, str]:
-    """How the task stands; a verdict that asks for a fix round is done, but no success."""
+    """The mark of a task; a verdict that asks for a fix round is done, but no success."""
     status = task.effective_status
     return ("!", "yellow") if task.result.notes.unfavourable and status is Status.completed else STYLES[status]
 

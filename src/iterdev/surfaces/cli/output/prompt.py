@@ -19,7 +19,9 @@ def can_ask() -> bool:
 
 
 async def ask(gate: GateView) -> str | None:
-    """Asks on the terminal until an answer fits; the end of the input is no answer."""
+    """Asks on the terminal until an answer fits; without a terminal, or at the end of the input, there is no answer."""
+    if not can_ask():
+        return None
     click.echo(gate.question)
     for number, choice in enumerate(gate.choices, 1):
         click.echo(f"  {number}. {choice}")

@@ -42,7 +42,7 @@ def _standing(view: SessionView) -> str:
 
 
 def _reservations(view: SessionView) -> list[str]:
-    """What a word such as "completed" does not say."""
+    """Facts that a status such as "completed" does not show."""
     accepted = [f"accepted as {view.branch.accepted[:12]}"] if view.branch.accepted else []
     return [*view.team.reservations, *accepted]
 
@@ -59,7 +59,7 @@ def _questions(view: SessionView) -> list[str]:
 
 
 def summary(view: SessionView, ending: Ending) -> str:
-    """The last words of a run."""
+    """The summary at the end of a run."""
     lines = [f"{view.id}: {_final_counts(view)}"]
     for status in (Status.failed, Status.skipped):
         lines += [f"  {status:<7} {task.id}: {task.result.error}" for task in view.tasks if task.status is status]
@@ -102,7 +102,7 @@ def _next_steps(view: SessionView) -> list[str]:
 
 
 def completion_text(view: SessionView) -> str:
-    """Where a session is after it was archived, kept or reopened, and how to get on with it."""
+    """The state of a session that was archived, kept or reopened, and how to continue."""
     counts = _final_counts(view)
     if view.phase is not Phase.archived:
         return f"{view.id} is kept active: {counts}\nGo on with: iterdev resume {view.id}"

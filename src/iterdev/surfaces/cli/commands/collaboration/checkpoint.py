@@ -7,12 +7,8 @@ from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_document, print_either, print_error
-from iterdev.surfaces.cli.tool_client import call_tool
 
-
-@click.group(cls=CommandGroup, help="Save what a task needs to continue; in an attempt, for its own task")
-def checkpoint() -> None:
-    pass
+checkpoint = CommandGroup("checkpoint", help="Save what a task needs to continue; in an attempt, for its own task")
 
 
 @checkpoint.command(help="Save a checkpoint of a task; the 5 newest are kept")
@@ -21,7 +17,8 @@ def checkpoint() -> None:
 @click.option("--data", default="{}", metavar="JSON", help="What to keep; - reads it from standard input")
 @arguments.as_json
 def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) -> None:
-    saved = _call("save", session_id, task, arguments.read_document(data, '{"step": 2}'))
+    given = {"operation": "save", "task": task, "data": arguments.read_document(data, '{"step": 2}')}
+    saved = arguments.call_tool("checkpoint", given, session=session_id)
     print_either(f"Saved {saved['state_data_pointer']}", saved, as_json=as_json)
 
 
@@ -30,7 +27,7 @@ def save(*, session_id: str | None, task: str | None, data: str, as_json: bool) 
 @arguments.person_task
 @arguments.as_json
 def restore(*, session_id: str | None, task: str | None, as_json: bool) -> ExitCode:
-    restored = _call("restore", session_id, task)
+    restored = arguments.call_tool("checkpoint", {"operation": "restore", "task": task}, session=session_id)
     if not restored["restored"]:
         print_error(UserError(str(restored["why"]), hint=str(restored["hint"])))
         return ExitCode.unfinished
@@ -43,17 +40,8 @@ def restore(*, session_id: str | None, task: str | None, as_json: bool) -> ExitC
 @click.option("--task", metavar="TASK", help="Those of one task")
 @arguments.as_json
 def list_(*, session_id: str | None, task: str | None, as_json: bool) -> None:
-    match _call("list", session_id, task):
-        case {"task_checkpoints": dict(kept)} if not as_json:
-            for name, all_ in kept.items():
-                for one in all_:
-                    click.echo(f"{name}  {one['timestamp']}  {one['state_data_pointer']}")
-            if not kept:
-                click.echo(f"No checkpoint{f' of {task}' if task else ''} is kept.")
-        case found:
-            print_document(found)
-
-
-def _call(operation: str, session: str | None, task: str | None, data: object = None) -> dict[str, object]:
-    given = {"operation": operation, "task": task, "data": data}
-    return call_tool("checkpoint", given, session=session, hint="iterdev checkpoint --help")
+    found = arguments.call_tool("checkpoint", {"operation": "list", "task": task}, session=session_id)
+    kept = found["task_checkpoints"]
+    checkpoints = [(name, one) for name, all_ in kept.items() for one in all_] if isinstance(kept, dict) else []
+    lines = [f"{name}  {one['timestamp']}  {one['state_data_pointer']}" for name, one in checkpoints]
+    print_either("\n".join(lines) or f"No checkpoint{f' of {task}' if task else ''} is kept.", found, as_json=as_json)

@@ -4,93 +4,62 @@ import click
 import msgspec
 
 from iterdev.app import tech_debt
-from iterdev.app.tech_debt import Debt, NewDebt
+from iterdev.app.tech_debt import Debt, DebtCategory, DebtStatus, Effort, NewDebt, Priority
+from iterdev.core.types import Severity
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.console import print_document, print_either
+from iterdev.surfaces.cli.output.console import print_either
 
-
-@click.group(cls=CommandGroup, help="Track technical debt")
-def debt() -> None:
-    pass
+debt = CommandGroup("debt", help="Track technical debt")
 
 
 @debt.command(help="Note a technical debt")
 @click.argument("text", nargs=-1)
 @arguments.session_id
-@click.option("--severity", type=arguments.SEVERITIES, default="medium", help="How much it hurts  [default: medium]")
-@click.option(
-    "--category",
-    type=click.Choice(["code", "design", "test", "documentation"]),
-    default="code",
-    help="Where it is  [default: code]",
-)
-@click.option(
-    "--priority",
-    type=click.Choice(["low", "medium", "high"]),
-    default="medium",
-    help="How soon to pay it back  [default: medium]",
-)
-@click.option("--effort", type=click.Choice(["small", "medium", "large"]), help="What paying it back takes")
+@arguments.one_of("--severity", Severity, "How much it hurts", "medium")
+@arguments.one_of("--category", DebtCategory, "Where it is", "code")
+@arguments.one_of("--priority", Priority, "How soon to pay it back", "medium")
+@arguments.one_of("--effort", Effort, "What paying it back takes")
 @click.option("--owner", metavar="NAME", help="Who looks after it")
 @click.option("--plan", metavar="TEXT", help="How it will be paid back")
 @click.option("--task", metavar="TASK", help="The task that it comes from")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
 @arguments.as_json
-def add(*, text: tuple[str, ...], session_id: str, as_json: bool, **described: object) -> None:
-    repository = arguments.repository_of_caller()
-    new = msgspec.convert({"description": " ".join(text), **described}, NewDebt)
-    item = tech_debt.add(repository, repository.find(session_id), new)
-    line = f"{item.debt_id}: {item.severity}, {item.category}"
-    print_either(line, tech_debt.document(item), as_json=as_json)
+def add(*, text: tuple[str, ...], session_id: arguments.SelectedSession, as_json: bool, **described: object) -> None:
+    item = tech_debt.add(*session_id, msgspec.convert({"description": " ".join(text), **described}, NewDebt))
+    print_either(f"{item.debt_id}: {item.severity}, {item.category}", tech_debt.document(item), as_json=as_json)
 
 
 @debt.command("list", help="List the debt, the newest first")
 @arguments.session_id
 @arguments.as_json
-def list_(*, session_id: str, as_json: bool) -> None:
-    repository = arguments.repository_of_caller()
-    session = repository.find(session_id)
-    items = tech_debt.items(repository, session)
-    if as_json:
-        print_document({"tech_debt_items": list(map(tech_debt.document, items))})
-        return
-    if not items:
-        click.echo(f"No technical debt in {session}.")
-    for item in items:
-        click.echo(_line(item))
+def list_(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
+    items = tech_debt.items(*session_id)
+    text = "\n".join(map(_line, items)) or f"No technical debt in {session_id.id}."
+    print_either(text, {"tech_debt_items": list(map(tech_debt.document, items))}, as_json=as_json)
 
 
 @debt.command(help="Count the debt, and show what to pay back first")
 @arguments.session_id
 @arguments.as_json
-def report(*, session_id: str, as_json: bool) -> None:
-    repository = arguments.repository_of_caller()
-    session = repository.find(session_id)
-    made = tech_debt.report(repository, session)
-    if as_json:
-        print_document(tech_debt.report_document(made))
-        return
-    click.echo(f"Total: {made.total}")
-    click.echo(f"By severity: {', '.join(f'{word} {count}' for word, count in made.by_severity.items())}")
-    click.echo(f"By category: {', '.join(f'{word} {count}' for word, count in made.by_category.items())}")
-    click.echo(f"Open: {len(made.open_items)}, in progress: {len(made.in_progress_items)}")
-    for item in tech_debt.ranked(repository, session):
-        click.echo(_line(item))
+def report(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
+    made = tech_debt.report(*session_id)
+    lines = [
+        f"Total: {made.total}",
+        f"By severity: {', '.join(f'{word} {count}' for word, count in made.by_severity.items())}",
+        f"By category: {', '.join(f'{word} {count}' for word, count in made.by_category.items())}",
+        f"Open: {len(made.open_items)}, in progress: {len(made.in_progress_items)}",
+        *map(_line, tech_debt.ranked(*session_id)),
+    ]
+    print_either("\n".join(lines), tech_debt.report_document(made), as_json=as_json)
 
 
 @debt.command(help="Mark a debt as resolved")
 @click.argument("name", metavar="TD")
 @arguments.session_id
-@click.option(
-    "--status",
-    type=click.Choice(["open", "in_progress", "resolved", "deferred"]),
-    default="resolved",
-    help="Another status  [default: resolved]",
-)
-def resolve(*, name: str, session_id: str, status: str) -> None:
-    repository = arguments.repository_of_caller()
-    moved = tech_debt.move(repository, repository.find(session_id), name, status)
+@arguments.one_of("--status", DebtStatus, "Another status", "resolved")
+def resolve(*, name: str, session_id: arguments.SelectedSession, status: str) -> None:
+    moved = tech_debt.move(*session_id, name, status)
     click.echo(f"{moved.debt_id} is {moved.status}")
 
 

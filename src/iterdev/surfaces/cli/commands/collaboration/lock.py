@@ -7,16 +7,10 @@ from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_document, print_either, print_error
-from iterdev.surfaces.cli.tool_client import call_tool
 
-HINT = "iterdev lock --help"
 resource_option = click.option("--resource", required=True, metavar="NAME", help="What is locked, such as a path")
 role_option = click.option("--role", metavar="ROLE", help="The role of the task; not in an attempt")
-
-
-@click.group(cls=CommandGroup, help="Lock a resource while a task uses it; in an attempt, for its own task")
-def lock() -> None:
-    pass
+lock = CommandGroup("lock", help="Lock a resource while a task uses it; in an attempt, for its own task")
 
 
 @lock.command(
@@ -27,9 +21,8 @@ def lock() -> None:
 @arguments.person_task
 @role_option
 @arguments.as_json
-def acquire(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> ExitCode:
-    given = {"operation": "acquire", "resource": resource, "task": task, "role": role}
-    answer = call_tool("lock", given, session=session_id, hint=HINT)
+def acquire(*, session_id: str | None, as_json: bool, **given: str | None) -> ExitCode:
+    answer = arguments.call_tool("lock", {"operation": "acquire", **given}, session=session_id)
     if as_json:
         print_document(answer)
     elif answer["granted"]:
@@ -46,9 +39,8 @@ def acquire(*, session_id: str | None, resource: str, task: str | None, role: st
 @arguments.person_task
 @role_option
 @arguments.as_json
-def release(*, session_id: str | None, resource: str, task: str | None, role: str | None, as_json: bool) -> None:
-    given = {"operation": "release", "resource": resource, "task": task, "role": role}
-    answer = call_tool("lock", given, session=session_id, hint=HINT)
+def release(*, session_id: str | None, as_json: bool, **given: str | None) -> None:
+    answer = arguments.call_tool("lock", {"operation": "release", **given}, session=session_id)
     holder, name = answer["task"], answer["resource"]
     nothing = f'{holder} does not hold "{name}"; nothing is changed'
     print_either(f'{holder} released "{name}"' if answer["released"] else nothing, answer, as_json=as_json)
@@ -58,7 +50,7 @@ def release(*, session_id: str | None, resource: str, task: str | None, role: st
 @arguments.person_session_id
 @arguments.as_json
 def list_(*, session_id: str | None, as_json: bool) -> None:
-    match call_tool("lock", {"operation": "list"}, session=session_id, hint=HINT):
+    match arguments.call_tool("lock", {"operation": "list"}, session=session_id):
         case {"resource_locks": dict(held), "waiting": dict(waiting)} if not as_json:
             for name, one in held.items():
                 click.echo(f"{name}  {one['locked_by_task_id']} ({one['holder_role']})  since {one['timestamp']}")

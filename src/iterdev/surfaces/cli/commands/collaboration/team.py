@@ -6,7 +6,6 @@ import click
 
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either
-from iterdev.surfaces.cli.tool_client import call_tool
 
 EXAMPLE = '{"status": "half done"}'
 
@@ -29,37 +28,24 @@ OPERATIONS = {
 @click.command(help="Use the messages and discoveries of a session; in an attempt, for its own task")
 @click.argument("operation", type=click.Choice(list(OPERATIONS)))
 @arguments.person_session_id
-@click.option("--from", "sender", metavar="ROLE", help="The sender, or whose messages to list")
+@click.option("--from", "from", metavar="ROLE", help="The sender, or whose messages to list")
 @click.option("--to", metavar="ROLE", help="The recipient  [default: coordinator]")
-@click.option("--type", "kind", metavar="TYPE", help="The type of the message or discovery")
+@click.option("--type", metavar="TYPE", help="The type of the message or discovery")
 @click.option("--summary", metavar="TEXT", help="The message in one sentence")
 @click.option("--data", metavar="JSON", help="More, as a JSON object; - reads it from standard input")
 @click.option("--last", type=click.IntRange(1, 100), metavar="N", help="How many to list  [default: 20]")
-@click.option("--id", "message", metavar="MSG", help="The message to read or delete, such as MSG-007")
+@click.option("--id", metavar="MSG", help="The message to read or delete, such as MSG-007")
 @click.option("--role", metavar="ROLE", help="Whose shared state to get")
 @arguments.as_json
-def team(
-    *,
-    operation: str,
-    session_id: str | None,
-    sender: str | None,
-    to: str | None,
-    kind: str | None,
-    summary: str | None,
-    data: str | None,
-    last: int | None,
-    message: str | None,
-    role: str | None,
-    as_json: bool,
-) -> None:
+def team(*, operation: str, session_id: str | None, data: str | None, as_json: bool, **given: object) -> None:
     tool, name = OPERATIONS[operation]
+    sender = str(given["from"] or "")
     if tool == "report_result":
-        given: dict[str, object] = {"result": arguments.read_document(data or "-", EXAMPLE)}
+        given = {"result": arguments.read_document(data or "-", EXAMPLE)}
     else:
-        given = {"operation": name, "to": to, "type": kind, "summary": summary, "last": last, "id": message}
-        given |= {"role": role, "data": arguments.read_document(data, EXAMPLE) if data else None}
-        given |= {"from": sender} if tool == "team_msg" else {}
-    answer = call_tool(tool, given, session=session_id, hint="iterdev team --help", sender=sender or "")
+        given |= {"operation": name, "data": arguments.read_document(data, EXAMPLE) if data else None}
+        given |= {} if tool == "team_msg" else {"from": None}
+    answer = arguments.call_tool(tool, given, session=session_id, sender=sender)
     print_either(_text(operation, answer), answer, as_json=as_json)
 
 

@@ -5,29 +5,20 @@ import click
 from iterdev.app import wisdom as app_wisdom
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.console import print_document
+from iterdev.surfaces.cli.output.console import print_either
 
-
-@click.group(cls=CommandGroup, help="Show what the sessions of this repository learned, and reject what is wrong")
-def wisdom() -> None:
-    pass
+wisdom = CommandGroup("wisdom", help="Show what the sessions of this repository learned, and reject what is wrong")
 
 
 @wisdom.command("list", help="List what was learned, with its evidence")
 @arguments.as_json
 def list_(*, as_json: bool) -> None:
     entries = app_wisdom.learned(arguments.current_repository())
-    if as_json:
-        print_document({"wisdom": entries})
-        return
-    if not entries:
-        click.echo("Nothing has been learned yet.")
+    lines: list[str] = []
     for entry in entries:
-        click.echo(f"{entry.id}  {entry.file:<11}  {entry.text}")
-        for note in entry.evidence:
-            click.echo(f"    {note.evidence}")
-        if entry.rejected:
-            click.echo(f"    rejected{f': {entry.reason}' if entry.reason else ''}")
+        lines += [f"{entry.id}  {entry.file:<11}  {entry.text}", *(f"    {note.evidence}" for note in entry.evidence)]
+        lines += [f"    rejected{f': {entry.reason}' if entry.reason else ''}"] if entry.rejected else []
+    print_either("\n".join(lines) or "Nothing has been learned yet.", {"wisdom": entries}, as_json=as_json)
 
 
 @wisdom.command(help="Take an entry out of use, now and in later sessions")

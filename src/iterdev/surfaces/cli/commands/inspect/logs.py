@@ -3,7 +3,6 @@
 import click
 
 from iterdev.app import logs as app_logs
-from iterdev.app.sessions import named_or_newest
 from iterdev.surfaces.cli import arguments
 
 
@@ -11,9 +10,7 @@ from iterdev.surfaces.cli import arguments
 @arguments.any_session
 @click.argument("task", required=False, default="")
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines as long as the engine runs")
-def logs(*, session: str | None, task: str, follow: bool) -> None:
-    repository = arguments.current_repository()
-    found = named_or_newest(repository, session)
+def logs(*, session: arguments.SelectedSession, task: str, follow: bool) -> None:
     lines = app_logs.follow_logs if follow else app_logs.log_lines
-    for line in lines(repository, found, task):
+    for line in lines(*session, task):
         click.echo(f"{line.source} | {line.text}")

@@ -3,7 +3,6 @@
 import click
 
 from iterdev.app import inspect
-from iterdev.app.sessions import named_or_newest
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either
@@ -13,7 +12,6 @@ from iterdev.surfaces.cli.output.text import status_text
 @click.command(help="Show what is done, running and waiting, and on what (also: check)")
 @arguments.any_session
 @arguments.as_json
-def status(*, session: str | None, as_json: bool) -> None:
-    repository = arguments.current_repository()
-    view = inspect.status(repository, named_or_newest(repository, session))
+def status(*, session: arguments.SelectedSession, as_json: bool) -> None:
+    view = inspect.status(*session)
     print_either(status_text(view), session_document(view), as_json=as_json)

@@ -1,6 +1,5 @@
 """iterdev agents, and agents check, which tries the real coding agents against a scripted model."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 import click
@@ -9,11 +8,11 @@ from iterdev.app import agents as app_agents
 from iterdev.app.agents import KNOWN_AGENTS, AgentView
 from iterdev.conformance.scenarios import SCENARIOS
 from iterdev.conformance.verdict import AgentReport, ScenarioResult
-from iterdev.core.errors import HostError, UserError
+from iterdev.core.errors import HostError, UserError, did_you_mean
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.console import print_document
+from iterdev.surfaces.cli.output.console import print_either
 
 CELLS = {"ok": "ok", "explained": "miss", "failed": "FAILED"}
 WIDTH = max(len(scenario.name) for scenario in SCENARIOS) + 2
@@ -26,11 +25,8 @@ def agents(context: click.Context, *, as_json: bool) -> None:
     if context.invoked_subcommand:
         return
     views = app_agents.agents(arguments.current_repository())
-    if as_json:
-        print_document({"agents": views})
-        return
-    for view in views:
-        click.echo(f"{view.name:<12} {view.kind:<9} {view.version:<10} {_standing(view)}")
+    lines = (f"{view.name:<12} {view.kind:<9} {view.version:<10} {_standing(view)}" for view in views)
+    print_either("\n".join(lines), {"agents": views}, as_json=as_json)
 
 
 def _standing(view: AgentView) -> str:
@@ -50,7 +46,8 @@ def _complete_agent(_context: click.Context, _parameter: click.Parameter, incomp
 def check(context: click.Context, *, name: str | None, as_json: bool) -> ExitCode:
     """0 when all is as expected, or known and explained; 1 when a scenario failed."""
     if name is not None and name not in KNOWN_AGENTS:
-        raise _unknown(name)
+        hint = f"agents that can be checked: {', '.join(KNOWN_AGENTS)}"
+        raise UserError(f'The agent "{name}" cannot be checked{did_you_mean(name, KNOWN_AGENTS)}', hint=hint)
     checked = _check_agents([name] if name else KNOWN_AGENTS)
     tried = [agent for agent in checked if agent.installed]
     if not tried:
@@ -58,10 +55,9 @@ def check(context: click.Context, *, name: str | None, as_json: bool) -> ExitCod
         raise HostError(message, hint=checked[0].hint)
     failed = any(agent.failed for agent in tried)
     # The option may stand before `check` too, where it means the same.
-    if as_json or (context.parent and context.parent.params.get("as_json")):
-        print_document({"agents": checked, "as_expected": not failed})
-    else:
-        click.echo("\n".join(_page(checked, tried)))
+    as_json = as_json or (context.parent is not None and context.parent.params["as_json"])
+    document = {"agents": checked, "as_expected": not failed}
+    print_either("\n".join(_page(checked, tried)), document, as_json=as_json)
     return ExitCode.unfinished if failed else ExitCode.finished
 
 
@@ -73,15 +69,6 @@ def _check_agents(names: Sequence[str]) -> tuple[AgentReport, ...]:
             raise
         raise HostError("The conformance kit is not installed", hint="pip install 'iterdev[conformance]'") from error
     return check_agents(names, _show_progress)
-
-
-def _unknown(name: str) -> UserError:
-    near = difflib.get_close_matches(name, KNOWN_AGENTS, 1)
-    suggestion = f', did you mean "{near[0]}"?' if near else ""
-    return UserError(
-        f'The agent "{name}" cannot be checked{suggestion}',
-        hint=f"agents that can be checked: {', '.join(KNOWN_AGENTS)}",
-    )
 
 
 def _show_progress(agent: str, result: ScenarioResult) -> None:

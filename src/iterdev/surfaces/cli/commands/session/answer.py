@@ -11,9 +11,8 @@ from iterdev.surfaces.cli.output.text import completion_text
 @arguments.session
 @click.argument("gate")
 @click.argument("choice")
-def answer(*, session: str, gate: str, choice: str) -> None:
-    repository = arguments.current_repository()
-    answered = app_answer.answer(repository, repository.find(session), gate, choice)
+def answer(*, session: arguments.SelectedSession, gate: str, choice: str) -> None:
+    answered = app_answer.answer(*session, gate, choice)
     if answered.completes:
         click.echo(completion_text(answered.view))
         return

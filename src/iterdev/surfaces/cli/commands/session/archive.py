@@ -9,6 +9,5 @@ from iterdev.surfaces.cli.output.text import completion_text
 
 @click.command(help="Archive a finished session; its branch and its files stay")
 @arguments.session
-def archive(*, session: str) -> None:
-    repository = arguments.current_repository()
-    click.echo(completion_text(app_archive.archive(repository, repository.find(session))))
+def archive(*, session: arguments.SelectedSession) -> None:
+    click.echo(completion_text(app_archive.archive(*session)))

@@ -12,6 +12,5 @@ from iterdev.surfaces.cli.output.text import completion_text
 @click.command(help="Copy what a finished session made to the folder PATH, then archive it")
 @arguments.session
 @click.argument("path", type=click.Path(path_type=Path))
-def export(*, session: str, path: Path) -> None:
-    repository = arguments.current_repository()
-    click.echo(completion_text(archive.export(repository, repository.find(session), path)))
+def export(*, session: arguments.SelectedSession, path: Path) -> None:
+    click.echo(completion_text(archive.export(*session, path)))

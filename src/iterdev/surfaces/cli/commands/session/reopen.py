@@ -9,6 +9,5 @@ from iterdev.surfaces.cli.output.text import completion_text
 
 @click.command(help="Reopen an archived session")
 @arguments.session
-def reopen(*, session: str) -> None:
-    repository = arguments.current_repository()
-    click.echo(completion_text(app_archive.reopen(repository, repository.find(session))))
+def reopen(*, session: arguments.SelectedSession) -> None:
+    click.echo(completion_text(app_archive.reopen(*session)))

@@ -12,7 +12,7 @@ from iterdev.surfaces.cli.session_run import choose_session, show_run
 
 
 @click.command(help="Go on with a paused or interrupted session (also: continue)")
-@arguments.any_session
+@arguments.session_name
 @arguments.yes
 @click.option("--step", is_flag=True, help="One step, then stop")
 @arguments.as_json

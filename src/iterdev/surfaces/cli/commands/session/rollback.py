@@ -10,11 +10,9 @@ from iterdev.surfaces.cli import arguments
 @arguments.session
 @click.argument("task")
 @click.option("--reason", default="the user wants it", metavar="TEXT", help="Why, for everybody to read")
-def rollback(*, session: str, task: str, reason: str) -> None:
-    repository = arguments.current_repository()
-    found = repository.find(session)
-    done = roll_back(repository, found, task, reason)
+def rollback(*, session: arguments.SelectedSession, task: str, reason: str) -> None:
+    done = roll_back(*session, task, reason)
     click.echo(f"{done.branch} is at {done.tip[:12]} again, as before {task}; undone: {', '.join(done.undone)}")
     if done.accepted:
         click.echo(f"{done.accepted_into} keeps what was accepted as {done.accepted[:12]}")
-    click.echo(f"Go on with: iterdev resume {found}")
+    click.echo(f"Go on with: iterdev resume {session.id}")

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import anyio
 import click
+import msgspec
 
 from iterdev.app import callbacks, resume, start
 from iterdev.app.sessions import Repository, to_continue, to_resume
-from iterdev.core.errors import UserError
-from iterdev.core.types import Engine, Role
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
 from iterdev.surfaces.cli.session_run import choose_session, show_run
+
+ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 
 
 @click.command(help="Run one session of the development team on TEXT")
@@ -22,16 +23,11 @@ from iterdev.surfaces.cli.session_run import choose_session, show_run
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
 @click.option("--pipeline", type=click.Choice(start.pipelines()), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
-@click.option(
-    "--engine",
-    type=click.Choice(["wave", "beat"]),
-    default="wave",
-    help="wave (default): one depth after another; beat: whatever is ready",
-)
+@click.option("--engine", type=click.Choice(["wave", "beat"]), default="wave", help=ENGINE)
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
 @click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
-@click.option("--team", metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]")
+@click.option("--team", "team_name", metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]")
 @click.option("--analyze", is_flag=True, help="Ask an agent which pipeline fits, instead of judging by the text")
 @click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand")
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
@@ -41,19 +37,14 @@ def run(
     *,
     text: tuple[str, ...],
     yes: bool,
-    concurrency: int | None,
-    pipeline: str | None,
-    files: int | None,
-    engine: str,
-    agent: str | None,
     role_agent: tuple[str, ...],
     role: str | None,
-    team: str,
     analyze: bool,
     tasks: Path | None,
     continue_: bool,
     resume_: bool,
     as_json: bool,
+    **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
     words = " ".join(text)
@@ -61,9 +52,9 @@ def run(
         session = repository.find(words) if words else choose_session(to_resume(repository))
         worked = partial(resume.run_role, repository, session, worker)
         return show_run(repository, session, run=worked, as_json=as_json)
-    if told := callbacks.callback_in(repository, words):
-        session = choose_session(told.session)
-        callbacks.record(repository, session, told)
+    if reported := callbacks.callback_in(repository, words):
+        session = choose_session(reported.session)
+        callbacks.record(repository, session, reported)
         return show_run(repository, session, as_json=as_json)
     if resume_:
         session = repository.find(words) if words else choose_session(to_resume(repository))
@@ -74,17 +65,9 @@ def run(
         continued = partial(resume.run_session, repository, session, auto=yes)
         return show_run(repository, session, run=continued, as_json=as_json)
     rows = start.read_table(repository, tasks) if tasks else ()
-    request = start.Request(
-        requirement=words or (f"Run the tasks of {tasks.name}" if tasks else ""),
-        auto=yes,
-        concurrency=concurrency,
-        pipeline=pipeline,
-        files=files,
-        engine=Engine(engine),
-        agent=agent,
-        role_agents=_role_agents(repository, role_agent),
-        team_name=team,
-    )
+    options |= {"requirement": words or (f"Run the tasks of {tasks.name}" if tasks else ""), "auto": yes}
+    options["role_agents"] = start.role_agents(repository, role_agent)
+    request = msgspec.convert(options, start.Request)
     if analyze:
         request = _analyzed(repository, request)
     return show_run(repository, start.start(repository, request, rows), as_json=as_json)
@@ -97,16 +80,3 @@ def _analyzed(repository: Repository, request: start.Request) -> start.Request:
         print_warning(f"The analyzer gave no usable answer, so the text decides: {analyzed}")
         return request
     return analyzed
-
-
-def _role_agents(repository: Repository, pairs: tuple[str, ...]) -> dict[Role, str]:
-    workers = repository.default_team.workers
-    chosen: dict[Role, str] = {}
-    for pair in pairs:
-        role, _, name = pair.partition("=")
-        if role not in workers:
-            raise UserError(f'There is no role "{role}"', hint=f"roles: {', '.join(workers)}")
-        if not name:
-            raise UserError(f'"{pair}" names no agent', hint=f"--role-agent {role}=NAME")
-        chosen[role] = name
-    return chosen
