@@ -9,17 +9,23 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tests.fork_server import fork_server
 
-AGENT = '''
-"""An agent that does what agent.json says for its task, or something sensible for its role."""
-import json, os, pathlib, subprocess, sys, time
+AGENT = """
+"An agent that does what agent.json says for its task, or something sensible for its role."
+import json, os, sys, time
+
+def write(name, text, mode="w"):
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    with open(name, mode) as file:
+        file.write(text)
 
 prompt = sys.stdin.read()
 task, role, attempt = (os.environ["ITERDEV_" + name] for name in ("TASK", "ROLE", "ATTEMPT"))
-here = pathlib.Path(__file__).parent
-with (here / "calls.jsonl").open("a") as log:
-    log.write(json.dumps({"task": task, "role": role, "attempt": int(attempt), "prompt": prompt}) + "\\n")
-plan = json.loads((here / "agent.json").read_text()) if (here / "agent.json").exists() else {}
+here = os.path.dirname(__file__)
+call = {"task": task, "role": role, "attempt": int(attempt), "prompt": prompt}
+write(f"{here}/calls.jsonl", json.dumps(call) + "\\n", "a")
+plan = json.load(open(f"{here}/agent.json")) if os.path.exists(f"{here}/agent.json") else {}
 step = plan.get(f"{task}#{attempt}") or plan.get(task) or plan.get(role) or {}
 result = {"id": task, "status": "completed", "findings": f"{role} finished {task}", "error": ""}
 if role == "architect":
@@ -37,19 +43,18 @@ if role == "reviewer":
     result |= {"scores": dict.fromkeys(("correctness", "completeness", "maintainability", "security"), score),
                "issues": step.get("issues", [])}
 for name, text in step.get("write", {}).items():
-    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
-    pathlib.Path(name).write_text(text)
-if "run" in step:
-    subprocess.run(step["run"], shell=True, check=True)
+    write(name, text)
+if "run" in step and os.system(step["run"]) != 0:
+    sys.exit(f"failed: {step['run']}")
 if "sleep" in step:
     time.sleep(step["sleep"])
 result |= step.get("result", {})
 if "text" in step:
-    pathlib.Path(os.environ["ITERDEV_RESULT"]).write_text(step["text"])
+    write(os.environ["ITERDEV_RESULT"], step["text"])
 elif not step.get("silent"):
-    pathlib.Path(os.environ["ITERDEV_RESULT"]).write_text(json.dumps(result))
+    write(os.environ["ITERDEV_RESULT"], json.dumps(result))
 sys.exit(step.get("exit", 0))
-'''
+"""
 
 
 class Repo:
@@ -83,22 +88,20 @@ class Repo:
         self.git("commit", "-q", "-m", message)
         return self.git("rev-parse", "HEAD")
 
+    @property
+    def module(self) -> str:
+        """What `python -m` runs as the command."""
+        return os.environ.get("ITERDEV_TEST_MODULE", "iterdev.__main__")
+
     def command(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", os.environ.get("ITERDEV_TEST_MODULE", "iterdev"), *args]
+        return [sys.executable, "-m", self.module, *args]
 
     def iterdev(
         self, *args: str, stdin: str = "", timeout: float = 120, **env: str
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*args),
-            cwd=self.path,
-            env=self.env | env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        """Runs the command in a process of its own, forked from one that has imported iterdev."""
+        server = fork_server(self.module)
+        return server.run(args, cwd=self.path, env=self.env | env, stdin=stdin, timeout=timeout)
 
     def behave(self, **steps: object) -> None:
         """What the agent `mine` does, by task id or role (`**{"DEV-001": {...}}`)."""
@@ -143,7 +146,7 @@ def make_repo(root: Path) -> Repo:
         test = "true"
 
         [agents.mine]
-        command = ["{sys.executable}", "{home}/agent/agent.py"]
+        command = ["{sys.executable}", "-I", "-S", "{home}/agent/agent.py"]
         """,
     )
     repo.commit("start")

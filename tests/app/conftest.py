@@ -1,18 +1,27 @@
-"""Sessions in a real repository, used without a command line; most of them need no engine."""
+"""Sessions in a real repository, used without a command line: only their journals, or run by an engine."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
+from msgspec import Struct
 from tests.conftest import Repo
+from tests.execution.elsewhere import elsewhere
 
+from iterdev.app.answer import answer
+from iterdev.app.resume import MakeExecutor, RunObserver, RunResult, local_executor, resume, run_session
 from iterdev.app.sessions import Repository, open_repository
-from iterdev.app.start import Request, start
+from iterdev.app.start import Request, read_table, start
 from iterdev.core.collaboration.messages import Announced
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session import events
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
-from iterdev.core.types import SessionId, Status, TaskId
+from iterdev.core.types import Ending, SessionId, Status, TaskId
+from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import STATE
 from iterdev.host import clock
 from iterdev.store.journal import NAME, Journal
@@ -111,9 +120,79 @@ class InterleavedRepository(Repository):
 
 @pytest.fixture
 def sessions(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sessions]:
-    for name in ("HOME", "ITERDEV_HOME", "TMPDIR", "GIT_CONFIG_NOSYSTEM"):
-        monkeypatch.setenv(name, repo.env[name])
+    for name, value in repo.env.items():
+        monkeypatch.setenv(name, value)
     found = Sessions(repo)
     yield found
     for repository in found.opened:
         repository.close()
+
+
+class Run(Struct, frozen=True):
+    """What one run of an engine came to."""
+
+    result: RunResult
+    lines: Sequence[str]
+    """What its observer was told, one line for every change."""
+
+    @property
+    def view(self) -> SessionView:
+        return self.result.view
+
+    @property
+    def succeeded(self) -> bool:
+        return self.result.ending is Ending.over and self.view.outcome.succeeded
+
+
+class Team:
+    """Sessions that run in this process: real git, a real journal, and the agent `mine`."""
+
+    def __init__(self, sessions: Sessions, executor: MakeExecutor) -> None:
+        self.repo, self._sessions, self._executor = sessions.repo, sessions, executor
+
+    @property
+    def repository(self) -> Repository:
+        """Opened anew, as each command does: the settings may have changed."""
+        return self._sessions.open()
+
+    @property
+    def session(self) -> SessionId:
+        return self.repository.newest()
+
+    def run(self, requirement: str = "Add a greeting", *, auto: bool = True, table: str = "", **request: object) -> Run:
+        """A new session, with the rows of a table made by hand if there is one; as `iterdev run -y`."""
+        repository = self.repository
+        rows: tuple[TableRow, ...] = ()
+        if table:
+            path = self.repo.home / "mine.csv"
+            path.write_text(table, encoding="utf-8")
+            rows = read_table(repository, path)
+        session = start(repository, Request(requirement=requirement, auto=auto, **request), rows)
+        return self._driven(partial(run_session, repository, session))
+
+    def resume(self, *, auto: bool = False, step: bool = False) -> Run:
+        """As `iterdev resume`."""
+        return self._driven(partial(resume, self.repository, self.session, auto=auto, step=step))
+
+    def answer(self, gate: str, choice: str) -> None:
+        answer(self.repository, self.session, gate, choice)
+
+    def prompts(self, task: str) -> list[str]:
+        """What the agents of a task were told, in order."""
+        return [str(call["prompt"]) for call in self.repo.calls() if call["task"] == task]
+
+    def use_tests(self, command: str) -> None:
+        """Sets the test command of the project."""
+        settings = (self.repo.path / "iterdev.toml").read_text(encoding="utf-8")
+        self.repo.write("iterdev.toml", settings.replace('test = "true"', f"test = '{command}'" if command else ""))
+        self.repo.commit("tests")
+
+    def _driven(self, drive: Callable[..., Awaitable[RunResult]]) -> Run:
+        lines: list[str] = []
+        observer = RunObserver(report=lines.append)
+        return Run(anyio.run(partial(drive, observer, executor=self._executor)), lines)
+
+
+@pytest.fixture
+def team(sessions: Sessions) -> Team:
+    return Team(sessions, elsewhere if "ITERDEV_TEST_MODULE" in os.environ else local_executor)

@@ -8,6 +8,8 @@
 A single-threaded program of its own, so that it can fork: every command is a fresh process with everything loaded.
 """
 
+import ctypes
+import gc
 import os
 import signal
 import sys
@@ -22,7 +24,8 @@ import anyio
 import msgspec
 from tests.crash.checks import conflicts, problems, processes_of, unrest
 from tests.crash.scratch import Scratch
-from tests.crash.stories import STORIES, Answer, GoOn, RollBack, Step
+from tests.crash.stories import STORIES, Answer, GoOn, RollBack, Step, Story
+from tests.fork_server import warm_up
 
 from iterdev.app.answer import answer
 from iterdev.app.rollback import roll_back
@@ -34,9 +37,10 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.run_scope import OneStep, RunScope
 
 PATIENCE = 10.0
-STEPS = 20
+STEPS = 100
 """More commands than any story takes."""
 NEVER = 1_000_000
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class KillPoints:
@@ -129,73 +133,120 @@ def _answer(repository: Repository, step: Answer) -> None:
 def wait_for_silence(scratch: Scratch) -> list[str]:
     """The processes that are still there when the tree of whoever was killed should be gone."""
     end = time.monotonic() + PATIENCE
-    while (left := processes_of(scratch)) and time.monotonic() < end:
-        time.sleep(0.005)
-    return [f"outlived the engine: {process}" for process in left]
+    while has_children() and time.monotonic() < end:
+        time.sleep(0.002)
+    return [f"outlived the engine: {process}" for process in processes_of(scratch)] if has_children() else []
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of every descendant that loses its own: none can hide from `has_children`."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def has_children() -> bool:
+    """Whether a descendant is alive; those that have ended are reaped."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def play(
-    scratch: Scratch, kills: Mapping[str, Sequence[int]], remember: Callable[[str], None] = lambda _: None
+    scratch: Scratch,
+    kills: Mapping[str, Sequence[int]],
+    *,
+    batchwise: bool = True,
+    begin: Callable[[str], None] = lambda _: None,
 ) -> Played:
-    """The story from where it stands to its end; whoever is at work in a chapter is killed at those of its marks."""
+    """The story from where it stands to its end; whoever is at work in a chapter is killed at those of its marks.
+
+    Without `batchwise`, a sprint is one command. What is left on the disk is checked after the command that follows a
+    kill; without kills, after every command.
+    """
     left = {chapter: list(marks) for chapter, marks in kills.items()}
     names: dict[str, list[str]] = {chapter: [] for chapter in kills}
     found: list[str] = []
     begun: set[str] = set()
+    check = not kills
+    session = scratch.session()
     for _ in range(STEPS):
-        state = scratch.state()
-        if state and state.lifecycle.is_over:
+        if session and session.state.lifecycle.is_over:
             break
-        step = scratch.story.next_step(state)
+        step = scratch.story.next_step(session.state if session else None)
         chapter = "" if isinstance(step, Answer) else step.chapter
         if chapter and chapter not in begun:
-            remember(chapter)
+            begin(chapter)
             begun.add(chapter)
+        if isinstance(step, GoOn) and step.part and not batchwise:
+            step = GoOn(step.part)
         marks = left.get(chapter) or [NEVER]
         done = do(scratch, step, marks.pop(0))
         if done.killed:
             names[chapter].append(done.marks[-1])
             found += wait_for_silence(scratch)
-        elif done.status:
+        session = scratch.session()
+        if done.killed:
+            check = True
+            continue
+        if done.status or session is None:
             found.append(f"a command ended with {done.status}")
             break
-        elif chapter:
-            found += [f"after {chapter}: {problem}" for problem in unrest(scratch)]
-    found += problems(scratch)
-    return Played(kills=kills, at=names, conflicts=conflicts(scratch.state()), problems=found)
+        if chapter and check:
+            found += [f"after {chapter}: {problem}" for problem in unrest(scratch, session)]
+            check = not kills
+    if session is None:
+        return Played(kills=kills, at=names, conflicts=0, problems=[*found, "there is no session"])
+    found += problems(scratch, session)
+    return Played(kills=kills, at=names, conflicts=conflicts(session.state), problems=found)
 
 
 def rehearse(scratch: Scratch) -> None:
     """The story without a kill; what lies on the disk before each chapter is remembered."""
-    played = play(scratch, {}, scratch.remember)
+    played = play(scratch, {}, begin=scratch.remember)
     if played.problems or played.conflicts != scratch.story.conflicts:
         raise SystemExit(f"the story without a kill: {played}")
 
 
 def tellings(scratch: Scratch, shard: int, shards: int) -> Iterator[Played]:
     """In the n-th telling somebody is killed at the n-th mark of each chapter that has so many."""
-    for chapters in scratch.story.tellings:
-        left = list(chapters)
+    story = scratch.story
+    together = [] if story.only_apart else [chapter for chapter in scratch.chapters if chapter not in story.apart]
+    for chapters in (together, *([chapter] for chapter in story.apart)):
+        left = chapters
         for mark in count(shard, shards):
-            scratch.restore(left[0])
-            played = play(scratch, {chapter: [mark] for chapter in left})
-            yield played
-            left = [chapter for chapter in left if played.at[chapter]]
             if not left:
                 break
+            scratch.restore(left[0])
+            played = play(scratch, {chapter: [mark] for chapter in left}, batchwise=chapters is together)
+            yield played
+            left = [chapter for chapter in left if played.at[chapter]]
 
 
 def twice(scratch: Scratch, chapter: str, first: int) -> Iterator[Played]:
     """After a kill at one mark, whoever goes on is killed at each of the marks after it."""
+    scratch.restore(chapter)
+    session = scratch.session()
+    killed = do(scratch, scratch.story.next_step(session.state if session else None), first)
+    left = wait_for_silence(scratch)
+    if left or not killed.killed:
+        raise SystemExit(f"the first kill: {killed} {left}")
+    scratch.remember("after the first kill")
     for mark in count():
-        scratch.restore(chapter)
-        played = play(scratch, {chapter: [first, mark]})
+        scratch.restore("after the first kill")
+        played = play(scratch, {chapter: [mark]})
         yield played
-        if len(played.at[chapter]) < 2:
+        if not played.at[chapter]:
             break
 
 
-def main(scratch: Scratch, words: list[str]) -> None:
+def main(root: Path, engine: Engine, story: Story, words: list[str]) -> None:
+    adopt_orphans()
+    warm_up()
+    gc.freeze()
+    scratch = Scratch(root, engine, story)
     rehearse(scratch)
     match words:
         case [shard, shards]:
@@ -207,4 +258,4 @@ def main(scratch: Scratch, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Scratch(Path(sys.argv[1]), Engine(sys.argv[2]), STORIES[sys.argv[3]]), sys.argv[4:])
+    main(Path(sys.argv[1]), Engine(sys.argv[2]), STORIES[sys.argv[3]], sys.argv[4:])

@@ -3,13 +3,27 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
 from tests.crash.stories import SETTINGS, Story
 
+from iterdev.core.session.events import Entry
+from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine
-from iterdev.engine.repository import Repository
+from iterdev.engine.repository import STATE
+from iterdev.store.journal import NAME, Journal
+from iterdev.teams.contract import Team
+
+
+class SessionRecord(Struct, frozen=True):
+    """Where the session stands, and the entries that say so."""
+
+    state: State
+    entries: Sequence[Entry]
+    team: Team
 
 
 class Scratch:
@@ -29,22 +43,32 @@ class Scratch:
             subprocess.run(["git", *args], cwd=self.project, check=True)
 
     def remember(self, chapter: str) -> None:
-        """Keeps what lies on the disk before a chapter begins."""
+        """Keeps what lies on the disk before a chapter begins; no process is at work."""
         self._moments[chapter] = self.root / f"before {chapter}"
         shutil.copytree(self.project, self._moments[chapter], symlinks=True)
+
+    @property
+    def chapters(self) -> list[str]:
+        """Those that are remembered, in their order."""
+        return list(self._moments)
 
     def restore(self, chapter: str) -> None:
         for folder in (self.project, self.home):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self._moments[chapter], self.project, symlinks=True)
 
-    def repository(self) -> Repository:
-        return Repository(self.project, self.story.teams)
-
-    def state(self) -> State | None:
-        """Where the session stands, if there is one."""
-        repository = self.repository()
+    def session(self) -> SessionRecord | None:
+        """The session as its journal has it, if there is one."""
+        path = self.project / STATE / NAME
+        if not path.exists():
+            return None
+        journal = Journal(path, self.story.teams)
         try:
-            return repository.state(repository.newest()) if repository.sessions() else None
+            entries = [entry for session in journal.sessions() for entry in journal.read(session)]
         finally:
-            repository.close()
+            journal.close()
+        if not entries:
+            return None
+        team = self.story.teams[entries[0].event.session.team]
+        state = replay(entries, team)
+        return SessionRecord(state, entries, team) if state else None

@@ -25,6 +25,8 @@ class GoOn(Struct, frozen=True):
     chapter: str
     one_step: bool = False
     """With `--step`."""
+    part: str = ""
+    """What the chapter is a batch of tasks of, if the next batches could be made by the same command."""
 
 
 class Answer(Struct, frozen=True):
@@ -53,8 +55,10 @@ class Story(Struct, frozen=True, kw_only=True):
     """What `sh` reads as the only agent."""
     next_step: Callable[[State | None], Step]
     """What the user does while the session is not over."""
-    tellings: Sequence[Sequence[str]]
-    """Chapters in which somebody may be killed in one and the same telling: a kill in one leaves the others whole."""
+    apart: Sequence[str] = ()
+    """Chapters that get tellings of their own; in all others somebody is killed in one and the same telling."""
+    only_apart: bool = False
+    """Whether nobody is killed in the other chapters."""
     tasks: Callable[[Engine], Sequence[str]]
     """What the table holds in the end, beside tasks that resolve a conflict."""
     readme: frozenset[str] = frozenset({"# Sample"})
@@ -80,7 +84,6 @@ esac
 printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$more" > "$ITERDEV_RESULT"
 """,
     next_step=lambda _: GoOn("sprint"),
-    tellings=[["sprint"]],
     tasks=lambda _: ["DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001", "DEV-fix-1", "REVIEW-002"],
 )
 
@@ -107,16 +110,23 @@ def _goes_back_once(state: State | None) -> Step:
     if "plan" in state.gates.open:
         return Answer("plan", "approve", _side_by_side)
     if "sprint-1" in state.gates.answers:
-        return GoOn("second sprint")
+        return _next_batch("second sprint", state)
     if any(message.type == "rollback_initiated" for message in state.messages.sent):
-        return Answer("sprint-1", "go-on") if "sprint-1" in state.gates.open else GoOn("again")
+        return Answer("sprint-1", "go-on") if "sprint-1" in state.gates.open else _next_batch("again", state)
     if "sprint-1" in state.gates.open:
         return RollBack(_last_of_first_work(state))
     if state.tasks.status(TaskId("DESIGN-001")) is not Status.completed:
         return GoOn("design", one_step=True)
     if any(state.tasks.status(TaskId(task)) is not Status.completed for task in ("DEV-001", "DEV-002")):
         return GoOn("side by side", one_step=True)
-    return GoOn("first sprint")
+    return _next_batch("first sprint", state)
+
+
+def _next_batch(part: str, state: State) -> GoOn:
+    """A chapter for each batch of tasks: a kill costs the batch that is made again, and not the whole sprint."""
+    unfinished = [task.id for task, progress in state.tasks.rows() if not progress.status.is_final]
+    finished = len(state.tasks.plan) - len(unfinished)
+    return GoOn(f"{part}, after {finished}: {', '.join(unfinished)}", one_step=True, part=part)
 
 
 def _insists(state: State | None) -> Step:
@@ -166,7 +176,7 @@ printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$
     next_step=_goes_back_once,
     # Work that is made again after a kill sees what it would have collided with: then there is no conflict to resolve.
     # A rollback that was cut short becomes a part of the chapter after it.
-    tellings=[["plan", "design", "first sprint", "again", "second sprint"], ["side by side"], ["rollback"]],
+    apart=["side by side", "rollback"],
     tasks=_of_two_sprints,
     readme=frozenset({"# Sample", "DEV-001", "DEV-002"}),
     conflicts=1,
@@ -188,5 +198,5 @@ STORIES = {
     "toy": TOY_SESSION,
     "one-sprint": ONE_SPRINT,
     "two-sprints": TWO_SPRINTS,
-    "two-rollbacks": msgspec.structs.replace(TWO_SPRINTS, next_step=_insists, tellings=[["rollback"]]),
+    "two-rollbacks": msgspec.structs.replace(TWO_SPRINTS, next_step=_insists, apart=["rollback"], only_apart=True),
 }

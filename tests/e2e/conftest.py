@@ -1,8 +1,6 @@
 """What the end-to-end tests share: scripted agents, runs in the background, a real terminal, and what must not stay."""
 
-import csv
 import fcntl
-import json
 import os
 import pickle
 import shutil
@@ -18,8 +16,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 import pytest
-from tests.clis import alive
 from tests.conftest import Repo, make_repo
+from tests.session_files import processes
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -65,46 +63,8 @@ def script(repo: Repo, text: str, more: str = "") -> None:
     repo.commit("a scripted agent")
 
 
-def rows(folder: Path, name: str = "tasks.csv") -> dict[str, dict[str, str]]:
-    """The rows of a session's table by their ids."""
-    with (folder / name).open(newline="", encoding="utf-8") as file:
-        return {row["id"]: row for row in csv.DictReader(file)}
-
-
-def statuses(folder: Path) -> dict[str, str]:
-    return {name: row["status"] for name, row in rows(folder).items()}
-
-
-def document(path: Path) -> dict[str, object]:
-    loaded: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    return loaded
-
-
-def messages(folder: Path, kind: str) -> list[str]:
-    """The summaries of the messages of one type on the bus."""
-    lines = (folder / ".msg" / "messages.jsonl").read_text(encoding="utf-8").splitlines()
-    return [message["summary"] for message in map(json.loads, lines) if message["type"] == kind]
-
-
 def every_file(top: Path) -> dict[str, bytes]:
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
-
-
-def left_behind(repo: Repo) -> list[str]:
-    """Processes, worktrees and temporary files that a run should have taken with it.
-
-    To be asked before anybody else looks at the repository: a look is a process too.
-    """
-    found = [f"process: {process}" for process in processes(repo)]
-    found += [f"worktree: {worktree}" for worktree in repo.worktrees()[1:]]
-    found += [f"workspace: {path}" for path in (repo.home / "iterdev").rglob("*")]
-    found += [f"temporary: {path}" for path in (repo.home / "tmp").rglob("*")]
-    return found + [f"half written: {path}" for path in (repo.path / ".workflow").rglob("*iterdev-tmp*")]
-
-
-def processes(repo: Repo) -> list[str]:
-    """Everything alive that has the scratch folder in its environment."""
-    return [line for line in alive(str(repo.home)) if line]
 
 
 def typed(repo: Repo, line: str) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import left_behind, messages, once, processes, rows, script, statuses
+from tests.e2e.conftest import once, script
+from tests.session_files import left_behind, messages, processes, rows, statuses
 
 SCRIPT = """
 [[rule]]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import left_behind, rows
+from tests.session_files import left_behind, rows
 
 
 def analysed(repo: Repo) -> dict[str, object]:

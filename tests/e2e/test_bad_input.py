@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import agent_at_work, every_file, left_behind, rows, statuses
+from tests.e2e.conftest import agent_at_work, every_file
+from tests.session_files import left_behind, rows, statuses
 
 REQUEST, HOST = 2, 4
 

@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Terminal, document, left_behind, messages, statuses
+from tests.e2e.conftest import Terminal
+from tests.session_files import document, left_behind, messages, statuses
 
 from iterdev.host import paths
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import document, left_behind, messages, statuses
+from tests.session_files import document, left_behind, messages, statuses
 
 Dependency = dict[str, str]
 

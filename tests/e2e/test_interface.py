@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import agent_at_work, every_file, left_behind, messages, rows, script, statuses
+from tests.e2e.conftest import agent_at_work, every_file, script
+from tests.session_files import document, left_behind, messages, rows, statuses
 
 
 def only_document(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
@@ -463,3 +464,13 @@ def test_sessions_has_one_line_for_each_however_long_the_request_is(repo: Repo) 
 
     assert len(lines) == 2
     assert all(len(line) < 300 for line in lines)
+
+
+@pytest.mark.requirement("R4")
+def test_a_word_that_contains_a_flag_is_only_a_word(repo: Repo) -> None:
+    run = repo.iterdev("run", "Fix check-yaml and the -yes-man of --continued-fractions")
+
+    assert run.returncode == 5
+    assert document(repo.folder() / "session.json")["requirement"] == (
+        "Fix check-yaml and the -yes-man of --continued-fractions"
+    )

@@ -5,17 +5,8 @@ import signal
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import (
-    Background,
-    Terminal,
-    agent_at_work,
-    eventually,
-    left_behind,
-    processes,
-    script,
-    statuses,
-    typed,
-)
+from tests.e2e.conftest import Background, Terminal, agent_at_work, eventually, script, typed
+from tests.session_files import left_behind, processes, statuses
 
 
 def test_ctrl_c_in_a_terminal_stops_says_how_to_go_on_and_exits_with_130(repo: Repo, terminal: Terminal) -> None:

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, eventually, left_behind, messages, repository_bytes, rows, statuses
+from tests.e2e.conftest import Background, eventually, repository_bytes
+from tests.session_files import left_behind, messages, rows, statuses
 
 # It waits until the table shows what came before its task, so that nobody else writes it at the same time.
 REWRITE = """

@@ -5,16 +5,8 @@ import subprocess
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import (
-    Background,
-    agent_at_work,
-    document,
-    eventually,
-    left_behind,
-    messages,
-    rows,
-    statuses,
-)
+from tests.e2e.conftest import Background, agent_at_work, eventually
+from tests.session_files import document, left_behind, messages, rows, statuses
 
 LOCK = 'iterdev lock acquire --session-id "$ITERDEV_SESSION" --task "$ITERDEV_TASK" --role "$ITERDEV_ROLE" --resource'
 TABLE = "id,description,role\nDEV-001,one,developer\nDEV-002,two,developer\n"

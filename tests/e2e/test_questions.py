@@ -4,7 +4,8 @@ import re
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Terminal, left_behind, rows, statuses, typed
+from tests.e2e.conftest import Terminal, typed
+from tests.session_files import left_behind, rows, statuses
 
 ESCAPE = "\x1b"
 

@@ -5,7 +5,8 @@ import sqlite3
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import agent_at_work, rows
+from tests.e2e.conftest import agent_at_work
+from tests.session_files import rows
 
 
 @pytest.mark.parametrize("engine", ["wave", "beat"])

@@ -6,15 +6,8 @@ import subprocess
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import (
-    Terminal,
-    agent_at_work,
-    document,
-    left_behind,
-    processes,
-    rows,
-    statuses,
-)
+from tests.e2e.conftest import Terminal, agent_at_work
+from tests.session_files import document, left_behind, processes, rows, statuses
 
 
 def killed_at_work(repo: Repo, *options: str, **others: object) -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, left_behind, messages, rows, statuses
+from tests.e2e.conftest import Background
+from tests.session_files import left_behind, messages, rows, statuses
 
 LEARNED = {"result": {"wisdom": {"learnings": ["tabs are better"]}}}
 

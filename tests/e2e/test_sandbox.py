@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import Background, eventually, left_behind, messages, once, rows, script
+from tests.e2e.conftest import Background, eventually, once, script
+from tests.session_files import left_behind, messages, rows
 
 SECRET = "the-key-of-the-user"
 ON = '[run]\nagent = "mine"\nsandbox = true\n'

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import document, left_behind, messages, once, repository_bytes, rows
+from tests.e2e.conftest import once, repository_bytes
+from tests.session_files import document, left_behind, messages, rows
 
 COLUMNS = (
     "id,title,description,role,pipeline,sprint_num,gc_round,deps,context_from,exec_mode,wave,status,findings,"
@@ -17,8 +18,8 @@ COLUMNS = (
 TASKS = ["DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001"]
 
 # Each waits for the other one, so both come to an end only if they run side by side.
-TESTS = "touch $HOME/testing; until test -e $HOME/reviewing; do sleep 0.05; done"
-REVIEW = "touch $HOME/reviewing; until test -e $HOME/testing; do sleep 0.05; done"
+TESTS = "touch {home}/testing; until test -e {home}/reviewing; do sleep 0.05; done"
+REVIEW = "touch {home}/reviewing; until test -e {home}/testing; do sleep 0.05; done"
 
 
 class Sprint(Struct):
@@ -48,7 +49,9 @@ class Sprint(Struct):
 def run_sprint(root: Path, engine: str) -> Sprint:
     repo = make_repo(root)
     text = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
-    repo.write("iterdev.toml", text.replace('test = "true"', f"test = '{TESTS}'\n[limits]\ntest = 30"))
+    repo.write(
+        "iterdev.toml", text.replace('test = "true"', f"test = '{TESTS.format(home=repo.home)}'\n[limits]\ntest = 30")
+    )
     repo.write("staged.txt", "first\n")
     repo.commit("settings")
     repo.write("staged.txt", "second\n")
@@ -56,8 +59,11 @@ def run_sprint(root: Path, engine: str) -> Sprint:
     repo.write("README.md", "# Half a sentence\n")
     repo.write("notes.txt", "mine\n")
     repo.behave(
-        developer={"write": {"greeting.py": "GREETING = 'hello'\n"}, "run": "cp -r $ITERDEV_SESSION_DIR $HOME/seen"},
-        reviewer={"run": REVIEW},
+        developer={
+            "write": {"greeting.py": "GREETING = 'hello'\n"},
+            "run": f"cp -r $ITERDEV_SESSION_DIR {repo.home}/seen",
+        },
+        reviewer={"run": REVIEW.format(home=repo.home)},
     )
     before = repository_bytes(repo)
     run = repo.iterdev("run", "-y", "--engine", engine, "--pipeline", "sprint", "Add a greeting")

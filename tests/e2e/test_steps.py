@@ -2,7 +2,8 @@
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import agent_at_work, document, eventually, statuses
+from tests.e2e.conftest import agent_at_work, eventually
+from tests.session_files import document, statuses
 
 METRICS = ("total", "completed", "in_progress", "blocked", "velocity")
 

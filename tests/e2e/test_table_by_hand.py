@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, eventually, left_behind, rows, script, statuses
+from tests.e2e.conftest import Background, eventually, script
+from tests.session_files import left_behind, rows, statuses
 
 # Every agent waits until as many as are allowed have begun, so that the most there ever were can be counted.
 CROWD = """
-echo start >> $HOME/crowd
-until test $(grep -c start $HOME/crowd) -ge {together}; do sleep 0.02; done
-echo end >> $HOME/crowd
+echo start >> {home}/crowd
+until test $(grep -c start {home}/crowd) -ge {together}; do sleep 0.02; done
+echo end >> {home}/crowd
 """
 
 
@@ -79,7 +80,7 @@ def test_the_description_of_a_row_is_what_its_agent_reads(repo: Repo) -> None:
 @pytest.mark.requirement("R2")
 @pytest.mark.parametrize(("options", "limit"), [([], 3), (["-c", "2"], 2), (["--concurrency", "4"], 4)])
 def test_no_more_agents_run_at_once_than_allowed(repo: Repo, options: list[str], limit: int) -> None:
-    repo.behave(developer={"run": CROWD.format(together=limit)})
+    repo.behave(developer={"run": CROWD.format(home=repo.home, together=limit)})
     ids = [f"DEV-{number:03d}" for number in range(1, 6)]
     mine = table(repo, "id,description\n" + "".join(f"{name},do it\n" for name in ids))
 

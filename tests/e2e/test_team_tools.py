@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, document, eventually, every_file, left_behind, messages, statuses
+from tests.e2e.conftest import Background, eventually, every_file
+from tests.session_files import document, left_behind, messages, statuses
 
 from iterdev.app import team_tools
 from iterdev.engine.repository import Repository
@@ -53,6 +54,8 @@ def patch(repo: Repo) -> Path:
 
 def test_an_agent_over_mcp_sends_adds_and_reports(repo: Repo) -> None:
     (repo.agent_folder / "agent.py").write_text(MCP_AGENT, encoding="utf-8")
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings.replace('"-I", "-S", ', ""))  # it needs a client that is installed
 
     folder = patch(repo)
 

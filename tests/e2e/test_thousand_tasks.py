@@ -10,7 +10,8 @@ from textwrap import dedent
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, Terminal, eventually, left_behind, rows, statuses
+from tests.e2e.conftest import Background, Terminal, eventually
+from tests.session_files import left_behind, rows, statuses
 
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Landed

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import Background, Terminal, eventually, left_behind, rows, script, statuses
+from tests.e2e.conftest import Background, Terminal, eventually, script
+from tests.session_files import left_behind, rows, statuses
 
 from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.session import events

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import left_behind, messages, rows, statuses
+from tests.session_files import left_behind, messages, rows, statuses
 
 
 def begun(repo: Repo, engine: str = "beat") -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import Background, left_behind, once
+from tests.e2e.conftest import Background, once
+from tests.session_files import left_behind
 
 PROJECT = """
 test = "test -e node_modules/x.js && . ./.env && test -e config/local.toml && sh record test"

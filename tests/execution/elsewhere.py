@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 
@@ -90,6 +91,10 @@ class ElsewhereExecutor:
     async def cancel(self, task: TaskId) -> None:
         if event := self._cancels.get(task):
             event.set()
+
+    def close(self) -> None:
+        self._send.close()
+        self._receive.close()
 
     async def _run(self, job: Job) -> None:
         top, refs = self._context.top, f"refs/iterdev/{job.session}/*"
@@ -185,10 +190,15 @@ def _documents(folder: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def elsewhere(context: AttemptContext, group: TaskGroup) -> AsyncIterator[Executor]:
-    root = Path(tempfile.mkdtemp(prefix="elsewhere-"))
+    # The same folder for every run of a repository, so that what a killed one left is deleted.
+    root = Path(tempfile.gettempdir()) / f"elsewhere-{sha256(str(context.top).encode()).hexdigest()[:12]}"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    executor = ElsewhereExecutor(context, group, root)
     try:
-        yield ElsewhereExecutor(context, group, root)
+        yield executor
     finally:
+        executor.close()
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -294,8 +304,12 @@ async def _listen(answers: MemoryObjectSendStream[Document], scope: anyio.Cancel
             await answers.send(document)
 
 
+def start(arguments: list[str]) -> int:
+    return run(arguments, executor=elsewhere)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--attempt"]:
         anyio.run(attempt_here, Path(sys.argv[2]), sys.argv[3:])
         os._exit(0)  # The thread that waits for input does not end by itself.
-    sys.exit(run(sys.argv[1:], executor=elsewhere))
+    sys.exit(start(sys.argv[1:]))

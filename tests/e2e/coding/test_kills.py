@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tests.clis import pids_with
 from tests.e2e.coding.conftest import CLIS, PATIENCE, Studio, script
-from tests.e2e.conftest import Background, eventually, left_behind, processes, statuses
+from tests.e2e.conftest import Background, eventually
+from tests.session_files import left_behind, processes, statuses
 
 
 def sockets_of(pids: set[int]) -> set[str]:

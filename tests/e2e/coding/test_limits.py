@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.coding.conftest import PATIENCE, SETTINGS, Studio, script
-from tests.e2e.conftest import left_behind, statuses
+from tests.session_files import left_behind, statuses
 
 from iterdev.core.session import events
 from iterdev.core.types import SessionId

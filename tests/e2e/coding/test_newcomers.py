@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Repo
 from tests.e2e.coding.conftest import CLIS, PATIENCE, Studio
-from tests.e2e.conftest import left_behind, typed
+from tests.e2e.conftest import typed
+from tests.session_files import left_behind
 
 from iterdev.agents.scripted.script import Fail, Rule, Script, Step
 

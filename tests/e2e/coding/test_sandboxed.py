@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.coding.conftest import PATIENCE, SETTINGS, Studio, script
-from tests.e2e.conftest import left_behind, statuses
+from tests.session_files import left_behind, statuses
 
 ENCLOSED = SETTINGS.replace("[run]\n", "[run]\nsandbox = true\n") + '\n[roles.reviewer]\nagent = "codex"\n'
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.coding.conftest import CLIS, PATIENCE, Studio, script
-from tests.e2e.conftest import left_behind, statuses
+from tests.session_files import left_behind, statuses
 
 from iterdev.agents.scripted.script import Script
 from iterdev.core.results import Usage

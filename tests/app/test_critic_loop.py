@@ -1,14 +1,13 @@
 """The loop of fix and review: what starts a round, what a round consists of, and how it ends when nothing helps."""
 
 import json
-import subprocess
-from functools import partial
-from pathlib import Path
 
 import pytest
-from msgspec import Struct
-from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import document, left_behind, messages, once, rows, statuses
+from tests.app.conftest import Run, Team
+from tests.conftest import Repo
+from tests.session_files import document, left_behind, messages, rows, statuses
+
+from iterdev.app.inspect import replay
 
 CRITICAL = {
     "severity": "critical",
@@ -31,16 +30,10 @@ def review(correctness: int, completeness: int, maintainability: int, security: 
     return {"result": {"scores": scores, "issues": list(issues)}}
 
 
-def run_sprint(repo: Repo, engine: str = "wave") -> tuple[subprocess.CompletedProcess[str], Path]:
-    run = repo.iterdev("run", "-y", "--engine", engine, "--pipeline", "sprint", "Add a greeting")
-    return run, repo.folder(engine)
-
-
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_what_only_a_review_had_mended_is_tested_before_the_end(repo: Repo, engine: str) -> None:
+def test_what_only_a_review_had_mended_is_tested_before_the_end(repo: Repo, team: Team, engine: str) -> None:
     """The fix of a finding breaks the tests: they are run again on it, and the next round mends them."""
-    repo.write("iterdev.toml", (repo.path / "iterdev.toml").read_text().replace('"true"', '"test ! -e broken"'))
-    repo.git("commit", "-qam", "Test")
+    team.use_tests("test ! -e broken")
     repo.behave(
         **{
             "REVIEW-001": review(7, 7, 7, 6),
@@ -49,23 +42,25 @@ def test_what_only_a_review_had_mended_is_tested_before_the_end(repo: Repo, engi
         }
     )
 
-    run, folder = run_sprint(repo, engine)
+    run = team.run(pipeline="sprint", engine=engine)
 
-    assert run.returncode == 0, run.stdout
+    folder = repo.folder(engine)
+    assert run.succeeded, run.lines
     assert list(rows(folder)) == [*SPRINT, "DEV-fix-1", "REVIEW-002", "DEV-fix-2", "REVIEW-003", "VERIFY-002"]
     assert document(folder / "verify" / "verify-002.json")["pass_rate"] == 100
     assert repo.git("ls-tree", "--name-only", f"iterdev/{folder.name}", "broken") == ""
-    assert "deciding again makes no difference" in repo.iterdev("replay", folder.name).stdout
+    assert replay(team.repository, team.session).difference is None
 
 
 @pytest.mark.requirement("R63", "R68", "R70", "R71", "R76", "R163")
-def test_a_score_of_6_8_starts_one_round_of_fix_and_review(repo: Repo) -> None:
+def test_a_score_of_6_8_starts_one_round_of_fix_and_review(repo: Repo, team: Team) -> None:
     repo.behave(**{"REVIEW-001": review(7, 7, 7, 6)})
 
-    run, folder = run_sprint(repo)
+    run = team.run(pipeline="sprint")
 
+    folder = repo.folder()
     table = rows(folder)
-    assert run.returncode == 0, run.stdout
+    assert run.succeeded, run.lines
     assert list(table) == [*SPRINT, "DEV-fix-1", "REVIEW-002"]
     assert table["REVIEW-001"]["review_score"] == "6.8"
     assert table["REVIEW-001"]["gc_signal"] == "REVISION_NEEDED"
@@ -86,37 +81,40 @@ def test_a_score_of_6_8_starts_one_round_of_fix_and_review(repo: Repo) -> None:
     [[], [CRITICAL | {"severity": "medium"}], [CRITICAL | {"severity": "high"}], [CRITICAL | {"severity": "low"}]],
     ids=["none", "medium", "high", "low"],
 )
-def test_a_score_of_exactly_7_without_critical_findings_passes(repo: Repo, issues: list[object]) -> None:
+def test_a_score_of_exactly_7_without_critical_findings_passes(repo: Repo, team: Team, issues: list[object]) -> None:
     repo.behave(**{"REVIEW-001": review(7, 7, 7, 7, *issues)})
 
-    run, folder = run_sprint(repo)
+    run = team.run(pipeline="sprint")
 
-    assert run.returncode == 0, run.stdout
+    folder = repo.folder()
+    assert run.succeeded, run.lines
     assert list(rows(folder)) == SPRINT
     assert rows(folder)["REVIEW-001"]["gc_signal"] == "CONVERGED"
     assert messages(folder, "gc_loop_trigger") == []
 
 
 @pytest.mark.requirement("R78")
-def test_a_medium_finding_that_passes_leaves_a_warning(repo: Repo) -> None:
+def test_a_medium_finding_that_passes_leaves_a_warning(repo: Repo, team: Team) -> None:
     repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL | {"severity": "medium"})})
 
-    run, folder = run_sprint(repo)
+    run = team.run(pipeline="sprint")
 
-    assert "warning: REVIEW-001 passed" in run.stdout
+    folder = repo.folder()
+    assert [text.startswith("REVIEW-001 passed") for text in run.view.warnings] == [True]
     assert len(document(folder / ".msg" / "meta.json")["warnings"]) == 1
 
 
 @pytest.mark.requirement("R68", "R70", "R89", "R91")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_one_critical_finding_starts_a_round_however_high_the_score(repo: Repo, engine: str) -> None:
+def test_one_critical_finding_starts_a_round_however_high_the_score(repo: Repo, team: Team, engine: str) -> None:
     harmless = CRITICAL | {"severity": "low", "description": "a name could be shorter"}
     repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, harmless, CRITICAL)})
 
-    run, folder = run_sprint(repo, engine)
+    run = team.run(pipeline="sprint", engine=engine)
 
+    folder = repo.folder(engine)
     (prompt,) = [str(call["prompt"]) for call in repo.calls() if call["task"] == "DEV-fix-1"]
-    assert run.returncode == 0, run.stdout
+    assert run.succeeded, run.lines
     assert list(rows(folder)) == [*SPRINT, "DEV-fix-1", "REVIEW-002"]
     assert "login.py:3" in prompt
     assert "the query is put together from input" in prompt
@@ -126,81 +124,56 @@ def test_one_critical_finding_starts_a_round_however_high_the_score(repo: Repo, 
     assert len(messages(folder, "review_critical")) == 1
 
 
-class Hopeless(Struct):
-    repo: Repo
-    run: subprocess.CompletedProcess[str]
-    folder: Path
-    left: list[str]
-
-
-def run_in_vain(root: Path, engine: str) -> Hopeless:
-    repo = make_repo(root)
+@pytest.mark.requirement("R44", "R72", "R73", "R74", "R75", "R76")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_reviews_that_never_pass_end_after_three_fixes_and_four_reviews(repo: Repo, team: Team, engine: str) -> None:
     repo.behave(reviewer=review(6, 6, 6, 6, CRITICAL))
-    run, folder = run_sprint(repo, engine)
-    return Hopeless(repo, run, folder, left_behind(repo))
-
-
-@pytest.fixture(scope="module", params=["wave", "beat"])
-def hopeless(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hopeless:
-    """A sprint whose reviews never pass."""
-    return once(tmp_path_factory, f"hopeless-{request.param}", partial(run_in_vain, engine=request.param))
-
-
-@pytest.mark.requirement("R44", "R72", "R73")
-def test_reviews_that_never_pass_end_after_three_fixes_and_four_reviews(hopeless: Hopeless) -> None:
     added = ["DEV-fix-1", "REVIEW-002", "DEV-fix-2", "REVIEW-003", "DEV-fix-3", "REVIEW-004"]
 
-    table = rows(hopeless.folder)
+    run = team.run(pipeline="sprint", engine=engine)
 
-    assert hopeless.run.returncode == 0
+    left = left_behind(repo)
+    table = rows(repo.folder(engine))
+    assert run.succeeded
     assert list(table) == [*SPRINT, *added]
     assert {row["status"] for row in table.values()} == {"completed"}
     assert [table[name]["gc_round"] for name in added] == ["1", "1", "2", "2", "3", "3"]
     assert [table[name]["wave"] for name in added] == ["4", "5", "6", "7", "8", "9"]
     assert [table[name]["context_from"] for name in added[::2]] == ["REVIEW-001", "REVIEW-002", "REVIEW-003"]
+    assert_forced_convergence_is_recorded(repo, run, engine)
+    assert_every_round_is_on_the_bus(repo, engine)
+    assert left == []
 
 
-@pytest.mark.requirement("R74", "R75")
-def test_forced_convergence_is_recorded_where_people_and_programs_look(hopeless: Hopeless) -> None:
-    folder = hopeless.folder
+def assert_forced_convergence_is_recorded(repo: Repo, run: Run, engine: str) -> None:
+    folder = repo.folder(engine)
     problem = "login.py:3 the query is put together from input"
-
     warning, *_ = document(folder / ".msg" / "meta.json")["warnings"]
-
     assert "forced after 3 fix rounds" in warning
     assert problem in warning
     assert problem in (folder / "wisdom" / "issues.md").read_text(encoding="utf-8")
     assert warning in (folder / "context.md").read_text(encoding="utf-8")
-    assert warning in hopeless.run.stdout
-    assert warning in hopeless.repo.iterdev("status").stdout
+    assert warning in run.view.warnings
 
 
-@pytest.mark.requirement("R76")
-def test_every_round_is_on_the_bus(hopeless: Hopeless) -> None:
-    rounds = messages(hopeless.folder, "gc_loop_trigger")
-
+def assert_every_round_is_on_the_bus(repo: Repo, engine: str) -> None:
+    rounds = messages(repo.folder(engine), "gc_loop_trigger")
     assert [text.split(":")[0] for text in rounds] == [f"[coordinator] fix round {number}" for number in (1, 2, 3)]
-    assert document(hopeless.folder / "session.json")["gc_round"] == 3
-
-
-def test_a_long_loop_leaves_nothing_behind(hopeless: Hopeless) -> None:
-    assert hopeless.left == []
+    assert document(repo.folder(engine) / "session.json")["gc_round"] == 3
 
 
 @pytest.mark.requirement("R90", "R63")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_failing_measured_tests_raise_a_round_and_are_measured_again(repo: Repo, engine: str) -> None:
-    text = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
-    tests = "test ! -e DEV-001.txt || test -e DEV-fix-1.txt || { echo greeting missing; exit 1; }"
-    repo.write("iterdev.toml", text.replace('test = "true"', f"test = '{tests}'"))
-    repo.commit("tests")
+def test_failing_measured_tests_raise_a_round_and_are_measured_again(repo: Repo, team: Team, engine: str) -> None:
+    team.use_tests("test ! -e DEV-001.txt || test -e DEV-fix-1.txt || { echo greeting missing; exit 1; }")
     repo.behave(tester={"result": {"status": "failed", "error": "beyond me"}})
 
-    run, folder = run_sprint(repo, engine)
+    run = team.run(pipeline="sprint", engine=engine)
 
+    folder = repo.folder(engine)
     table = rows(folder)
     (prompt,) = [str(call["prompt"]) for call in repo.calls() if call["task"] == "DEV-fix-1"]
-    assert run.returncode == 0, run.stdout
+    assert run.succeeded, run.lines
     assert list(table) == [*SPRINT, "DEV-fix-1", "REVIEW-002", "VERIFY-002"]
     assert "VERIFY-001" in table["DEV-fix-1"]["deps"]
     assert table["VERIFY-002"]["deps"] == "DEV-fix-1"
@@ -212,14 +185,14 @@ def test_failing_measured_tests_raise_a_round_and_are_measured_again(repo: Repo,
 
 
 @pytest.mark.requirement("R32", "R33", "R34", "R35", "R59", "R62", "R63", "R77")
-def test_a_multi_sprint_has_a_controller_that_records_its_decisions(repo: Repo) -> None:
+def test_a_multi_sprint_has_a_controller_that_records_its_decisions(repo: Repo, team: Team) -> None:
     repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL)})
 
-    run = repo.iterdev("run", "-y", "Refactor payment module to support multiple gateways")
+    run = team.run("Refactor payment module to support multiple gateways")
 
     folder = repo.folder()
     table = rows(folder)
-    assert run.returncode == 0, run.stdout
+    assert run.succeeded, run.lines
     assert {name: (row["wave"], row["deps"]) for name, row in table.items()} == {
         "DESIGN-001": ("1", ""),
         "DEV-001": ("2", "DESIGN-001"),
@@ -250,10 +223,10 @@ def decisions(repo: Repo) -> list[dict[str, object]]:
 
 
 @pytest.mark.requirement("R77", "R113")
-def test_every_decision_is_on_the_board_with_its_numbers(repo: Repo) -> None:
+def test_every_decision_is_on_the_board_with_its_numbers(repo: Repo, team: Team) -> None:
     repo.behave(**{"REVIEW-001": review(9, 9, 9, 9, CRITICAL)})
 
-    repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Add a greeting")
+    team.run("Add a greeting", pipeline="multi-sprint")
 
     decided = decisions(repo)
     assert [decision["signal"] for decision in decided] == ["REVISION", "CONVERGE"]
@@ -262,35 +235,35 @@ def test_every_decision_is_on_the_board_with_its_numbers(repo: Repo) -> None:
 
 
 @pytest.mark.requirement("R77")
-def test_the_decisions_of_later_sprints_are_on_the_board_too(repo: Repo) -> None:
+def test_the_decisions_of_later_sprints_are_on_the_board_too(repo: Repo, team: Team) -> None:
     milestones = {"result": {"milestones": [{"title": "Store them"}, {"title": "Serve them"}]}}
     repo.behave(architect=milestones, reviewer=review(8, 8, 8, 7), **{"REVIEW-002": review(6, 6, 6, 6)})
 
-    repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Keep greetings")
+    team.run("Keep greetings", pipeline="multi-sprint")
 
     decided = [(decision["sprint"], decision["round"], decision["signal"]) for decision in decisions(repo)]
     assert decided == [(1, 0, "CONVERGE"), (2, 0, "REVISION"), (2, 1, "CONVERGE")]
 
 
 @pytest.mark.requirement("R77")
-def test_a_review_that_passes_beside_failing_tests_has_not_converged(repo: Repo) -> None:
-    text = (repo.path / "iterdev.toml").read_text()
-    repo.write("iterdev.toml", text.replace('test = "true"', "test = 'test ! -e DEV-001.txt || test -e DEV-fix-1.txt'"))
+def test_a_review_that_passes_beside_failing_tests_has_not_converged(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e DEV-001.txt || test -e DEV-fix-1.txt")
 
-    repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "Keep greetings")
+    team.run("Keep greetings", pipeline="multi-sprint")
 
     checked = document(repo.folder() / "interactive" / "GC-CHECK-001-result.json")
     assert [decision["signal"] for decision in decisions(repo)] == [checked["gc_decision"], "CONVERGE"]
 
 
 @pytest.mark.requirement("R49", "R50", "R57")
-def test_a_fix_that_fails_skips_its_review_and_is_told(repo: Repo) -> None:
+def test_a_fix_that_fails_skips_its_review_and_is_told(repo: Repo, team: Team) -> None:
     repo.behave(**{"REVIEW-001": review(6, 6, 6, 6), "DEV-fix-1": {"exit": 3}})
 
-    run, folder = run_sprint(repo)
+    run = team.run(pipeline="sprint")
 
-    assert run.returncode == 1
+    folder = repo.folder()
+    assert not run.succeeded
     assert statuses(folder)["DEV-fix-1"] == "failed"
     assert statuses(folder)["REVIEW-002"] == "skipped"
     assert "DEV-fix-1" in rows(folder)["REVIEW-002"]["error"]
-    assert f"{folder.name}: 4 completed, 1 failed, 1 skipped" in run.stdout
+    assert [run.view.counts[status] for status in ("completed", "failed", "skipped")] == [4, 1, 1]

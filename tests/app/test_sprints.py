@@ -1,10 +1,14 @@
-"""Several sprints with the real command: made one after the other, resting between them."""
+"""Several sprints: made one after the other, with a pause between them."""
 
 import json
 
 import pytest
+from tests.app.conftest import Team
 from tests.conftest import Repo
-from tests.e2e.conftest import left_behind, rows, statuses
+from tests.session_files import left_behind, rows, statuses
+
+from iterdev.app import feedback, inspect, tech_debt
+from iterdev.core.types import Ending, Severity
 
 TWO_MILESTONES = {
     "result": {
@@ -21,15 +25,15 @@ def meta(repo: Repo, engine: str) -> dict[str, list[dict[str, object]]]:
 
 @pytest.mark.requirement("R32", "R36", "R37", "R81")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_a_session_of_two_milestones_runs_two_sprints(repo: Repo, engine: str) -> None:
+def test_a_session_of_two_milestones_runs_two_sprints(repo: Repo, team: Team, engine: str) -> None:
     repo.behave(architect=TWO_MILESTONES, reviewer={"score": 7.5})
 
-    done = repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+    done = team.run("Keep greetings", pipeline="multi-sprint", engine=engine)
 
     folder = repo.folder(engine)
     checks = (["GC-CHECK-001"], ["GC-CHECK-002"]) if engine == "wave" else ([], [])
     first = ["DESIGN-001", "DEV-001", "DEV-002", "VERIFY-001", "REVIEW-001", *checks[0]]
-    assert done.returncode == 0, done.stderr
+    assert done.succeeded, done.lines
     assert list(rows(folder)) == [*first, "DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002", *checks[1]]
     assert set(statuses(folder).values()) == {"completed"}
     assert [entry["sprint_id"] for entry in meta(repo, engine)["sprint_history"]] == ["sprint-1", "sprint-2"]
@@ -42,59 +46,57 @@ def test_a_session_of_two_milestones_runs_two_sprints(repo: Repo, engine: str) -
 
 @pytest.mark.requirement("R33")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_nobody_is_asked_to_do_the_rest_when_there_is_none(repo: Repo, engine: str) -> None:
+def test_nobody_is_asked_to_do_the_rest_when_there_is_none(repo: Repo, team: Team, engine: str) -> None:
     one_each = {"milestones": [{"title": "Store them", "tasks": ["t1"]}, {"title": "Serve", "tasks": ["t2", "t3"]}]}
     repo.behave(architect={"result": TWO_MILESTONES["result"] | one_each})
 
-    done = repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+    done = team.run("Keep greetings", pipeline="multi-sprint", engine=engine)
 
     prompts = {str(call["task"]): str(call["prompt"]) for call in repo.calls()}
-    assert done.returncode == 0, done.stderr
+    assert done.succeeded, done.lines
     assert statuses(repo.folder(engine))["DEV-002"] == "completed"
     assert "DEV-002" not in prompts
     for name in ("DEV-001", "REVIEW-001"):
         assert ["- t1: " in prompts[name], "- t2: " in prompts[name], "- t3: " in prompts[name]] == [True, False, False]
-    assert repo.iterdev("replay", repo.folder(engine).name).returncode == 0
+    assert inspect.replay(team.repository, team.session).difference is None
 
 
 @pytest.mark.requirement("R80")
-def test_between_two_sprints_the_run_rests_until_it_is_resumed(repo: Repo) -> None:
+def test_between_two_sprints_the_run_rests_until_it_is_resumed(repo: Repo, team: Team) -> None:
     repo.behave(architect=TWO_MILESTONES)
-    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
-    session = repo.folder().name
-    repo.iterdev("answer", session, "plan", "approve")
+    team.run("Keep greetings", auto=False, pipeline="multi-sprint")
+    team.answer("plan", "approve")
 
-    rested = repo.iterdev("resume", session)
-    shown = repo.iterdev("status", session)
+    rested = team.resume()
     calls = len(repo.calls())
-    went_on = repo.iterdev("resume", session)
+    went_on = team.resume()
 
-    assert rested.returncode == 5
-    assert "Sprint 1 of 2 is done" in rested.stdout
-    assert f"iterdev resume {session}" in rested.stdout
-    assert "Sprint: sprint-1 of 2 (1. Store them; 2. Serve them)" in shown.stdout
-    assert went_on.returncode == 0, went_on.stdout + went_on.stderr
+    assert rested.result.ending is Ending.waiting
+    (gate,) = rested.view.gates
+    assert gate.question.startswith("Sprint 1 of 2 is done")
+    assert ("Sprint", "sprint-1 of 2 (1. Store them; 2. Serve them)") in rested.view.team.facts
+    assert went_on.succeeded, went_on.lines
     assert next(call["task"] for call in repo.calls()[calls:]) == "DESIGN-002"
 
 
 @pytest.mark.requirement("R36", "R67")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_second(repo: Repo, engine: str) -> None:
+def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_second(
+    repo: Repo, team: Team, engine: str
+) -> None:
     repo.behave(architect=TWO_MILESTONES)
-    repo.iterdev("run", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
-    session = repo.folder(engine).name
-    repo.iterdev("answer", session, "plan", "approve")
-    repo.iterdev("resume", session, "--step")
+    team.run("Keep greetings", auto=False, pipeline="multi-sprint", engine=engine)
+    team.answer("plan", "approve")
+    team.resume(step=True)
     said = (repo.folder(engine) / ".msg" / "messages.jsonl").read_text()
     for file in (repo.path / ".workflow").glob("iterdev.db*"):
         file.unlink()
 
-    shown = repo.iterdev("status", session)
-    repo.iterdev("answer", session, "plan", "approve")
-    done = repo.iterdev("resume", session, "-y")
+    shown = inspect.status(team.repository, team.session)
+    done = team.resume(auto=True)
 
-    assert "Sprint: sprint-1 of 2" in shown.stdout
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert dict(shown.team.facts)["Sprint"].startswith("sprint-1 of 2")
+    assert done.succeeded, done.lines
     assert [call["task"] for call in repo.calls()].count("DESIGN-001") == 1
     assert {"DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002"} <= set(rows(repo.folder(engine)))
     assert set(statuses(repo.folder(engine)).values()) == {"completed"}
@@ -102,73 +104,72 @@ def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_sec
 
 
 @pytest.mark.requirement("R139")
-def test_feedback_between_two_sprints_is_planned_first_and_addressed_by_the_work(repo: Repo) -> None:
+def test_feedback_between_two_sprints_is_planned_first_and_addressed_by_the_work(repo: Repo, team: Team) -> None:
     repo.behave(architect=TWO_MILESTONES)
-    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
-    session = repo.folder().name
-    repo.iterdev("answer", session, "plan", "approve")
-    repo.iterdev("resume", session)
-    given = ("feedback", "add", "--session-id", session, "--severity", "critical", "--json", "They must rhyme")
-    name = json.loads(repo.iterdev(*given).stdout)["feedback_id"]
-    repo.iterdev("debt", "add", "--session-id", session, "No index")
+    team.run("Keep greetings", auto=False, pipeline="multi-sprint")
+    team.answer("plan", "approve")
+    team.resume()
+    given = feedback.add(team.repository, team.session, "They must rhyme", severity="critical", category="general")
+    name = given.feedback_id
+    tech_debt.add(team.repository, team.session, tech_debt.NewDebt(description="No index"))
     taken_up = {"result": {"tasks": [{"id": "t3", "title": "Serve rhymes", "feedback": [name]}]}}
     repo.behave(architect=TWO_MILESTONES, **{"DESIGN-002": taken_up})
 
-    done = repo.iterdev("resume", session)
+    done = team.resume()
 
     (item,) = meta(repo, "wave")["user_feedback_items"]
     prompt = next(str(call["prompt"]) for call in repo.calls() if call["task"] == "DESIGN-002")
     breakdown = json.loads((repo.folder() / "design" / "task-breakdown.json").read_text())
-    assert done.returncode == 0, done.stderr
+    assert done.succeeded, done.lines
     assert prompt.index("They must rhyme") < prompt.index("No index")
     assert (item["status"], item["source_task_id"]) == ("addressed", "DEV-003")
     assert breakdown["tasks"][0]["feedback"] == [name]
-    assert repo.iterdev("replay", session).returncode == 0
+    assert inspect.replay(team.repository, team.session).difference is None
 
 
 @pytest.mark.requirement("R143")
-def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprints(repo: Repo) -> None:
+def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprints(repo: Repo, team: Team) -> None:
     repo.behave(architect=TWO_MILESTONES)
-    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
-    session = repo.folder().name
+    team.run("Keep greetings", auto=False, pipeline="multi-sprint")
     owed = [
-        json.loads(repo.iterdev("debt", "add", "--session-id", session, "--effort", "small", "--json", text).stdout)
+        tech_debt.add(team.repository, team.session, tech_debt.NewDebt(description=text, effort=tech_debt.Effort.small))
         for text in ("No index", "No cache")
     ]
-    paid = {"result": {"resolved_debt": [owed[0]["debt_id"]]}}
+    paid = {"result": {"resolved_debt": [owed[0].debt_id]}}
     repo.behave(architect=TWO_MILESTONES, **{"DEV-002": paid})
-    repo.iterdev("answer", session, "plan", "approve")
+    team.answer("plan", "approve")
 
-    rested = repo.iterdev("resume", session)
+    rested = team.resume()
 
     states = {item["description"]: item["status"] for item in meta(repo, "wave")["tech_debt_items"]}
     (history,) = meta(repo, "wave")["sprint_history"]
     prompts = {str(call["task"]): str(call["prompt"]) for call in repo.calls()}
     assert states == {"No index": "resolved", "No cache": "open"}
-    assert f"{owed[0]['debt_id']} paid back: No index" in history["what_worked"]
-    assert "Technical debt: 2 in all (2 medium; 2 code), 1 open, 0 in progress." in rested.stdout
-    assert f"{owed[1]['debt_id']} [medium, code, effort small] No cache" in prompts["DESIGN-001"]
+    assert f"{owed[0].debt_id} paid back: No index" in history["what_worked"]
+    (gate,) = rested.view.gates
+    assert "Technical debt: 2 in all (2 medium; 2 code), 1 open, 0 in progress." in gate.question
+    assert f"{owed[1].debt_id} [medium, code, effort small] No cache" in prompts["DESIGN-001"]
     assert "Recommended for this sprint" in prompts["DESIGN-001"]
 
 
 @pytest.mark.requirement("R83")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_a_sprint_that_gets_little_done_is_reported_with_the_advice_to_do_less(repo: Repo, engine: str) -> None:
+def test_a_sprint_that_gets_little_done_is_reported_with_the_advice_to_do_less(
+    repo: Repo, team: Team, engine: str
+) -> None:
     repo.behave(architect=TWO_MILESTONES, developer={"result": {"status": "failed", "error": "too much"}})
 
-    done = repo.iterdev("run", "-y", "--pipeline", "multi-sprint", "--engine", engine, "Keep greetings")
+    done = team.run("Keep greetings", pipeline="multi-sprint", engine=engine)
 
-    session = repo.folder(engine).name
     planned = 5 if engine == "beat" else 6
     alarm = f"sprint-1 completed 1 tasks, {planned} were planned; consider a smaller scope for the next one"
-    assert done.returncode == 1
-    assert alarm in done.stdout
-    assert alarm in repo.iterdev("status", session).stdout
+    assert not done.succeeded
+    assert alarm in done.view.warnings
     assert alarm in (repo.folder(engine) / "context.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.requirement("R80", "R143")
-def test_overdue_debt_is_not_passed_over_by_resuming(repo: Repo) -> None:
+def test_overdue_debt_is_not_passed_over_by_resuming(repo: Repo, team: Team) -> None:
     settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
     repo.write("iterdev.toml", settings + '\n[debt]\nseverity = "high"\nsprints = 0\n')
     names = ("Store", "Serve", "Watch")
@@ -177,38 +178,38 @@ def test_overdue_debt_is_not_passed_over_by_resuming(repo: Repo) -> None:
         "milestones": [{"title": f"{name} them", "tasks": [name.lower()]} for name in names],
     }
     repo.behave(architect={"result": work})
-    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
-    session = repo.folder().name
-    repo.iterdev("debt", "add", "--session-id", session, "--severity", "high", "No error handling")
-    repo.iterdev("answer", session, "plan", "approve")
+    team.run("Keep greetings", auto=False, pipeline="multi-sprint")
+    overdue = tech_debt.NewDebt(description="No error handling", severity=Severity.high)
+    tech_debt.add(team.repository, team.session, overdue)
+    team.answer("plan", "approve")
     for _ in ("the first sprint", "the second"):
-        assert repo.iterdev("resume", session).returncode == 5
+        assert team.resume().result.ending is Ending.waiting
     calls = len(repo.calls())
 
-    asked = repo.iterdev("resume", session)
+    asked = team.resume()
     unasked = len(repo.calls())
-    repo.iterdev("answer", session, "sprint-2", "go-on")
-    went_on = repo.iterdev("resume", session)
+    team.answer("sprint-2", "go-on")
+    went_on = team.resume()
 
-    assert asked.returncode == 5
-    assert "Debt that is overdue: No error handling" in asked.stdout
-    assert f"iterdev answer {session} sprint-2 stop" in asked.stdout
+    assert asked.result.ending is Ending.waiting
+    (gate,) = asked.view.gates
+    assert "Debt that is overdue: No error handling" in gate.question
+    assert (gate.id, "stop" in gate.choices) == ("sprint-2", True)
     assert unasked == calls
-    assert went_on.returncode == 0, went_on.stderr
+    assert went_on.succeeded, went_on.lines
     assert repo.calls()[calls]["task"] == "DESIGN-003"
 
 
 @pytest.mark.requirement("R82")
-def test_a_plain_sprint_follows_when_it_is_allowed_and_chosen(repo: Repo) -> None:
+def test_a_plain_sprint_follows_when_it_is_allowed_and_chosen(repo: Repo, team: Team) -> None:
     repo.behave(architect=TWO_MILESTONES)
-    repo.iterdev("run", "--pipeline", "multi-sprint", "Keep greetings")
-    session = repo.folder().name
-    repo.iterdev("answer", session, "plan", "approve")
-    repo.iterdev("resume", session)
+    team.run("Keep greetings", auto=False, pipeline="multi-sprint")
+    team.answer("plan", "approve")
+    team.resume()
 
-    repo.iterdev("answer", session, "sprint-1", "downgrade")
-    done = repo.iterdev("resume", session)
+    team.answer("sprint-1", "downgrade")
+    done = team.resume()
 
-    assert done.returncode == 0
+    assert done.succeeded, done.lines
     assert list(rows(repo.folder()))[-4:] == ["DESIGN-002", "DEV-003", "VERIFY-002", "REVIEW-002"]
     assert rows(repo.folder())["DEV-003"]["pipeline"] == "sprint"

@@ -1,0 +1,146 @@
+"""A patch: one development task, one verification, no review and no fix round."""
+
+import re
+
+import pytest
+from tests.app.conftest import Team
+from tests.conftest import Repo
+from tests.session_files import document, left_behind, messages, rows, statuses
+
+from iterdev.app.accept import accept
+from iterdev.app.inspect import report
+
+
+@pytest.mark.requirement("R30", "R24")
+def test_a_small_fix_becomes_a_patch_of_two_tasks(repo: Repo, team: Team) -> None:
+    run = team.run("Fix login button not responding on mobile")
+
+    assert run.succeeded, run.lines
+    table = rows(repo.folder())
+    assert {name: (row["role"], row["deps"], row["wave"]) for name, row in table.items()} == {
+        "DEV-001": ("developer", "", "1"),
+        "VERIFY-001": ("tester", "DEV-001", "2"),
+    }
+    assert {row["pipeline"] for row in table.values()} == {"patch"}
+    assert [call["task"] for call in repo.calls()] == ["DEV-001"]
+
+
+@pytest.mark.requirement("R24", "R97")
+def test_a_chinese_request_keeps_its_characters_in_the_session_and_its_branch(repo: Repo, team: Team) -> None:
+    run = team.run("修复登录按钮的错误")
+
+    name = repo.folder().name
+    branch = repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads/iterdev")
+    assert run.succeeded, run.lines
+    assert re.fullmatch(r"ids-修复登录按钮的错误-\d{8}", name)
+    assert branch == f"iterdev/{name}"
+    assert document(repo.folder() / "task-analysis.json")["pipeline_type"] == "patch"
+    assert accept(team.repository, team.session).branch == "main"
+
+
+def test_tests_that_pass_are_run_without_asking_an_agent_and_nobody_says_otherwise(repo: Repo, team: Team) -> None:
+    run = team.run(pipeline="patch")
+
+    (verify,) = (task for task in run.view.tasks if task.id == "VERIFY-001")
+    assert "  VERIFY-001 started (tester, attempt 1)" in run.lines
+    assert (verify.status, verify.agent, verify.requests) == ("completed", "", 0)
+    assert "- Role: tester\n- Status: completed, requests: 0\n" in (repo.folder() / "context.md").read_text()
+
+
+@pytest.mark.requirement("R69", "R90", "R164")
+def test_failing_tests_fail_a_patch_after_five_tries_to_mend_them(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e DEV-001.txt || { echo the greeting is wrong; exit 1; }")
+
+    run = team.run(pipeline="patch")
+
+    folder = repo.folder()
+    assert not run.succeeded
+    assert statuses(folder) == {"DEV-001": "completed", "VERIFY-001": "failed"}
+    assert document(folder / "verify" / "verify-001.json")["pass_rate"] == 0
+    assert document(folder / "verify" / "verify-001.json")["iterations"] == 5
+    mending = [call for call in repo.calls() if call["role"] == "tester"]
+    assert [call["attempt"] for call in mending] == [1, 2, 3, 4, 5]
+    assert all("the greeting is wrong" in str(call["prompt"]) for call in mending)
+    assert len(messages(folder, "fix_required")) == 1
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R90")
+def test_the_words_about_failing_tests_say_what_failed(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e DEV-001.txt")
+
+    team.run(pipeline="patch")
+
+    error = rows(repo.folder())["VERIFY-001"]["error"]
+    assert "0%" in error
+    assert "95 %" in error
+    assert "exit code 1" in error
+
+
+@pytest.mark.requirement("R164")
+def test_a_tester_that_mends_the_change_saves_the_patch(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e greeting.txt || grep -q hello greeting.txt")
+    repo.behave(
+        developer={"write": {"greeting.txt": "helo\n"}},
+        **{"VERIFY-001#2": {"write": {"greeting.txt": "hello\n"}}},
+    )
+
+    run = team.run(pipeline="patch")
+
+    folder = repo.folder()
+    assert run.succeeded, run.lines
+    assert document(folder / "verify" / "verify-001.json")["iterations"] == 2
+    assert repo.git("show", f"iterdev/{folder.name}:greeting.txt") == "hello"
+    assert len(messages(folder, "verify_passed")) == 1
+
+
+@pytest.mark.requirement("R164")
+def test_a_tester_may_not_mend_files_that_the_change_did_not_touch(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e greeting.txt || grep -q hello README.md")
+    repo.behave(
+        developer={"write": {"greeting.txt": "hello\n"}},
+        tester={"write": {"README.md": "hello\n"}},
+    )
+
+    run = team.run(pipeline="patch")
+
+    folder = repo.folder()
+    assert not run.succeeded
+    assert repo.git("show", f"iterdev/{folder.name}:README.md") == "# Sample"
+    assert any("README.md" in line and "outside the change" in line for line in run.lines)
+
+
+@pytest.mark.requirement("R90")
+def test_the_tester_that_is_asked_to_mend_is_told_how_to_hand_in(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e DEV-001.txt")
+
+    team.run(pipeline="patch")
+
+    (first, *_) = [str(call["prompt"]) for call in repo.calls() if call["role"] == "tester"]
+    assert "VERIFY-001" in first
+    assert "ITERDEV_RESULT" in first
+    assert "JSON Schema" in first
+
+
+def test_failures_that_were_there_before_are_not_blamed_on_the_change(repo: Repo, team: Team) -> None:
+    repo.write("test_old.py", "import unittest\nclass T(unittest.TestCase):\n  def test_old(self): self.fail()\n")
+    team.use_tests("python3 -m unittest")
+
+    run = team.run(pipeline="patch")
+
+    measured = document(repo.folder() / "verify" / "verify-001.json")
+    assert run.succeeded, run.lines
+    assert measured["regressions"] == []
+    assert len(measured["known_failures"]) == 1
+    assert any("failed before" in text for text in (*run.lines, *run.view.warnings))
+
+
+def test_without_any_tests_the_report_says_that_nothing_was_verified(repo: Repo, team: Team) -> None:
+    team.use_tests("")
+
+    run = team.run(pipeline="patch")
+
+    assert run.succeeded, run.lines
+    assert document(repo.folder() / "verify" / "verify-001.json")["pass_rate"] is None
+    assert any("nothing was verified" in text for text in run.view.warnings)
+    assert "nothing was verified" in report(team.repository, team.session)
