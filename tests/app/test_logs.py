@@ -16,7 +16,6 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.effects import LOG
 from iterdev.host.processes.identity import identity
-from iterdev.store.journal import Holder
 from iterdev.teams.development.fields import Pipeline
 
 NOON = 1_772_000_000.0
@@ -109,7 +108,7 @@ def followed(logs: Logs, *steps: object) -> list[LogLine]:
     assert me
     log, left = logs.repository.log(logs.session), list(steps)
     with logs.repository.lease(log):
-        logs.repository.journal.take(logs.session, Holder(pid=me.pid, started=str(me.started), boot=me.boot))
+        logs.repository.journal.take(logs.session, me)
 
         def sleep(_: float) -> None:
             step = left.pop(0)

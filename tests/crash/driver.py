@@ -102,7 +102,7 @@ def do(scratch: Scratch, step: Step, kill_at: int) -> Done:
 
 def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
     try:
-        repository = scratch.repository()
+        repository = Repository(scratch.project, scratch.story.teams)
         match step:
             case GoOn(one_step=one_step):
                 _go_on(scratch, repository, OneStep() if one_step else RunScope(), kill_points)

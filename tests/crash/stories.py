@@ -190,7 +190,6 @@ if [ "$ITERDEV_ROLE" = writer ]; then echo "$ITERDEV_TASK" > "$ITERDEV_TASK.txt"
 printf '{"id":"%s","status":"completed","findings":"done"}' "$ITERDEV_TASK" > "$ITERDEV_RESULT"
 """,
     next_step=lambda _: GoOn("session"),
-    tellings=[["session"]],
     tasks=lambda _: ["WRITE-001", "CHECK-001"],
     teams={TOY.name: TOY},
 )

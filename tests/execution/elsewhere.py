@@ -112,6 +112,7 @@ class ElsewhereExecutor:
     async def _in_another_process(self, job: Job) -> AttemptReport:
         home = self._root / f"home-{next(self._numbers)}"
         home.mkdir()
+        (home / ".gitconfig").write_text("[user]\n\tname = Another host\n\temail = host@example.invalid\n")
         # The engine's state folder has its workspaces; the checkout has the session folder and the journal.
         hidden = [str(path) for path in (self._context.top, paths.state_root()) if path.exists()]
         masks = [word for path in hidden for word in ("--tmpfs", path)]
