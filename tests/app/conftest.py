@@ -189,7 +189,7 @@ class Team:
 
     def _driven(self, drive: Callable[..., Awaitable[RunResult]]) -> Run:
         lines: list[str] = []
-        observer = RunObserver(report=lines.append)
+        observer = RunObserver(progress=lines.append)
         return Run(anyio.run(partial(drive, observer, executor=self._executor)), lines)
 
 

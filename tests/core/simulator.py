@@ -19,8 +19,8 @@ from iterdev.core.collaboration.messages import Escalation, compose
 from iterdev.core.errors import UserError
 from iterdev.core.limits import budget
 from iterdev.core.limits.agent_failures import FailureKind
+from iterdev.core.limits.budget import DaySpent
 from iterdev.core.limits.providers import ProviderPaused, shared_pauses
-from iterdev.core.limits.spending import DaySpent
 from iterdev.core.results import Usage
 from iterdev.core.rules import rollback
 from iterdev.core.rules.decide import decide

@@ -36,8 +36,8 @@ from iterdev.core.collaboration.messages import Announced, MessageDeleted, Messa
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtStatus, Effort
 from iterdev.core.collaboration.wisdom import WisdomInherited, WisdomNoted, WisdomRejected, note
 from iterdev.core.limits.agent_failures import FailureKind
+from iterdev.core.limits.budget import DaySpent
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
-from iterdev.core.limits.spending import DaySpent
 from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session import events

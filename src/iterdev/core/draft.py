@@ -7,8 +7,8 @@ proportion to its length, and folding one event touches little.
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 StructPart = TypeVar("StructPart", bound=Struct)
 Key = TypeVar("Key")
@@ -49,4 +49,4 @@ class Draft(Generic[StructPart]):
         self.part = part
 
     def set(self, **fields: object) -> None:
-        self.part = msgspec.structs.replace(self.part, **fields)
+        self.part = replace(self.part, **fields)

@@ -4,6 +4,7 @@ import re
 import string
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import chain, count
 
 from iterdev.core.types import Engine, SessionId, TaskId
 
@@ -24,19 +25,12 @@ def slug(text: str, limit: int = 40) -> str:
     return _SEPARATORS.sub("-", text.lower())[:limit].strip("-")
 
 
-def is_chinese(character: str) -> bool:
-    return re.fullmatch(f"[{CHINESE}]", character) is not None
-
-
 def session_id(prefix: str, words: str, engine: Engine, at: float, taken: Collection[str] = ()) -> SessionId:
     """The id of a new session; a second one of the same name and day gets `-2`, the next `-3`."""
     date = datetime.fromtimestamp(at, ZONE).strftime("%Y%m%d" if engine is Engine.wave else "%Y-%m-%d")
     stem = "-".join(part for part in (prefix, words, date) if part)
-    number, name = 1, stem
-    while name in taken:
-        number += 1
-        name = f"{stem}-{number}"
-    return SessionId(name)
+    names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    return SessionId(next(name for name in names if name not in taken))
 
 
 def folder(engine: Engine, session: SessionId) -> str:
@@ -74,10 +68,8 @@ def next_id(prefix: str, existing: Collection[str]) -> TaskId:
 
 def timed_id(prefix: str, at: float, taken: Collection[str] = ()) -> str:
     """An id made from a time: milliseconds in base 36; if it is taken, the next free one."""
-    number = round(at * 1000)
-    while (name := f"{prefix}-{_base36(number)}") in taken:
-        number += 1
-    return name
+    names = (f"{prefix}-{_base36(number)}" for number in count(round(at * 1000)))
+    return next(name for name in names if name not in taken)
 
 
 def _base36(number: int) -> str:

@@ -20,10 +20,8 @@ DISCOVERIES_SHOWN = 30
 CHANGED_SHOWN = 200
 OUTPUT_SHOWN = 4000
 CHECKPOINT_SHOWN = 2000
-RESULT = "<the result file>"
-"""Placeholder for a path that only the executing host knows."""
-SESSION_DIR = "<the session folder>"
-"""Likewise."""
+RESULT, SESSION_DIR = "<the result file>", "<the session folder>"
+"""Placeholders for paths that only the executing host knows."""
 NO_CONTEXT = "No previous context available"
 FINISH_NOW = "Please finish now and hand in the result with what you have."
 TOOLS = (

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.types import TaskId
 
@@ -105,7 +106,7 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
         raise Misfit(f'"id" is "{result.id}", expected "{task}"')
     if result.status == "failed" and not (result.error or result.findings):
         raise Misfit('"status" is "failed", but "error" does not say why')
-    return msgspec.structs.replace(result, findings=shortened(result.findings))
+    return replace(result, findings=shortened(result.findings))
 
 
 def shortened(text: str, limit: int = FINDINGS_LIMIT) -> str:

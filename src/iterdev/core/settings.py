@@ -1,6 +1,5 @@
 """The configuration: every key with its default and its meaning, and the reading of a document into it."""
 
-import difflib
 import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import get_args, get_type_hints
@@ -8,7 +7,7 @@ from typing import get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.errors import UserError
+from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.types import CompletionAction, ConflictStrategy, Role, Severity
 
 FILE = "iterdev.toml"
@@ -146,8 +145,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return {name: table.fallback for name, table in self.agents.items() if table.fallback}
 
     def agent_for(self, role: Role) -> str:
-        named = self.roles.get(role)
-        return (named.agent if named else None) or self.run.agent
+        return self.roles.get(role, RoleSettings()).agent or self.run.agent
 
     def allows_shell(self, role: Role) -> bool:
         named = self.roles.get(role, RoleSettings()).shell
@@ -254,5 +252,4 @@ def _unknown_keys(document: Mapping[str, object], roles: Collection[str]) -> Ite
 
 
 def _nearest(word: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(word, known, 1)
-    return f' (did you mean "{close[0]}"?)' if close else f" (known: {', '.join(known)})"
+    return did_you_mean(word, known) or f" (known: {', '.join(known)})"

@@ -7,7 +7,7 @@ from functools import partial
 from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
 from iterdev.core.limits import budget, providers
-from iterdev.core.limits.spending import DaySpent
+from iterdev.core.limits.budget import DaySpent
 from iterdev.core.results import Discovery
 from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start

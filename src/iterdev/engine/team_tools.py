@@ -107,8 +107,8 @@ class TeamTools:
                     raise CallRejected("Only a person clears the bus; you can delete your own messages.")
                 return {"cleared": self._clear()}
             case "list":
-                query = messages.MessageQuery(sender=asked.sender, to=asked.to, kind=asked.kind, last=asked.last)
-                found = messages.find(self._seen().messages, query)
+                seen, last = self._seen().messages, asked.last
+                found = messages.find(seen, sender=asked.sender, to=asked.to, kind=asked.kind, last=last)
                 return {"messages": [json_records.message_record(message) for message in found]}
             case "read":
                 return json_records.message_record(_known_message(self._seen(), asked.id))

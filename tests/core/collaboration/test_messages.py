@@ -5,7 +5,6 @@ from tests.core.conftest import Story, task
 
 from iterdev.core.collaboration.messages import (
     MessageDeleted,
-    MessageQuery,
     MessagesCleared,
     MessageSent,
     by_id,
@@ -60,7 +59,7 @@ def test_there_are_twenty_types_of_the_coordinator() -> None:
 def test_every_type_can_be_sent_and_found_again(sender: str, kind: str) -> None:
     story = told(compose(sender, kind=kind, summary="news"))
 
-    (message,) = find(story.state.messages, MessageQuery(sender=sender, kind=kind, last=1))
+    (message,) = find(story.state.messages, sender=sender, kind=kind, last=1)
 
     assert by_id(story.state.messages, message.id) == message
     assert (message.sender, message.type, message.ts) == (sender, kind, 1001.0)
@@ -98,7 +97,7 @@ def test_messages_are_found_by_sender_recipient_and_type() -> None:
     )
 
     def numbers(**wanted: str) -> list[int]:
-        return [message.number for message in find(story.state.messages, MessageQuery(**wanted))]
+        return [message.number for message in find(story.state.messages, **wanted)]
 
     assert numbers() == [1, 2, 3, 4, 5]
     assert numbers(sender="developer") == [3, 5]
@@ -111,8 +110,8 @@ def test_messages_are_found_by_sender_recipient_and_type() -> None:
 def test_the_last_twenty_are_listed_unless_another_number_is_asked_for() -> None:
     story = told(*(compose("developer", summary=str(number)) for number in range(30)))
 
-    assert [message.number for message in find(story.state.messages, MessageQuery())] == list(range(13, 33))
-    assert [message.number for message in find(story.state.messages, MessageQuery(last=2))] == [31, 32]
+    assert [message.number for message in find(story.state.messages)] == list(range(13, 33))
+    assert [message.number for message in find(story.state.messages, last=2)] == [31, 32]
 
 
 @pytest.mark.parametrize("name", ["", "MSG-000", "MSG-003", "MSG-1", "msg-001", "MSG-001 ", "1", "MSG-" + "9" * 5000])

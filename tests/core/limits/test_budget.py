@@ -5,12 +5,12 @@ from tests.core.conftest import Outcome, Story, done, task
 
 from iterdev.core.limits import budget
 from iterdev.core.limits.agent_failures import FailureKind
-from iterdev.core.limits.spending import DaySpent
+from iterdev.core.limits.budget import DaySpent
 from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.types import TaskId
 from iterdev.core.views.report import report
-from iterdev.core.views.spending import spending_view
+from iterdev.core.views.session import spending_view
 from iterdev.teams.development.fields import Role
 from iterdev.teams.development.team import DEVELOPMENT
 

@@ -8,7 +8,7 @@ from iterdev.core.results import LearnedTexts, Usage
 from iterdev.core.rules import rollback
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
-from iterdev.core.views.spending import spending_view
+from iterdev.core.views.session import spending_view
 
 ENGINES = pytest.mark.parametrize("engine", list(Engine))
 

@@ -1,11 +1,11 @@
 """Checkpoints: opaque data that a task saves so that a later attempt can continue."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from itertools import count
 from typing import assert_never
 
 from msgspec import Struct
 
-from iterdev.core.draft import without
 from iterdev.core.types import TaskId
 
 
@@ -39,19 +39,13 @@ def save(checkpoints: Checkpoints, task: TaskId, at: float, *, kept: int) -> Che
     """A checkpoint under a new name; only the newest ones of the task are kept."""
     known = checkpoints.get(task, ())
     taken = {checkpoint.pointer for checkpoint in known}
-    moment = round(at * 1000)
-    while (pointer := f"checkpoints/{task}-{moment}.json") in taken:
-        moment += 1
+    names = (f"checkpoints/{task}-{moment}.json" for moment in count(round(at * 1000)))
+    pointer = next(name for name in names if name not in taken)
     return CheckpointSaved(task=task, pointer=pointer, dropped=tuple(one.pointer for one in known[kept - 1 :]))
 
 
 def newest(checkpoints: Checkpoints, task: TaskId) -> Checkpoint | None:
     return next(iter(checkpoints.get(task, ())), None)
-
-
-def without_tasks(checkpoints: Checkpoints, tasks: Collection[TaskId]) -> Checkpoints:
-    """A rollback deletes the checkpoints of the tasks that it undoes."""
-    return without(checkpoints, *tasks)
 
 
 def evolve(checkpoints: Checkpoints, event: CheckpointEvent, at: float) -> Checkpoints:

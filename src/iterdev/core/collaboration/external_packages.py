@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import assert_never
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import without
 from iterdev.core.results import Dependency
 from iterdev.core.types import TaskId
-
-OVERRIDE, RECHECK = "override", "recheck"
 
 
 class PackageStatus(StrEnum):
@@ -26,8 +24,6 @@ class PackageStatus(StrEnum):
 
 
 class PackageCheck(Struct, frozen=True, kw_only=True):
-    """The result of checking one package."""
-
     name: str
     version_range: str
     source: str
@@ -43,10 +39,9 @@ class PackageCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def problem(self) -> str:
-        wanted = f"{self.name} {self.version_range}".strip()
-        return f"{wanted} is {'missing' if self.status is PackageStatus.missing else 'not what is there'}" + (
-            f" ({self.reason})" if self.reason else ""
-        )
+        found = "missing" if self.status is PackageStatus.missing else "not what is there"
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{f'{self.name} {self.version_range}'.strip()} is {found}{reason}"
 
 
 class PackageUpdate(Struct, frozen=True, kw_only=True):
@@ -124,11 +119,11 @@ def attempt_ended(
 ) -> Packages:
     """The part after an attempt: its packages were checked, some kept it from starting, others it declared itself."""
     if declared:
-        part = msgspec.structs.replace(part, declared={**part.declared, task: declared})
-    if not checks:
-        return part
-    blocked = {**without(part.blocked, task), **({task: blocked_by} if blocked_by else {})}
-    return msgspec.structs.replace(part, checked={**without(part.checked, task), task: checks}, blocked=blocked)
+        part = replace(part, declared={**part.declared, task: declared})
+    if checks:
+        blocked = {**without(part.blocked, task), **({task: blocked_by} if blocked_by else {})}
+        part = replace(part, checked={**without(part.checked, task), task: checks}, blocked=blocked)
+    return part
 
 
 def updates(part: Packages) -> Iterator[PackageUpdate]:
@@ -151,10 +146,10 @@ def evolve(part: Packages, event: PackageEvent, _: float = 0) -> Packages:
     match event:
         case PackagesOverridden(task, overridden):
             keys = {**part.overridden, **dict.fromkeys(problem.key for problem in overridden)}
-            return msgspec.structs.replace(part, overridden=keys, blocked=without(part.blocked, task))
+            return replace(part, overridden=keys, blocked=without(part.blocked, task))
         case PackagesRechecked(task):
-            return msgspec.structs.replace(part, blocked=without(part.blocked, task))
+            return replace(part, blocked=without(part.blocked, task))
         case PackageUpdateFound(update):
-            return msgspec.structs.replace(part, backlog=(*part.backlog, update))
+            return replace(part, backlog=(*part.backlog, update))
         case _:
             assert_never(event)

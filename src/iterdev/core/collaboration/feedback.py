@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from enum import StrEnum
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core import ids
 from iterdev.core.types import Severity, TaskId
@@ -76,7 +76,7 @@ FeedbackEvent = FeedbackGiven | FeedbackLinked | FeedbackPlanned | FeedbackMoved
 def give(items: Items, item: Feedback, *, kept: int) -> FeedbackGiven:
     """The item with an id of its own, made from its time; only the newest items are kept."""
     taken = {other.feedback_id for other in items}
-    named = msgspec.structs.replace(item, feedback_id=ids.timed_id("FB", item.timestamp, taken))
+    named = replace(item, feedback_id=ids.timed_id("FB", item.timestamp, taken))
     return FeedbackGiven(named, tuple(other.feedback_id for other in items[kept - 1 :]))
 
 
@@ -112,8 +112,8 @@ def without_tasks(items: Items, tasks: Collection[TaskId]) -> Items:
 
 def _as_new(item: Feedback, tasks: Collection[TaskId]) -> Feedback:
     about = None if item.source_task_id in tasks else item.source_task_id
-    return msgspec.structs.replace(item, source_task_id=about, planned_in=(), status=FeedbackStatus.new)
+    return replace(item, source_task_id=about, planned_in=(), status=FeedbackStatus.new)
 
 
 def _changed(items: Items, name: str, **fields: object) -> Items:
-    return tuple(msgspec.structs.replace(item, **fields) if item.feedback_id == name else item for item in items)
+    return tuple(replace(item, **fields) if item.feedback_id == name else item for item in items)

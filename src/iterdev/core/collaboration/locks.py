@@ -100,7 +100,21 @@ def request(
 
     `started` says since when the running tasks run; a task that does not run is as old as its oldest lock.
     """
-    return (*cleaned_up(locks, at, dead), *_answer(current(locks, at, dead), ask, at, policy, started))
+    ended = cleaned_up(locks, at, dead)
+    locks, until = _after(locks, ended, at), at + policy.lock_seconds
+    granted = LockGranted(resource=ask.resource, task=ask.task, role=ask.role, until=until)
+    lock = locks.held.get(ask.resource)
+    if lock is None:
+        return (*ended, granted)
+    if lock.task == ask.task:
+        return (*ended, LockRenewed(resource=ask.resource, task=ask.task, until=until))
+    refused = LockRefused(resource=ask.resource, task=ask.task, role=ask.role, holder=lock.task, until=until)
+    announced = () if _was_refused_lately(locks, ask, at, policy) else (refused,)
+    cycle = _cycle(evolve(locks, refused, at), ask.task, at)
+    if not cycle:
+        return (*ended, *announced)
+    broken = _broken(_after(locks, announced, at), cycle, started)
+    return (*ended, *announced, *broken, *((granted,) if broken[-1].task == lock.task else ()))
 
 
 def release(
@@ -133,11 +147,6 @@ def expired(locks: Locks, at: float) -> tuple[LockExpired, ...]:
     )
 
 
-def next_end(locks: Locks) -> float | None:
-    """When the next lock expires."""
-    return min((lock.until for lock in locks.held.values()), default=None)
-
-
 def released_by(locks: Locks, task: TaskId) -> tuple[LockReleased, ...]:
     return tuple(LockReleased(resource=name, task=task) for name, lock in locks.held.items() if lock.task == task)
 
@@ -154,39 +163,17 @@ def evolve(locks: Locks, event: LockEvent, at: float) -> Locks:
             held = {**locks.held, resource: Lock(task=task, role=role, at=at, until=until)}
             return Locks(held=held, wanted=without(locks.wanted, task))
         case LockRenewed(resource=resource, task=task, until=until):
-            lock = locks.held[resource]
-            renewed = Lock(task=task, role=lock.role, at=at, until=until)
+            renewed = Lock(task=task, role=locks.held[resource].role, at=at, until=until)
             return Locks(held={**locks.held, resource: renewed}, wanted=locks.wanted)
         case LockRefused(resource=resource, task=task, until=until):
             return Locks(held=locks.held, wanted={**locks.wanted, task: Want(resource, at, until)})
-        case LockWaitEnded(task=task):
+        case LockWaitEnded(task=task) | DeadlockBroken(task=task):
             return Locks(held=locks.held, wanted=without(locks.wanted, task))
         case LockReleased(resource=resource) | LockExpired(resource=resource):
             wanted = {task: want for task, want in locks.wanted.items() if want.resource != resource}
             return Locks(held=without(locks.held, resource), wanted=wanted)
-        case DeadlockBroken(task=task):
-            return Locks(held=locks.held, wanted=without(locks.wanted, task))
         case _:
             assert_never(event)
-
-
-def _answer(
-    locks: Locks, ask: LockRequest, at: float, policy: Policy, started: Mapping[TaskId, float]
-) -> tuple[LockEvent, ...]:
-    until = at + policy.lock_seconds
-    granted = LockGranted(resource=ask.resource, task=ask.task, role=ask.role, until=until)
-    lock = locks.held.get(ask.resource)
-    if lock is None:
-        return (granted,)
-    if lock.task == ask.task:
-        return (LockRenewed(resource=ask.resource, task=ask.task, until=until),)
-    refused = LockRefused(resource=ask.resource, task=ask.task, role=ask.role, holder=lock.task, until=until)
-    announced = () if _was_refused_lately(locks, ask, at, policy) else (refused,)
-    cycle = _cycle(evolve(locks, refused, at), ask.task, at)
-    if not cycle:
-        return announced
-    broken = _broken(_after(locks, announced, at), cycle, started)
-    return (*announced, *broken, *((granted,) if broken[-1].task == lock.task else ()))
 
 
 def _was_refused_lately(locks: Locks, ask: LockRequest, at: float, policy: Policy) -> bool:

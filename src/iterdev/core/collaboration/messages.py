@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from iterdev.core.types import Role, Severity, TaskId
 
@@ -108,7 +108,7 @@ class MessagesDraft:
     @property
     def part(self) -> Messages:
         if self._new:
-            self._part, self._new = msgspec.structs.replace(self._part, sent=(*self._part.sent, *self._new)), []
+            self._part, self._new = replace(self._part, sent=(*self._part.sent, *self._new)), []
         return self._part
 
     def apply(self, event: object, at: float, _: int) -> None:
@@ -120,9 +120,9 @@ class MessagesDraft:
                 self._part = _with_shared(self._part, event, event.sent_at or at)
             case MessageDeleted(number):
                 sent = tuple(message for message in self.part.sent if message.number != number)
-                self._part = msgspec.structs.replace(self._part, sent=sent)
+                self._part = replace(self._part, sent=sent)
             case MessagesCleared():
-                self._part, self._new = msgspec.structs.replace(self._part, sent=(), shared={}), []
+                self._part, self._new = replace(self._part, sent=(), shared={}), []
             case _:
                 raise TypeError(event)
 
@@ -144,24 +144,11 @@ def _with_shared(part: Messages, message: MessageSent, at: float) -> Messages:
         return part
     before = part.shared.get(message.sender)
     data = {**(before.data if before else {}), **message.data}
-    return msgspec.structs.replace(part, shared={**part.shared, message.sender: SharedData(at=at, data=data)})
+    return replace(part, shared={**part.shared, message.sender: SharedData(at=at, data=data)})
 
 
 def next_number(part: Messages) -> int:
     return part.sent[-1].number + 1 if part.sent else 1
-
-
-class MessageQuery(Struct, frozen=True, kw_only=True):
-    """Which messages are asked for; an empty field matches all."""
-
-    sender: str = ""
-    to: str = ""
-    kind: str = ""
-    last: Last = DEFAULT_LAST
-
-    def matches(self, message: Message) -> bool:
-        pairs = ((self.sender, message.sender), (self.to, message.to), (self.kind, message.type))
-        return all(wanted in {"", found} for wanted, found in pairs)
 
 
 class Member(Struct, frozen=True, kw_only=True):
@@ -214,9 +201,14 @@ def objection(role: Role, message: MessageSent, types: Mapping[str, Collection[s
     return ""
 
 
-def find(part: Messages, query: MessageQuery) -> list[Message]:
-    """The last messages that match, in their order."""
-    return [message for message in part.sent if query.matches(message)][-query.last :]
+def find(part: Messages, *, sender: str = "", to: str = "", kind: str = "", last: int = DEFAULT_LAST) -> list[Message]:
+    """The last messages that match, in their order; an empty word matches all."""
+    found = [
+        message
+        for message in part.sent
+        if sender in {"", message.sender} and to in {"", message.to} and kind in {"", message.type}
+    ]
+    return found[-last:]
 
 
 def by_id(part: Messages, name: str) -> Message | None:
@@ -232,9 +224,7 @@ def members(part: Messages) -> list[Member]:
     """Every sender, the one of the newest message first."""
     senders: dict[str, Member] = {}
     for message in part.sent:
-        before = senders.pop(message.sender, None)
+        name, before = message.sender, senders.pop(message.sender, None)
         count = before.count + 1 if before else 1
-        senders[message.sender] = Member(
-            name=message.sender, last_seen=message.ts, last_action=message.summary, count=count
-        )
+        senders[name] = Member(name=name, last_seen=message.ts, last_action=message.summary, count=count)
     return list(reversed(senders.values()))

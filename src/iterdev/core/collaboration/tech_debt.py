@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core import ids
 from iterdev.core.policy import DebtRule
@@ -97,7 +97,7 @@ DebtEvent = DebtIdentified | DebtMoved
 def identified(items: Items, item: Debt) -> DebtIdentified:
     """The item with an id of its own, made from its date."""
     taken = {other.debt_id for other in items}
-    return DebtIdentified(msgspec.structs.replace(item, debt_id=ids.timed_id("TD", item.detection_date, taken)))
+    return DebtIdentified(replace(item, debt_id=ids.timed_id("TD", item.detection_date, taken)))
 
 
 def reported(
@@ -205,7 +205,7 @@ def evolve(items: Items, event: DebtEvent, _: float = 0) -> Items:
 
 def _moved(item: Debt, status: DebtStatus, sprint: int | None = None, task: TaskId | None = None) -> Debt:
     in_, by = (sprint, task) if status is DebtStatus.resolved else (None, None)
-    return msgspec.structs.replace(item, status=status, resolved_in=in_, resolved_by=by)
+    return replace(item, status=status, resolved_in=in_, resolved_by=by)
 
 
 def _in_fixed_terms(found: TechDebt, *, task: TaskId, sprint: int, at: float) -> Debt:

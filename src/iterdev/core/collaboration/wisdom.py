@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import assert_never
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.ids import CHINESE
 from iterdev.core.results import shortened
@@ -78,19 +78,19 @@ class Wisdom(Struct, frozen=True, kw_only=True):
 def evolve(part: Wisdom, event: WisdomEvent, _: float = 0) -> Wisdom:
     match event:
         case WisdomNoted(notes):
-            return msgspec.structs.replace(part, notes=(*part.notes, *notes))
+            return replace(part, notes=(*part.notes, *notes))
         case WisdomInherited(notes, rejected):
-            return msgspec.structs.replace(part, inherited=notes, rejected={**part.rejected, **rejected})
+            return replace(part, inherited=notes, rejected={**part.rejected, **rejected})
         case WisdomRejected(name, reason):
             known = part.rejected.get(name, "")
-            return msgspec.structs.replace(part, rejected={**part.rejected, name: reason or known})
+            return replace(part, rejected={**part.rejected, name: reason or known})
         case _:
             assert_never(event)
 
 
 def without_tasks(part: Wisdom, tasks: Collection[str]) -> Wisdom:
     """Without the notes of tasks that a rollback undid."""
-    return msgspec.structs.replace(part, notes=tuple(note for note in part.notes if note.task not in tasks))
+    return replace(part, notes=tuple(note for note in part.notes if note.task not in tasks))
 
 
 def usable(notes: Iterable[Note], rejected: Mapping[str, str]) -> list[Note]:
@@ -122,7 +122,7 @@ def handed_down(earlier: Sequence[Earlier], requirement: str) -> WisdomInherited
             if entry.id not in rejected:
                 found.setdefault(entry.id, (related or bool(wanted & _words(entry.text)), entry))
     ranked = sorted(found.values(), key=lambda pair: not pair[0])
-    notes = tuple(msgspec.structs.replace(entry, text=shortened(entry.text, SHOWN)) for _, entry in ranked[:INHERITED])
+    notes = tuple(replace(entry, text=shortened(entry.text, SHOWN)) for _, entry in ranked[:INHERITED])
     return WisdomInherited(notes, rejected) if notes or rejected else None
 
 

@@ -32,6 +32,10 @@ class Reaction(StrEnum):
     fail = "the attempt has failed"
 
 
+REPLACING = frozenset({Reaction.replace_agent, Reaction.replace_for_task, Reaction.retry_later})
+"""Another agent may succeed where one failed."""
+
+
 def reaction(kind: FailureKind) -> Reaction:
     match kind:
         case FailureKind.limited:

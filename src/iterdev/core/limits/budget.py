@@ -1,13 +1,49 @@
-"""Budgets: what a session, a task and a day may cost, checked before every request to an agent."""
+"""Budgets: what a session, a task and a day have spent and may spend, checked before every request to an agent."""
 
 from collections.abc import Mapping
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from iterdev.core.limits.spending import Spending
 from iterdev.core.policy import Policy
 from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
+
+
+class DaySpent(Struct, frozen=True, tag=True):
+    """What all sessions of the repository have spent on the day that began then."""
+
+    began: float
+    usage: Usage
+
+
+class Spending(Struct, frozen=True, kw_only=True):
+    total: Usage = Usage()
+    by_agent: Mapping[str, Usage] = {}
+    today: Usage = Usage()
+    """Of all sessions of the repository, as far as the journal knows."""
+
+
+def spend(part: Spending, agent: str, usage: Usage) -> Spending:
+    if usage == Usage():
+        return part
+    by_agent = {**part.by_agent, agent: part.by_agent.get(agent, Usage()) + usage}
+    return replace(part, total=part.total + usage, by_agent=by_agent)
+
+
+def evolve(part: Spending, event: DaySpent, _: float = 0) -> Spending:
+    return replace(part, today=event.usage)
+
+
+def figures(usage: Usage) -> str:
+    """Money where it is known, and tokens."""
+    parts = [f"${usage.cost_usd:.2f}"] if usage.cost_usd else []
+    parts += [f"{usage.tokens} tokens"] if usage.tokens else []
+    return ", ".join(parts)
+
+
+def in_one_line(usages: Mapping[str, Usage]) -> str:
+    return "; ".join(f"{name} {figures(usage)}" for name, usage in usages.items())
 
 
 def over_budget(policy: Policy, spending: Spending, spent: Mapping[TaskId, Usage]) -> dict[TaskId, str]:
@@ -26,11 +62,6 @@ def objection(policy: Policy, spending: Spending, task: TaskId, spent: Usage, mo
 
 def has_day_budget(policy: Policy) -> bool:
     return policy.day_budget_usd is not None or policy.day_budget_tokens is not None
-
-
-def without_budgets(policy: Policy) -> Policy:
-    names = (name for name in policy.__struct_fields__ if "budget" in name)
-    return msgspec.structs.replace(policy, **dict.fromkeys(names))
 
 
 def _for_all(policy: Policy, spending: Spending, more: Usage) -> str:

@@ -7,11 +7,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import without
-from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.policy import Policy
 from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Role, TaskId
@@ -65,11 +64,11 @@ def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
     match event:
         case ProviderPaused(provider, until, why, guesses):
             pause = Pause(until=until, why=why, guesses=guesses)
-            return msgspec.structs.replace(part, pauses={**part.pauses, provider: pause})
+            return replace(part, pauses={**part.pauses, provider: pause})
         case ProviderAnswered(provider):
-            return msgspec.structs.replace(part, pauses=without(part.pauses, provider))
+            return replace(part, pauses=without(part.pauses, provider))
         case AgentReplaced(agent=agent, error=error, for_every_task=for_every_task):
-            return msgspec.structs.replace(part, unusable={**part.unusable, agent: error}) if for_every_task else part
+            return replace(part, unusable={**part.unusable, agent: error}) if for_every_task else part
 
 
 class Agents(Struct, frozen=True, kw_only=True):
@@ -114,8 +113,7 @@ def choose(part: Providers, agents: Agents, role: Role, replaced: Sequence[str],
     chain = agents.chain(role)
     left = remaining(part, chain, replaced) or chain[-1:]
     waits = {agent: paused_until(part, agents, agent) for agent in left}
-    ready = next((agent for agent, until in waits.items() if until <= now), None)
-    soonest = ready or min(waits, key=waits.__getitem__)
+    soonest = min(left, key=lambda agent: max(waits[agent], now))
     return Choice(soonest, waits[soonest])
 
 
@@ -127,19 +125,6 @@ def remaining(part: Providers, chain: Iterable[str], replaced: Sequence[str]) ->
 def paused_until(part: Providers, agents: Agents, agent: str) -> float:
     pause = part.pauses.get(agents.provider_of(agent))
     return pause.until if pause else 0
-
-
-def is_replaceable(kind: FailureKind | None) -> bool | None:
-    """Whether another agent may succeed where one failed: for this task (False) or for all (True); None if not."""
-    if kind is None:
-        return None
-    match reaction(kind):
-        case Reaction.replace_agent:
-            return True
-        case Reaction.replace_for_task | Reaction.retry_later:
-            return False
-        case _:
-            return None
 
 
 def pause(policy: Policy, before: Pause | None, *, error: str, reset_at: float | None, at: float) -> Pause:

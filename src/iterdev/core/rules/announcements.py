@@ -104,12 +104,6 @@ def _of_parts(event: Event) -> Announced | None:
             return coordinator("dependency_update_needed", text, package=update.name, newest=update.newest)
         case external_packages.PackagesOverridden(task):
             return coordinator("task_unblocked", f"{task} goes on without the packages that it needs", task=task)
-        case _:
-            return _of_lock(event)
-
-
-def _of_lock(event: Event) -> Announced | None:
-    match event:
         case locks.LockGranted(resource=resource, task=task, role=role):
             text = f'{task} ({role}) locked "{resource}"'
             return coordinator("resource_locked", text, resource=resource, task=task, role=role)

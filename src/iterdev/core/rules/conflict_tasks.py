@@ -3,7 +3,7 @@
 Two of them that touch the same files would be in conflict again side by side, so each waits for those before it.
 """
 
-import msgspec
+from msgspec.structs import replace
 
 from iterdev.core import ids, task_description
 from iterdev.core.rules.outcomes import completion, not_merged
@@ -38,11 +38,7 @@ def resolver(state: State, task: TaskId) -> TaskId | None:
         return None
     if state.tasks.status(task) is not Status.completed:
         return None  # It is to be done again.
-    return _last(state, conflict.resolved_by)
-
-
-def _last(state: State, fix: TaskId) -> TaskId:
-    return resolver(state, fix) or fix
+    return resolver(state, conflict.resolved_by) or conflict.resolved_by
 
 
 def is_resolved(state: State, task: TaskId) -> bool:
@@ -50,7 +46,7 @@ def is_resolved(state: State, task: TaskId) -> bool:
     conflict = state.conflicts.by_task[task]
     if conflict.resolved_by is None:
         return conflict.strategy is not None
-    return state.tasks.status(_last(state, conflict.resolved_by)) is Status.completed
+    return state.tasks.status(resolver(state, conflict.resolved_by) or conflict.resolved_by) is Status.completed
 
 
 def conflict_note(state: State, task: TaskId) -> str:
@@ -87,9 +83,10 @@ def resolution(state: State, team: TeamRules, task: TaskId) -> tuple[Event, ...]
     automatic = conflict.merged and wanted is not ConflictStrategy.manual
     if automatic or wanted is ConflictStrategy.abort or _chain(state, task) >= state.policy.conflict_fixes:
         return _without_task(state, team, task, automatic=automatic)
-    row = _conflict_task(state, team, task)
-    (fix,) = tasks.joining([row], state.tasks.plan)
-    waiting = tuple(tasks.redirected(other, task, fix.id) for other in _waiting(state, task))
+    (fix,) = tasks.joining([_conflict_task(state, team, task)], state.tasks.plan)
+    # The conflict tasks that it had before stay as they are.
+    others = (other for other in state.tasks.dependants.get(task, ()) if merged_by(state, other) != task)
+    waiting = tuple(tasks.redirected(state.tasks.plan[other], task, fix.id) for other in others)
     replanned = (TasksReplanned(waiting),) if waiting else ()
     status, error, follow = completion(state, team, task)
     resolved = ConflictResolved(task=task, strategy=ConflictStrategy.manual, fix=fix.id, status=status, error=error)
@@ -142,7 +139,7 @@ def _without_failed(state: State, task: TaskId) -> Task:
     if own is None:
         return row
     deps = (dep for dep in row.deps if dep == own or state.tasks.status(dep) not in UNSUCCESSFUL)
-    return msgspec.structs.replace(row, deps=tuple(deps))
+    return replace(row, deps=tuple(deps))
 
 
 def _before(state: State, task: TaskId) -> list[TaskId]:
@@ -159,9 +156,3 @@ def _before(state: State, task: TaskId) -> list[TaskId]:
 def _files(state: State, task: TaskId) -> set[str]:
     """What a task changed, and so what its conflict task will."""
     return {*state.tasks.progress[task].changed, *state.conflicts.by_task[task].found.files}
-
-
-def _waiting(state: State, task: TaskId) -> list[Task]:
-    """The tasks that wait for this one, but for its own conflict tasks of before."""
-    followers = state.tasks.dependants.get(task, ())
-    return [state.tasks.plan[other] for other in followers if merged_by(state, other) != task]

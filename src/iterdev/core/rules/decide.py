@@ -7,12 +7,6 @@ is ready. What a task means, and what follows from it, the team says.
 from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, locks
-from iterdev.core.collaboration.external_packages import (
-    PackageCheck,
-    PackagesOverridden,
-    PackagesRechecked,
-    PackageUpdateFound,
-)
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.escalations import stopped
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
@@ -35,8 +29,8 @@ def decide(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
 def _meanwhile(state: State) -> Iterator[Command]:
     """What is to be done about attempts that are under way."""
     yield from map(Cancel, state.attempts.aborted)
-    if state.attempts.running and (end := locks.next_end(state.locks)):
-        yield Wait(end)
+    if state.attempts.running and (held := state.locks.held.values()):
+        yield Wait(min(lock.until for lock in held))
 
 
 def _next(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
@@ -80,18 +74,18 @@ def _unapproved_plan(state: State, team: TeamRules) -> tuple[Event, ...]:
 def _packages(state: State) -> tuple[Event, ...]:
     """What follows from checks of packages: updates for the backlog, and for a blocked task a question."""
     if found := tuple(external_packages.updates(state.packages)):
-        return tuple(map(PackageUpdateFound, found))
+        return tuple(map(external_packages.PackageUpdateFound, found))
     for task in state.packages.blocked:
         if problems := state.packages.unsolved(task):
             return _blocked(state, task, problems)
     return ()
 
 
-def _blocked(state: State, task: TaskId, problems: tuple[PackageCheck, ...]) -> tuple[Event, ...]:
+def _blocked(state: State, task: TaskId, problems: tuple[external_packages.PackageCheck, ...]) -> tuple[Event, ...]:
     """Overriding is the default: in auto mode the work goes on with a warning."""
     missing = "; ".join(check.problem for check in problems)
     overridden = (
-        PackagesOverridden(task, problems),
+        external_packages.PackagesOverridden(task, problems),
         events.Warned(f"{task} goes on although {missing}", announced=False),
     )
     question = f"{task} needs packages that are not there as declared: {missing}. Go on without, or look again?"
@@ -100,7 +94,7 @@ def _blocked(state: State, task: TaskId, problems: tuple[PackageCheck, ...]) -> 
         case PackageChoice.override:
             return events.AnswerApplied(gate.id), *overridden
         case PackageChoice.recheck:
-            return events.AnswerApplied(gate.id), PackagesRechecked(task)
+            return events.AnswerApplied(gate.id), external_packages.PackagesRechecked(task)
         case _:
             return overridden if state.policy.auto else (events.GateOpened(gate),)
 
@@ -133,17 +127,12 @@ def _next_of_wave(state: State, team: TeamRules, now: float) -> tuple[Command, .
         return (Record(team.finish(state) if following is None else (events.WaveStarted(following),)),)
     if skips := _skips(state, (task for task in tasks.blocked_by_failure if tasks.plan[task].wave == tasks.wave)):
         return (Record(skips),)
-    if _has_earlier_wave(state):
+    # A fix of the work of an earlier wave may belong into a wave before this one.
+    if not state.attempts.running and any(count and wave < tasks.wave for wave, count in tasks.open_in_wave.items()):
         return (Record((events.WaveMerged(tasks.wave),)),)
     if tasks.open_in_wave.get(tasks.wave):
         return _within_wave(state, team, now)
     return (Record(_end_of_wave(state, team)),)
-
-
-def _has_earlier_wave(state: State) -> bool:
-    """A fix of the work of an earlier wave may belong into a wave before this one."""
-    waves = state.tasks.open_in_wave.items()
-    return not state.attempts.running and any(count and wave < state.tasks.wave for wave, count in waves)
 
 
 def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, tech_debt, wisdom
-from iterdev.core.collaboration.tech_debt import DebtMoved
 from iterdev.core.collaboration.wisdom import Note, WisdomNoted
 from iterdev.core.limits import providers
+from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
 from iterdev.core.results import Result
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
@@ -68,19 +68,20 @@ def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Su
         resolved_debt=meaning.resolved_debt,
     )
     status, error = _status(success, meaning)
-    unknown = (name for name in meaning.resolved_debt if tech_debt.by_id(state.debt, name) is None)
+    sprint, named = team.sprint(state, task.id), meaning.resolved_debt
+    unknown = (name for name in named if tech_debt.by_id(state.debt, name) is None)
     return (
         _ended(state, report, done, status, error),
         *meaning.events,
         *_answered(state, task.id, at),
         *_learned(state, task.id, result, success.commit, at),
         *map(events.Warned, success.notes),
-        *tech_debt.reported(state.debt, result.tech_debt, task=task.id, sprint=team.sprint(state, task.id), at=at),
+        *tech_debt.reported(state.debt, result.tech_debt, task=task.id, sprint=sprint, at=at),
         *(
-            events.Warned(f'{task.id} reports that it resolves the debt "{name}", which does not exist')
-            for name in unknown
+            events.Warned(f'{task.id} reports that it resolves the debt "{one}", which does not exist')
+            for one in unknown
         ),
-        *(_resolved_debt(state, team, task.id, done.resolved_debt) if status is Status.completed else ()),
+        *(tech_debt.resolved_by(state.debt, named, task.id, sprint) if status is Status.completed else ()),
     )
 
 
@@ -105,10 +106,6 @@ def note(state: State, file: str, text: str, task: TaskId, commit: str, at: floa
     return wisdom.note(file, text, session=state.session.id, task=task, commit=commit, at=at)
 
 
-def _resolved_debt(state: State, team: TeamRules, task: TaskId, named: Iterable[str]) -> tuple[DebtMoved, ...]:
-    return tech_debt.resolved_by(state.debt, named, task, team.sprint(state, task))
-
-
 def _answered(state: State, task: TaskId, at: float) -> Iterator[ProviderAnswered]:
     """A provider that has answered since its pause is not paused any longer."""
     provider = state.agents.provider_of(state.tasks.progress[task].agent)
@@ -120,15 +117,16 @@ def _answered(state: State, task: TaskId, at: float) -> Iterator[ProviderAnswere
 def _failed(state: State, report: AttemptReport, failed: events.Failed, at: float) -> tuple[Event, ...]:
     """Another agent takes over, if the failure is one that it need not have and one is left to try."""
     task, agent = report.task, state.tasks.progress[report.task].agent
-    for_every_task = providers.is_replaceable(failed.kind)
-    successors = other_agents(state, task, agent) if for_every_task is not None else []
-    if for_every_task is None or not successors:
+    how = reaction(failed.kind) if failed.kind else None
+    successors = other_agents(state, task, agent) if how in REPLACING else []
+    if not successors:
         answered = _answered(state, task, at) if failed.kind is None else ()
         return _ended(state, report, failed, Status.failed, failed.error), *answered
+    following, for_every_task = successors[0], how is Reaction.replace_agent
     replaced = AgentReplaced(
-        task=task, agent=agent, successor=successors[0], error=failed.error, for_every_task=for_every_task
+        task=task, agent=agent, successor=following, error=failed.error, for_every_task=for_every_task
     )
-    warning = events.Warned(f"{task}: {failed.error}; {successors[0]} takes over", announced=False)
+    warning = events.Warned(f"{task}: {failed.error}; {following} takes over", announced=False)
     return _ended(state, report, failed, Status.pending), replaced, warning
 
 
@@ -174,7 +172,8 @@ def completion(state: State, team: TeamRules, task: TaskId) -> tuple[Status, str
     """The final status of a task whose work has landed, and what follows from it."""
     if error := team.completion_error(state, task):
         return Status.failed, error, ()
-    return Status.completed, "", _resolved_debt(state, team, task, state.tasks.progress[task].resolved_debt)
+    named = state.tasks.progress[task].resolved_debt
+    return Status.completed, "", tech_debt.resolved_by(state.debt, named, task, team.sprint(state, task))
 
 
 def not_merged(state: State, task: TaskId, files: Iterable[str]) -> str:

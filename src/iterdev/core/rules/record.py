@@ -6,7 +6,7 @@ A message on the bus gets its number and its text here, once.
 from collections import deque
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from iterdev.core.collaboration import locks
 from iterdev.core.collaboration.locks import LockExpired
@@ -38,10 +38,10 @@ def _as_recorded(event: Event, state: State) -> Event:
     """Messages are numbered in their order; one that is read back from a session folder keeps its number."""
     match event:
         case MessageSent() | Announced():
-            return msgspec.structs.replace(event, number=max(event.number, next_number(state.messages)))
+            return replace(event, number=max(event.number, next_number(state.messages)))
         case events.EngineStarted() if state.attempts.landing:
             # Work that is about to land may be on the branch already, and a rollback to before it must not stop there.
-            return msgspec.structs.replace(event, tip=state.branch.tip)
+            return replace(event, tip=state.branch.tip)
         case _:
             return event
 

@@ -49,13 +49,6 @@ class Replay(Struct, frozen=True, kw_only=True):
     difference: Difference | None = None
 
 
-class _Before(Struct, frozen=True):
-    """A state in which an engine may have decided, and the time of the entry that led to it."""
-
-    state: State
-    since: float
-
-
 def compare(entries: Sequence[Entry], team: TeamRules) -> Replay:
     """Folds the journal entry by entry, and stops at the first one that was not decided."""
     walk = _Walk(entries, team)
@@ -66,10 +59,11 @@ def compare(entries: Sequence[Entry], team: TeamRules) -> Replay:
 class _Walk:
     def __init__(self, entries: Sequence[Entry], team: TeamRules) -> None:
         self._entries, self._team = entries, team
-        self._before: list[_Before] = []
+        self._before: list[tuple[State, float]] = []
         """The present state, and those from which other processes' entries have led to it since the last decision.
 
-        An engine whose transaction lost a race writes behind the other one, without deciding again.
+        An engine whose transaction lost a race writes behind the other one, without deciding again. With each state
+        comes the time of the entry that led to it.
         """
         self.decisions = 0
 
@@ -78,7 +72,7 @@ class _Walk:
         engine, place = False, 1
         while state and place < len(self._entries):
             entry = self._entries[place]
-            self._before.append(_Before(state, self._entries[place - 1].at))
+            self._before.append((state, self._entries[place - 1].at))
             count = self._decided(place) if engine else 1
             if count is None:
                 decided = next(self._alternatives(entry))
@@ -107,12 +101,12 @@ class _Walk:
 
     def _alternatives(self, entry: Entry) -> Iterator[tuple[Command, ...]]:
         """What is decided in the present state, then in those before it; time passes until a decision is written."""
-        for before in reversed(self._before):
-            for now in (entry.at, before.since):
-                yield decide(before.state, self._team, now)
+        for state, since in reversed(self._before):
+            for now in (entry.at, since):
+                yield decide(state, self._team, now)
 
     def _accounted(self, commands: tuple[Command, ...], place: int) -> int:
-        entry, present = self._entries[place], self._before[-1].state
+        entry, (present, _) = self._entries[place], self._before[-1]
         for command in commands:
             match command, entry.event:
                 case Record(decided), _ if decided and decided[0] == entry.event:

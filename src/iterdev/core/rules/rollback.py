@@ -107,9 +107,8 @@ def _succeeds(event: Event, target: str) -> bool:
             | events.LandingRefused(task=task)
             | events.TaskCompleted(task)
             | events.TaskReported(task=task)
+            | events.AttemptEnded(task=task, outcome=events.Done(commit=None))
         ):
-            return task == target
-        case events.AttemptEnded(task=task, outcome=events.Done(commit=None)):
             return task == target
         case _:
             return False

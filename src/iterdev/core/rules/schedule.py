@@ -4,12 +4,14 @@ import heapq
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.providers import Choice
 from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, PolicyChanged, TaskFailed
 from iterdev.core.session.gates import GateKind, GoOnChoice
 from iterdev.core.session.state import State
+from iterdev.core.settings import BUDGETS
 from iterdev.core.types import Role, TaskId
 
 
@@ -87,7 +89,8 @@ def _without_budget(state: State, unpaid: Mapping[TaskId, str]) -> tuple[Command
     if state.policy.auto or answer == GoOnChoice.stop:
         return (Record(tuple(TaskFailed(task, why) for task, why in unpaid.items())),)
     if answer == GoOnChoice.go_on:
-        return (Record((AnswerApplied(GateKind.budget), PolicyChanged(budget.without_budgets(state.policy)))),)
+        unlimited = replace(state.policy, **dict.fromkeys(BUDGETS))
+        return (Record((AnswerApplied(GateKind.budget), PolicyChanged(unlimited))),)
     why = "; ".join(dict.fromkeys(unpaid.values()))
     question = f"Stop here, or go on without a budget? {why}"
     choices = (GoOnChoice.stop, GoOnChoice.go_on)

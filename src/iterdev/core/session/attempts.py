@@ -6,8 +6,8 @@ What follows from a report is in `outcomes`.
 from collections.abc import Mapping
 from typing import get_args
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.collaboration.external_packages import PackageCheck
 from iterdev.core.collaboration.locks import DeadlockBroken
@@ -35,24 +35,24 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
     match event:
         case events.AttemptStarted(task):
             last = without(part.last_message, task) if task in part.last_message else part.last_message
-            return msgspec.structs.replace(part, running={**part.running, task: event}, last_message=last)
+            return replace(part, running={**part.running, task: event}, last_message=last)
         case events.AttemptEnded(task=task, status=status):
             landing = {**part.landing, task: None} if status is Status.landing else part.landing
-            return msgspec.structs.replace(
+            return replace(
                 part, running=without(part.running, task), landing=landing, aborted=without(part.aborted, task)
             )
         case events.Landed(task=task) | events.LandingRefused(task=task):
-            return msgspec.structs.replace(part, landing=without(part.landing, task))
+            return replace(part, landing=without(part.landing, task))
         case events.TaskReported(task=task):
-            return msgspec.structs.replace(part, running=without(part.running, task))
+            return replace(part, running=without(part.running, task))
         case events.RollbackStarted():
-            running, landing = without(part.running, *event.undone), without(part.landing, *event.undone)
-            return msgspec.structs.replace(part, running=running, landing=landing)
+            undone = event.undone
+            return replace(part, running=without(part.running, *undone), landing=without(part.landing, *undone))
         case DeadlockBroken(task=task, others=others) if task in part.running:
             why = f"aborted: it and {', '.join(others)} waited for each other's locks"
-            return msgspec.structs.replace(part, aborted={**part.aborted, task: why})
+            return replace(part, aborted={**part.aborted, task: why})
         case MessageSent(task=str(task), summary=summary):
-            return msgspec.structs.replace(part, last_message={**part.last_message, task: summary})
+            return replace(part, last_message={**part.last_message, task: summary})
         case _:
             return part
 

@@ -7,8 +7,8 @@ merge is kept, and a conflict task (see `conflict_tasks`) merges both changes.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import get_args
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session import events
@@ -67,7 +67,7 @@ class ConflictsDraft(Draft[Conflicts]):
                 self._note(task, conflict)
             case events.ConflictResolved(task=task, strategy=strategy, fix=fix):
                 known = self._by_task[task]
-                self._by_task[task] = msgspec.structs.replace(known, strategy=strategy, resolved_by=fix)
+                self._by_task[task] = replace(known, strategy=strategy, resolved_by=fix)
                 self._unresolved.pop(task, None)
             case events.TasksReset(tasks):
                 for task in tasks:

@@ -17,8 +17,8 @@ from iterdev.core.collaboration.messages import MessageEvent
 from iterdev.core.collaboration.tech_debt import DebtEvent
 from iterdev.core.collaboration.wisdom import WisdomEvent
 from iterdev.core.limits.agent_failures import FailureKind
+from iterdev.core.limits.budget import DaySpent
 from iterdev.core.limits.providers import ProviderEvent
-from iterdev.core.limits.spending import DaySpent
 from iterdev.core.policy import Policy
 from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session.tasks import Task

@@ -6,11 +6,11 @@ Folding never judges: what an event means was decided when it was recorded.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, get_args
 
-import msgspec
+from msgspec.structs import replace
 
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, messages, tech_debt, wisdom
-from iterdev.core.draft import Folding
-from iterdev.core.limits import providers, spending
+from iterdev.core.draft import Folding, without
+from iterdev.core.limits import budget, providers
 from iterdev.core.session import attempts, conflicts, events, gates, lifecycle, state, task_table
 from iterdev.core.session.events import Entry
 from iterdev.core.session.state import Branch, State
@@ -64,13 +64,16 @@ DRAFTS: Mapping[str, tuple[Iterable[type], Callable[[Any], Folding]]] = {
 
 PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "attempts": _on(attempts.EVENTS, attempts.evolve),
-    "gates": _on(gates.EVENTS, gates.evolve),
+    "gates": _on(get_args(events.GateEvent | events.RollbackStarted), gates.evolve),
     "branch": _on(state.BRANCH_EVENTS, state.evolve_branch),
     "lifecycle": _on(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
     "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
     "warnings": {events.Warned: lambda part, event, _: (*part, event.text)},
     "locks": _on(get_args(locks.LockEvent), locks.evolve),
-    "checkpoints": _on(get_args(checkpoints.CheckpointEvent), checkpoints.evolve) | _undo(checkpoints.without_tasks),
+    "checkpoints": {
+        **_on(get_args(checkpoints.CheckpointEvent), checkpoints.evolve),
+        events.RollbackStarted: lambda part, event, _: without(part, *event.undone),
+    },
     "feedback": _on(get_args(feedback.FeedbackEvent), feedback.evolve) | _undo(feedback.without_tasks),
     "debt": _on(get_args(tech_debt.DebtEvent), tech_debt.evolve) | _undo(tech_debt.without_tasks),
     "wisdom": _on(get_args(wisdom.WisdomEvent), wisdom.evolve) | _undo(wisdom.without_tasks),
@@ -82,11 +85,11 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
     },
     "providers": {
         **_on(get_args(providers.ProviderEvent), providers.evolve),
-        events.EngineStarted: lambda part, _event, _: msgspec.structs.replace(part, unusable={}),
+        events.EngineStarted: lambda part, _event, _: replace(part, unusable={}),
     },
     "spending": {
-        spending.DaySpent: spending.evolve,
-        events.AttemptEnded: lambda part, event, _: spending.spend(part, event.agent, event.outcome.usage),
+        budget.DaySpent: budget.evolve,
+        events.AttemptEnded: lambda part, event, _: budget.spend(part, event.agent, event.outcome.usage),
     },
 }
 """Small parts of the state: the events that each is made of, and the function that makes the part after one."""
@@ -160,7 +163,7 @@ class Fold:
 
     def state(self) -> State:
         parts = self._parts | {name: draft.part for name, draft in self._drafts.items()}
-        return msgspec.structs.replace(self._state, seq=self._seq, updated_at=self._at, last=self._last, **parts)
+        return replace(self._state, seq=self._seq, updated_at=self._at, last=self._last, **parts)
 
     def _draft(self, name: str, make: Callable[[Any], Folding]) -> Folding:
         if name not in self._drafts:

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from itertools import islice
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import without
 from iterdev.core.session import events
 from iterdev.core.session.task_table import TaskTable
-
-EVENTS = (events.GateOpened, events.GateAnswered, events.AnswerApplied, events.RollbackStarted)
 
 LISTED = 50
 """Tasks that the question about the plan names before it points to the table."""
@@ -68,11 +66,7 @@ class Gates(Struct, frozen=True, kw_only=True):
         return next(found, None)
 
 
-def evolve(
-    part: Gates,
-    event: events.GateOpened | events.GateAnswered | events.AnswerApplied | events.RollbackStarted,
-    _: float = 0,
-) -> Gates:
+def evolve(part: Gates, event: events.GateEvent | events.RollbackStarted, _: float = 0) -> Gates:
     match event:
         case events.GateOpened(gate):
             return Gates(open={**part.open, gate.id: gate}, answers=without(part.answers, gate.id))
@@ -82,7 +76,7 @@ def evolve(
             answered = events.Answer(part.open[gate], choice)
             return Gates(open=without(part.open, gate), answers={**part.answers, gate: answered})
         case events.AnswerApplied(gate):
-            return msgspec.structs.replace(part, answers=without(part.answers, gate))
+            return replace(part, answers=without(part.answers, gate))
         case events.RollbackStarted(answers=answers):
             return Gates(answers=answers)
 

@@ -1,7 +1,7 @@
 """Where a session stands as a whole: active, paused, completed, kept, archived, accepted."""
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.session import events
 from iterdev.core.types import Phase, Role
@@ -9,15 +9,8 @@ from iterdev.core.types import Phase, Role
 KEPT = "kept active"
 
 DELIVERABLES = (
-    "context.md",
-    "results.csv",
-    "task-ledger.json",
-    "discoveries.ndjson",
-    "design",
-    "code",
-    "verify",
-    "review",
-    "wisdom",
+    *("context.md", "results.csv", "task-ledger.json", "discoveries.ndjson"),
+    *("design", "code", "verify", "review", "wisdom"),
 )
 """The files and folders of a session that are exported."""
 PATCH = "changes.patch"
@@ -54,24 +47,22 @@ def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
         case events.EngineStarted():
             return Lifecycle(accepted=part.accepted)
         case events.WorkerStarted(role):
-            return msgspec.structs.replace(part, worker=role)
+            return replace(part, worker=role)
         case events.WorkerEnded():
-            return msgspec.structs.replace(part, worker=None)
+            return replace(part, worker=None)
         case events.Landed():
-            return msgspec.structs.replace(part, accepted="") if part.accepted else part
+            return replace(part, accepted="") if part.accepted else part
         case events.Accepted(_, commit):
-            return msgspec.structs.replace(part, accepted=commit)
+            return replace(part, accepted=commit)
         case events.Paused(why):
-            return msgspec.structs.replace(part, phase=Phase.paused, why=why)
+            return replace(part, phase=Phase.paused, why=why)
         case events.Finished(why):
             return Lifecycle(phase=Phase.completed, why=why, finished_at=at, accepted=part.accepted, worker=part.worker)
         case events.RollbackStarted(target=target):
-            return msgspec.structs.replace(
-                part, phase=Phase.paused, why=f"rolled back to before {target}", accepted="", kept=False
-            )
+            return replace(part, phase=Phase.paused, why=f"rolled back to before {target}", accepted="", kept=False)
         case events.Archived(exported):
-            return msgspec.structs.replace(
+            return replace(
                 part, phase=Phase.archived, why="", kept=False, archived_at=at, exported=exported or part.exported
             )
         case events.Kept() | events.Reopened():
-            return msgspec.structs.replace(part, phase=Phase.paused, why=KEPT, kept=True, archived_at=None)
+            return replace(part, phase=Phase.paused, why=KEPT, kept=True, archived_at=None)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.collaboration.checkpoints import Checkpoints
 from iterdev.core.collaboration.external_packages import Packages
@@ -14,8 +14,8 @@ from iterdev.core.collaboration.messages import Messages
 from iterdev.core.collaboration.tech_debt import Debt
 from iterdev.core.collaboration.wisdom import Wisdom
 from iterdev.core.limits import providers
+from iterdev.core.limits.budget import Spending
 from iterdev.core.limits.providers import Agents, Providers
-from iterdev.core.limits.spending import Spending
 from iterdev.core.policy import Policy
 from iterdev.core.session import events
 from iterdev.core.session.attempts import Attempts
@@ -38,22 +38,19 @@ class Branch(Struct, frozen=True, kw_only=True):
 
 
 BRANCH_EVENTS = (
-    events.Landed,
-    events.LandingRefused,
-    events.EngineStarted,
-    events.RollbackStarted,
-    events.RollbackCompleted,
+    *(events.Landed, events.LandingRefused, events.EngineStarted),
+    *(events.RollbackStarted, events.RollbackCompleted),
 )
 
 
 def evolve_branch(part: Branch, event: object, _: float = 0) -> Branch:
     match event:
         case events.Landed(tip=tip) | events.LandingRefused(tip=tip) | events.EngineStarted(_, tip):
-            return msgspec.structs.replace(part, tip=tip)
+            return replace(part, tip=tip)
         case events.RollbackStarted(tip=tip, snapshot=snapshot):
             return Branch(tip=tip, rewind=snapshot)
         case events.RollbackCompleted():
-            return msgspec.structs.replace(part, rewind="")
+            return replace(part, rewind="")
         case _:
             raise TypeError(event)
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
 from typing import get_args
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
@@ -131,9 +131,9 @@ class TaskTableDraft(Draft[TaskTable]):
             case AgentReplaced(task=task, agent=agent):
                 self._update(task, replaced_agents=(*self._progress[task].replaced_agents, agent))
             case _:
-                self._change_plan(event, at)
+                self._change_plan_or_wave(event, at)
 
-    def _change_plan(self, event: object, at: float) -> None:
+    def _change_plan_or_wave(self, event: object, at: float) -> None:
         match event:
             case events.TasksAdded(tasks):
                 self._add(tasks)
@@ -146,12 +146,7 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._start_over(tasks)
             case events.RollbackStarted():
                 self._go_back(event)
-            case _:
-                self._change_clock(event, at)
-
-    def _change_clock(self, event: object, at: float) -> None:
-        """The time in which an engine is down, a person decides or a provider is paused is not taken from a wave."""
-        match event:
+            # The time in which an engine is down, a person decides or a provider is paused is not taken from a wave.
             case events.WaveStarted(wave):
                 self.set(wave=wave, wave_started_at=max(at, self.part.paused_until))
             case events.WaveMerged():
@@ -196,15 +191,13 @@ class TaskTableDraft(Draft[TaskTable]):
             }
         elif outcome.commit:
             fields["unmerged_commits"] = (*before.unmerged_commits, outcome.commit)
-        match event.status:
-            case Status.landing:
-                self._update(task, status=event.status, **fields)
-            case Status.pending:
-                self._update(task, status=event.status, **fields)
-                self._queue(self.part.plan[task])
-            case status:
-                self._update(task, **fields)
-                self._close(task, status, at, error=event.error)
+        if event.status in FINAL:
+            self._update(task, **fields)
+            self._close(task, event.status, at, error=event.error)
+            return
+        self._update(task, status=event.status, **fields)
+        if event.status is Status.pending:
+            self._queue(self.part.plan[task])
 
     def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
         """A task reaches its final status, and its dependants become ready or blocked."""
@@ -233,7 +226,7 @@ class TaskTableDraft(Draft[TaskTable]):
             self._blocked_by_failure[task] = None
 
     def _update(self, task: TaskId, **fields: object) -> None:
-        self._progress[task] = msgspec.structs.replace(self._progress[task], **fields)
+        self._progress[task] = replace(self._progress[task], **fields)
 
     def _add(self, tasks: Collection[Task]) -> None:
         added = {task.id: task for task in tasks}
@@ -275,7 +268,7 @@ class TaskTableDraft(Draft[TaskTable]):
             self._plan[task] = row.task
             before = self._progress.get(task) or self._from_scratch(task)
             under_way = before.status in {Status.in_progress, Status.landing}
-            self._progress[task] = msgspec.structs.replace(
+            self._progress[task] = replace(
                 before, status=before.status if under_way else row.status, findings=row.findings, error=row.error
             )
         self._index_again()
@@ -287,7 +280,7 @@ class TaskTableDraft(Draft[TaskTable]):
             derived.clear()
         depth = graph.depths({task.id: task.deps for task in self._plan.values()})
         for name, task in self._plan.items():
-            self._plan[name] = msgspec.structs.replace(task, wave=depth[name])
+            self._plan[name] = replace(task, wave=depth[name])
         self._index(self._plan.values())
         self.set(completed=self.part.count(Status.completed))
 
@@ -295,7 +288,7 @@ class TaskTableDraft(Draft[TaskTable]):
         for name in tasks:
             before = self._progress[name]
             kept = (*before.unmerged_commits, before.commit) if before.commit else before.unmerged_commits
-            self._progress[name] = msgspec.structs.replace(_restarted(before), unmerged_commits=kept)
+            self._progress[name] = replace(_restarted(before), unmerged_commits=kept)
         self._index_again()
         self.set(wave=0)
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import KeysView, Mapping, Sequence
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.errors import UserError
 from iterdev.core.session import graph
@@ -39,7 +39,7 @@ class Fault(Struct, frozen=True):
 
 def redirected(task: Task, old: TaskId, new: TaskId) -> Task:
     """The task, depending on another task than before."""
-    return msgspec.structs.replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))
+    return replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))
 
 
 def with_waves(tasks: Sequence[Task], above: Sequence[Task] = ()) -> tuple[Task, ...]:
@@ -60,7 +60,7 @@ def joining(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, .
     placed: list[Task] = []
     for row in rows:
         waves[row.id] = 1 + max((waves[dep] for dep in row.deps), default=0)
-        placed.append(msgspec.structs.replace(row, wave=waves[row.id]))
+        placed.append(replace(row, wave=waves[row.id]))
     return tuple(placed)
 
 
@@ -78,7 +78,7 @@ def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
 
 
 def _numbered(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> tuple[Task, ...]:
-    return tuple([msgspec.structs.replace(task, wave=waves[task.id]) for task in tasks])
+    return tuple([replace(task, wave=waves[task.id]) for task in tasks])
 
 
 def _wrong_row(tasks: Sequence[Task], known: KeysView[TaskId]) -> Fault | None:

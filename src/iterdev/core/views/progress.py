@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from iterdev.core.results import shortened
 from iterdev.core.session.state import State
 from iterdev.core.types import Status
-from iterdev.core.views.pauses import pause_text, pauses
 from iterdev.core.views.tasks import TaskView, task_view
 from iterdev.core.views.team import TeamViews
+from iterdev.core.views.why import pause_text, pauses
 
 WIDTH = 160
 """Characters of findings that a line has room for."""

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from iterdev.core.collaboration import feedback, tech_debt
 from iterdev.core.ids import branch, moment
-from iterdev.core.limits.spending import figures
+from iterdev.core.limits.budget import figures
 from iterdev.core.results import Usage
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status
-from iterdev.core.views.session import open_debt, open_feedback
-from iterdev.core.views.spending import spending_view
+from iterdev.core.views.session import open_debt, open_feedback, spending_view
 from iterdev.core.views.tasks import asked_agent
 from iterdev.core.views.team import TeamReport, TeamViews
 

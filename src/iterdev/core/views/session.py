@@ -1,7 +1,7 @@
 """One session as every surface shows it. Surfaces render this value and do not look at the state."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -9,18 +9,16 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.collaboration import feedback, tech_debt
-from iterdev.core.limits.spending import in_one_line
+from iterdev.core.limits.budget import in_one_line
 from iterdev.core.results import Usage
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
-from iterdev.core.views.pauses import PauseView, pauses
-from iterdev.core.views.spending import SpendingView, spending_view
 from iterdev.core.views.tasks import TaskView, excerpt, task_view
 from iterdev.core.views.team import TeamView, TeamViews
-from iterdev.core.views.why import stall
+from iterdev.core.views.why import PauseView, pauses, stall
 
 Document: TypeAlias = dict[str, object]
 
@@ -57,6 +55,18 @@ class OutcomeView(Struct, frozen=True, kw_only=True):
     """Tasks whose work is not on the branch, and why."""
     exported: str
     """Where the deliverables were copied to, if they were."""
+
+
+class SpendingView(Struct, frozen=True, kw_only=True):
+    """What was spent by role, by task and by agent. What spent nothing is left out."""
+
+    roles: Mapping[str, Usage]
+    tasks: Mapping[str, Usage]
+    agents: Mapping[str, Usage]
+
+    @property
+    def by_role_and_agent(self) -> str:
+        return " · ".join(in_one_line(usages) for usages in (self.roles, self.agents) if usages)
 
 
 class SessionView(Struct, frozen=True, kw_only=True):
@@ -102,9 +112,7 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         running=engine_alive,
         outcome=_outcome(state),
         tasks=tuple(task_view(state, team, task, engine_alive=engine_alive) for task in shown),
-        omitted=Counter(state.tasks.progress[task].status for task in state.tasks.order.keys() - shown)
-        if room is not None
-        else {},
+        omitted=Counter(state.tasks.status(task) for task in state.tasks.order.keys() - shown),
         counts={status: state.tasks.count(status) for status in Status},
         gates=tuple(gate_view(gate, team) for gate in state.gates.open.values()),
         team=team.view(state),
@@ -139,6 +147,26 @@ def _outcome(state: State) -> OutcomeView:
         not_landed={task: conflict_tasks.conflict_note(state, task) for task in conflict_tasks.not_landed(state)},
         exported=state.lifecycle.exported,
     )
+
+
+def spending_view(state: State) -> SpendingView:
+    tasks = state.tasks
+    rows = [(task, progress.usage) for task, progress in tasks.rows()]
+    removed = (progress.usage for task, progress in tasks.removed.items() if task not in tasks.progress)
+    undone = ("rolled back", sum(removed, Usage()))
+    return SpendingView(
+        roles=_sums([*((task.role, usage) for task, usage in rows), undone]),
+        tasks=_sums([*((task.id, usage) for task, usage in rows), undone]),
+        agents=_sums(state.spending.by_agent.items()),
+    )
+
+
+def _sums(parts: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+    total: dict[str, Usage] = {}
+    for name, usage in parts:
+        if usage != Usage():
+            total[str(name)] = total.get(str(name), Usage()) + usage
+    return total
 
 
 def open_feedback(state: State) -> str:
@@ -192,19 +220,12 @@ def session_document(view: SessionView) -> Document:
 
 
 def _task_document(task: TaskView) -> Document:
+    facts = ("id", "role", "title", "wave", "status", "mark", "note", "agent")
+    measured = ("requests", "started_at", "ended_at")
     return {
-        "id": task.id,
-        "role": task.role,
-        "title": task.title,
-        "wave": task.wave,
-        "status": task.status,
-        "mark": task.mark,
-        "note": task.note,
-        "agent": task.agent,
+        **{name: getattr(task, name) for name in facts},
         **task.result.notes.fields,
-        "requests": task.requests,
-        "started_at": task.started_at,
-        "ended_at": task.ended_at,
+        **{name: getattr(task, name) for name in measured},
     }
 
 

@@ -60,13 +60,14 @@ class TaskView(Struct, frozen=True, kw_only=True):
 
 def task_view(state: State, team: TeamViews, name: TaskId, *, engine_alive: bool = True) -> TaskView:
     task, progress, notes = state.tasks.plan[name], state.tasks.progress[name], team.task_notes(state, name)
+    effective = state.tasks.status(conflict_tasks.resolver(state, name) or name)
     return TaskView(
         id=task.id,
         role=task.role,
         title=task.title,
         wave=task.wave,
         status=progress.status,
-        effective_status=_effective_status(state, name, engine_alive=engine_alive),
+        effective_status=effective if engine_alive or effective.is_final else Status.pending,
         note=_note(state, name, notes, engine_alive=engine_alive),
         agent=asked_agent(progress, notes),
         attempt=progress.number + 1,
@@ -81,11 +82,6 @@ def task_view(state: State, team: TeamViews, name: TaskId, *, engine_alive: bool
             conflict=conflict_tasks.conflict_note(state, name),
         ),
     )
-
-
-def _effective_status(state: State, task: TaskId, *, engine_alive: bool) -> Status:
-    status = state.tasks.progress[conflict_tasks.resolver(state, task) or task].status
-    return status if engine_alive or status.is_final else Status.pending
 
 
 def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool) -> str:

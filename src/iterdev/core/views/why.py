@@ -1,9 +1,12 @@
-"""Why a task is not done: the exact things that it waits for, down to the first cause."""
+"""Why a task is not done: the exact things that it waits for, down to the first cause, and paused providers."""
 
+from msgspec import Struct
+
+from iterdev.core.ids import moment
+from iterdev.core.limits import providers
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
-from iterdev.core.views.pauses import pause_text, pauses
 from iterdev.core.views.tasks import asked_agent, lock_waits, waits_for
 from iterdev.core.views.team import TeamViews
 
@@ -91,3 +94,28 @@ def stall(state: State, *, engine_alive: bool = True) -> str:
     first = pending[0]
     links = [f"{link} ({state.tasks.progress[link].status})" for link in chain(state, first)]
     return f"{first} is blocked by {' <- '.join(links)}"
+
+
+class PauseView(Struct, frozen=True, kw_only=True):
+    """A provider that has reached a limit and is not asked for a while."""
+
+    provider: str
+    agents: tuple[str, ...]
+    ends_at: float
+    why: str
+
+    @property
+    def until(self) -> str:
+        return moment(self.ends_at)
+
+
+def pauses(state: State) -> tuple[PauseView, ...]:
+    """The pauses that were in force when something last happened."""
+    return tuple(
+        PauseView(provider=provider, agents=tuple(state.agents.clients(provider)), ends_at=pause.until, why=pause.why)
+        for provider, pause in providers.in_force(state.providers, state.updated_at).items()
+    )
+
+
+def pause_text(pause: PauseView) -> str:
+    return f"the provider of {', '.join(pause.agents)} is paused until {pause.until}: {pause.why}"

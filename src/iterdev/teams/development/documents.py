@@ -210,8 +210,7 @@ def dev_log(state: State) -> str:
 
 def interactive_results(state: State) -> dict[str, str]:
     """One file per interactive task, and the analyzer's, which ran before the first wave."""
-    part = development(state)
-    analysis = part.analysis
+    part, analysis = development(state), development(state).analysis
     analyzer = {
         "task_id": "task-analysis",
         "status": "completed",

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from iterdev.core import ids, task_description
+from iterdev.core.results import shortened
 from iterdev.core.rules import team_rules
 from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.task_description import Brief, Scope
@@ -29,9 +30,8 @@ DESIGN = Brief(
     expected="design/design-001.md + design/task-breakdown.json | components defined, tasks actionable",
     constraints="Change no file | Name the risks and how to mitigate them",
 )
-MILESTONES = msgspec.structs.replace(
-    DESIGN,
-    steps=(*DESIGN.steps, "Put the tasks of the breakdown into milestones; each of them becomes one sprint"),
+MILESTONES = replace(
+    DESIGN, steps=(*DESIGN.steps, "Put the tasks of the breakdown into milestones; each of them becomes one sprint")
 )
 REFINEMENT = Brief(
     purpose="Refine the design for the next milestone",
@@ -104,7 +104,7 @@ FIX = Brief(
     constraints="Leave code that was not flagged alone",
 )
 
-CONFLICT = msgspec.structs.replace(
+CONFLICT = replace(
     team_rules.CONFLICT_BRIEF,
     upstream=("code/dev-log.md",),
     expected="modified source files + updated code/dev-log.md | both changes present",
@@ -167,7 +167,7 @@ class TaskFactory:
         if expected.startswith(("verify/", "review/")):
             expected = expected.replace("-001", f"-{ids.number_of(task)}", 1)
         upstream = tuple(path.replace("design-001", design) for path in brief.upstream)
-        return msgspec.structs.replace(brief, expected=expected, upstream=upstream)
+        return replace(brief, expected=expected, upstream=upstream)
 
 
 def first_tasks(pipeline: Pipeline, scope: Scope, engine: Engine) -> tuple[Task, ...]:
@@ -194,7 +194,7 @@ def dispatched(tasks: Sequence[Task], pipeline: Pipeline, scope: Scope) -> tuple
     for task in tasks:
         loops = ROLES[task.role].loops
         text = task_description.completed(task.description, title=task.title, scope=scope, inner_loop=loops)
-        complete.append(msgspec.structs.replace(task, description=text))
+        complete.append(replace(task, description=text))
     return with_waves(complete)
 
 
@@ -257,5 +257,4 @@ def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId
 
 def headline(text: str) -> str:
     """The first line as a title: that of the requirement becomes the first line of the commit."""
-    line = text.strip().splitlines()[0]
-    return line if len(line) <= HEADLINE else f"{line[: HEADLINE - 1]}…"
+    return shortened(text.strip().splitlines()[0], HEADLINE)

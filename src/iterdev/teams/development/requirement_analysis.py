@@ -7,6 +7,7 @@ import re
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core import ids
 from iterdev.core.prompts import result_form
@@ -87,12 +88,8 @@ def _present(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
     """
     # Not with re.IGNORECASE, which looks at every Chinese character of a pattern and takes a tenth of a second.
     lower, start = text.lower(), rf"(?<![^\W_{ids.CHINESE}])"
-    return tuple(
-        word for word in words if re.search(("" if ids.is_chinese(word[0]) else start) + re.escape(word), lower)
-    )
-
-
-TASK = "task-analysis"
+    starts = {word: "" if re.match(f"[{ids.CHINESE}]", word) else start for word in words}
+    return tuple(word for word in words if re.search(starts[word] + re.escape(word), lower))
 
 
 class Assessment(Struct, frozen=True, kw_only=True):
@@ -118,14 +115,14 @@ def prompt(requirement: str, tech: str) -> str:
     )
 
 
-ANALYZER = Analyzer(task=TASK, role=Role.architect, answer=Assessment, prompt=prompt)
+ANALYZER = Analyzer(task="task-analysis", role=Role.architect, answer=Assessment, prompt=prompt)
 
 
 def applied(analysis: Analysis, found: Assessment) -> Analysis:
     """The analysis of the text, as far as the model did not judge otherwise."""
     known = {capability.role: capability for capability in analysis.capabilities}
     roles = [Role(name) for name in found.capabilities if name in WORKERS]
-    return msgspec.structs.replace(
+    return replace(
         analysis,
         pipeline=found.pipeline_mode,
         score=found.complexity_score,

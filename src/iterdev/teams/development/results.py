@@ -1,6 +1,6 @@
 """What the agents of the development team hand in, one schema per role."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -8,7 +8,6 @@ from iterdev.core.results import Dependency, Result
 from iterdev.core.types import Severity
 
 Score = Annotated[float, Meta(ge=1, le=10)]
-Dimension = Literal["correctness", "completeness", "maintainability", "security"]
 
 
 class Component(Struct, frozen=True, kw_only=True):
@@ -75,7 +74,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     description: str
     file: str = ""
     line: int | str | None = None
-    dimension: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(Dimension))})] = ""
+    dimension: Annotated[str, Meta(extra_json_schema={"enum": list(Scores.__struct_fields__)})] = ""
     suggestion: str = ""
 
     def __post_init__(self) -> None:

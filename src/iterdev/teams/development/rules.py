@@ -34,13 +34,10 @@ def plan(state: State) -> tuple[Event, ...]:
 
 
 def before_work(state: State) -> tuple[Event, ...]:
-    return sprints.additional_tasks(state) or feedback_progress(state)
-
-
-def feedback_progress(state: State) -> tuple[feedback.FeedbackEvent, ...]:
-    """What has to be recorded because something was planned or completed."""
-    is_open = any(item.is_open for item in state.feedback)
-    return (*_planned_feedback(state), *_addressed_feedback(state)) if is_open else ()
+    """More tasks for a long breakdown, or what became of feedback because something was planned or completed."""
+    if (added := sprints.additional_tasks(state)) or not any(item.is_open for item in state.feedback):
+        return added
+    return *_planned_feedback(state), *_addressed_feedback(state)
 
 
 def _planned_feedback(state: State) -> Iterator[feedback.FeedbackPlanned]:
@@ -122,11 +119,11 @@ def _outdated_verification(state: State) -> TaskId | None:
     if state.session.by_hand or _is_tested(state):
         return None
     part = development(state)
-    last = next((task.id for task in reversed(rows_of(state, Role.tester, part.sprint))), None)
-    run = part.test_runs.get(last) if last else None
-    if last is None or run is None or state.tasks.status(last) is not Status.completed:
+    rows = rows_of(state, Role.tester, part.sprint)
+    run = part.test_runs.get(rows[-1].id) if rows else None
+    if run is None or run.verification.pass_rate is None:
         return None
-    return last if run.verification.pass_rate is not None else None
+    return run.task if state.tasks.status(run.task) is Status.completed else None
 
 
 def _is_tested(state: State) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session.events import RollbackStarted, TableEdited, TaskReported, TasksReset
@@ -91,10 +91,19 @@ class DevelopmentDraft(Draft[Development]):
                 self._designs[task] = design
                 if revised:
                     self._revised[task] = None
-            case events.ReviewScored() | TestsMeasured() | events.VerdictEdited():
-                self._take_verdict(event)
-            case events.RoundStarted() | events.ConvergenceForced() | events.Reverified() | events.ReviewPassed():
-                self._judge(event)
+            case events.ReviewScored(task=task, review=review, score=score, signal=signal, grade=grade):
+                self._verdicts[task] = Verdict(score=score, signal=signal, grade=grade, review=review)
+                self._await_judgement(task)
+            case TestsMeasured(task=task):
+                self._test_runs[task] = event
+                self._await_judgement(task)
+            case events.VerdictEdited(task=task, score=score, signal=signal, judged=judged):
+                before = self.part.verdicts.get(task, Verdict())
+                self._verdicts[task] = replace(before, score=score, signal=signal)
+                if signal and not judged:
+                    self._await_judgement(task)
+            case events.Reverified(task) | events.ReviewPassed(task):
+                self._judge([task])
             case events.RoundDecided(task=task, decision=decision):
                 self._decisions[task] = decision
             case TableEdited(rows):
@@ -109,20 +118,6 @@ class DevelopmentDraft(Draft[Development]):
             case _:
                 self._set(event)
 
-    def _take_verdict(self, event: events.ReviewScored | TestsMeasured | events.VerdictEdited) -> None:
-        task, awaited = event.task, True
-        match event:
-            case events.ReviewScored(review=review, score=score, signal=signal, grade=grade):
-                self._verdicts[task] = Verdict(score=score, signal=signal, grade=grade, review=review)
-            case TestsMeasured():
-                self._test_runs[task] = event
-            case events.VerdictEdited(score=score, signal=signal, judged=judged):
-                before = self.part.verdicts.get(task, Verdict())
-                self._verdicts[task] = msgspec.structs.replace(before, score=score, signal=signal)
-                awaited = signal is not None and not judged
-        if awaited:
-            self._await_judgement(task)
-
     def _set(self, event: object) -> None:
         match event:
             case events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds):
@@ -133,6 +128,12 @@ class DevelopmentDraft(Draft[Development]):
                 self.set(pipeline=pipeline)
             case events.BaselineMeasured(report):
                 self.set(baseline=report)
+            case events.RoundStarted(sprint=sprint, number=number, raised_by=tasks):
+                self.set(rounds={**self.part.rounds, sprint: number})
+                self._judge(tasks)
+            case events.ConvergenceForced(sprint=sprint, raised_by=tasks):
+                self.set(forced=(*self.part.forced, sprint))
+                self._judge(tasks)
             case events.SprintEnded(sprint, record):
                 self.set(sprints={**self.part.sprints, sprint: record})
             case events.SprintStarted(sprint):
@@ -154,16 +155,7 @@ class DevelopmentDraft(Draft[Development]):
         self._judged.pop(task, None)
         self._unjudged[task] = None
 
-    def _judge(
-        self, event: events.RoundStarted | events.ConvergenceForced | events.Reverified | events.ReviewPassed
-    ) -> None:
-        match event:
-            case events.RoundStarted(sprint=sprint, number=number, raised_by=tasks):
-                self.set(rounds={**self.part.rounds, sprint: number})
-            case events.ConvergenceForced(sprint=sprint, raised_by=tasks):
-                self.set(forced=(*self.part.forced, sprint))
-            case events.Reverified(task) | events.ReviewPassed(task):
-                tasks = (task,)
+    def _judge(self, tasks: Iterable[TaskId]) -> None:
         for task in tasks:
             self._judged[task] = None
             self._unjudged.pop(task, None)
@@ -176,7 +168,7 @@ class DevelopmentDraft(Draft[Development]):
             verdict = self.part.verdicts.get(task)
             if verdict and verdict.signal:
                 self._withdrawn[task] = verdict
-                self._verdicts[task] = msgspec.structs.replace(verdict, score=None, signal=None)
+                self._verdicts[task] = replace(verdict, score=None, signal=None)
 
     def _restore(self, task: TaskId) -> None:
         if task in self.part.withdrawn:

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from iterdev.core.types import Status
-from iterdev.core.views.pauses import PauseView
 from iterdev.core.views.session import GateView, SessionView
 from iterdev.core.views.tasks import TaskView
+from iterdev.core.views.why import PauseView
 from iterdev.surfaces.cli.output import prompt
 
 STYLES = {

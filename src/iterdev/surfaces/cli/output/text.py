@@ -1,8 +1,8 @@
 """Sessions as text."""
 
 from iterdev.core.types import Ending, Phase, Status
-from iterdev.core.views.pauses import pause_text
 from iterdev.core.views.session import SessionView, spending_lines
+from iterdev.core.views.why import pause_text
 
 
 def status_text(view: SessionView) -> str:
