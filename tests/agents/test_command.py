@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from iterdev.agents.command import CommandAgent
-from iterdev.agents.common.output import LINE_LENGTH
+from iterdev.agents.common.streams import LINE_LENGTH
 from iterdev.agents.contract import (
     AgentEvent,
     AgentFailure,

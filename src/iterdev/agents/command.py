@@ -3,8 +3,7 @@
 import os
 
 from iterdev.agents.common.conversation import CommandConversation
-from iterdev.agents.common.environment import find_program
-from iterdev.agents.common.paths import absolute, is_file
+from iterdev.agents.common.environment import absolute, find_program, is_file
 from iterdev.agents.contract import AgentWithoutLogin, Assignment, Probe, Spawn, Watch
 
 

@@ -5,7 +5,7 @@ ended in one place.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import ClassVar, Protocol
 
 from msgspec import Struct
@@ -141,6 +141,20 @@ class Conversation(Protocol):
         ...
 
 
+class FailedConversation(Struct, frozen=True):
+    """A conversation with an agent that could not be started: every turn is the same failure."""
+
+    failure: AgentFailure
+
+    async def send(self, prompt: str) -> Reply:
+        del prompt
+        return self.failure
+
+    @classmethod
+    def of(cls, name: str, error: Exception, kind: FailureKind = FailureKind.crashed) -> "FailedConversation":
+        return cls(AgentFailure(kind=kind, message=f'The agent "{name}" could not be started: {error}'))
+
+
 class Probe(Struct, frozen=True, kw_only=True):
     installed: bool
     version: str = ""
@@ -179,3 +193,16 @@ class AgentWithoutLogin(Struct, frozen=True):
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         del environment
         return ()
+
+
+class UnavailableAgent(AgentWithoutLogin, frozen=True):
+    """An agent that is not installed: every turn fails with the reason, so that another agent can take over."""
+
+    problem: str
+
+    def probe(self) -> Probe:
+        return Probe(installed=False, problem=self.problem)
+
+    def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> nullcontext[FailedConversation]:
+        del assignment, spawn, watch
+        return nullcontext(FailedConversation(AgentFailure(kind=FailureKind.not_installed, message=self.problem)))

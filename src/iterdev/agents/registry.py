@@ -7,42 +7,16 @@ The adapters are imported when they are used: all commands read the names, and m
 import difflib
 import pkgutil
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from iterdev.agents.acp.programs import PROGRAMS, Program
-from iterdev.agents.contract import (
-    Agent,
-    AgentFailure,
-    AgentWithoutLogin,
-    Assignment,
-    Conversation,
-    Probe,
-    Spawn,
-    Watch,
-)
+from iterdev.agents.contract import Agent, UnavailableAgent
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.settings import AgentSettings
 
 ADAPTERS = {"claude": "iterdev.agents.claude.agent:ClaudeAgent", "codex": "iterdev.agents.codex.agent:CodexAgent"}
 KNOWN_AGENTS = (*ADAPTERS, *PROGRAMS)
 """Coding agents that need no table; one of their names only adjusts them."""
-
-
-class UnavailableAgent(AgentWithoutLogin, frozen=True):
-    """An agent that is not installed: every turn fails with the reason, so that another agent can take over."""
-
-    problem: str
-
-    def probe(self) -> Probe:
-        return Probe(installed=False, problem=self.problem)
-
-    def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
-        from iterdev.agents.common.conversation import FailedConversation
-
-        del assignment, spawn, watch
-        return nullcontext(FailedConversation(AgentFailure(kind=FailureKind.not_installed, message=self.problem)))
 
 
 def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agent:

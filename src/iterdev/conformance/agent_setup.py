@@ -25,6 +25,7 @@ OPENCODE = {
         }
     }
 }
+OPENAI = {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "{key}"}
 KIMI = """
 telemetry = false
 default_model = "scripted"
@@ -54,12 +55,9 @@ CLIENTS: Mapping[str, Client] = {
     "claude": Client(
         model="claude-sonnet-4-5", variables={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{key}"}
     ),
-    "codex": Client(model="gpt-5.5", variables={"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "{key}"}),
+    "codex": Client(model="gpt-5.5", variables=OPENAI),
     "gemini": Client(model="gemini-2.5-pro", variables={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "{key}"}),
-    "qwen": Client(
-        model="scripted",
-        variables={"OPENAI_MODEL": "scripted", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "{key}"},
-    ),
+    "qwen": Client(model="scripted", variables={"OPENAI_MODEL": "scripted", **OPENAI}),
     "opencode": Client(model="scripted/model", files={".config/opencode/opencode.json": json.dumps(OPENCODE)}),
     "copilot": Client(
         model="scripted",

@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable
 
 from iterdev.agents import registry
-from iterdev.agents.contract import Agent
-from iterdev.agents.registry import UnavailableAgent
+from iterdev.agents.contract import Agent, UnavailableAgent
 from iterdev.core.session.state import State
 from iterdev.core.settings import fallback_chain
 from iterdev.engine.repository import Repository

@@ -69,8 +69,9 @@ class Redactor:
     """Removes known secret values, everything shaped like a secret, and control codes of terminals."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        spelt = {spelling for value in values if len(value) >= SHORTEST for spelling in _spellings(value)}
-        known = sorted(spelt, key=len, reverse=True)
+        plain = {value for value in values if len(value) >= SHORTEST}
+        in_json = {json.dumps(value, ensure_ascii=ascii_)[1:-1] for value in plain for ascii_ in (True, False)}
+        known = sorted(plain | in_json, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:
@@ -127,13 +128,6 @@ class LineRedactor:
         return [self._redact(line) for line in held]
 
 
-def _spellings(value: str) -> Iterator[str]:
-    """A value as it is, and as JSON encodes it."""
-    yield value
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-
-
 def redactor(environment: Mapping[str, str], env_files: Sequence[Path] = ()) -> Redactor:
     """Removes the values of variables whose names look secret, also of those in `.env` files."""
     pairs = [*environment.items(), *(pair for file in env_files for pair in _pairs_of(file))]
@@ -145,11 +139,7 @@ def _pairs_of(file: Path) -> Iterator[tuple[str, str]]:
         for line in map(str.strip, file.read_text(encoding="utf-8", errors="replace").splitlines()):
             name, is_pair, value = line.partition("=")
             if is_pair and not line.startswith("#"):
-                yield name, _unquoted(value.strip())
-
-
-def _unquoted(value: str) -> str:
-    """The text between quotes, or else up to a comment."""
-    if value[:1] in {'"', "'"}:
-        return value[1:].split(value[0], 1)[0]
-    return re.split(r"\s#", value, maxsplit=1)[0].strip()
+                text = value.strip()
+                # The text between quotes, or else up to a comment.
+                quoted = text[:1] in {'"', "'"}
+                yield name, text[1:].split(text[0], 1)[0] if quoted else re.split(r"\s#", text, maxsplit=1)[0].strip()

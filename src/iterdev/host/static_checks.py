@@ -59,8 +59,6 @@ def _imported(node: ast.AST) -> list[str]:
     match node:
         case ast.Import(names=aliases):
             return [alias.name for alias in aliases]
-        case ast.ImportFrom(module=str(module), level=0):
-            return [module]
         case ast.ImportFrom(module=module, level=level):
             return ["." * level + (module or "")]
         case _:

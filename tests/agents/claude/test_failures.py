@@ -1,7 +1,6 @@
 import pytest
 
-from iterdev.agents.claude.failures import failure_kind, provider_wait
-from iterdev.agents.claude.protocol import TurnResult
+from iterdev.agents.claude.protocol import TurnResult, failure_kind, provider_wait
 from iterdev.core.limits.agent_failures import FailureKind
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from iterdev.agents.claude.permissions import denial_reason, describe, disallowed_tools
-from iterdev.agents.common.output import LINE_LENGTH
+from iterdev.agents.common.streams import LINE_LENGTH
 from iterdev.agents.contract import Assignment, Permissions
 
 READ_ONLY = Permissions(write=False)

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from iterdev.agents.codex.agent import LAST_KNOWN_GOOD, CodexAgent
-from iterdev.agents.codex.failures import failure_kind
-from iterdev.agents.common.output import LINE_LENGTH
+from iterdev.agents.codex.protocol import failure_kind
+from iterdev.agents.common.streams import LINE_LENGTH
 from iterdev.agents.contract import (
     TOOLS_TOKEN,
     AgentEvent,

@@ -18,7 +18,7 @@ FIX = Rule(task="DEV-fix-*", steps=(Step(say="fixing {task}"),))
 
 def said(script: Script, prompt: str = "", task: str = "DEV-001", role: str = "developer") -> tuple[str, ...] | None:
     choice = script.choose(prompt, task=task, role=role, attempt=1)
-    return choice and choice.rule.steps[0].filled(choice.placeholders).lines
+    return choice and choice[0].steps[0].filled(choice[1]).lines
 
 
 def problem_of(text: str, folder: Path, player: Player = "agent") -> str:
@@ -72,10 +72,11 @@ def test_named_groups_fill_placeholders_also_in_names_of_files_and_in_results() 
     choice = Script(rules=(rule,)).choose("Write module till", task="", role="")
 
     assert choice
-    filled = choice.rule.steps[0].filled(choice.placeholders)
+    chosen, placeholders = choice
+    filled = chosen.steps[0].filled(placeholders)
     assert filled.write == {"till.py": "# till\n"}
     assert filled.result == {"files": ["till.py"], "braces": "{}"}
-    assert choice.placeholders["more"] == ""
+    assert placeholders["more"] == ""
 
 
 def test_a_script_reads_the_same_from_toml_and_json(tmp_path: Path) -> None:

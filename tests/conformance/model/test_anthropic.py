@@ -5,6 +5,7 @@ import json
 from iterdev.agents.scripted.script import Fail, Usage
 from iterdev.conformance.model import anthropic
 from iterdev.conformance.model.messages import Json, ModelRequest, ModelResponse, ToolCall
+from iterdev.conformance.model.server import server_sent_event
 
 REQUEST = {
     "model": "claude-sonnet-4-5",
@@ -59,7 +60,7 @@ def read(**changes: object) -> ModelRequest:
 
 
 def events() -> list[Json]:
-    return [event.data for event in anthropic.stream(ANSWERED) if not isinstance(event.data, str)]
+    return list(anthropic.stream(ANSWERED))
 
 
 def test_a_request_is_read_with_its_history_and_tools() -> None:
@@ -120,7 +121,9 @@ def test_a_stream_has_its_events_in_order_each_with_its_name() -> None:
         "message_delta",
         "message_stop",
     ]
-    assert all(event.name == event.data["type"] for event in anthropic.stream(ANSWERED))
+    assert all(
+        server_sent_event(data).startswith(f"event: {data['type']}\n".encode()) for data in anthropic.stream(ANSWERED)
+    )
 
 
 def test_an_error_has_the_type_of_its_status() -> None:

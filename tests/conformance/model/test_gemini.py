@@ -81,7 +81,7 @@ def test_a_whole_answer_has_text_calls_and_usage() -> None:
 
 
 def test_the_pieces_of_a_stream_make_the_whole_answer_and_only_the_last_stops() -> None:
-    chunks = [event.data for event in gemini.stream(ANSWERED)]
+    chunks = list(gemini.stream(ANSWERED))
 
     streamed = [part for chunk in chunks for part in parts(chunk)]
     assert "".join(part.get("text", "") for part in streamed) == "I will write."
@@ -91,7 +91,7 @@ def test_the_pieces_of_a_stream_make_the_whole_answer_and_only_the_last_stops() 
 
 
 def test_a_stream_whose_pieces_are_alike_stops_once() -> None:
-    chunks = [event.data for event in gemini.stream(ModelResponse(model="m", text="haha"))]
+    chunks = list(gemini.stream(ModelResponse(model="m", text="haha")))
 
     assert [chunk["candidates"][0].get("finishReason") for chunk in chunks] == [None, "STOP"]
 

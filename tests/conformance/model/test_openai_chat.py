@@ -46,7 +46,7 @@ def read(**changes: object) -> ModelRequest:
 
 
 def chunks() -> list[Json]:
-    return [event.data for event in openai_chat.stream(ANSWERED) if not isinstance(event.data, str)]
+    return [data for data in openai_chat.stream(ANSWERED) if not isinstance(data, str)]
 
 
 def test_a_request_is_read_with_its_history_and_tools() -> None:
@@ -104,7 +104,7 @@ def test_a_stream_ends_with_a_reason_then_the_usage_then_done() -> None:
 
     assert last["choices"][0]["finish_reason"] == "tool_calls"
     assert (usage["choices"], usage["usage"]["total_tokens"]) == ([], 1250)
-    assert [event.data for event in openai_chat.stream(ANSWERED)][-1] == "[DONE]"
+    assert list(openai_chat.stream(ANSWERED))[-1] == "[DONE]"
 
 
 def test_an_error_has_the_code_of_its_status_or_one_of_its_own() -> None:

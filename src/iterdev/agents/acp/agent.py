@@ -12,10 +12,9 @@ import anyio
 import msgspec
 
 from iterdev.agents.acp.programs import Program
-from iterdev.agents.common.conversation import FailedConversation
 from iterdev.agents.common.environment import agent_environment, find_program, resolve_command
 from iterdev.agents.common.versions import not_found, packaged_version, probe_program, version_note
-from iterdev.agents.contract import Assignment, Conversation, Probe, Spawn, Watch
+from iterdev.agents.contract import Assignment, Conversation, FailedConversation, Probe, Spawn, Watch
 from iterdev.core.errors import HostError
 
 PRIVATE_FOLDERS = {
@@ -64,7 +63,9 @@ class AcpAgent(msgspec.Struct, frozen=True):
         async with AsyncExitStack() as stack:
             try:
                 env = {**agent_environment(assignment, assignment.attempt), **self._variables(assignment)}
-                argv = [*resolve_command(self.command, root=self.root, assignment=assignment), *self._arguments()]
+                command = resolve_command(self.command, root=self.root, assignment=assignment)
+                model = (self.program.model_flag, self.model) if self.program.model_flag and self.model else ()
+                argv = [*command, *self.program.flags, *model, *self.args]
                 started = spawn(argv, cwd=assignment.workspace, env=env, limit=assignment.limit)
                 process = await stack.enter_async_context(started)
             except (OSError, HostError) as error:
@@ -74,13 +75,7 @@ class AcpAgent(msgspec.Struct, frozen=True):
             await anyio.to_thread.run_sync(importlib.import_module, "iterdev.agents.acp.conversation")
             from iterdev.agents.acp.conversation import AcpConversation  # noqa: PLC0415 - it loads pydantic
 
-            conversation = AcpConversation(self, assignment, watch, process)
-            stack.push_async_callback(conversation.close)
-            yield conversation
-
-    def _arguments(self) -> tuple[str, ...]:
-        model = (self.program.model_flag, self.model) if self.program.model_flag and self.model else ()
-        return (*self.program.flags, *model, *self.args)
+            yield await stack.enter_async_context(AcpConversation(self, assignment, watch, process))
 
     def _variables(self, assignment: Assignment) -> dict[str, str]:
         """The program's own variables; settings are stored where they override the user's, or in the private home."""
@@ -101,12 +96,6 @@ class AcpAgent(msgspec.Struct, frozen=True):
             write_settings(path, settings)
             variables[row.settings_path_variable] = str(path)
         return variables
-
-    @property
-    def model_by_protocol(self) -> str:
-        """The model, if the program has neither a flag nor a variable for it."""
-        row = self.program
-        return "" if row.model_flag or row.model_variable or row.settings_variable else self.model
 
 
 def write_settings(path: Path, settings: Mapping[str, object]) -> None:

@@ -4,7 +4,9 @@ The protocol's package loads pydantic and takes most of a second: this module is
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import cast
 
 import anyio
@@ -13,23 +15,12 @@ from acp import PROTOCOL_VERSION, Client, RequestError, connect_to_agent, schema
 from pydantic import ValidationError
 
 from iterdev import __version__
+from iterdev.agents import contract
 from iterdev.agents.acp import permissions
 from iterdev.agents.acp.agent import AcpAgent
-from iterdev.agents.acp.failures import LOGIN_REQUIRED, error_in, failure_kind
 from iterdev.agents.common.conversation import AgentConversation, usage_since
-from iterdev.agents.common.json_lines import Lines
-from iterdev.agents.common.output import STDERR_KEPT, STDOUT_KEPT, OutputTail, last_lines
-from iterdev.agents.contract import (
-    TOOLS,
-    AgentFailure,
-    Answer,
-    Assignment,
-    PermissionAsked,
-    Process,
-    Reply,
-    Said,
-    Watch,
-)
+from iterdev.agents.common.failures import kind_in
+from iterdev.agents.common.streams import STDERR_KEPT, STDOUT_KEPT, Lines, OutputTail, last_lines
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
 
@@ -37,14 +28,40 @@ Message = dict[str, object]
 McpServer = schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio
 Opened = schema.NewSessionResponse | schema.LoadSessionResponse
 
+LOGIN_REQUIRED = -32000
+"""The protocol's error code for a missing login, the only failure that has one."""
+
+ERROR_TEXT = re.compile(
+    r"^\W*(?i:(api |request |network )?(error|failed))|\bError: |\b(Network error|Ran into this error): "
+)
+
+# The protocol does not transmit the HTTP status of the provider. The order matters: errors of every status can name a
+# quota, and errors with status 400 a long prompt.
+BY_MESSAGE: Mapping[FailureKind, str] = {
+    FailureKind.limited: r"\b429\b|(rate|usage|session|weekly).?limit|quota|resource.?exhausted|too many requests",
+    FailureKind.too_long: r"context.?(length|window)|(prompt|input).{0,20}too long"
+    r"|(maximum|exceeds?).{0,40}(tokens|context)",
+    FailureKind.not_logged_in: r"\b40[13]\b|authenticat|unauthori[sz]ed|permission_denied|api.?key"
+    r"|not logged in|log ?in (first|again|required)",
+    FailureKind.overloaded: r"\b(50[0234]|52\d)\b|overloaded|unavailable|bad gateway|internal server error"
+    r"|fetch failed|ECONN\w+|socket hang up|connection (error|refused|reset)"
+    r"|stream (ended|closed)|premature|\bterminated\b|error decoding|cannot connect|connection was closed"
+    # opencode's name for all other errors of its provider.
+    r'|"errorName": "APIError"',
+}
+
 
 class AcpConversation(AgentConversation):
     """One connection to one agent and, from the first turn on, one session with it."""
 
-    def __init__(self, agent: AcpAgent, assignment: Assignment, watch: Watch, process: Process) -> None:
+    def __init__(
+        self, agent: AcpAgent, assignment: contract.Assignment, watch: contract.Watch, process: contract.Process
+    ) -> None:
         login = f"with HOME={agent.home}, {agent.program.login}" if agent.home else agent.program.login
         super().__init__(agent.name, assignment, watch, login=login, now=agent.now, stop_timeout=agent.stop_timeout)
-        self._program, self._model = agent.program, agent.model_by_protocol
+        self._program = agent.program
+        has_setting = agent.program.model_flag or agent.program.model_variable or agent.program.settings_variable
+        self._model = "" if has_setting else agent.model
         self._process = process
         self._transport = MessageTransport(process)
         self._client = SessionClient(assignment, watch)
@@ -53,7 +70,7 @@ class AcpConversation(AgentConversation):
         self._keeps_sessions = False
         self._prompting = False
         self._counted = Usage()
-        self._ended: AgentFailure | None = None
+        self._ended: contract.AgentFailure | None = None
 
     async def close(self) -> None:
         busy = self._turn_lock.locked()
@@ -68,7 +85,7 @@ class AcpConversation(AgentConversation):
             await self._connection.cancel(session_id=self._session)
         return self._prompting
 
-    async def _turn(self, prompt: str) -> Reply:
+    async def _turn(self, prompt: str) -> contract.Reply:
         if self._ended:
             return self._ended
         self._delete_result()
@@ -90,7 +107,7 @@ class AcpConversation(AgentConversation):
         body = self._result(text)
         if body is None:
             return self._without_result(text, response.stop_reason)
-        return Answer(body=body, usage=usage, conversation=self._session if self._keeps_sessions else "")
+        return contract.Answer(body=body, usage=usage, conversation=self._session if self._keeps_sessions else "")
 
     async def _begin(self) -> str:
         """Initializes the connection, and opens a session or loads an earlier one."""
@@ -100,7 +117,10 @@ class AcpConversation(AgentConversation):
         capabilities = initialized.agent_capabilities
         self._keeps_sessions = self._program.resumes and bool(capabilities and capabilities.load_session)
         supports_http = bool(capabilities and capabilities.mcp_capabilities and capabilities.mcp_capabilities.http)
-        servers = self._mcp_servers() if supports_http else []
+        servers: list[McpServer] = []
+        if supports_http and (tools := self._assignment.tools):
+            header = schema.HttpHeader(name="Authorization", value=f"Bearer {tools.token}")
+            servers = [schema.HttpMcpServer(type="http", name=contract.TOOLS, url=tools.url, headers=[header])]
         cwd, session = self._assignment.workspace, self._assignment.conversation
         if session and self._keeps_sessions:
             opened: Opened = await self._connection.load_session(cwd=cwd, session_id=session, mcp_servers=servers)
@@ -111,13 +131,6 @@ class AcpConversation(AgentConversation):
             await self._set_model(opened, session)
         return session
 
-    def _mcp_servers(self) -> list[McpServer]:
-        tools = self._assignment.tools
-        if tools is None:
-            return []
-        header = schema.HttpHeader(name="Authorization", value=f"Bearer {tools.token}")
-        return [schema.HttpMcpServer(type="http", name=TOOLS, url=tools.url, headers=[header])]
-
     async def _set_model(self, opened: Opened, session: str) -> None:
         option = next((option for option in opened.config_options or () if option.category == "model"), None)
         if option is None:
@@ -126,13 +139,10 @@ class AcpConversation(AgentConversation):
 
     async def _prompt(self, prompt: str) -> tuple[bytes, schema.PromptResponse]:
         """The last part of what the agent said, and its response."""
-        tail = self._client.begin_turn()
         self._transport.stderr.clear()
         self._prompting = True
-        try:
+        with self._client.turn() as tail:
             response = await self._connection.prompt(session_id=self._session, prompt=[text_block(prompt)])
-        finally:
-            self._client.end_turn()
         self._prompting = False
         return bytes(tail.kept), response
 
@@ -146,7 +156,7 @@ class AcpConversation(AgentConversation):
         before, self._counted = self._counted, reported
         return usage_since(before, reported)
 
-    def _request_failed(self, error: RequestError | ValidationError) -> AgentFailure:
+    def _request_failed(self, error: RequestError | ValidationError) -> contract.AgentFailure:
         if isinstance(error, ValidationError):
             words = f"sent a response that is not valid in the protocol: {error.title}"
         elif error.code == LOGIN_REQUIRED:
@@ -154,18 +164,24 @@ class AcpConversation(AgentConversation):
             return self._reported(FailureKind.not_logged_in, str(error))
         else:
             words = f"{error} {'' if error.data is None else json.dumps(error.data)}".strip()
-        return self._reported(failure_kind(words) or FailureKind.crashed, words)
+        return self._reported(kind_in(words, BY_MESSAGE) or FailureKind.crashed, words)
 
-    def _without_result(self, text: bytes, reason: str) -> AgentFailure:
+    def _without_result(self, text: bytes, reason: str) -> contract.AgentFailure:
         """Some agents end a turn normally when their provider failed, and report that elsewhere, if at all."""
         said = last_lines(text)
         words = said or last_lines(self._transport.stderr)
-        kind = failure_kind(error_in(said) if said else words)
+        kind = kind_in(error_in(said) if said else words, BY_MESSAGE)
         if kind is None and reason == "max_tokens":
             kind = FailureKind.too_long
         if kind is None:
             return self._failure(FailureKind.silent, f"ended its turn ({reason}) without a result: {words}")
         return self._reported(kind, words)
+
+
+def error_in(said: str) -> str:
+    """The part of a text that reports an error of the agent itself, rather than one in its work."""
+    found = ERROR_TEXT.search(said)
+    return said[found.start() :] if found else ""
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -179,7 +195,7 @@ class Envelope(msgspec.Struct, frozen=True):
 class MessageTransport:
     """Carries messages over a process, one per line, and skips lines that the package cannot handle."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: contract.Process) -> None:
         self.stderr = bytearray()
         self._process = process
         self._messages = self._read()
@@ -198,9 +214,7 @@ class MessageTransport:
             self._broken = False
 
     async def receive(self) -> Message | None:
-        async for message in self._messages:
-            return message
-        return None
+        return await anext(self._messages, None)
 
     async def close(self) -> None:
         await self._process.close_input()
@@ -226,7 +240,7 @@ def valid_message(line: bytes) -> Message | None:
             if envelope.method != "session/update":
                 return None
             schema.SessionNotification.model_validate(message.get("params"))
-    except (ValueError, RecursionError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         return None
     return message
 
@@ -234,7 +248,7 @@ def valid_message(line: bytes) -> Message | None:
 class SessionClient:
     """Receives what an agent reports during a turn, and answers its requests."""
 
-    def __init__(self, assignment: Assignment, watch: Watch) -> None:
+    def __init__(self, assignment: contract.Assignment, watch: contract.Watch) -> None:
         self._assignment, self._watch = assignment, watch
         self._reported = set[str]()
         self._text: OutputTail | None = None
@@ -242,15 +256,15 @@ class SessionClient:
         self.usage = Usage()
         """Of this turn so far, if the agent reports the usage of each model call."""
 
-    def begin_turn(self) -> OutputTail:
+    @contextmanager
+    def turn(self) -> Iterator[OutputTail]:
         self.usage = Usage()
-        self._text = OutputTail(self._watch, keep=STDOUT_KEPT)
-        return self._text
-
-    def end_turn(self) -> None:
-        if self._text:
-            self._text.finish()
-        self._text = None
+        self._text = tail = OutputTail(self._watch, keep=STDOUT_KEPT)
+        try:
+            yield tail
+        finally:
+            tail.finish()
+            self._text = None
 
     async def session_update(self, session_id: str, update: object, **_: object) -> None:
         del session_id
@@ -270,7 +284,7 @@ class SessionClient:
         if self._text and title and call not in self._reported:
             self._reported.add(call)
             self._text.finish()
-            self._watch(Said(title))
+            self._watch(contract.Said(title))
 
     async def request_permission(
         self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: object
@@ -279,7 +293,7 @@ class SessionClient:
         self._report_call(tool_call.tool_call_id, tool_call.title)
         allowed = permissions.is_allowed(tool_call, self._assignment.permissions, self._assignment.workspace)
         if not allowed:
-            self._watch(PermissionAsked(permissions.title_of(tool_call)))
+            self._watch(contract.PermissionAsked(permissions.title_of(tool_call)))
         option = permissions.choose_option(options, "allow" if allowed else "reject")
         return schema.RequestPermissionResponse(outcome=option)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from acp import schema
 
-from iterdev.agents.common.paths import is_inside
+from iterdev.agents.common.environment import is_inside
 from iterdev.agents.contract import TOOLS, Permissions
 
 OUR_TOOL = re.compile(rf"(mcp_+)?{TOOLS}[-_/:. ]+\w+|\w+ \({TOOLS} MCP Server\).*", re.DOTALL)

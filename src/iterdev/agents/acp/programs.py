@@ -165,11 +165,7 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "goose": Program(
         command=("goose", "acp"),
-        variables={
-            "GOOSE_MODE": "approve",
-            "GOOSE_TELEMETRY_ENABLED": "false",
-            "GOOSE_DISABLE_SESSION_NAMING": "true",
-        },
+        variables={"GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false", "GOOSE_DISABLE_SESSION_NAMING": "true"},
         model_variable="GOOSE_MODEL",
         folders=(".config/goose", ".local/share/goose", ".local/state/goose"),
         needs=(

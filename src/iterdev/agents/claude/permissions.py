@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from iterdev.agents.common.output import LINE_LENGTH
-from iterdev.agents.common.paths import is_inside, real
+from iterdev.agents.common.environment import is_inside, real
+from iterdev.agents.common.streams import LINE_LENGTH
 from iterdev.agents.contract import TOOLS, Assignment, Permissions
 
 READ_TOOLS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})

@@ -1,14 +1,39 @@
-"""The stream-JSON messages that Claude Code writes, as values, and those that it reads.
+"""The stream-JSON messages that Claude Code writes, as values, the failures they report, and messages that it reads.
 
 Only what iterdev uses is here. Every release adds kinds of messages, which are skipped.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw, Struct, field
 
+from iterdev.agents.common.failures import kind_in
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
+
+BY_REASON: Mapping[str, FailureKind] = {
+    "error_max_budget_usd": FailureKind.over_budget,
+    "prompt_too_long": FailureKind.too_long,
+}
+BY_STATUS: Mapping[int, FailureKind] = {
+    401: FailureKind.not_logged_in,
+    402: FailureKind.over_budget,
+    403: FailureKind.not_logged_in,
+    408: FailureKind.overloaded,
+    413: FailureKind.too_long,
+    429: FailureKind.limited,
+}
+BY_MESSAGE: Mapping[FailureKind, str] = {
+    FailureKind.over_budget: r"credit balance|out of usage credits|spend limit",
+    FailureKind.limited: r"rate.?limit|usage limit|hit your .{0,40}limit|limit reached|too many requests",
+    FailureKind.too_long: r"(prompt|input) is too long|context (window|length|limit)|exceeds? .{0,40}tokens",
+    FailureKind.not_logged_in: r"not logged in|/login|invalid (x-)?api.?key|authenticat|oauth token"
+    r"|token (has )?(expired|been revoked)",
+    FailureKind.overloaded: r"overloaded|server-side issue|connection|unable to connect|ECONN\w+|socket|stream"
+    r"|fetch failed|timed out",
+}
 
 
 class Block(Struct, frozen=True):
@@ -115,17 +140,25 @@ def read(line: bytes) -> Event | None:
     """The event of a line, if it is of a known kind."""
     try:
         return _EVENTS.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # The end of a turn must never be missed.
-        unreadable = TurnResult(is_error=True, errors=(f"its result could not be read: {error}",))
-        return unreadable if _kind(line) == "result" else None
+    except ValueError as error:
+        with suppress(ValueError):
+            if msgspec.json.decode(line, type=_Kind).type == "result":
+                # The end of a turn must never be missed.
+                return TurnResult(is_error=True, errors=(f"its result could not be read: {error}",))
+        return None
 
 
-def _kind(line: bytes) -> str:
-    try:
-        return msgspec.json.decode(line, type=_Kind).type
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
+def failure_kind(result: TurnResult) -> FailureKind:
+    reason = BY_REASON.get(result.subtype) or BY_REASON.get(result.terminal_reason or "")
+    status = result.api_error_status or 0
+    by_status = BY_STATUS.get(status) or (FailureKind.overloaded if status >= 500 else None)
+    return reason or by_status or kind_in(result.text, BY_MESSAGE) or FailureKind.crashed
+
+
+def provider_wait(status: int | None, milliseconds: float) -> float | None:
+    """The seconds that the provider asks to wait; Claude Code's own waits are random, not whole seconds."""
+    asked = status == 429 and milliseconds >= 1000 and milliseconds % 1000 == 0
+    return milliseconds / 1000 if asked else None
 
 
 def turn_usage(result: TurnResult, cost_before: float | None) -> Usage:
@@ -153,18 +186,11 @@ def interrupt(number: int) -> object:
     return {"type": "control_request", "request_id": f"interrupt-{number}", "request": {"subtype": "interrupt"}}
 
 
-def allow(request: ControlRequest) -> object:
-    return _response(request, subtype="success", response={"behavior": "allow", "updatedInput": request.request.input})
+def permission(request: ControlRequest, denial: str) -> object:
+    """The response to a request for a permission: allowed as asked, or denied with these words."""
+    allowed = {"behavior": "allow", "updatedInput": request.request.input}
+    return response(request, subtype="success", response={"behavior": "deny", "message": denial} if denial else allowed)
 
 
-def deny(request: ControlRequest, reason: str) -> object:
-    return _response(request, subtype="success", response={"behavior": "deny", "message": reason})
-
-
-def unsupported(request: ControlRequest) -> object:
-    """The response to a kind of request that iterdev does not handle."""
-    return _response(request, subtype="error", error=f'"{request.request.subtype}" is not supported')
-
-
-def _response(request: ControlRequest, **outcome: object) -> object:
+def response(request: ControlRequest, **outcome: object) -> object:
     return {"type": "control_response", "response": {"request_id": request.request_id, **outcome}}

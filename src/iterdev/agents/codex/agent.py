@@ -1,6 +1,10 @@
-"""Codex as an agent: one `codex exec` per turn, all turns of a conversation in one thread of Codex."""
+"""Codex as an agent: one `codex exec` per turn, all turns of a conversation in one thread of Codex.
+
+The user's login is used. Codex reads none of their other settings, and none of the project's.
+"""
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,22 +15,37 @@ import anyio
 import msgspec
 
 from iterdev.agents.codex import protocol
-from iterdev.agents.codex.failures import failure_kind
-from iterdev.agents.codex.settings import KEYS, codex_home, key_variable, override_flags, real_workspace, settings_for
 from iterdev.agents.codex.strict_schema import to_ordinary, to_strict
 from iterdev.agents.common.conversation import AgentConversation, usage_since
 from iterdev.agents.common.environment import agent_environment
-from iterdev.agents.common.json_lines import Lines
-from iterdev.agents.common.output import STDERR_KEPT
 from iterdev.agents.common.result_file import last_json_object, read_result
+from iterdev.agents.common.streams import STDERR_KEPT, Lines
 from iterdev.agents.common.versions import probe_program
-from iterdev.agents.contract import Answer, Assignment, Probe, Reply, Spawn, Watch
+from iterdev.agents.contract import TOOLS, TOOLS_TOKEN, Answer, Assignment, Probe, Reply, Spawn, Watch
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
 INSTALL = "npm install -g @openai/codex"
 LAST_KNOWN_GOOD = "0.166.0"
+KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
+
+BASE_SETTINGS: Mapping[str, object] = {
+    "analytics.enabled": False,
+    # These two clone a repository and call a web service at every start.
+    "features.plugins": False,
+    "features.apps": False,
+    "features.hooks": False,
+    "skills.include_instructions": False,
+    # The default waits forever for a provider that refuses connections.
+    "features.unbounded_connection_retries": False,
+    # A request for approval is denied at once; it would wait for a person.
+    "approval_policy": "never",
+    # The agent's commands do not need the provider's key.
+    "shell_environment_policy.exclude": [*KEYS, TOOLS_TOKEN],
+    # Codex ignores the file in an untrusted project, together with settings that start programs.
+    "developer_instructions": "When the repository has a file AGENTS.md, read it first and follow it.",
+}
 
 
 class CodexAgent(msgspec.Struct, frozen=True):
@@ -84,10 +103,6 @@ class TurnOutput:
         self._watch, self._workspace = watch, workspace
         self._lines = {"stdout": Lines(), "stderr": Lines()}
 
-    @property
-    def has_lost_thread(self) -> bool:
-        return not self.completed and b"no rollout found" in self.stderr
-
     def feed(self, stream: str, chunk: bytes) -> None:
         if stream == "stderr":
             self.stderr += chunk
@@ -135,7 +150,7 @@ class CodexConversation(AgentConversation):
         self._attempt += 1
         self._unanswered.append(prompt)
         output, ended = await self._run(prompt)
-        if output.has_lost_thread:
+        if not output.completed and b"no rollout found" in output.stderr:
             # A thread that was interrupted right after its start was never stored.
             self._thread = Thread()
             output, ended = await self._run("\n\n".join(self._unanswered))
@@ -173,7 +188,7 @@ class CodexConversation(AgentConversation):
         if ended.timed_out or not (output.completed or output.failure):
             return self._exited(ended, output.stderr)
         if not output.completed:
-            return self._reported(failure_kind(output.failure), output.failure)
+            return self._reported(protocol.failure_kind(output.failure), output.failure)
         body = self._result(output.answer)
         if body is None:
             return self._failure(FailureKind.silent, "ended without a result: its last message has no JSON object")
@@ -186,12 +201,13 @@ class CodexConversation(AgentConversation):
 
 
 def command_line(agent: CodexAgent, work: Assignment, thread: str, *, schema: Path, answer: Path) -> list[str]:
+    settings = settings_for(work, codex_home(work.environment, agent.home))
     return [
         *(agent.program, "exec", "--json", "--ignore-user-config", "--ignore-rules"),
         *("-C", real_workspace(work), "-o", str(answer)),
         *(["--output-schema", str(schema)] if work.schema else []),
         *(["-m", agent.model] if agent.model else []),
-        *override_flags(settings_for(work, codex_home(work.environment, agent.home))),
+        *(word for name, value in settings.items() for word in ("-c", f"{name}={toml(value)}")),
         *agent.args,
         *(["resume", thread] if thread else []),
         "-",
@@ -199,6 +215,71 @@ def command_line(agent: CodexAgent, work: Assignment, thread: str, *, schema: Pa
 
 
 def variables(agent: CodexAgent, work: Assignment, attempt: int) -> dict[str, str]:
-    home = {"CODEX_HOME": agent.home} if agent.home else {}
-    own_key = key_variable(work.environment, codex_home(work.environment, agent.home))
-    return {**agent_environment(work, attempt), **home, **own_key}
+    private = {"CODEX_HOME": agent.home} if agent.home else {}
+    # Codex reads the user's key under another name; it is not needed if they are logged in some other way.
+    home = codex_home(work.environment, agent.home)
+    openai, *own = (work.environment.get(name) for name in KEYS)
+    logged_in = any(own) or (home / "auth.json").exists() or read_login(home).cli_auth_credentials_store
+    key = {"CODEX_API_KEY": openai} if openai and not logged_in else {}
+    return {**agent_environment(work, attempt), **private, **key}
+
+
+class Login(msgspec.Struct, frozen=True):
+    """The user's settings that say where their login is stored and which provider it is for."""
+
+    cli_auth_credentials_store: str = ""
+    openai_base_url: str = ""
+
+
+def read_login(home: Path) -> Login:
+    try:
+        return msgspec.toml.decode((home / "config.toml").read_bytes(), type=Login)
+    except (OSError, ValueError):
+        return Login()
+
+
+def codex_home(environment: Mapping[str, str], private: str = "") -> Path:
+    folder = private or environment.get("CODEX_HOME") or ""
+    return Path(folder) if folder else Path(environment.get("HOME", "")) / ".codex"
+
+
+def real_workspace(work: Assignment) -> str:
+    """The path by which Codex knows the workspace."""
+    return os.path.realpath(work.workspace)
+
+
+def settings_for(work: Assignment, home: Path) -> dict[str, object]:
+    login, role = read_login(home), work.permissions
+    base_url = work.environment.get("OPENAI_BASE_URL") or login.openai_base_url
+    store = login.cli_auth_credentials_store
+    tools = work.tools and {
+        f"mcp_servers.{TOOLS}.url": work.tools.url,
+        f"mcp_servers.{TOOLS}.bearer_token_env_var": TOOLS_TOKEN,
+        # By default a tool that is not declared read-only is denied.
+        f"mcp_servers.{TOOLS}.default_tools_approval_mode": "approve",
+    }
+    return {
+        **BASE_SETTINGS,
+        # Otherwise Codex adds the repository to the trusted projects in the user's settings.
+        "projects": {real_workspace(work): {"trust_level": "untrusted"}},
+        # An outer sandbox limits what the role can write; but its commands have the network.
+        "sandbox_mode": "danger-full-access" if work.sandboxed else "workspace-write" if role.write else "read-only",
+        "sandbox_workspace_write.network_access": role.network,
+        "sandbox_workspace_write.exclude_slash_tmp": "TMPDIR" in work.environment,
+        **({} if role.network else {"web_search": "disabled"}),
+        **({} if role.shell else {"features.shell_tool": False}),
+        **({"openai_base_url": base_url} if base_url else {}),
+        **({"cli_auth_credentials_store": store} if store else {}),
+        **(tools or {}),
+    }
+
+
+def toml(value: object) -> str:
+    match value:
+        case Mapping():
+            return "{" + ", ".join(f"{toml(name)} = {toml(part)}" for name, part in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(toml, value)) + "]"
+        case _:
+            # Strings, numbers and booleans are the same in TOML and JSON, except for surrogates.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

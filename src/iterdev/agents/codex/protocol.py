@@ -1,18 +1,31 @@
-"""The lines that `codex exec --json` writes, as values, and their descriptions in one line.
+"""The lines that `codex exec --json` writes, as values, their descriptions in one line, and the failures they report.
 
 Only what iterdev uses is here. Every release adds kinds of lines, which are skipped.
 """
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
 
-from iterdev.agents.common.output import LINE_LENGTH
+from iterdev.agents.common.failures import kind_in
+from iterdev.agents.common.streams import LINE_LENGTH
 from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
+from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Usage
+
+# Codex reports the HTTP status of the provider in its words only. The order matters: a limit can end a stream, and its
+# words can name a model, a plan or a window.
+BY_MESSAGE: Mapping[FailureKind, str] = {
+    FailureKind.limited: r"\b429\b|usage limit|rate.?limit|too many requests|quota exceeded|spend limit",
+    FailureKind.too_long: r"context_length_exceeded|context window|input exceeds .{0,40}(tokens|length)",
+    FailureKind.not_logged_in: r"\bstatus:? 40[13]\b|unauthorized|not logged in|refresh token"
+    r"|(sign|log) in again|environment variable: ",
+    FailureKind.overloaded: r"\bstatus:? 5\d\d\b|high demand|at capacity|overloaded|stream disconnected"
+    r"|connection failed|timed? ?out",
+}
 
 
 class Failure(Struct, frozen=True):
@@ -74,8 +87,12 @@ def read(line: bytes) -> Event | None:
     """The event of a line, if it is of a known kind."""
     try:
         return _EVENTS.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ValueError:
         return None
+
+
+def failure_kind(message: str) -> FailureKind:
+    return kind_in(message, BY_MESSAGE) or FailureKind.crashed
 
 
 def denied_permission(line: bytes) -> PermissionAsked | None:
@@ -87,37 +104,25 @@ def denied_permission(line: bytes) -> PermissionAsked | None:
 def describe(event: Event, workspace: str) -> AgentEvent | None:
     """The event to report for a line."""
     match event:
-        case ErrorReported(message):
+        case ErrorReported(message) | ItemCompleted(Item(type="error", message=message)):
             return _said(message)
         case ItemStarted(Item(type="command_execution") as item):
             return _said(f"$ {_unwrapped(item.command)}")
         case ItemStarted(Item(type="mcp_tool_call") as item):
             return _said(f"{item.server}: {item.tool}")
-        case ItemCompleted(item):
-            return _describe_item(item, workspace)
+        case ItemCompleted(Item(type="agent_message") as item):
+            return _said(item.text)
+        case ItemCompleted(Item(type="file_change") as item):
+            inside = workspace.rstrip("/") + "/"
+            return _said(", ".join(f"{change.kind} {change.path.removeprefix(inside)}" for change in item.changes))
+        case ItemCompleted(Item(type="web_search") as item):
+            return _said(f"search: {item.query}")
+        case ItemCompleted(Item(type="mcp_tool_call", error=Failure(message)) as item) if "approval" in message:
+            return PermissionAsked(f"{item.server}: {item.tool}")
+        case ItemCompleted(Item(status="declined") as item):
+            return PermissionAsked(_short(_unwrapped(item.command)))
         case _:
             return None
-
-
-def _describe_item(item: Item, workspace: str) -> AgentEvent | None:
-    match item.type:
-        case "agent_message":
-            return _said(item.text)
-        case "file_change":
-            return _said(", ".join(_changed(item, workspace)))
-        case "web_search":
-            return _said(f"search: {item.query}")
-        case "error":
-            return _said(item.message)
-        case "mcp_tool_call" if item.error and "approval" in item.error.message:
-            return PermissionAsked(f"{item.server}: {item.tool}")
-        case _:
-            return PermissionAsked(_short(_unwrapped(item.command))) if item.status == "declined" else None
-
-
-def _changed(item: Item, workspace: str) -> Iterator[str]:
-    for change in item.changes:
-        yield f"{change.kind} {change.path.removeprefix(workspace.rstrip('/') + '/')}"
 
 
 def _unwrapped(command: str) -> str:

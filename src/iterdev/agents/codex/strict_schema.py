@@ -41,7 +41,12 @@ def _strict(schema: Mapping[str, object]) -> dict[str, object]:
         case {"anyOf": Sequence() as choices}:
             return {**_kept(schema), "anyOf": [_strict(_mapping(choice)) for choice in choices]}
         case {"properties": Mapping() as members}:
-            return {**_kept(schema), **_closed(members, schema)}
+            required = schema.get("required")
+            needed = set(required) if isinstance(required, Sequence) else set()
+            parts = {name: _strict(_mapping(part)) for name, part in members.items()}
+            properties = {name: part if name in needed else _nullable(part) for name, part in parts.items()}
+            closed = {"properties": properties, "required": list(properties), "additionalProperties": False}
+            return {**_kept(schema), **closed}
         case {"type": "object"}:
             return {**_kept(schema), **_FREE_OBJECT}
         case {"items": Mapping() as items}:
@@ -54,14 +59,6 @@ def _strict(schema: Mapping[str, object]) -> dict[str, object]:
 
 def _kept(schema: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in schema.items() if name in _KEPT}
-
-
-def _closed(members: Mapping[str, object], schema: Mapping[str, object]) -> dict[str, object]:
-    required = schema.get("required")
-    needed = set(required) if isinstance(required, Sequence) else set()
-    parts = {name: _strict(_mapping(part)) for name, part in members.items()}
-    properties = {name: part if name in needed else _nullable(part) for name, part in parts.items()}
-    return {"properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _nullable(schema: dict[str, object]) -> dict[str, object]:

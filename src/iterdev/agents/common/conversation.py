@@ -1,4 +1,4 @@
-"""Conversations: what all adapters do alike, the one with a program that follows interface.md 3, and a failed one."""
+"""Conversations: what all adapters do alike, and the one with a program that follows interface.md 3."""
 
 import math
 import signal
@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Self
 
 import anyio
-from msgspec import Struct
 
 from iterdev.agents.common.environment import agent_environment, resolve_command
-from iterdev.agents.common.failures import FAILURE_TEXT, exit_text
-from iterdev.agents.common.output import MESSAGE_LENGTH, STDERR_KEPT, STDOUT_KEPT, OutputTail, last_lines
-from iterdev.agents.common.reset_times import reset_at
+from iterdev.agents.common.failures import FAILURE_TEXT, exit_text, reset_at
 from iterdev.agents.common.result_file import last_json_object, read_result, reported_usage
+from iterdev.agents.common.streams import MESSAGE_LENGTH, STDERR_KEPT, STDOUT_KEPT, OutputTail, last_lines
 from iterdev.agents.contract import AgentFailure, Answer, Assignment, Process, Reply, Spawn, Spent, Watch
 from iterdev.core.errors import HostError
 from iterdev.core.limits.agent_failures import FailureKind
@@ -86,20 +84,15 @@ class AgentConversation(ABC):
         return False
 
     async def _run_program(
-        self,
-        spawn: Spawn,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        prompt: bytes,
-        feed: Callable[[str, bytes], None],
+        self, spawn: Spawn, argv: Sequence[str], env: Mapping[str, str], data: bytes, feed: Callable[[str, bytes], None]
     ) -> Exit:
-        """Starts a program for one turn, with the prompt on its standard input, and feeds its output as it comes."""
+        """Starts a program for one turn, with the data on its standard input, and feeds its output as it comes."""
         limit = self._deadline - anyio.current_time()
         if limit <= 0:
             return Exit(code=-signal.SIGTERM, timed_out=True)
         program = spawn(argv, cwd=self._assignment.workspace, env=env, limit=limit)
         async with program as process, anyio.create_task_group() as group:
-            group.start_soon(_write_input, process, prompt)
+            group.start_soon(_write_input, process, data)
             async for stream, chunk in process.output():
                 feed(stream, chunk)
             ended = await process.wait()
@@ -197,17 +190,3 @@ class CommandConversation(AgentConversation):
             missing = "ended without a result: no file at ITERDEV_RESULT, no JSON object on standard output"
             return self._failure(FailureKind.silent, missing)
         return Answer(body=body, usage=usage)
-
-
-class FailedConversation(Struct, frozen=True):
-    """A conversation with an agent that could not be started: every turn is the same failure."""
-
-    failure: AgentFailure
-
-    async def send(self, prompt: str) -> Reply:
-        del prompt
-        return self.failure
-
-    @classmethod
-    def of(cls, name: str, error: Exception, kind: FailureKind = FailureKind.crashed) -> "FailedConversation":
-        return cls(AgentFailure(kind=kind, message=f'The agent "{name}" could not be started: {error}'))

@@ -1,10 +1,10 @@
-"""The environment and the command line of an agent's program, as interface.md 3 describes them."""
+"""The environment, the command line and the paths of an agent's program, as interface.md 3 describes them."""
 
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from iterdev.agents.common.paths import absolute, is_file
 from iterdev.agents.contract import Assignment
 
 
@@ -40,3 +40,21 @@ def find_program(program: str, folders: Sequence[str], variables: Mapping[str, s
         return program
     paths = (absolute(folder, program) for folder in folders)
     return next((path for path in paths if is_file(path) and os.access(path, os.X_OK)), None)
+
+
+def real(*parts: str) -> Path:
+    return Path(os.path.realpath(Path(*parts)))
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is in the folder; a relative one starts there."""
+    return real(folder, path).is_relative_to(real(folder))
+
+
+def absolute(folder: str, path: str) -> str:
+    return os.path.normpath(Path(folder).absolute() / path)
+
+
+def is_file(path: str) -> bool:
+    # An argument can be a whole text, which Path.is_file answers with an error because it is too long for a name.
+    return os.path.isfile(path)  # noqa: PTH113

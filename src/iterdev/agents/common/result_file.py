@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.common.paths import is_file
+from iterdev.agents.common.environment import is_file
 from iterdev.core.results import Usage
 
 RESULT_LIMIT = 16 * 1024 * 1024

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -51,12 +52,9 @@ def packaged_version(program: str) -> str:
     found = shutil.which(program) or program
     for folder in Path(os.path.realpath(found)).parents:
         scope = folder.parent if folder.parent.name.startswith("@") else folder
-        if scope.parent.name != "node_modules":
-            continue
-        try:
-            return _version_in(msgspec.json.decode((folder / "package.json").read_bytes(), type=_Package).version)
-        except (OSError, msgspec.DecodeError):
-            continue
+        if scope.parent.name == "node_modules":
+            with suppress(OSError, msgspec.DecodeError):
+                return _version_in(msgspec.json.decode((folder / "package.json").read_bytes(), type=_Package).version)
     return ""
 
 

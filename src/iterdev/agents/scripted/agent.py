@@ -7,22 +7,14 @@ report, are added here.
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.common.conversation import CommandConversation, FailedConversation
-from iterdev.agents.contract import (
-    AgentWithoutLogin,
-    Assignment,
-    Conversation,
-    PermissionAsked,
-    Probe,
-    Reply,
-    Spawn,
-    Watch,
-)
+from iterdev.agents import contract
+from iterdev.agents.common.conversation import CommandConversation
+from iterdev.agents.contract import Assignment, Reply, Spawn, Watch
 from iterdev.agents.scripted import player
 from iterdev.agents.scripted.script import Script, Step, completed, load
 from iterdev.core.errors import UserError
@@ -30,23 +22,25 @@ from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 
 
-class ScriptedAgent(AgentWithoutLogin, frozen=True):
+class ScriptedAgent(contract.AgentWithoutLogin, frozen=True):
     script: str
     """The path of a script in the language of docs/scripted-agent.md."""
     now: Callable[[], float] = time.time
 
-    def probe(self) -> Probe:
+    def probe(self) -> contract.Probe:
         try:
             load(Path(self.script), "agent")
         except UserError as error:
-            return Probe(installed=True, problem=error.message, hint=error.hint or "")
-        return Probe(installed=True)
+            return contract.Probe(installed=True, problem=error.message, hint=error.hint or "")
+        return contract.Probe(installed=True)
 
-    def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
+    def open(
+        self, assignment: Assignment, *, spawn: Spawn, watch: Watch
+    ) -> "ScriptedConversation | nullcontext[contract.FailedConversation]":
         try:
             script = load(Path(self.script), "agent")
         except UserError as error:
-            return nullcontext(FailedConversation.of(self.name, error))
+            return nullcontext(contract.FailedConversation.of(self.name, error))
         return ScriptedConversation(self, script, assignment, spawn=spawn, watch=watch)
 
 
@@ -64,8 +58,8 @@ class ScriptedConversation(CommandConversation):
         if choice is None:
             place = f'task "{work.task}", role "{work.role}", attempt {self._attempt}'
             return self._failure(FailureKind.crashed, f"has no rule in its script for {place}")
-        placeholders = choice.placeholders | {"cwd": work.workspace}
-        steps = self._until_end([step.filled(placeholders) for step in choice.rule.steps])
+        rule, placeholders = choice
+        steps = self._until_end([step.filled(placeholders | {"cwd": work.workspace}) for step in rule.steps])
         self._last = steps[-1]
         self._command = (sys.executable, "-I", "-S", player.__file__, str(exit_code(self._last)))
         data = msgspec.json.encode([played(step, work.task) for step in steps])
@@ -89,7 +83,7 @@ class ScriptedConversation(CommandConversation):
         if fail:
             reset = None if fail.reset_in is None else self._now() + fail.reset_in
             return self._reported(fail.failure_kind, fail.message, reset)
-        self._watch(PermissionAsked(permission))
+        self._watch(contract.PermissionAsked(permission))
         return self._failure(FailureKind.permission, f"asked for a permission that it cannot get: {permission}")
 
 

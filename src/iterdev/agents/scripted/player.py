@@ -58,8 +58,19 @@ def play(step: Step) -> None:
     for line in step["say"]:
         say(line)
     time.sleep(step["sleep"])
-    change_files(step)
-    run_programs(step)
+    for path, content in step["write"].items():
+        write_file(path, content)
+    for path, content in step["append"].items():
+        write_file(path, content, mode="ab")
+    if step["delete"]:
+        run_checked(["rm", "-rf", "--", *step["delete"]])
+    if step["run"]:
+        run_checked(["sh", "-c", step["run"]])
+    if step["commit"]:
+        commit(step["commit"])
+    flood(step["flood"])
+    if step["detach"]:
+        detach(step["detach"])
     while step["hang"]:
         signal.pause()
     if step["result_text"] is None:
@@ -75,29 +86,10 @@ def say(line: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def change_files(step: Step) -> None:
-    for path, content in step["write"].items():
-        write_file(path, content)
-    for path, content in step["append"].items():
-        write_file(path, content, mode="ab")
-    if step["delete"]:
-        run_checked(["rm", "-rf", "--", *step["delete"]])
-
-
 def write_file(path: str, content: str, *, mode: str = "wb") -> None:
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, mode) as file:
         file.write(content.encode())
-
-
-def run_programs(step: Step) -> None:
-    if step["run"]:
-        run_checked(["sh", "-c", step["run"]])
-    if step["commit"]:
-        commit(step["commit"])
-    flood(step["flood"])
-    if step["detach"]:
-        detach(step["detach"])
 
 
 def run_checked(command: list[str]) -> None:

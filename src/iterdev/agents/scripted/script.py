@@ -153,16 +153,13 @@ class Rule(Part, frozen=True):
         return {name: text or "" for name, text in found.groupdict().items()} if found and matches else None
 
 
-class Choice(Struct, frozen=True):
-    rule: Rule
-    placeholders: dict[str, str]
-
-
 class Script(Part, frozen=True):
     rules: tuple[Rule, ...]
 
-    def choose(self, prompt: str, *, task: str, role: str, attempt: int | None = None) -> Choice | None:
-        """The rule for a prompt: the one with the scenario that was named last, else the first that matches."""
+    def choose(
+        self, prompt: str, *, task: str, role: str, attempt: int | None = None
+    ) -> tuple[Rule, dict[str, str]] | None:
+        """The rule for a prompt, with its placeholders: the one that was named last, else the first that matches."""
         placeholders = {"task": task, "role": role} | ({"attempt": str(attempt)} if attempt else {})
         named = _SCENARIO.findall(prompt)
         for rule in self.rules:
@@ -170,7 +167,7 @@ class Script(Part, frozen=True):
                 continue
             groups = rule.placeholders(prompt, task, role, attempt)
             if groups is not None or named:
-                return Choice(rule, placeholders | (groups or {}))
+                return rule, placeholders | (groups or {})
         return None
 
 
@@ -186,9 +183,15 @@ _STEP_KEYS = {field.name: field.type for field in msgspec.structs.fields(Step)}
 
 def load(path: Path, player: Player) -> Script:
     """Reads a script, TOML or (when its name ends so) JSON, and reports all its errors at once."""
+    document = _parse(path)
+    content = document if isinstance(document, dict) else {}
+    tables: Any = content.get("rule")
     rules: list[Rule] = []
-    problems: list[str] = []
-    for number, table in enumerate(_rule_tables(_parse(path), problems), 1):
+    problems = [f'"{key}" is outside of a rule' for key in content if key != "rule"]
+    if not _is_list_of_tables(tables):
+        problems.append("it has no list of rules, each of which begins with [[rule]]")
+        tables = []
+    for number, table in enumerate(tables, 1):
         found = list(_problems(number, table, player))
         try:
             rules += [] if found else [_rule(table)]
@@ -212,15 +215,6 @@ def _parse(path: Path) -> object:
 
 def _invalid(path: Path, problem: str) -> UserError:
     return UserError(f'The script "{path}" cannot be used: {problem}', hint=f"fix {path}, see docs/scripted-agent.md")
-
-
-def _rule_tables(document: object, problems: list[str]) -> list[dict[str, Any]]:
-    content = document if isinstance(document, dict) else {}
-    problems += [f'"{key}" is outside of a rule' for key in content if key != "rule"]
-    if not _is_list_of_tables(content.get("rule")):
-        problems.append("it has no list of rules, each of which begins with [[rule]]")
-        return []
-    return list(content["rule"])
 
 
 def _is_list_of_tables(value: object) -> bool:

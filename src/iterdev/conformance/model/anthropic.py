@@ -94,12 +94,7 @@ def _blocks(response: messages.ModelResponse) -> list[messages.Json]:
     ]
 
 
-def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
-    for data in _stream(response):
-        yield messages.Event(data, name=str(data["type"]))
-
-
-def _stream(response: messages.ModelResponse) -> Iterator[messages.Json]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Json]:
     message = whole(response)
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(_blocks(response)):

@@ -36,6 +36,10 @@ class _Function(Struct, frozen=True, rename="camel"):
     parameters: messages.Parameters | None = None
     parameters_json_schema: messages.Parameters | None = None
 
+    @property
+    def schema(self) -> messages.Parameters:
+        return self.parameters_json_schema or self.parameters or messages.Parameters()
+
 
 class _Tool(Struct, frozen=True, rename="camel"):
     function_declarations: tuple[_Function, ...] = ()
@@ -51,18 +55,13 @@ class _Request(Struct, frozen=True, rename="camel"):
 def read(path: str, body: bytes) -> messages.ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
     place = PATH.search(path)
+    functions = [function for tool in request.tools for function in tool.function_declarations]
     return messages.ModelRequest(
         model=place["model"] if place else "",
         streaming=place is not None and place["verb"] == "streamGenerateContent",
         history=(messages.Message(text=_text(request.system_instruction)), *map(_message, request.contents)),
-        tools=tuple(_tool(function) for tool in request.tools for function in tool.function_declarations),
+        tools=tuple(messages.Tool(name=function.name, parameters=function.schema) for function in functions),
         schema=messages.schema_in(request.generation_config),
-    )
-
-
-def _tool(function: _Function) -> messages.Tool:
-    return messages.Tool(
-        name=function.name, parameters=function.parameters_json_schema or function.parameters or messages.Parameters()
     )
 
 
@@ -83,10 +82,10 @@ def whole(response: messages.ModelResponse) -> messages.Json:
     return _chunk(response, said + _calls(response), "STOP")
 
 
-def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Json]:
     parts: list[messages.Json] = [*({"text": piece} for piece in messages.pieces(response.text)), *_calls(response)]
     for part in parts:
-        yield messages.Event(_chunk(response, [part], "STOP" if part is parts[-1] else None))
+        yield _chunk(response, [part], "STOP" if part is parts[-1] else None)
 
 
 def _calls(response: messages.ModelResponse) -> list[messages.Json]:

@@ -118,13 +118,6 @@ class ModelResponse(Struct, frozen=True, kw_only=True):
             yield f"turn_{self.turn}_call_{number}", call
 
 
-class Event(Struct, frozen=True):
-    """One server-sent event; most dialects use no name."""
-
-    data: Json | str
-    name: str = ""
-
-
 class Failure(Struct, frozen=True, kw_only=True):
     body: Json
     headers: Mapping[str, str] = {}
@@ -139,7 +132,10 @@ class Dialect(Protocol):
 
     def read(self, path: str, body: bytes, /) -> ModelRequest: ...
     def whole(self, response: ModelResponse, /) -> Json: ...
-    def stream(self, response: ModelResponse, /) -> Iterable[Event]: ...
+    def stream(self, response: ModelResponse, /) -> Iterable[Json | str]:
+        """The data of server-sent events; an event has a name if its data has a type."""
+        ...
+
     def failure(self, fail: Fail, now: float, /) -> Failure: ...
 
 

@@ -97,12 +97,12 @@ def _reason(response: messages.ModelResponse) -> str:
     return "tool_calls" if response.calls else "stop"
 
 
-def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Json | str]:
     for delta, reason in _deltas(response):
         chunk = _completion(response, "chat.completion.chunk", [{"delta": delta, "finish_reason": reason}])
-        yield messages.Event({**chunk, "usage": None})
-    yield messages.Event(_completion(response, "chat.completion.chunk", []))
-    yield messages.Event("[DONE]")
+        yield {**chunk, "usage": None}
+    yield _completion(response, "chat.completion.chunk", [])
+    yield "[DONE]"
 
 
 def _deltas(response: messages.ModelResponse) -> Iterator[tuple[messages.Json, str | None]]:

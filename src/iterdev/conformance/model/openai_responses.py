@@ -113,9 +113,9 @@ def _call_item(id_: str, call: messages.ToolCall) -> messages.Json:
     return item | {"type": "function_call", "arguments": json.dumps(call.arguments)}
 
 
-def stream(response: messages.ModelResponse) -> Iterator[messages.Event]:
+def stream(response: messages.ModelResponse) -> Iterator[messages.Json]:
     for number, data in enumerate(_stream(response)):
-        yield messages.Event({**data, "sequence_number": number}, name=str(data["type"]))
+        yield {**data, "sequence_number": number}
 
 
 def _stream(response: messages.ModelResponse) -> Iterator[messages.Json]:

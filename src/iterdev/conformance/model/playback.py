@@ -95,12 +95,6 @@ class Playback:
         return msgspec.structs.replace(played, turn=msgspec.structs.replace(played.turn, fail=left))
 
 
-def task_and_role(prompt: str) -> tuple[str, str]:
-    """The task and the role that a prompt of iterdev names."""
-    task, role = _TASK.search(prompt), _ROLE.search(prompt)
-    return task[1] if task else "", role[1] if role else ""
-
-
 def turn_at(rule: Rule, number: int) -> Step:
     """The turn after `number` turns of a conversation; the last one is repeated unless it calls a tool."""
     turns = [turn for step in rule.steps for turn in turns_of(step)]
@@ -137,16 +131,18 @@ def _append(path: str, content: str) -> str:
 def turn_for(script: Script, request: ModelRequest) -> PlayedTurn:
     if not request.tools:
         return _played(request, Step(say=side_answer(request.schema)), rule=SIDE_CALL)
-    task, role = task_and_role(request.prompt)
+    # A prompt of iterdev names both.
+    task, role = (found[1] if (found := name.search(request.prompt)) else "" for name in (_TASK, _ROLE))
     choice = script.choose(request.prompt, task=task, role=role)
     if choice is None:
         message = f"No rule of the script matches the prompt that ends with {request.prompt[-200:]!r}."
         return _played(request, Step(fail=Fail(status=400, message=message)), rule="none")
     cwd = tool_calls.cwd_in(request.text)
-    turn = turn_at(choice.rule, request.turn).filled(choice.placeholders | {"cwd": cwd})
+    rule, placeholders = choice
+    turn = turn_at(rule, request.turn).filled(placeholders | {"cwd": cwd})
     if turn.result is not None:
         turn = msgspec.structs.replace(turn, result=completed(turn.result, task))
-    name = choice.rule.name or f"rule {script.rules.index(choice.rule) + 1}"
+    name = rule.name or f"rule {script.rules.index(rule) + 1}"
     return _played(request, turn, rule=name, task=task, cwd=cwd)
 
 

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from iterdev.agents.scripted.script import Script
 from iterdev.conformance.model import anthropic, gemini, openai_chat, openai_responses, tool_server
-from iterdev.conformance.model.messages import TOKENS, Dialect, Event
+from iterdev.conformance.model.messages import TOKENS, Dialect, Json
 from iterdev.conformance.model.playback import Playback, RecordedRequest
 
 DIALECTS: tuple[Dialect, ...] = (anthropic, openai_responses, openai_chat, gemini)
@@ -47,8 +47,11 @@ class ModelServer(msgspec.Struct, frozen=True, kw_only=True):
 def serving(script: Script) -> Iterator[ModelServer]:
     """Plays a script to all clients; afterwards no connection and no thread of it is left."""
     playback = Playback(script)
+    endpoints = {tool_server.PATH: partial(_call_tool, playback), "/{path:path}": partial(_respond, playback)}
+    routes = [Route(path, endpoint, methods=["GET", "POST"]) for path, endpoint in endpoints.items()]
     config = uvicorn.Config(
-        _application(playback),
+        # An error of this module is then in the response, which the coding agent quotes.
+        Starlette(debug=True, routes=routes),
         loop="asyncio",
         http="h11",
         ws="none",
@@ -70,13 +73,6 @@ def serving(script: Script) -> Iterator[ModelServer]:
         finally:
             server.should_exit = True
             thread.join()
-
-
-def _application(playback: Playback) -> Starlette:
-    endpoints = {tool_server.PATH: partial(_call_tool, playback), "/{path:path}": partial(_respond, playback)}
-    routes = [Route(path, endpoint, methods=["GET", "POST"]) for path, endpoint in endpoints.items()]
-    # An error of this module is then in the response, which the coding agent quotes.
-    return Starlette(debug=True, routes=routes)
 
 
 async def _respond(playback: Playback, request: Request) -> Response:
@@ -110,7 +106,7 @@ async def _take_turn(playback: Playback, dialect: Dialect, request: Request) -> 
     if played.turn.hang:
         return IncompleteResponse([b""] if model_request.streaming else [], _EVENT_STREAM, hangs=True)
     if model_request.streaming:
-        chunks = [_chunk(event) for event in dialect.stream(played.response)]
+        chunks = list(map(server_sent_event, dialect.stream(played.response)))
         if played.turn.cut:
             return IncompleteResponse(chunks[: max(1, (len(chunks) - 1) // 2)], _EVENT_STREAM)
         return StreamingResponse(chunks, headers=_EVENT_STREAM)
@@ -121,9 +117,9 @@ async def _take_turn(playback: Playback, dialect: Dialect, request: Request) -> 
     return JSONResponse(document)
 
 
-def _chunk(event: Event) -> bytes:
-    data = event.data if isinstance(event.data, str) else json.dumps(event.data)
-    return (f"event: {event.name}\n" if event.name else "").encode() + f"data: {data}\n\n".encode()
+def server_sent_event(data: Json | str) -> bytes:
+    name = "" if isinstance(data, str) or "type" not in data else f"event: {data['type']}\n"
+    return f"{name}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
 
 
 class IncompleteResponse(Response):

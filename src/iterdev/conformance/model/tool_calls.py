@@ -6,13 +6,11 @@ A tool that is not offered is called as well: the agent rejects the call, and th
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from msgspec import Struct
-
 from iterdev.agents.scripted.script import Call, Step
-from iterdev.conformance.model.messages import Json, ModelRequest, Tool, ToolCall
+from iterdev.conformance.model.messages import ModelRequest, Tool, ToolCall
 
 _PATHS = ("file_path", "filePath", "path", "absolute_path")
 _CONTENTS = ("content", "file_text", "contents")
@@ -28,13 +26,6 @@ _CWD = (
     re.compile(r"[Ww]orking (?:in the )?directory(?:: | is `)(/[^\n`]+)"),
 )
 """How codex and goose, gemini, and all others name their working directory."""
-
-
-class ToolUse(Struct, frozen=True):
-    """A tool call, with the possible names of the tool and of each argument."""
-
-    tools: Sequence[str]
-    arguments: Sequence[tuple[Sequence[str], str]]
 
 
 def cwd_in(text: str) -> str:
@@ -62,40 +53,29 @@ def calls(turn: Step, request: ModelRequest, cwd: str) -> tuple[ToolCall, ...]:
         case Step() if turn.write and "apply_patch" in offered and offered["apply_patch"].freeform:
             return (ToolCall(tool="apply_patch", arguments=_patch(turn.write)),)
         case _:
-            return tuple(_call_for(use, offered) for use in _tool_uses(turn, cwd, offered))
+            return tuple(_plain_calls(turn, cwd, offered))
 
 
-def _tool_uses(turn: Step, cwd: str, offered: dict[str, Tool]) -> Iterator[ToolUse]:
+def _plain_calls(turn: Step, cwd: str, offered: Mapping[str, Tool]) -> Iterator[ToolCall]:
     for path, content in turn.write.items():
-        yield ToolUse(_WRITERS, [(_PATHS, _absolute(path, cwd)), (_CONTENTS, content)])
+        yield _call(offered, _WRITERS, [(_PATHS, str(PurePosixPath(cwd, path))), (_CONTENTS, content)])
     if turn.read and not offered.keys().isdisjoint(_READERS):
-        yield ToolUse(_READERS, [(_PATHS, _absolute(turn.read, cwd))])
+        yield _call(offered, _READERS, [(_PATHS, str(PurePosixPath(cwd, turn.read)))])
     elif turn.read:
-        yield ToolUse(_SHELLS, [(_COMMANDS, f"cat {shlex.quote(turn.read)}")])
+        yield _call(offered, _SHELLS, [(_COMMANDS, f"cat {shlex.quote(turn.read)}")])
     if turn.run:
-        yield ToolUse(_SHELLS, [(_COMMANDS, turn.run)])
+        yield _call(offered, _SHELLS, [(_COMMANDS, turn.run)])
 
 
-def _absolute(path: str, cwd: str) -> str:
-    return str(PurePosixPath(cwd, path))
-
-
-def _call_for(use: ToolUse, offered: dict[str, Tool]) -> ToolCall:
-    for name in use.tools:
-        if name in offered and (arguments := _arguments_for(use, offered[name])):
-            return ToolCall(tool=name, arguments=arguments)
-    return ToolCall(tool=use.tools[0], arguments={names[0]: value for names, value in use.arguments})
-
-
-def _arguments_for(use: ToolUse, tool: Tool) -> Json | None:
-    known = tool.parameters.properties
-    arguments: dict[str, object] = {}
-    for names, value in use.arguments:
-        name = next((name for name in names if name in known), None)
-        if name is None:
-            return None
-        arguments[name] = value
-    return {name: _placeholder(known.get(name)) for name in tool.parameters.required} | arguments
+def _call(offered: Mapping[str, Tool], tools: Sequence[str], values: Sequence[tuple[Sequence[str], str]]) -> ToolCall:
+    """Calls the first of the tools that is offered and has all arguments, each under one of its possible names."""
+    for tool in (offered[name] for name in tools if name in offered):
+        known = tool.parameters.properties
+        arguments = {name: value for names, value in values if (name := next(filter(known.__contains__, names), ""))}
+        if len(arguments) == len(values):
+            required = {name: _placeholder(known.get(name)) for name in tool.parameters.required}
+            return ToolCall(tool=tool.name, arguments=required | arguments)
+    return ToolCall(tool=tools[0], arguments={names[0]: value for names, value in values})
 
 
 def _placeholder(schema: object) -> object:

@@ -17,6 +17,7 @@ from iterdev.core.errors import HostError
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
 SECONDS = 300
+VARIABLES = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
 EXCLUDES = Path(".iterdev", "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
 
@@ -53,12 +54,15 @@ def git(
     accept: tuple[int, ...] = (0,),
 ) -> subprocess.CompletedProcess[str]:
     """Runs git and returns its output; an unexpected exit code raises."""
+    patterns = cwd.parent / EXCLUDES
+    excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         finished = subprocess.run(
-            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *_excludes_option(cwd), *args],
+            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *excludes, *args],
             cwd=cwd,
             input=stdin,
-            env=_environment() | dict(env or {}),
+            env={**inherited, **VARIABLES, **(env or {})},
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -81,16 +85,6 @@ def git(
 def git_names(*args: str, cwd: Path) -> list[str]:
     """The entries that git prints with its option -z."""
     return [name for name in git(*args, cwd=cwd).stdout.split("\0") if name]
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
-
-
-def _excludes_option(worktree: Path) -> tuple[str, ...]:
-    patterns = worktree.parent / EXCLUDES
-    return ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
 
 
 def users_excludes(folder: Path) -> Path:

@@ -51,12 +51,13 @@ def _remove_obstacles(worktree: Path) -> None:
     listed = ("ls-files", "--others", "--exclude-standard", "-z")
     while inner := [name for name in git_names(*listed, cwd=worktree) if name.endswith("/")]:
         for name in inner:
-            _delete(worktree / name / ".git")
+            delete(worktree / name / ".git")
 
 
-def _delete(path: Path) -> None:
+def delete(path: Path, *, ignore_errors: bool = False) -> None:
+    """Deletes a file, a link or a whole folder, if there is one."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
         path.unlink(missing_ok=True)
 
@@ -69,7 +70,7 @@ def relink(top: Path, worktree: Path) -> None:
     link = worktree / ".git"
     if link.is_file():
         return
-    _delete(link)
+    delete(link)
     git("worktree", "repair", cwd=top)
     if not link.is_file():
         raise HostError(f'"{worktree}" is no worktree of "{top}" any more', hint="save what you need from it")

@@ -45,7 +45,9 @@ async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bo
         query = f">={query}"
     with TemporaryDirectory(dir=shell.temp) as folder:
         proxy, user = Path(folder) / "proxy", Path(folder) / "user"
-        _publish(proxy / _escaped(name) / "@v", name, version)
+        # Proxies write "!" and a small letter for a capital.
+        escaped = re.sub("[A-Z]", lambda letter: f"!{letter[0].lower()}", name)
+        _publish(proxy / escaped / "@v", name, version)
         user.mkdir()
         (user / "go.mod").write_text("module user.invalid\n\ngo 1.20\n", encoding="utf-8")
         env = ISOLATED | {"GOPROXY": proxy.as_uri(), "GOMODCACHE": str(Path(folder) / "cache")}
@@ -59,8 +61,3 @@ def _publish(folder: Path, name: str, version: str) -> None:
     (folder / "list").write_text(f"{version}\n", encoding="utf-8")
     (folder / f"{version}.info").write_text(json.dumps({"Version": version}), encoding="utf-8")
     (folder / f"{version}.mod").write_text(f"module {name}\n", encoding="utf-8")
-
-
-def _escaped(name: str) -> str:
-    """A module's path as proxies write it: "!" and a small letter for a capital."""
-    return re.sub("[A-Z]", lambda letter: f"!{letter[0].lower()}", name)

@@ -33,8 +33,10 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
         source.write_text(CHECKER, encoding="utf-8")
         classes = shell.path_of("mvn").parents[1] / "lib" / "*"
         checked = await shell.run("java", "-cp", str(classes), str(source), version_range, *versions)
+    if b"InvalidVersionSpecification" in checked.stderr:
+        return Found(version=versions[-1], reason=f'"{version_range}" is not a range of Maven, such as "[1.2,2.0)"')
     if checked.code:
-        return Found(version=versions[-1], reason=_reason(checked.stderr, version_range))
+        return Found(version=versions[-1], reason=last_line(checked.stderr))
     fitting = last_line(checked.stdout)
     return Found(version=fitting or versions[-1], fits=bool(fitting))
 
@@ -48,9 +50,3 @@ def _local(name: str, shell: Shell) -> list[str]:
     group, _, artifact = name.partition(":")
     folder = Path(shell.env.get("HOME", "")) / ".m2" / "repository" / Path(*group.split(".")) / artifact
     return sorted(path.parent.name for path in folder.glob("*/*.pom"))
-
-
-def _reason(output: bytes, version_range: str) -> str:
-    if b"InvalidVersionSpecification" in output:
-        return f'"{version_range}" is not a range of Maven, such as "[1.2,2.0)"'
-    return last_line(output)

@@ -1,11 +1,10 @@
 """Runs the tools of an ecosystem in a project's folder, each limited in time."""
 
-import json
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.host.processes.spawn import ProgramResult, Spawn, run
@@ -26,9 +25,6 @@ class Found(Struct, frozen=True, kw_only=True):
 class NoTool(Exception):
     """The tool of the ecosystem is not installed."""
 
-    def __init__(self, program: str) -> None:
-        super().__init__(f"{program} is not installed, so the package cannot be checked")
-
 
 class Shell(Struct, frozen=True, kw_only=True):
     tree: Path
@@ -41,7 +37,7 @@ class Shell(Struct, frozen=True, kw_only=True):
     def path_of(self, program: str) -> Path:
         found = shutil.which(program, path=self.env.get("PATH"))
         if found is None:
-            raise NoTool(program)
+            raise NoTool(f"{program} is not installed, so the package cannot be checked")
         return Path(found).resolve()
 
     async def run(self, *argv: str, cwd: Path | None = None, **env: str) -> ProgramResult:
@@ -56,7 +52,7 @@ def last_line(output: bytes) -> str:
 
 def document(output: bytes) -> dict[str, object]:
     """The JSON object that a tool printed; empty if it printed anything else."""
-    with suppress(ValueError):
-        if isinstance(found := json.loads(output), dict):
-            return found
-    return {}
+    try:
+        return msgspec.json.decode(output, type=dict[str, object])
+    except ValueError:
+        return {}

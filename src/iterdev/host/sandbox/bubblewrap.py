@@ -82,9 +82,11 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
         ) -> AbstractAsyncContextManager[Process]:
             tools = places_of(argv, env.get("PATH", os.defpath), self.hidden)
+            empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
+            blocked = [word for path in SERVICES if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
             words = [
                 *(self.program, *ALONE, *(() if access.network else (OFFLINE,)), *SYSTEM),
-                *self._hiding(own_home),
+                *(*empty, *blocked, "--bind", str(own_home), str(self.home)),
                 *self._shown("--ro-bind-try", *(self.home / name for name in READABLE_AT_HOME), *tools),
                 *self._shown("--ro-bind", PACKAGE, self.top, store.common),
                 *self._shown("--bind-try", *map(Path, access.files)),
@@ -94,11 +96,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             return spawn([*words, *argv], cwd=cwd, env=env, limit=limit)
 
         return start
-
-    def _hiding(self, own_home: Path) -> list[str]:
-        empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
-        blocked = [word for path in SERVICES if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
-        return [*empty, *blocked, "--bind", str(own_home), str(self.home)]
 
     def _workspace(self, workspace: Workspace, store: git_objects.Store, *, write: bool) -> list[str]:
         """Only git's index and HEAD can be written: its other files would affect the git that iterdev runs later."""

@@ -108,7 +108,10 @@ def find(root: Path, works: Works) -> Suite | None:
 
 def _find_python(root: Path, works: Works) -> Suite | None:
     python = ".venv/bin/python" if (root / ".venv/bin/python").exists() else "python3"
-    tests = {folder: _test_files(root / folder) for folder in _TEST_FOLDERS}
+    files = {
+        folder: {*(root / folder).glob("test_*.py"), *(root / folder).glob("*_test.py")} for folder in _TEST_FOLDERS
+    }
+    tests = {folder: [read_text(path) for path in sorted(paths)] for folder, paths in files.items()}
     styled = any(_PYTEST_STYLE.search(text) for texts in tests.values() for text in texts)
     if (styled or _configures_pytest(root)) and works([python, "-c", HAS_PYTEST]):
         return Suite(command=f"{python} -m pytest", kind="pytest")
@@ -117,10 +120,6 @@ def _find_python(root: Path, works: Works) -> Suite | None:
             top = " -t ." if (root / folder / "__init__.py").exists() else ""
             return Suite(command=f"{python} -m unittest discover -s {folder}{top}", kind="unittest")
     return None
-
-
-def _test_files(folder: Path) -> list[str]:
-    return [read_text(path) for path in sorted((*folder.glob("test_*.py"), *folder.glob("*_test.py")))]
 
 
 def _configures_pytest(root: Path) -> bool:

@@ -47,20 +47,12 @@ def _junit_cases(suite: ET.Element, suites: tuple[str, ...]) -> Iterator[tuple[s
         if child.tag == "testsuite":
             yield from _junit_cases(child, (*suites, child.get("name", "")))
         elif child.tag == "testcase":
-            yield _junit_name(child, suites), _junit_outcome(child)
-
-
-def _junit_name(case: ET.Element, suites: tuple[str, ...]) -> str:
-    where = case.get("classname", "")
-    if where == "test":  # node puts every test into this class, and says in the suites where it belongs
-        where = " > ".join(suites)
-    return "::".join(part for part in (where, case.get("name", "")) if part)
-
-
-def _junit_outcome(case: ET.Element) -> Outcome:
-    if case.find("failure") is not None or case.find("error") is not None:
-        return "failed"
-    return "passed" if case.find("skipped") is None else "skipped"
+            where = child.get("classname", "")
+            if where == "test":  # node puts every test into this class, and says in the suites where it belongs
+                where = " > ".join(suites)
+            name = "::".join(part for part in (where, child.get("name", "")) if part)
+            found = {part.tag for part in child}
+            yield name, "failed" if found & {"failure", "error"} else "skipped" if "skipped" in found else "passed"
 
 
 class _JestTest(Struct, rename="camel"):
@@ -129,14 +121,11 @@ def go(text: str) -> Tally | None:
         return None
     tests = {key: action for key, action in last.items() if key[1]}
     packages = unbuilt | {package: action for (package, test), action in last.items() if not test}
-    return _tally((*_go_packages(packages, tests), *_go_tests(tests)))
-
-
-def _go_packages(packages: Mapping[str, str], tests: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, Outcome]]:
     explained = {package for (package, _), action in tests.items() if action == "fail"}
-    for package, action in packages.items():
-        if action in {"fail", "start"} and package not in explained:
-            yield package, "failed"
+    failed = [
+        package for package, action in packages.items() if action in {"fail", "start"} and package not in explained
+    ]
+    return _tally((*((package, "failed") for package in failed), *_go_tests(tests)))
 
 
 def _go_tests(tests: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, Outcome]]:

@@ -1,9 +1,9 @@
 """Runs a test suite and reads which tests passed."""
 
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from iterdev.core.verification import SuiteReport, excerpt
@@ -43,12 +43,25 @@ async def measure(
         finished = await run(("sh", "-c", command), cwd=str(root), env=environment, limit=limit)
         text = _relative(read_text(report), root)
     tally = runner.read(text) if runner and not finished.timed_out else None
-    return _report(suite, finished, tally, printed=_printed(kind, text))
+    # The output of some runners was redirected to the report.
+    printed = reports.go_output(text) if kind == "go" else text if runner and runner.stream else ""
+    outputs = (finished.stdout.decode(errors="replace"), finished.stderr.decode(errors="replace"), printed)
+    counts = tally or reports.Tally()
+    return SuiteReport(
+        command=suite.command,
+        exit_code=finished.code,
+        timed_out=finished.timed_out,
+        passed=counts.passed,
+        failed=counts.failed,
+        skipped=counts.skipped,
+        counted=tally is not None,
+        output=excerpt(*outputs),
+    )
 
 
-def _folder(scratch: Path) -> tempfile.TemporaryDirectory[str]:
+def _folder(scratch: Path) -> TemporaryDirectory[str]:
     scratch.mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(dir=scratch.resolve(), prefix="tests-")
+    return TemporaryDirectory(dir=scratch.resolve(), prefix="tests-")
 
 
 def _reporting(command: str, runner: detect.Runner, report: Path) -> str:
@@ -76,25 +89,3 @@ def _relative(text: str, root: Path) -> str:
     for top in {root.absolute(), root.resolve()}:
         text = text.replace(f"{top}/", "")
     return text
-
-
-def _printed(kind: Kind, report: str) -> str:
-    """The output of a runner that was redirected to the report."""
-    if kind == "go":
-        return reports.go_output(report)
-    return report if kind in detect.RUNNERS and detect.RUNNERS[kind].stream else ""
-
-
-def _report(suite: Suite, finished: ProgramResult, tally: reports.Tally | None, *, printed: str) -> SuiteReport:
-    counts = tally or reports.Tally()
-    outputs = (finished.stdout.decode(errors="replace"), finished.stderr.decode(errors="replace"), printed)
-    return SuiteReport(
-        command=suite.command,
-        exit_code=finished.code,
-        timed_out=finished.timed_out,
-        passed=counts.passed,
-        failed=counts.failed,
-        skipped=counts.skipped,
-        counted=tally is not None,
-        output=excerpt(*outputs),
-    )

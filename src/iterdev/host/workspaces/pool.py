@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from msgspec import Struct
 from iterdev.core.errors import HostError
 from iterdev.host.git import command, worktrees
 
+_delete = partial(worktrees.delete, ignore_errors=True)
 BORROWER = "attempt.json"
 TRIES = 5
 DELETIONS = 8
@@ -173,10 +175,3 @@ def _borrower(slot: Path) -> Borrower | None:
     with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((slot / BORROWER).read_bytes(), type=Borrower)
     return None
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

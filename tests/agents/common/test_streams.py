@@ -1,11 +1,12 @@
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from iterdev.agents.common.json_lines import Handlers, Lines, connect
-from iterdev.agents.contract import Spawn
+from iterdev.agents.common.streams import Lines, Write, connect
+from iterdev.agents.contract import Process, Spawn
 from iterdev.core.errors import HostError
 from iterdev.core.processes import Exit
 from iterdev.host.processes.spawn import Supervisor
@@ -53,7 +54,9 @@ class Received:
         self.stderr = b""
         self.twice, self.ended = anyio.Event(), anyio.Event()
         self.exit: Exit | None = None
-        self.handlers = Handlers(message=self.receive, stderr=self.receive_stderr, exit=self.end)
+
+    def connect(self, process: Process) -> AbstractAsyncContextManager[Write]:
+        return connect(process, message=self.receive, stderr=self.receive_stderr, exited=self.end)
 
     def receive(self, message: bytes) -> None:
         self.messages.append(message)
@@ -73,7 +76,7 @@ def test_messages_go_both_ways_and_other_lines_are_left_out(spawn: Spawn, tmp_pa
         received = Received()
         async with (
             spawn([sys.executable, "-c", ECHO], cwd=str(tmp_path), env={}) as process,
-            connect(process, received.handlers) as send,
+            received.connect(process) as send,
         ):
             send({"n": 1})
             send({"n": "x" * 300_000})
@@ -95,7 +98,7 @@ def test_an_error_of_the_user_of_a_connection_is_raised_unchanged(tmp_path: Path
         async with (
             Supervisor() as host,
             host.spawn([sys.executable, "-c", ECHO], cwd=str(tmp_path), env={}) as process,
-            connect(process, Received().handlers),
+            Received().connect(process),
         ):
             raise HostError("The disk is full")
 

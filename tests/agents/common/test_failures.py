@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from iterdev.agents.common.reset_times import reset_at
+from iterdev.agents.common.failures import reset_at
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp()
 HOUR = 3600
