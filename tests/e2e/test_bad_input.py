@@ -36,7 +36,7 @@ def test_no_command_at_all_shows_the_help(repo: Repo) -> None:
     done = repo.iterdev()
 
     assert done.returncode == REQUEST
-    assert "\nCommands:\n" in done.stdout + done.stderr
+    assert "\nSession commands:\n" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

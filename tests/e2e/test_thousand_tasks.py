@@ -13,8 +13,7 @@ from tests.conftest import Repo
 from tests.e2e.conftest import Background, Terminal, eventually
 from tests.session_files import left_behind, rows, statuses
 
-from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Landed
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Done, Entry, Landed
 from iterdev.store.journal import Journal
 
 SIZE = 1000
@@ -110,7 +109,7 @@ def told(entries: list[Entry]) -> Told:
                 changes.append(1)
             case AttemptEnded(task=task, outcome=outcome):
                 changes.append(-1)
-                if isinstance(outcome, Success) and not outcome.commit:
+                if isinstance(outcome, Done) and not outcome.commit:
                     completed[task] = entry.seq
             case Landed(task=task):
                 completed[task] = entry.seq

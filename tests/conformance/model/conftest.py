@@ -13,7 +13,7 @@ from tests.clis import alive, find_cli
 from tests.conformance.default_script import default_script
 
 from iterdev.conformance.model.server import ModelServer, serving
-from iterdev.host.processes.spawn import Supervisor, run
+from iterdev.host.processes.spawn import Supervisor
 
 PATIENCE = 180.0
 """Seconds for a run, on a machine that has other things to do."""
@@ -78,16 +78,15 @@ class CodingAgent:
         env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(self.home), "TMPDIR": str(self.tmp)}
 
         async def turn() -> Ended:
+            output = {"stdout": b"", "stderr": b""}
             async with Supervisor() as supervisor:
-                done = await run(
-                    supervisor.spawn,
-                    command.argv,
-                    cwd=str(self.workspace),
-                    env=env | command.env,
-                    limit=limit,
-                    keep=10_000_000,
-                )
-            return Ended(done.code, done.timed_out, done.stdout.decode(), done.stderr.decode())
+                started = supervisor.spawn(command.argv, cwd=str(self.workspace), env=env | command.env, limit=limit)
+                async with started as process:
+                    await process.close_input()
+                    async for stream, chunk in process.output():
+                        output[stream] += chunk
+                    done = await process.wait()
+            return Ended(done.code, done.timed_out, output["stdout"].decode(), output["stderr"].decode())
 
         return anyio.run(turn)
 

@@ -48,8 +48,9 @@ def test_looking_at_a_session_loads_no_engine(with_session: Repo, arguments: lis
         f"{PACKAGE}{folder}{rest}" for rest in ("", f".{arguments[0]}")
     }
     assert not modules & {"asyncio", "anyio", "h11", "rich", "acp"}
-    engine = {name for name in modules if name.startswith(("iterdev.engine.", "iterdev.agents", "iterdev.execution"))}
+    engine = {name for name in modules if name.startswith(("iterdev.engine.", "iterdev.execution"))}
     assert engine == {"iterdev.engine.repository"}
+    assert not [name for name in modules if name.startswith("iterdev.agents.") and name.endswith((".agent", ".common"))]
 
 
 def test_help_loads_no_command(repo: Repo) -> None:
