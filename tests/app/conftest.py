@@ -1,7 +1,7 @@
 """Sessions in a real repository, used without a command line: only their journals, or run by an engine."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from tests.conftest import Repo
 from tests.execution.elsewhere import elsewhere
 
 from iterdev.app.answer import answer
-from iterdev.app.resume import MakeExecutor, RunObserver, RunResult, local_executor, resume, run_session
-from iterdev.app.sessions import Repository, open_repository
+from iterdev.app.resume import LocalExecutor, MakeExecutor, OneStep, RunObserver, RunResult, run_session
+from iterdev.app.sessions import Repository
 from iterdev.app.start import Request, read_table, start
 from iterdev.core.collaboration.messages import Announced
 from iterdev.core.rules.table_edits import TableRow
@@ -43,7 +43,7 @@ class Sessions:
 
     def open(self) -> Repository:
         """The repository as another process sees it."""
-        self.opened.append(open_repository(self.repo.path))
+        self.opened.append(Repository(self.repo.path))
         return self.opened[-1]
 
     def interleaved(self, other: Callable[[], object]) -> Repository:
@@ -168,11 +168,12 @@ class Team:
             path.write_text(table, encoding="utf-8")
             rows = read_table(repository, path)
         session = start(repository, Request(requirement=requirement, auto=auto, **request), rows)
-        return self._driven(partial(run_session, repository, session))
+        return self._driven(repository, session)
 
     def resume(self, *, auto: bool = False, step: bool = False) -> Run:
         """As `iterdev resume`."""
-        return self._driven(partial(resume, self.repository, self.session, auto=auto, step=step))
+        scope = OneStep() if step else None
+        return self._driven(self.repository, self.session, auto=auto, resumes=True, scope=scope)
 
     def answer(self, gate: str, choice: str) -> None:
         answer(self.repository, self.session, gate, choice)
@@ -187,12 +188,13 @@ class Team:
         self.repo.write("iterdev.toml", settings.replace('test = "true"', f"test = '{command}'" if command else ""))
         self.repo.commit("tests")
 
-    def _driven(self, drive: Callable[..., Awaitable[RunResult]]) -> Run:
+    def _driven(self, repository: Repository, session: SessionId, **options: object) -> Run:
         lines: list[str] = []
         observer = RunObserver(progress=lines.append)
-        return Run(anyio.run(partial(drive, observer, executor=self._executor)), lines)
+        run = partial(run_session, executor=self._executor, **options)
+        return Run(anyio.run(run, repository, session, observer), lines)
 
 
 @pytest.fixture
 def team(sessions: Sessions) -> Team:
-    return Team(sessions, elsewhere if "ITERDEV_TEST_MODULE" in os.environ else local_executor)
+    return Team(sessions, elsewhere if "ITERDEV_TEST_MODULE" in os.environ else LocalExecutor)

@@ -1,14 +1,21 @@
 """Another process writes to the session at the very moment: nothing fails, and nothing is lost."""
 
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 import pytest
 from tests.app.conftest import Sessions, failed
 
 from iterdev.app import feedback
-from iterdev.app.answer import answer, answer_on_resume, answer_with_defaults
-from iterdev.app.resume import RunObserver, reset_failed_tasks, resume
+from iterdev.app.answer import answer
+from iterdev.app.resume import (
+    RunObserver,
+    answer_on_resume,
+    answer_with_defaults,
+    reset_failed_tasks,
+    run_session,
+)
 from iterdev.core.errors import UserError
 from iterdev.core.session import events
 from iterdev.core.types import Ending, SessionId, Status
@@ -80,7 +87,7 @@ def test_a_whole_run_with_defaults_survives_feedback_at_its_first_write(sessions
     session = sessions.start("Fix it", events.GateOpened(PLAN))
     repository = sessions.interleaved(adding_feedback(sessions, session))
 
-    result = anyio.run(lambda: resume(repository, session, RunObserver(), auto=True))
+    result = anyio.run(partial(run_session, auto=True, resumes=True), repository, session, RunObserver())
 
     assert (result.ending, result.view.outcome.succeeded) == (Ending.over, True)
     assert result.view.feedback == "1 open, 1 of high or critical severity"

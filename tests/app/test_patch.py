@@ -7,7 +7,7 @@ from tests.app.conftest import Team
 from tests.conftest import Repo
 from tests.session_files import document, left_behind, messages, rows, statuses
 
-from iterdev.app.accept import accept
+from iterdev.app.completion import accept
 from iterdev.app.inspect import report
 
 

@@ -1,11 +1,13 @@
 """Runs of a whole session, without a command line."""
 
+from functools import partial
+
 import anyio
 from tests.app.conftest import Sessions
 
 from iterdev.app.answer import answer
 from iterdev.app.inspect import status
-from iterdev.app.resume import RunObserver, is_done, resume, run_role, run_session
+from iterdev.app.resume import OneStep, RunObserver, is_done, one_worker, run_session
 from iterdev.app.start import Request, start
 from iterdev.core.types import Ending, SessionId, Status
 from iterdev.core.views.session import GateView, SessionView
@@ -35,7 +37,7 @@ def test_an_observer_sees_lines_views_and_questions(sessions: Sessions) -> None:
     assert lines[-1].startswith("  VERIFY-001 completed")
     assert {len(view.tasks) for view in views[-3:]} == {1}
     assert views[-1].omitted == {Status.completed: 1}
-    assert is_done(sessions.repository, session)
+    assert is_done(sessions.state(session))
 
 
 def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessions: Sessions) -> None:
@@ -43,10 +45,10 @@ def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessio
 
     waiting = anyio.run(run_session, sessions.repository, session, RunObserver())
     answered = answer(sessions.repository, session, "plan", "approve")
-    done = anyio.run(resume, sessions.repository, session, RunObserver())
+    done = anyio.run(partial(run_session, resumes=True), sessions.repository, session, RunObserver())
 
     assert (waiting.ending, [gate.id for gate in waiting.view.gates]) == (Ending.waiting, ["plan"])
-    assert (answered.completes, answered.view.running, answered.view.gates) == (False, False, ())
+    assert (answered.running, answered.gates) == (False, ())
     assert done.ending is Ending.over
     assert status(sessions.repository, session) == done.view
 
@@ -54,18 +56,20 @@ def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessio
 def test_a_step_ends_before_the_work_is_done(sessions: Sessions) -> None:
     session = new(sessions, auto=True)
 
-    result = anyio.run(lambda: resume(sessions.repository, session, RunObserver(), step=True))
+    result = anyio.run(partial(run_session, scope=OneStep()), sessions.repository, session, RunObserver())
 
     assert result.ending is Ending.stepped
     assert result.view.counts[Status.completed] == 1
-    assert not is_done(sessions.repository, session)
+    assert not is_done(sessions.state(session))
 
 
 def test_a_role_without_a_ready_task_is_idle(sessions: Sessions) -> None:
     session = new(sessions, auto=True)
+    scopes = [one_worker(sessions.repository, role) for role in (Role.reviewer, Role.developer)]
 
-    idle = anyio.run(run_role, sessions.repository, session, Role.reviewer, RunObserver())
-    busy = anyio.run(run_role, sessions.repository, session, Role.developer, RunObserver())
+    idle, busy = (
+        anyio.run(partial(run_session, scope=scope), sessions.repository, session, RunObserver()) for scope in scopes
+    )
 
     assert (idle.idle_role, busy.idle_role) == (Role.reviewer, None)
     assert busy.view.tasks[0].status is Status.completed

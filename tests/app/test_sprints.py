@@ -132,7 +132,9 @@ def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprint
     repo.behave(architect=TWO_MILESTONES)
     team.run("Keep greetings", auto=False, pipeline="multi-sprint")
     owed = [
-        tech_debt.add(team.repository, team.session, tech_debt.NewDebt(description=text, effort=tech_debt.Effort.small))
+        tech_debt.add(
+            team.repository, team.session, tech_debt.NewDebt(description=text, estimated_effort=tech_debt.Effort.small)
+        )
         for text in ("No index", "No cache")
     ]
     paid = {"result": {"resolved_debt": [owed[0].debt_id]}}

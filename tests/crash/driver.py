@@ -33,8 +33,8 @@ from iterdev.app.start import start
 from iterdev.core.types import Engine
 from iterdev.engine import run
 from iterdev.engine.effects import Effects, Fields, Observer
+from iterdev.engine.loop import OneStep, RunScope
 from iterdev.engine.repository import Repository
-from iterdev.engine.run_scope import OneStep, RunScope
 
 PATIENCE = 10.0
 STEPS = 100

@@ -1,11 +1,13 @@
 """Whole sessions of the toy team with the real engine: git, worktrees, processes, the journal and the folder."""
 
+from functools import partial
+
 import anyio
 import pytest
 from tests.conftest import Repo
 from tests.teams.toy import TOY
 
-from iterdev.app.resume import resume
+from iterdev.app.resume import OneStep, run_session
 from iterdev.app.rollback import roll_back
 from iterdev.app.start import Request, start
 from iterdev.core.rules.replay_check import compare
@@ -36,10 +38,8 @@ def repository(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 
 def run(repository: Repository, session: SessionId, *, step: bool = False) -> Ending:
-    async def resumed() -> Ending:
-        return (await resume(repository, session, RunObserver(), step=step)).ending
-
-    return anyio.run(resumed)
+    resumed = partial(run_session, resumes=True, scope=OneStep() if step else None)
+    return anyio.run(resumed, repository, session, RunObserver()).ending
 
 
 @pytest.mark.parametrize("engine", Engine)

@@ -31,8 +31,7 @@ Callback: TypeAlias = WorkerCallback | CapabilityGap
 
 def callback_in(repository: Repository, text: str) -> Callback | None:
     """The report in a text, recognised by a role's tag, a task id or a keyword at its beginning."""
-    roles = [role for team in repository.teams.values() for role in team.workers]
-    if callback := worker_callbacks.callback(text, roles):
+    if callback := worker_callbacks.callback(text, repository.workers):
         is_request = not text.lstrip().startswith("[") and not repository.unfinished()
         return None if is_request else WorkerCallback(session=to_resume(repository), callback=callback)
     if (lacking := capability_gap(text)) is not None:

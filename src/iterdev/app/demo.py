@@ -2,15 +2,16 @@
 
 import shutil
 import tempfile
+from contextlib import suppress
 from importlib import resources
 from itertools import count
 from pathlib import Path
 
+from iterdev.app.inspect import report
 from iterdev.app.start import start
 from iterdev.core import ids
 from iterdev.core.request import Request
 from iterdev.core.types import SessionId
-from iterdev.core.views import report
 from iterdev.engine.repository import Repository
 from iterdev.host.git import checkout, commits, refs, worktrees
 from iterdev.host.git.command import Identity
@@ -35,11 +36,9 @@ def _new_folder() -> Path:
     """A number is easier to read and to type than the letters of mkdtemp; mkdir is as safe against races."""
     for number in count(1):
         folder = Path(tempfile.gettempdir()) / f"iterdev-demo-{number}"
-        try:
+        with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        except FileExistsError:
-            continue
-        return folder
+            return folder
     raise AssertionError("numbers do not end")
 
 
@@ -49,9 +48,7 @@ def start_session(repository: Repository) -> SessionId:
 
 def short_report(repository: Repository, session: SessionId) -> str:
     """The report without the part about each task."""
-    state = repository.state(session)
-    shortened, _, _ = report.report(state, repository.team(state)).partition("\n---\n\n## Pipeline Execution")
-    return shortened
+    return report(repository, session).partition("\n---\n\n## Pipeline Execution")[0]
 
 
 def branch_log(repository: Repository, session: SessionId) -> tuple[str, str]:
@@ -61,5 +58,4 @@ def branch_log(repository: Repository, session: SessionId) -> tuple[str, str]:
 
 
 def found_and_fixed(repository: Repository, session: SessionId) -> bool:
-    """Whether the planted defect was found and fixed."""
     return demo.found_and_fixed(repository.state(session))

@@ -63,8 +63,7 @@ def _repository(repository: Repository) -> Iterator[Finding]:
 
 def _agents(repository: Repository) -> Iterator[Finding]:
     """The agents that a run would start, as they are configured."""
-    roles = (role for team in repository.teams.values() for role in team.workers)
-    for name in sorted({repository.settings.agent_for(role) for role in roles}):
+    for name in sorted({repository.settings.agent_for(role) for role in repository.workers}):
         try:
             agent = agent_view(repository, name)
         except IterdevError as error:

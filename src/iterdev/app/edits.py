@@ -34,7 +34,6 @@ def project(repository: Repository, log: SessionLog) -> None:
 
 
 def require_task(state: State, text: str) -> TaskId:
-    """A task of the table."""
     if text not in state.tasks.plan:
         raise UserError(f'There is no task "{text}" in {state.session.id}', hint=f"iterdev status {state.session.id}")
     return TaskId(text)

@@ -20,11 +20,6 @@ def status(repository: Repository, session: SessionId) -> SessionView:
     return view(repository, repository.state(session))
 
 
-def statuses(repository: Repository) -> Iterator[SessionView]:
-    """Every session, the newest last."""
-    return (status(repository, session) for session in repository.sessions())
-
-
 def summaries(repository: Repository) -> Iterator[SessionLine]:
     """Every session in one line each, the newest last; no session is folded."""
     found = repository.summaries()

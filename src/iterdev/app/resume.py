@@ -5,19 +5,20 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from iterdev.app import archive
-from iterdev.app.answer import answer_on_resume, answer_with_defaults
-from iterdev.app.archive import CompletionFailure
+from iterdev.app import completion
+from iterdev.app.completion import CompletionFailure
 from iterdev.app.inspect import status
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import UserError
-from iterdev.core.session.events import Event, TasksReset
+from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, TasksReset
 from iterdev.core.session.state import State
 from iterdev.core.types import UNSUCCESSFUL, Ending, Role, SessionId
 from iterdev.core.views.session import SessionView
+from iterdev.engine.loop import OneStep, OneWorker
 from iterdev.engine.repository import Repository
-from iterdev.engine.run import MakeExecutor, RunObserver, drive, local_executor
-from iterdev.engine.run_scope import OneStep, OneWorker, RunScope
+from iterdev.engine.run import MakeExecutor, RunObserver, drive
+from iterdev.execution.local import LocalExecutor
+from iterdev.store.session_log import SessionLog
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -29,48 +30,18 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """Why the session could not be archived or kept as configured."""
 
 
-async def resume(
-    repository: Repository,
-    session: SessionId,
-    observer: RunObserver,
-    *,
-    auto: bool = False,
-    step: bool = False,
-    executor: MakeExecutor = local_executor,
-) -> RunResult:
-    """Continues a session. One that waits between two sprints starts the next one."""
-    answer_on_resume(repository.log(session))
-    scope = OneStep() if step else None
-    return await run_session(repository, session, observer, auto=auto, scope=scope, executor=executor)
-
-
-async def run_role(
-    repository: Repository,
-    session: SessionId,
-    role: Role,
-    observer: RunObserver,
-    *,
-    executor: MakeExecutor = local_executor,
-) -> RunResult:
-    """Runs the next task of one role, and for a role that loops those after it."""
-    scope = OneWorker(repository.team(repository.state(session)).roles[role])
-    result = await run_session(repository, session, observer, scope=scope, executor=executor)
-    return result if scope.taken else msgspec.structs.replace(result, idle_role=role)
-
-
-def worker_role(repository: Repository, name: str) -> Role | None:
-    """The role of one worker; the coordinator is the whole team."""
+def one_worker(repository: Repository, name: str) -> OneWorker | None:
+    """The scope of a run that does the next task of one role; none for the coordinator, who is the whole team."""
     if name == COORDINATOR:
         return None
-    workers = list(dict.fromkeys(role for team in repository.teams.values() for role in team.workers))
-    if name not in workers:
-        raise UserError(f'There is no role "{name}"', hint=f"roles: {COORDINATOR}, {', '.join(workers)}")
-    return name
+    if name not in repository.workers:
+        raise UserError(f'There is no role "{name}"', hint=f"roles: {', '.join((COORDINATOR, *repository.workers))}")
+    return OneWorker(name)
 
 
-def is_done(repository: Repository, session: SessionId) -> bool:
+def is_done(state: State) -> bool:
     """Whether there is nothing left for an engine to do."""
-    return _is_done(repository.state(session))
+    return state.lifecycle.is_finished and all(progress.status.is_final for progress in state.tasks.progress.values())
 
 
 async def run_session(
@@ -79,35 +50,57 @@ async def run_session(
     observer: RunObserver,
     *,
     auto: bool = False,
-    scope: RunScope | None = None,
-    executor: MakeExecutor = local_executor,
+    resumes: bool = False,
+    scope: OneStep | OneWorker | None = None,
+    executor: MakeExecutor = LocalExecutor,
 ) -> RunResult:
     """Runs the engine unless all work is done, and completes a session that is over as the configuration says.
 
-    With `auto`, open questions and later ones are answered with their defaults.
+    With `auto`, open questions and later ones are answered with their defaults. With `resumes`, those are answered
+    whose answer is that the user resumes the session: one that waits between two sprints starts the next one.
     """
     log = repository.log(session)
+    if resumes:
+        answer_on_resume(log)
     ending = Ending.over
-    if not _is_done(log.state):
+    if not is_done(log.state):
         if auto:
             answer_with_defaults(log)
         ending = await drive(repository, session, observer, scope=scope, executor=executor)
-    failure = archive.complete_as_configured(repository, session) if ending is Ending.over else None
-    return RunResult(ending=ending, view=status(repository, session), failure=failure)
+    failure = completion.complete_as_configured(repository, session) if ending is Ending.over else None
+    idle = scope.worker if scope and not scope.taken else None
+    return RunResult(ending=ending, view=status(repository, session), idle_role=idle, failure=failure)
 
 
-def _is_done(state: State) -> bool:
-    return state.lifecycle.is_finished and all(progress.status.is_final for progress in state.tasks.progress.values())
+def answer_with_defaults(log: SessionLog) -> None:
+    """Answers every open question with its default, and has later ones answered in the same way."""
+
+    def rule(state: State, _: float) -> Sequence[Event]:
+        answers = [GateAnswered(gate.id, gate.choices[0]) for gate in state.gates.open.values()]
+        if state.policy.auto:
+            return answers
+        return [PolicyChanged(msgspec.structs.replace(state.policy, auto=True)), *answers]
+
+    log.transact(rule)
+
+
+def answer_on_resume(log: SessionLog) -> None:
+    """Answers the open questions whose answer is that the user resumes the session."""
+
+    def rule(state: State, _: float) -> Sequence[Event]:
+        choices = ((gate.id, log.team.choice_on_resume(gate)) for gate in state.gates.open.values())
+        return [GateAnswered(gate, choice) for gate, choice in choices if choice]
+
+    log.transact(rule)
 
 
 def reset_failed_tasks(repository: Repository, session: SessionId) -> None:
     """Makes the tasks pending again that failed, and those that were skipped because of them."""
-    repository.log(session).transact(_reset)
 
+    def rule(state: State, _: float) -> Sequence[Event]:
+        again = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
+        if not again:
+            raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
+        return [TasksReset(again)]
 
-def _reset(state: State, _: float) -> Sequence[Event]:
-    again = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
-    if not again:
-        session = state.session.id
-        raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
-    return [TasksReset(again)]
+    repository.log(session).transact(rule)

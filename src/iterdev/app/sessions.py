@@ -25,11 +25,6 @@ class SessionChoice(Struct, frozen=True):
         return self.otherwise
 
 
-def open_repository(folder: Path) -> Repository:
-    """The repository that the folder is in."""
-    return Repository(folder)
-
-
 def repository_of_attempt(environment: Mapping[str, str]) -> Repository | None:
     """The repository of the session that an attempt belongs to; the attempt itself is in a worktree."""
     folder = Path(environment.get(SESSION_DIR, ""))
@@ -64,7 +59,9 @@ def to_continue(repository: Repository, name: str = "") -> SessionId | SessionCh
     return SessionChoice(tuple(sessions), UserError("No session is unfinished", hint=hint))
 
 
-def to_resume(repository: Repository) -> SessionId | SessionChoice:
-    """The only session that is not finished; of several, the user chooses one."""
+def to_resume(repository: Repository, name: str = "") -> SessionId | SessionChoice:
+    """The session of that name, or the only one that is not finished; of several, the user chooses one."""
+    if name:
+        return repository.find(name)
     unfinished = repository.unfinished()
     return SessionChoice(tuple(unfinished), unfinished[-1]) if len(unfinished) > 1 else to_continue(repository)

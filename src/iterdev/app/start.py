@@ -1,13 +1,12 @@
 """Creates a session from a request."""
 
-import os
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from iterdev.agents.registry import make_present, make_usable
+from iterdev.agents.registry import make_present
 from iterdev.app import wisdom
 from iterdev.core import ids
 from iterdev.core.errors import UserError
@@ -16,9 +15,8 @@ from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
 from iterdev.core.types import Role, SessionId
-from iterdev.engine.assembly import check_agents, configured_sandbox
 from iterdev.engine.repository import Repository
-from iterdev.execution.analyzer import AnalyzerContext, assess
+from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock
 from iterdev.host.git import refs
 from iterdev.store.session_folder import tasks_csv
@@ -26,9 +24,7 @@ from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
 from iterdev.teams.table import DEFAULT_TEAM
 
-
-def pipelines() -> tuple[str, ...]:
-    return DEFAULT_TEAM.pipelines
+PIPELINES = DEFAULT_TEAM.pipelines
 
 
 def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]:
@@ -60,8 +56,7 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
         request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
     )
     limits = policy(settings, team.workers, auto=request.auto, concurrency=request.concurrency)
-    edits = tuple(row.edit for row in rows)
-    events = new_session(session, limits, team.started(request, settings, agents), edits)
+    events = new_session(session, limits, team.started(request, settings, agents), tuple(row.edit for row in rows))
     at = clock.now()
     planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
     if planned is None:
@@ -69,8 +64,7 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     events += team.table_edited(planned, rows)
     if inherited := wisdom.inherited(repository, request.requirement):
         events.append(inherited)
-    present = partial(make_present, configured=settings.agents, root=repository.top)
-    check_agents(repository, planned, team, present)
+    check_agents(repository, planned, team, partial(make_present, configured=settings.agents, root=repository.top))
     configured_sandbox(repository)
     (repository.top / session.folder).mkdir(parents=True)
     create(repository.journal, events, at=at)
@@ -85,26 +79,7 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 
 
-async def analyze(repository: Repository, request: Request) -> Request | str:
-    """The request with the assessment of an agent, or why the agent gave no usable answer."""
-    analyzer, settings = repository.default_team.analyzer, repository.settings
-    if analyzer is None:
-        return request
-    name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
-    analysis = AnalyzerContext(
-        top=repository.top,
-        settings=settings,
-        redact=repository.redact,
-        agent=make_usable(name, settings.agents, repository.top),
-        pool=repository.workspaces(f"analysis-{os.getpid()}"),
-        analyzer=analyzer,
-    )
-    found = await assess(analysis, request.requirement)
-    return found if isinstance(found, str) else msgspec.structs.replace(request, assessment=found)
-
-
 def read_table(repository: Repository, path: Path) -> tuple[TableRow, ...]:
-    """The rows of a table that a person made."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:

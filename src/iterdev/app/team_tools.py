@@ -6,11 +6,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
 
 from iterdev.agents.contract import TOOLS_TOKEN, TOOLS_URL
 from iterdev.app.edits import edit_session
-from iterdev.app.sessions import open_repository, repository_of_attempt
+from iterdev.app.sessions import repository_of_attempt
 from iterdev.core.collaboration.tool_schemas import TOOLS
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
@@ -18,24 +17,6 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import CallRejected, Document, Person, TeamTools
 
 TIMEOUT = 30.0
-
-
-class Error(Struct, frozen=True):
-    message: str
-
-
-class Text(Struct, frozen=True):
-    text: str
-
-
-class Result(Struct, frozen=True, rename={"failed": "isError"}):
-    content: tuple[Text, ...]
-    failed: bool
-
-
-class Response(Struct, frozen=True):
-    error: Error | None = None
-    result: Result | None = None
 
 
 def call(
@@ -54,7 +35,7 @@ def call(
         return _request(url, token, tool, {**arguments, **own})
     if not session:
         raise UserError("No session is named", hint="--session-id ID, from `iterdev sessions`")
-    repository = repository_of_attempt(environment) or open_repository(folder)
+    repository = repository_of_attempt(environment) or Repository(folder)
     return use(repository, repository.find(session), tool, arguments, sender=sender)
 
 
@@ -79,10 +60,10 @@ def use(
 
 def _request(url: str, token: str, tool: str, arguments: Document) -> Document:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    match msgspec.json.decode(_post(url, token, msgspec.json.encode(message)), type=Response):
-        case Response(error=Error(message=wrong)) | Response(result=Result(content=(Text(text=wrong),), failed=True)):
+    match msgspec.json.decode(_post(url, token, msgspec.json.encode(message))):
+        case {"error": {"message": str(wrong)}} | {"result": {"content": [{"text": str(wrong)}], "isError": True}}:
             raise CallRejected(wrong)
-        case Response(result=Result(content=(Text(text=text),))):
+        case {"result": {"content": [{"text": str(text)}]}}:
             return msgspec.json.decode(text, type=dict[str, object])
         case other:
             raise HostError(f'"{url}" gave an unexpected answer: {other}')

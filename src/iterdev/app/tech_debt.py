@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.app.edits import edit_session, redacted_text, require_task
@@ -20,36 +21,28 @@ EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"
 
 
 class NewDebt(Struct, frozen=True, kw_only=True):
-    """Debt as a person describes it."""
+    """The fields of a debt that a person describes."""
 
     description: str
     severity: Severity = Severity.medium
     category: DebtCategory = DebtCategory.code
     priority: Priority = Priority.medium
-    effort: Effort | None = None
+    estimated_effort: Effort | None = None
     owner: str | None = None
-    plan: str | None = None
-    task: str | None = None
-    files: tuple[str, ...] = ()
+    resolution_plan: str | None = None
+    source_task_id: str | None = None
+    related_files: tuple[str, ...] = ()
 
 
 def add(repository: Repository, session: SessionId, new: NewDebt) -> Debt:
     description = redacted_text(repository, new.description, EXAMPLE)
+    described = msgspec.structs.replace(repository.redact.struct(new), description=description)
+    given = {name: value for name, value in msgspec.structs.asdict(described).items() if value}
 
     def rule(state: State, at: float) -> Sequence[Event]:
-        item = Debt(
-            description=description,
-            severity=new.severity,
-            category=new.category,
-            priority=new.priority,
-            estimated_effort=new.effort,
-            owner=repository.redact(new.owner) if new.owner else None,
-            resolution_plan=repository.redact(new.plan) if new.plan else None,
-            source_task_id=require_task(state, new.task) if new.task else None,
-            related_files=new.files,
-            detection_date=at,
-            sprint=repository.team(state).sprint(state),
-        )
+        if new.source_task_id:
+            require_task(state, new.source_task_id)
+        item = Debt(**given, detection_date=at, sprint=repository.team(state).sprint(state))
         return [rules.identified(state.debt, item)]
 
     with edit_session(repository, session) as log:
@@ -62,18 +55,13 @@ def items(repository: Repository, session: SessionId) -> Sequence[Debt]:
     return repository.state(session).debt
 
 
-def report(repository: Repository, session: SessionId) -> Report:
-    return rules.report(repository.state(session).debt)
-
-
-def ranked(repository: Repository, session: SessionId) -> Sequence[Debt]:
-    """The debt that is not settled, in the order in which to pay it back."""
-    return rules.ranked(repository.state(session).debt)
+def report(repository: Repository, session: SessionId) -> tuple[Report, Sequence[Debt]]:
+    """The counts, and the debt that is not settled, in the order in which to pay it back."""
+    debt = repository.state(session).debt
+    return rules.report(debt), rules.ranked(debt)
 
 
 def move(repository: Repository, session: SessionId, name: str, status: str) -> Debt:
-    """Gives a debt another status."""
-
     def rule(state: State, _: float) -> Sequence[Event]:
         sprint = repository.team(state).sprint(state)
         return [DebtMoved(debt_id=_known(state, name).debt_id, status=DebtStatus(status), sprint=sprint)]

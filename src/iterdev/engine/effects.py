@@ -6,7 +6,7 @@ It is at once a line of the session's log, a span of a trace, and a kill point o
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,15 +54,11 @@ class EffectLog:
             # To the millisecond, so that these lines can be put in order with what agents said.
             ts = datetime.fromtimestamp(self._now(), ZONE).isoformat(timespec="milliseconds")
             line = {"ts": ts, "effect": name, **fields, "seconds": round(time.monotonic() - began, 4)}
-            self._write(line | ({"error": error} if error else {}))
-
-    def _write(self, line: Mapping[str, object]) -> None:
-        try:
-            self._path.parent.mkdir(exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(self._redact(json.dumps(line, ensure_ascii=False)) + "\n")
-        except OSError:
-            return
+            text = self._redact(json.dumps(line | ({"error": error} if error else {}), ensure_ascii=False))
+            with suppress(OSError):
+                self._path.parent.mkdir(exist_ok=True)
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(text + "\n")
 
 
 def tracing(provider: "TracerProvider | None" = None) -> tuple[Observer, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 import anyio
 from msgspec import Struct
@@ -9,16 +10,63 @@ from msgspec import Struct
 from iterdev.core.rules import worker_callbacks
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
-from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.session.events import Gate, GateAnswered
-from iterdev.core.types import Ending, Engine
+from iterdev.core.types import Ending, Engine, Role, Status, TaskId
+from iterdev.core.views.session import GateView, gate_view
 from iterdev.engine.perform import Performer
-from iterdev.engine.run_scope import RunScope
 from iterdev.execution.contract import Executor
 from iterdev.store.session_log import SessionLog
 
+T = TypeVar("T")
+
 POLL = 0.25
 """Seconds between two reads of what other processes wrote."""
+ERRORS = 3
+"""Tasks of a worker that may fail before it stops."""
+
+
+class RunScope:
+    """How far an engine goes: through the whole session. What is ready is decided elsewhere."""
+
+    may_stop = False
+    """Whether the engine may end although there is something left to start."""
+    worker: Role | None = None
+    """The role of the one worker that the engine is, if it is not the whole team."""
+    taken: tuple[TaskId, ...] = ()
+    """The tasks that the worker has taken."""
+
+    def admit(self, _: SessionLog, starts: Sequence[Start]) -> Sequence[Start]:
+        """The part of the decided starts that this engine carries out."""
+        return starts
+
+
+class OneStep(RunScope):
+    """One batch of tasks."""
+
+    def admit(self, _: SessionLog, starts: Sequence[Start]) -> Sequence[Start]:
+        if self.may_stop:
+            return ()
+        self.may_stop = bool(starts)
+        return starts
+
+
+class OneWorker(RunScope):
+    """One task of a role at a time; a role that loops goes on with further ones."""
+
+    may_stop = True
+
+    def __init__(self, role: Role) -> None:
+        self.worker: Role = role
+
+    def admit(self, log: SessionLog, starts: Sequence[Start]) -> Sequence[Start]:
+        state = log.state
+        mine = [start for start in starts if state.tasks.plan[start.task].role == self.worker]
+        failed = sum(state.tasks.status(task) is Status.failed for task in self.taken)
+        goes_on = not self.taken or (log.team.roles[self.worker].loops and failed < ERRORS)
+        if state.attempts.running or not mine or not goes_on:
+            return ()
+        self.taken += (mine[0].task,)
+        return mine[:1]
 
 
 class Loop(Struct, frozen=True, kw_only=True):
@@ -26,9 +74,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     executor: Executor
     performer: Performer
     stop: anyio.Event
-    now: Callable[[], float]
-    ask: Callable[[Gate], Awaitable[str | None]]
-    """Asks the user, if there is one to ask."""
+    ask: Callable[[GateView], Awaitable[str | None]]
     scope: RunScope
 
     async def run(self) -> Ending:
@@ -36,7 +82,7 @@ class Loop(Struct, frozen=True, kw_only=True):
             if self.stop.is_set():
                 return await self._interrupt()
             state = await self.performer.catch_up()
-            commands = self._admitted(decide(state, self.log.team, self.now()))
+            commands = self._admitted(decide(state, self.log.team, self.log.now()))
             if await self._carry_out(commands):
                 continue
             if ending := await self._idle(commands):
@@ -45,7 +91,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     def _admitted(self, commands: tuple[Command, ...]) -> tuple[Command, ...]:
         starts = [command for command in commands if isinstance(command, Start)]
         others = (command for command in commands if not isinstance(command, Start))
-        return *others, *self._without_output(self.scope.admit(self.log.state, starts))
+        return *others, *self._without_output(self.scope.admit(self.log, starts))
 
     def _without_output(self, starts: Sequence[Start]) -> Iterator[Command]:
         """A worker first checks whether its output exists. In a wave the table alone says what is to be done."""
@@ -81,7 +127,8 @@ class Loop(Struct, frozen=True, kw_only=True):
         state = self.log.state
         timers = [partial(self._until, command.until) for command in commands if isinstance(command, Wait)]
         if state.attempts.running:
-            await self._next_report(*timers)
+            if report := await self._race(self.executor.report, self._written, *timers):
+                await self.performer.ended(report)
         elif state.gates.open:
             return await self._question(next(iter(state.gates.open.values())))
         elif timers:
@@ -96,13 +143,7 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     async def _question(self, gate: Gate) -> Ending | None:
         """Asks the user; another process may answer first."""
-        choice: str | None = None
-
-        async def ask() -> None:
-            nonlocal choice
-            choice = await self.ask(gate)
-
-        await self._race(ask, partial(self._answered, gate.id))
+        choice = await self._race(partial(self.ask, gate_view(gate, self.log.team)), partial(self._answered, gate.id))
         if self.stop.is_set() or gate.id not in self.log.state.gates.open:
             return None
         if choice is None:
@@ -111,29 +152,22 @@ class Loop(Struct, frozen=True, kw_only=True):
         return None
 
     async def _until(self, time: float) -> None:
-        await anyio.sleep(max(0.0, time - self.now()))
+        await anyio.sleep(max(0.0, time - self.log.now()))
 
-    async def _next_report(self, *others: Callable[[], Awaitable[None]]) -> None:
-        report: AttemptReport | None = None
-
-        async def receive() -> None:
-            nonlocal report
-            report = await self.executor.report()
-
-        await self._race(receive, self._written, *others)
-        if report:
-            await self.performer.ended(report)
-
-    async def _race(self, *others: Callable[[], Awaitable[None]]) -> None:
-        """Waits until one of these ends, or the user stops the run."""
+    async def _race(self, *others: Callable[[], Awaitable[T | None]]) -> T | None:
+        """Waits until one of these ends, or the user stops the run; returns the value that was waited for, if any."""
+        value: T | None = None
         async with anyio.create_task_group() as group:
 
-            async def race(one: Callable[[], Awaitable[None]]) -> None:
-                await one()
+            async def race(one: Callable[[], Awaitable[T | None]]) -> None:
+                nonlocal value
+                # Another one may have ended at the same moment, and its value must not be lost.
+                value = await one() or value
                 group.cancel_scope.cancel()
 
             for one in (self.stop.wait, *others):
                 group.start_soon(race, one)
+        return value
 
     async def _answered(self, gate: str) -> None:
         """Waits until another process answers. Other events do not interrupt a person who is being asked."""

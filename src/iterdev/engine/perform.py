@@ -18,7 +18,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
 from iterdev.engine.repository import Repository
-from iterdev.engine.team_tools import restored_event, stored_checkpoint
+from iterdev.engine.team_tools import stored_checkpoint
 from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
 from iterdev.host import clock, paths
@@ -93,7 +93,9 @@ class Performer:
             case Edited(rows=rows, missing=missing):
                 if rows:
                     edits = [TableEdited(tuple(row.edit for row in rows)), *team.table_edited(state, rows)]
-                edits += [Warned(_restored(missing))] if missing else []
+                if missing:
+                    back = f"tasks.csv had lost {', '.join(missing)}, put back"
+                    edits.append(Warned(f"{back}; to leave a task out, set its status to skipped"))
         if edits:
             self.append(*edits)
         return bool(edits)
@@ -122,8 +124,9 @@ class Performer:
         if isinstance(found, str):
             self.append(Warned(f"{task.id} starts over: {found}"))
             return ""
-        self.append(restored_event(found, task.id))
-        return json.dumps(found.data, ensure_ascii=False)
+        restored, data = found
+        self.append(restored)
+        return json.dumps(data, ensure_ascii=False)
 
     async def ended(self, report: AttemptReport) -> None:
         # The last moment at which an edit may be the agent's.
@@ -142,21 +145,18 @@ class Performer:
         row, progress = state.tasks.plan[task], state.tasks.progress[task]
         if progress.commit is None:
             raise AssertionError(f"{task} has nothing to land")
+        session, tip = state.session.id, state.branch.tip
         label = landing.Label(
-            session=state.session.id,
-            task=task,
-            number=progress.number,
-            role=row.role,
-            agent=progress.agent,
-            title=row.title,
+            session=session, task=task, number=progress.number, role=row.role, agent=progress.agent, title=row.title
         )
-        branch, tip = ids.branch(state.session.id), state.branch.tip
-        move = partial(landing.land, self._top, branch, progress.commit, label, worked_on=progress.base, tip=tip)
+        move = partial(
+            landing.land, self._top, ids.branch(session), progress.commit, label, worked_on=progress.base, tip=tip
+        )
         with self._effect("land", task=task):
             landed = await in_thread(move)
         if files := landed.conflicts:
-            rule = partial(outcomes.landing_refused, team=team, task=task, files=files, tip=landed.tip)
-            self._transact("LandingRefused", lambda state, _: rule(state))
+            refused = partial(outcomes.landing_refused, team=team, task=task, files=files, tip=landed.tip)
+            self._transact("LandingRefused", lambda state, _: refused(state))
         else:
             self._transact("Landed", lambda state, _: outcomes.landed(state, team, task, landed.tip))
 
@@ -231,10 +231,6 @@ class Performer:
         if found:
             path, ts = self._folder / discoveries.NAME, ids.moment(self._now())
             await in_thread(discoveries.add, path, found, worker=task, ts=ts)
-
-
-def _restored(missing: Sequence[TaskId]) -> str:
-    return f"tasks.csv had lost {', '.join(missing)}, put back; to leave a task out, set its status to skipped"
 
 
 def _refusal(state: State, refused: Refused) -> str:

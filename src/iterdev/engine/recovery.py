@@ -1,7 +1,5 @@
 """Recovers a session whose engine died: completes a rollback that was begun, and ends attempts that never ended."""
 
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from iterdev.core import ids
@@ -9,9 +7,9 @@ from iterdev.core.errors import HostError
 from iterdev.core.rules import outcomes
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import AttemptReport
-from iterdev.core.session.events import Entry, Event, Interrupted, RollbackCompleted, RollbackFailed, RollbackStarted
+from iterdev.core.session.events import AttemptStarted, Interrupted, RollbackCompleted, RollbackFailed, RollbackStarted
 from iterdev.core.session.fold import replay
-from iterdev.core.session.state import State
+from iterdev.core.types import TaskId
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs
@@ -19,14 +17,13 @@ from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
-from iterdev.teams.contract import Team
 
 
-def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -> None:
-    """Brings the branch and the session folder to where a rollback in the journal goes, if they are not there yet."""
+def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -> RollbackStarted | None:
+    """Brings the branch and the session folder to where a rollback in the journal goes; None if there is none open."""
     rewind, tip = log.state.branch.rewind, log.state.branch.tip
     if not rewind:
-        return
+        return None
     kept = f"refs/iterdev/{log.session}/rolled-back/{rewind}"
     projector = Projector(repository.folder(log.state), repository.journal, log.team)
     try:
@@ -36,18 +33,14 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
         log.record(RollbackFailed(rewind, error.message))
         raise
     entries = repository.journal.read(log.session)
-    if before := replay(entries[: last_rollback(entries)[0]], log.team):
+    begun = ((place, entry.event) for place, entry in enumerate(entries) if isinstance(entry.event, RollbackStarted))
+    (*_, (place, last)) = begun
+    if before := replay(entries[:place], log.team):
         projector.withdraw(before, log.state)
     with effect("record", events="RollbackCompleted"):
         log.record(RollbackCompleted(rewind))
     with effect("write folder"):
         projector.write(log.state)
-
-
-def last_rollback(entries: Sequence[Entry]) -> tuple[int, RollbackStarted]:
-    (*_, last) = (
-        (place, entry.event) for place, entry in enumerate(entries) if isinstance(entry.event, RollbackStarted)
-    )
     return last
 
 
@@ -57,24 +50,24 @@ def end_attempts(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None
         with effect("keep leftover work", task=borrower.task):
             _keep(log, top, workspace, borrower)
             pool.give_back(workspace)
-    for task, started in list(log.state.attempts.running.items()):
-        commit = refs.resolve(top, ids.kept_ref(log.session, task, started.number))
-        # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
-        role = log.team.roles[log.state.tasks.plan[task].role]
-        requests = 0 if role.procedure is Procedure.verify else 1
-        report = AttemptReport(task=task, number=started.number, requests=requests, outcome=Interrupted(commit=commit))
-        with effect("record", events="AttemptEnded"):
-            log.transact(partial(_ended, log.team, report))
+    for started in list(log.state.attempts.running.values()):
+        _end(log, top, started, effect)
 
 
-def _ended(team: Team, report: AttemptReport, state: State, at: float) -> Sequence[Event]:
-    return outcomes.attempt_ended(state, team, report, at)
+def _end(log: SessionLog, top: Path, started: AttemptStarted, effect: Effect) -> None:
+    task, number = started.task, started.number
+    commit = refs.resolve(top, ids.kept_ref(log.session, task, number))
+    # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
+    role = log.team.roles[log.state.tasks.plan[task].role]
+    requests = 0 if role.procedure is Procedure.verify else 1
+    report = AttemptReport(task=task, number=number, requests=requests, outcome=Interrupted(commit=commit))
+    with effect("record", events="AttemptEnded"):
+        log.transact(lambda state, at: outcomes.attempt_ended(state, log.team, report, at))
 
 
 def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) -> None:
-    tasks = log.state.tasks
-    known = {str(task): (value, tasks.progress[task]) for task, value in tasks.plan.items()}
-    task, progress = known.get(borrower.task, (None, None))
+    tasks, name = log.state.tasks, TaskId(borrower.task)
+    task, progress = tasks.plan.get(name), tasks.progress.get(name)
     label = landing.Label(
         session=log.session,
         task=borrower.task,

@@ -34,27 +34,29 @@ class Repository:
         command.check_version(command.version())
         self.top = checkout.top_level(folder)
         self.teams = teams
-        self.settings = read_settings(self.top, teams)
+        self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
+        """The roles of all teams."""
+        self.settings = read_settings(self.top, self.workers)
         self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
+        self._path = self.top / STATE / NAME
         self._journal: Journal | None = None
 
     @property
     def journal(self) -> Journal:
         """Opened when first needed; a damaged one is renamed, and rebuilt from the session folders."""
         if self._journal is None:
-            path = self.top / STATE / NAME
             try:
-                self._journal = Journal(path, self.teams)
+                self._journal = Journal(self._path, self.teams)
                 known = self._journal.sessions()
             except Damaged:
-                self._set_aside(path)
-                self._journal, known = Journal(path, self.teams), []
+                self._set_aside()
+                self._journal, known = Journal(self._path, self.teams), []
             self._rebuild(self._journal, known)
         return self._journal
 
     @property
     def has_journal(self) -> bool:
-        return (self.top / STATE / NAME).exists() or bool(rebuild.folders(self.top))
+        return self._path.exists() or bool(rebuild.folders(self.top))
 
     def close(self) -> None:
         if self._journal:
@@ -157,11 +159,11 @@ class Repository:
             return question(self.journal)
         except Damaged:
             self.close()
-            self._set_aside(self.top / STATE / NAME)
+            self._set_aside()
             return question(self.journal)
 
-    def _set_aside(self, path: Path) -> None:
-        stamp = ids.moment(clock.now()).replace(":", "")
+    def _set_aside(self) -> None:
+        path, stamp = self._path, ids.moment(clock.now()).replace(":", "")
         for suffix in ("", "-wal", "-shm"):
             file = path.with_name(path.name + suffix)
             if file.exists():
@@ -174,8 +176,7 @@ class Repository:
                 continue
             base, branch = refs.head(self.top), refs.current_branch(self.top)
             try:
-                team = self.teams.get(rebuild.team_name(folder)) or self.default_team
-                _, created, events = rebuild.session_events(folder, engine, team, base=base, branch=branch)
+                created, events = rebuild.session_events(folder, engine, self.teams, base=base, branch=branch)
             except UserError:
                 continue
             create(journal, events, at=created or clock.now())
@@ -191,7 +192,7 @@ def _instructions(role: Role, path: Path) -> str:
         ) from error
 
 
-def read_settings(top: Path, teams: Mapping[str, Team]) -> Settings:
+def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     path = top / settings.FILE
     try:
         document: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -205,6 +206,4 @@ def read_settings(top: Path, teams: Mapping[str, Team]) -> Settings:
     if "agents" in document:
         # Adapters take a while to load, and no other table is checked against their names.
         from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
-    return settings.read(
-        document, tuple(dict.fromkeys(role for team in teams.values() for role in team.workers)), known
-    )
+    return settings.read(document, roles, known)

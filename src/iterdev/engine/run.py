@@ -10,26 +10,25 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
-from iterdev.agents.registry import make_present
+from iterdev.agents import registry
+from iterdev.agents.contract import Agent, UnavailableAgent
 from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError
 from iterdev.core.request import policy
 from iterdev.core.session.events import EngineStarted, Event, Paused, PolicyChanged, WorkerEnded, WorkerStarted
 from iterdev.core.session.state import State
+from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.progress import progress_lines
-from iterdev.core.views.session import GateView, SessionView, gate_view, session_view
-from iterdev.engine.assembly import check_agents, configured_sandbox
+from iterdev.core.views.session import GateView, SessionView, session_view
 from iterdev.engine.effects import EffectLog, Effects, Observer, tracing
-from iterdev.engine.loop import Loop
+from iterdev.engine.loop import Loop, RunScope
 from iterdev.engine.perform import Performer
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
-from iterdev.engine.run_scope import RunScope
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import TeamToolServer
-from iterdev.execution.attempt import run_attempt
 from iterdev.execution.context import AttemptContext, in_thread
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
@@ -38,6 +37,7 @@ from iterdev.host.git import landing
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.spawn import Supervisor
+from iterdev.host.sandbox import bubblewrap
 from iterdev.host.workspaces.ports import Ports
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.contract import Team
@@ -65,14 +65,21 @@ class RunObserver(Struct, frozen=True, kw_only=True):
 MakeExecutor = Callable[[AttemptContext, TaskGroup], AbstractAsyncContextManager[Executor]]
 
 
-@asynccontextmanager
-async def local_executor(context: AttemptContext, group: TaskGroup) -> AsyncIterator[Executor]:
-    """Runs attempts on this machine."""
-    executor = LocalExecutor(lambda job, scope: run_attempt(job, context, scope), group)
-    try:
-        yield executor
-    finally:
-        executor.close()
+def configured_sandbox(repository: Repository) -> bubblewrap.Sandbox | None:
+    """The sandbox, if the configuration asks for one; an error if it cannot be used."""
+    return bubblewrap.build(repository.top, os.environ) if repository.settings.run.sandbox else None
+
+
+def check_agents(repository: Repository, state: State, team: Team, agent: Callable[[str], Agent]) -> None:
+    """Fails unless each agent that the session needs, or one that takes over from it, can be used."""
+    settings = repository.settings
+    needed = {state.session.agents.get(role) or settings.agent_for(role) for role in team.roles_needed(state)}
+    for wanted in sorted(needed):
+        chain = fallback_chain(wanted, settings.fallbacks)
+        for name in chain:
+            registry.make(name, settings.agents, repository.top)
+        if all(isinstance(agent(name), UnavailableAgent) for name in chain):
+            registry.make_usable(wanted, settings.agents, repository.top)
 
 
 def _show_states(observer: RunObserver, team: Team) -> Callable[[State], None]:
@@ -96,7 +103,7 @@ async def drive(
     observer: RunObserver,
     *,
     scope: RunScope | None = None,
-    executor: MakeExecutor = local_executor,
+    executor: MakeExecutor = LocalExecutor,
     observers: tuple[Observer, ...] = (),
 ) -> Ending:
     """Takes the session's lease and runs its engine until it is over, has to ask, or is interrupted."""
@@ -125,7 +132,7 @@ class _Run(Struct, frozen=True):
     async def run(self, descriptor: int) -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
-        agent = cache(partial(make_present, configured=settings.agents, root=top, notify=notify))
+        agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
         pool = repository.workspaces(log.session)
         complete_rollback(repository, log, effect)
         performer = Performer(repository, log, effect, _show_states(self.observer, log.team))
@@ -155,7 +162,7 @@ class _Run(Struct, frozen=True):
         with effect("close workspaces"):
             await in_thread(pool.close)
         if scope.worker:
-            performer.append(WorkerEnded(scope.worker, tuple(scope.taken)))
+            performer.append(WorkerEnded(scope.worker, scope.taken))
         if ending is not Ending.over:
             performer.append(Paused(ending.value))
         await performer.project(urgent=True)
@@ -179,20 +186,14 @@ class _Run(Struct, frozen=True):
         return [*changed, *team.settings_changed(state, settings)]
 
     async def _loop(self, context: AttemptContext, performer: Performer) -> Ending:
-        stop, observer, team = anyio.Event(), self.observer, self.log.team
+        stop, observer = anyio.Event(), self.observer
         async with (
             _stopping(stop, observer.notify),
             anyio.create_task_group() as group,
             self.executor(context, group) as executor,
         ):
             loop = Loop(
-                log=self.log,
-                executor=executor,
-                performer=performer,
-                stop=stop,
-                now=clock.now,
-                ask=lambda gate: observer.ask(gate_view(gate, team)),
-                scope=self.scope,
+                log=self.log, executor=executor, performer=performer, stop=stop, ask=observer.ask, scope=self.scope
             )
             try:
                 ending = await loop.run()

@@ -25,19 +25,18 @@ class AgentLog:
 
     def write(self, line: str) -> None:
         self._file.write(line.encode("utf-8", "replace") + b"\n")
-        if self._file.tell() > 2 * LOG_BYTES:
-            self._cut()
+        self._cut_above(2 * LOG_BYTES)
 
     def close(self) -> None:
-        if self._file.tell() > LOG_BYTES:
-            self._cut()
+        self._cut_above(LOG_BYTES)
         self._file.close()
 
-    def _cut(self) -> None:
-        """Drops the beginning of the file."""
-        kept = self._path.read_bytes()[-LOG_BYTES:].partition(b"\n")[2]
-        self._file.truncate(0)
-        self._file.write(kept)
+    def _cut_above(self, size: int) -> None:
+        """Drops the beginning of a file that is larger."""
+        if self._file.tell() > size:
+            kept = self._path.read_bytes()[-LOG_BYTES:].partition(b"\n")[2]
+            self._file.truncate(0)
+            self._file.write(kept)
 
 
 class LocalLink:

@@ -57,11 +57,6 @@ class Person(Struct, frozen=True):
 ToolUser: TypeAlias = AttemptAccess | Person
 
 
-class StoredCheckpoint(Struct, frozen=True):
-    checkpoint: checkpoints.Checkpoint
-    data: object
-
-
 class TeamTools:
     def __init__(
         self,
@@ -224,9 +219,11 @@ class TeamTools:
 
     def _restore(self, task: TaskId) -> Document:
         stored = stored_checkpoint(self._seen(), self._folder, task)
-        if isinstance(stored, StoredCheckpoint):
-            self._record(restored_event(stored, task))
-            return {"restored": True, **json_records.checkpoint_record(stored.checkpoint), "data": stored.data}
+        if not isinstance(stored, str):
+            restored, data = stored
+            self._record(restored)
+            checkpoint = checkpoints.Checkpoint(at=restored.saved_at, pointer=restored.pointer)
+            return {"restored": True, **json_records.checkpoint_record(checkpoint), "data": data}
         if task in self._log.state.checkpoints:
             # A checkpoint was saved, and cannot be read.
             self._record(Warned(stored))
@@ -290,8 +287,8 @@ class TeamTools:
         return redacted
 
 
-def stored_checkpoint(state: State, folder: Path, task: TaskId) -> StoredCheckpoint | str:
-    """The newest checkpoint of the task, or why there is none that can be read."""
+def stored_checkpoint(state: State, folder: Path, task: TaskId) -> tuple[checkpoints.CheckpointRestored, object] | str:
+    """The event of restoring the newest checkpoint of the task, with its data; or why none can be read."""
     newest = checkpoints.newest(state.checkpoints, task)
     if newest is None:
         return f"there is no checkpoint of {task}"
@@ -301,11 +298,7 @@ def stored_checkpoint(state: State, folder: Path, task: TaskId) -> StoredCheckpo
         return f'the checkpoint "{newest.pointer}" cannot be read: {error.strerror}'
     except (ValueError, RecursionError) as error:
         return f'the checkpoint "{newest.pointer}" is damaged: {error}'
-    return StoredCheckpoint(newest, data)
-
-
-def restored_event(stored: StoredCheckpoint, task: TaskId) -> checkpoints.CheckpointRestored:
-    return checkpoints.CheckpointRestored(task=task, pointer=stored.checkpoint.pointer, saved_at=stored.checkpoint.at)
+    return checkpoints.CheckpointRestored(task=task, pointer=newest.pointer, saved_at=newest.at), data
 
 
 def _recorded(state: State, sent: messages.MessageSent) -> messages.Message:

@@ -1,6 +1,6 @@
 """Runs attempts on this machine, each in a cancel scope of its own."""
 
-from collections.abc import Awaitable, Callable
+from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
@@ -8,15 +8,14 @@ from anyio.abc import TaskGroup
 from iterdev.core.errors import IterdevError
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.types import TaskId
+from iterdev.execution.attempt import run_attempt
+from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
-
-RunAttempt = Callable[[Job, anyio.CancelScope], Awaitable[AttemptReport]]
 
 
 class LocalExecutor:
-    def __init__(self, attempt: RunAttempt, group: TaskGroup) -> None:
-        self._attempt = attempt
-        self._group = group
+    def __init__(self, context: AttemptContext, group: TaskGroup) -> None:
+        self._context, self._group = context, group
         self._scopes: dict[TaskId, anyio.CancelScope] = {}
         self._send, self._receive = anyio.create_memory_object_stream[AttemptReport | IterdevError](1_000_000)
 
@@ -36,13 +35,16 @@ class LocalExecutor:
         if scope := self._scopes.get(task):
             scope.cancel()
 
-    def close(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         self._send.close()
         self._receive.close()
 
     async def _run(self, job: Job) -> None:
         try:
-            ended: AttemptReport | IterdevError = await self._attempt(job, self._scopes[job.task.id])
+            ended: AttemptReport | IterdevError = await run_attempt(job, self._context, self._scopes[job.task.id])
         except IterdevError as error:
             ended = error
         self._send.send_nowait(ended)

@@ -63,16 +63,16 @@ async def check_packages(attempt: Attempt) -> tuple[PackageCheck, ...]:
     from iterdev.host.packages.shell import Shell  # noqa: PLC0415
 
     shell = Shell(tree=workspace.tree, temp=workspace.temp, env=attempt.environment(), spawn=context.spawn)
-    found: dict[int, PackageCheck] = {}
+    found: dict[Dependency, PackageCheck] = {}
 
-    async def look_up(place: int, dependency: Dependency) -> None:
+    async def look_up(dependency: Dependency) -> None:
         checked = await registry.check(dependency, shell)
         if dependency in job.news_of and checked.status is PackageStatus.ok:
             newest = await registry.update(dependency, checked.actual_version, shell)
             checked = msgspec.structs.replace(checked, newest=newest)
-        found[place] = context.redact.struct(checked)
+        found[dependency] = context.redact.struct(checked)
 
     async with anyio.create_task_group() as group:
-        for place, dependency in enumerate(job.needs):
-            group.start_soon(look_up, place, dependency)
-    return tuple(found[place] for place in sorted(found))
+        for dependency in job.needs:
+            group.start_soon(look_up, dependency)
+    return tuple(found[dependency] for dependency in job.needs)

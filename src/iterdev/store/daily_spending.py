@@ -14,16 +14,12 @@ class DailySpending:
 
     def spent_since(self, moment: float) -> Usage:
         for session in self._journal.sessions():
-            self._read(session, moment)
+            seen, newest = self._seen.get(session, 0), self._journal.newest(session)
+            if newest == seen:
+                continue
+            entries = self._journal.read(session, seen, since=moment)
+            ended = ((entry.at, entry.event) for entry in entries)
+            self._spent += [(at, event.outcome.usage) for at, event in ended if isinstance(event, AttemptEnded)]
+            self._seen[session] = max(newest, entries[-1].seq if entries else 0)
         self._spent = [(at, usage) for at, usage in self._spent if at >= moment]
         return sum((usage for _, usage in self._spent), Usage())
-
-    def _read(self, session: SessionId, moment: float) -> None:
-        seen, newest = self._seen.get(session, 0), self._journal.newest(session)
-        if newest == seen:
-            return
-        entries = self._journal.read(session, seen, since=moment)
-        for entry in entries:
-            if isinstance(entry.event, AttemptEnded):
-                self._spent.append((entry.at, entry.event.outcome.usage))
-        self._seen[session] = max(newest, entries[-1].seq if entries else 0)

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Union, get_args
@@ -254,15 +254,9 @@ class EventCodec:
     def __init__(self, teams: Mapping[str, Team] = TEAMS) -> None:
         kinds = (*get_args(KernelEvent), *(kind for team in teams.values() for kind in team.event_types))
         self._fields = {team.task_fields.__struct_config__.tag: team.task_fields for team in teams.values()}
-        self._decoder = msgspec.json.Decoder(Union[kinds], dec_hook=self._task_fields)  # noqa: UP007 - made at run time
-        self._encoder = msgspec.json.Encoder()
-
-    def encode(self, event: Event) -> bytes:
-        return self._encoder.encode(event)
-
-    def decode(self, body: bytes) -> Event:
-        event: Event = self._decoder.decode(body)
-        return event
+        decoder = msgspec.json.Decoder(Union[kinds], dec_hook=self._task_fields)  # noqa: UP007 - made at run time
+        self.encode: Callable[[Event], bytes] = msgspec.json.Encoder().encode
+        self.decode: Callable[[bytes], Event] = decoder.decode
 
     def _task_fields(self, kind: type, value: Any) -> object:  # noqa: ANN401 - the hook's own signature
         return msgspec.convert(value, self._fields[value["type"]]) if kind is TaskFields else value

@@ -16,7 +16,7 @@ from iterdev.core.types import Engine, Severity, TaskId
 from iterdev.store import session_log
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import json_records, rebuild
-from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.table import TEAMS
 
 DEV = TaskId("DEV-001")
 
@@ -126,7 +126,7 @@ def read(meta: dict[str, object]) -> list[CollaborationEvent]:
 
 
 def rebuilt(folder: Path) -> State:
-    _, created, events = rebuild.session_events(folder, Engine.wave, DEVELOPMENT, base="a" * 40, branch="main")
+    created, events = rebuild.session_events(folder, Engine.wave, TEAMS, base="a" * 40, branch="main")
     journal = Journal(folder / "new.db")
     state = session_log.create(journal, events, at=created)
     journal.close()

@@ -25,13 +25,14 @@ from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.results import Milestone
 from iterdev.teams.development.state import Verdict, development
 from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.table import TEAMS
 
 HEAD = "a" * 40
 
 
 def rebuilt(folder: Path, engine: Engine = Engine.wave) -> State:
     """The session that a new journal has when nothing but the folder is left."""
-    _, created, events = rebuild.session_events(folder, engine, DEVELOPMENT, base=HEAD, branch="trunk")
+    created, events = rebuild.session_events(folder, engine, TEAMS, base=HEAD, branch="trunk")
     journal = Journal(folder / "new.db")
     state = session_log.create(journal, events, at=created)
     journal.close()
@@ -324,7 +325,7 @@ def test_a_rebuilt_session_writes_the_same_table(story: Story) -> None:
     story.complete("DEV-001", findings='done, with a "quote" and\na break')
     story.fail("DEV-002")
     before = (story.project() / TABLE).read_bytes()
-    _, created, events = rebuild.session_events(story.folder, Engine.wave, DEVELOPMENT, base=HEAD, branch="main")
+    created, events = rebuild.session_events(story.folder, Engine.wave, TEAMS, base=HEAD, branch="main")
 
     journal = Journal(story.top / "new.db")
     state = session_log.create(journal, events, at=created)

@@ -24,19 +24,16 @@ from iterdev.core.rules import conflict_tasks, rollback
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import ConflictStrategy, Phase, Status, TaskId
+from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Phase, Status, TaskId
 from iterdev.teams.contract import Records, Team
 
 Document = dict[str, object]
 T = TypeVar("T")
 
 LEDGER_STATUS = {
-    Status.pending: "pending",
-    Status.in_progress: "in_progress",
+    **{status: status.value for status in Status},
     Status.landing: "in_progress",
-    Status.completed: "completed",
-    Status.failed: "blocked",
-    Status.skipped: "blocked",
+    **dict.fromkeys(UNSUCCESSFUL, "blocked"),
 }
 
 FROM_COORDINATOR = ("pipeline_mode", "pipeline_stages", "team_name", "task_description", "roles")
@@ -242,14 +239,8 @@ def lock_record(lock: Lock) -> Document:
     return {"locked_by_task_id": lock.task, "timestamp": moment(lock.at), "holder_role": lock.role}
 
 
-class CheckpointRecord(Struct, frozen=True, kw_only=True):
-    timestamp: str = ""
-    state_data_pointer: str
-
-
 def checkpoint_record(checkpoint: Checkpoint) -> Document:
-    record = CheckpointRecord(timestamp=moment(checkpoint.at), state_data_pointer=checkpoint.pointer)
-    return msgspec.structs.asdict(record)
+    return {"timestamp": moment(checkpoint.at), "state_data_pointer": checkpoint.pointer}
 
 
 def checkpoint_records(kept: Mapping[TaskId, Sequence[Checkpoint]]) -> dict[TaskId, list[object]]:
@@ -281,7 +272,7 @@ def debt_report(report: Report) -> Document:
     return record | {name: [item_record(item) for item in of] for name, of in items.items()}
 
 
-class MessageRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MessageRecord(Struct, frozen=True, kw_only=True):
     """A message as a line of .msg/messages.jsonl."""
 
     id: str
@@ -305,18 +296,9 @@ class MessageRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def message_record(message: Message) -> Document:
-    document: Document = msgspec.to_builtins(
-        MessageRecord(
-            id=message.id,
-            ts=moment(message.ts),
-            sender=message.sender,
-            to=message.to,
-            type=message.type,
-            summary=message.summary,
-            data=message.data,
-        )
-    )
-    return document
+    head = {"id": message.id, "ts": moment(message.ts), "from": message.sender, "to": message.to}
+    data = {"data": msgspec.to_builtins(message.data)} if message.data else {}
+    return {**head, "type": message.type, "summary": message.summary, **data}
 
 
 def message_line(message: Message) -> str:

@@ -82,11 +82,11 @@ class Projector:
             digest = _digest(text.encode())
             if self._written.get(name) == digest:
                 continue
-            if name != TABLE:
+            if name == TABLE:
+                self._write_table(state, text, digest)
+            else:
                 atomic_files.write(self._folder / name, text)
-            elif not self._write_table(state, text, digest):
-                continue
-            self._written[name] = digest
+                self._written[name] = digest
         self._write_wave_files(state)
         self._extend_messages(state)
         self._extend_wisdom(state)
@@ -146,10 +146,7 @@ class Projector:
         """Overwrites the given content of the table, unless it has changed in the meantime."""
         before, self._table = self._table, body
         text = tasks_csv.table(state, self._team)
-        digest = _digest(text.encode())
-        if self._write_table(state, text, digest):
-            self._written[TABLE] = digest
-        else:
+        if not self._write_table(state, text, _digest(text.encode())):
             self._table = before
 
     def _foreign_table(self, state: State) -> bytes | None:
@@ -195,7 +192,7 @@ class Projector:
         self._journal.intend(state.session.id, TABLE, digest, seq=state.seq)
         atomic_files.write(self._folder / TABLE, text, durable=True)
         self._journal.settle(state.session.id, TABLE, digest)
-        self._table = text.encode()
+        self._table, self._written[TABLE] = text.encode(), digest
         return True
 
     def _texts(self, state: State) -> Iterator[tuple[str, str]]:

@@ -40,18 +40,14 @@ def folders(top: Path) -> list[tuple[Engine, Path]]:
     return sorted(found, key=lambda pair: (pair[1] / TABLE).stat().st_mtime)
 
 
-def team_name(folder: Path) -> str:
-    """The team whose session the folder is, as far as it says."""
-    return read_fields(_read_json(folder / "session.json"), SessionRecord).team
-
-
 def session_events(
-    folder: Path, engine: Engine, team: Team, *, base: str, branch: str
-) -> tuple[SessionId, float, list[events.Event]]:
-    """The events that say what the folder says; what it does not say gets a default and a warning."""
+    folder: Path, engine: Engine, teams: Mapping[str, Team], *, base: str, branch: str
+) -> tuple[float, list[events.Event]]:
+    """When the session was created, and its events; what the folder does not say gets a default and a warning."""
     older = _read_json(folder / "team-session.json")
     document = {**older, "requirement": older.get("task"), **_read_json(folder / "session.json")}
     kept = read_fields(document, SessionRecord)
+    team = teams.get(kept.team) or next(iter(teams.values()))
     shared = _read_json(folder / META) or _read_json(folder / "shared-memory.json")
     meta = read_fields(shared, MetaRecord)
     rows = tasks_csv.parse(_text(folder / TABLE), team, f"{folder.name}/{TABLE}")
@@ -85,7 +81,7 @@ def session_events(
     # The announcements of the events so far are among the restored messages already, in their own words.
     found += (MessagesCleared(), *sent) if sent else ()
     found.append(events.Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
-    return session.id, _created(kept), found
+    return _created(kept), found
 
 
 def collaboration_events(meta: MetaRecord) -> Iterator[events.CollaborationEvent]:
@@ -98,9 +94,8 @@ def collaboration_events(meta: MetaRecord) -> Iterator[events.CollaborationEvent
             yield DebtIdentified(debt)
     for task, records in meta.task_checkpoints.items():
         for record in reversed(records):
-            with suppress(msgspec.ValidationError):
-                checkpoint = msgspec.convert(record, json_records.CheckpointRecord)
-                yield CheckpointSaved(task=task, pointer=checkpoint.state_data_pointer)
+            if isinstance(record, dict) and isinstance(pointer := record.get("state_data_pointer"), str):
+                yield CheckpointSaved(task=task, pointer=pointer)
 
 
 def _pipeline(document: Document, rows: Sequence[TableRow], team: Team) -> str | None:

@@ -1,14 +1,13 @@
 """tasks.csv: the table as text and back. A mistake is reported with the number of its line."""
 
 import csv
-import difflib
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from iterdev.core import ids
-from iterdev.core.errors import UserError
+from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.prompts import previous_context
 from iterdev.core.results import shortened
 from iterdev.core.rules.table_edits import TableRow
@@ -36,7 +35,6 @@ def table(state: State, team: Team) -> str:
 
 
 def wave_file(state: State, team: Team, wave: int) -> str:
-    """The batch of a wave."""
     columns = (*_plan_columns(team), "prev_context")
     rows = (
         _cells(state, team, task, progress) | {"prev_context": previous_context(state, task.id)}
@@ -82,8 +80,7 @@ def parse(text: str, team: Team, file: str = "tasks.csv", known: Collection[Task
     if isinstance(tasks, Fault):
         lines = [line for line, _ in body][: tasks.row + 1]
         raise _wrong(file, lines[-1] if lines else first, tasks.message)
-    pairs = zip(rows, tasks, strict=False)
-    return [replace(row, edit=replace(row.edit, task=task)) for row, task in pairs]
+    return [replace(row, edit=replace(row.edit, task=task)) for row, task in zip(rows, tasks, strict=False)]
 
 
 def _cells(state: State, team: Team, task: Task, progress: Progress) -> dict[str, str]:
@@ -131,8 +128,7 @@ def _records(text: str, file: str) -> list[tuple[int, list[str]]]:
 def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line: int) -> None:
     for name in header:
         if name not in columns:
-            near = difflib.get_close_matches(name, columns, 1)
-            raise _wrong(file, line, f'unknown column "{name}"' + (f' (did you mean "{near[0]}"?)' if near else ""))
+            raise _wrong(file, line, f'unknown column "{name}"{did_you_mean(name, columns)}')
     if len(set(header)) < len(header):
         raise _wrong(file, line, "a column occurs twice")
     for name in ("id", "description"):

@@ -24,8 +24,7 @@ class SelectedSession(NamedTuple):
 
 
 def current_repository() -> Repository:
-    """The repository of the current directory."""
-    return sessions.open_repository(Path.cwd())
+    return Repository(Path.cwd())
 
 
 def repository_of_caller() -> Repository:
@@ -34,13 +33,10 @@ def repository_of_caller() -> Repository:
 
 
 def _select(
-    opened: Callable[[], Repository],
-) -> Callable[[click.Context, click.Parameter, str | None], SelectedSession]:
-    def select(_context: click.Context, _parameter: click.Parameter, name: str | None) -> SelectedSession:
-        repository = opened()
-        return SelectedSession(repository, sessions.named_or_newest(repository, name))
-
-    return select
+    opened: Callable[[], Repository], _context: click.Context, _parameter: click.Parameter, name: str | None
+) -> SelectedSession:
+    repository = opened()
+    return SelectedSession(repository, sessions.named_or_newest(repository, name))
 
 
 def _complete_session(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -50,12 +46,12 @@ def _complete_session(_context: click.Context, _parameter: click.Parameter, inco
 _session = partial(click.argument, "session", shell_complete=_complete_session)
 _session_id = partial(click.option, "--session-id", metavar="ID", shell_complete=_complete_session)
 
-session = _session(callback=_select(current_repository))
-any_session = _session(required=False, callback=_select(current_repository))
+session = _session(callback=partial(_select, current_repository))
+any_session = _session(required=False, callback=partial(_select, current_repository))
 """Without it, the newest session is meant."""
 session_name = _session(required=False)
-session_id = _session_id(required=True, callback=_select(repository_of_caller), help="The session")
-newest_session_id = _session_id(callback=_select(repository_of_caller), help="The session  [default: newest]")
+session_id = _session_id(required=True, callback=partial(_select, repository_of_caller), help="The session")
+newest_session_id = _session_id(callback=partial(_select, repository_of_caller), help="The session  [default: newest]")
 found_session_id = _session_id(help="The session  [default: found]")
 person_session_id = _session_id(help="The session; not in an attempt")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
@@ -64,7 +60,6 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 
 
 def one_of(name: str, words: Iterable[str], text: str, default: str | None = None) -> Callable[[Decorated], Decorated]:
-    """An option that takes one of several words."""
     return click.option(name, type=click.Choice(list(words)), default=default, show_default=True, help=text)
 
 

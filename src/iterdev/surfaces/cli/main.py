@@ -1,7 +1,6 @@
 """The one place where errors become messages and exit codes."""
 
 import os
-import sys
 import traceback
 from tempfile import mkstemp
 
@@ -48,6 +47,6 @@ def _defect(error: Exception) -> int:
     descriptor, path = mkstemp(prefix="iterdev-defect-", suffix=".txt", text=True)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.writelines(traceback.format_exception(error))
-    sys.stderr.write(f"iterdev: this is a defect of iterdev: {type(error).__name__}: {error}\n")
-    sys.stderr.write(f"hint: please report it with {path}\n")
+    message = f"this is a defect of iterdev: {type(error).__name__}: {error}"
+    print_error(IterdevError(message, hint=f"please report it with {path}"))
     return ExitCode.defect

@@ -1,16 +1,15 @@
 """Runs a session, shows it, and prints how it ended; for run, resume, retry and demo."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import anyio
 import click
 
-from iterdev.app import archive
-from iterdev.app.resume import RunObserver, RunResult, is_done, local_executor, reset_failed_tasks, run_session
+from iterdev.app import completion, resume
+from iterdev.app.resume import OneStep, OneWorker, RunObserver, RunResult
 from iterdev.app.sessions import Repository, SessionChoice
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.session import session_document
@@ -18,8 +17,6 @@ from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_document, print_line, print_warning
 from iterdev.surfaces.cli.output.text import completion_text, summary
-
-Run: TypeAlias = Callable[..., Awaitable[RunResult]]
 
 
 def choose_session(found: SessionId | SessionChoice) -> SessionId:
@@ -47,12 +44,19 @@ def _observer(session: SessionId, *, quiet: bool) -> Iterator[RunObserver]:
         yield RunObserver(progress=print_line, notify=print_warning, ask=prompt.ask)
 
 
-def show_run(repository: Repository, session: SessionId, *, run: Run | None = None, as_json: bool = False) -> ExitCode:
-    """Runs the session as `run` does, or to its end."""
-    with _observer(session, quiet=as_json or is_done(repository, session)) as observer:
-        executor = click.get_current_context().obj or local_executor
-        run = run or partial(run_session, repository, session)
-        result = anyio.run(partial(run, executor=executor), observer)
+def show_run(
+    repository: Repository,
+    session: SessionId,
+    *,
+    auto: bool = False,
+    resumes: bool = False,
+    scope: OneStep | OneWorker | None = None,
+    as_json: bool = False,
+) -> ExitCode:
+    with _observer(session, quiet=as_json or resume.is_done(repository.state(session))) as observer:
+        executor = click.get_current_context().obj or resume.LocalExecutor
+        run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
+        result = anyio.run(run, repository, session, observer)
     if result.failure:
         print_warning(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
     code = exit_code(result)
@@ -62,32 +66,32 @@ def show_run(repository: Repository, session: SessionId, *, run: Run | None = No
     click.echo(summary(result.view, result.ending))
     if result.idle_role:
         click.echo(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
-    if result.ending is Ending.over and _complete(repository, session) == archive.CompletionChoice.retry:
-        reset_failed_tasks(repository, session)
+    if result.ending is Ending.over and _complete(repository, session) == completion.CompletionChoice.retry:
+        resume.reset_failed_tasks(repository, session)
         return show_run(repository, session)
     return code
 
 
 def exit_code(result: RunResult) -> ExitCode:
     match result.ending:
-        case Ending.over:
-            return ExitCode.finished if result.view.outcome.succeeded else ExitCode.unfinished
+        case Ending.over if not result.view.outcome.succeeded:
+            return ExitCode.unfinished
+        case Ending.over | Ending.stepped:
+            return ExitCode.finished
         case Ending.waiting:
             return ExitCode.waiting
         case Ending.interrupted:
             return ExitCode.interrupted
-        case Ending.stepped:
-            return ExitCode.finished
 
 
 def _complete(repository: Repository, session: SessionId) -> str | None:
     """Asks how to complete a finished session, and does it unless its failed tasks are to be retried."""
-    question = archive.completion_question(repository, session)
+    question = completion.question(repository, session)
     choice = anyio.run(prompt.ask, question) if question else None
-    if choice is None or choice == archive.CompletionChoice.retry:
+    if choice is None or choice == completion.CompletionChoice.retry:
         return choice
-    target = Path(click.prompt("Export to which folder?")) if choice == archive.CompletionChoice.export else None
-    view, failure = archive.complete(repository, session, choice, target)
+    target = Path(click.prompt("Export to which folder?")) if choice == completion.CompletionChoice.export else None
+    view, failure = completion.complete(repository, session, choice, target)
     if failure:
         print_warning(f"iterdev: {failure.choice} failed: {failure.error}")
     click.echo(completion_text(view))

@@ -24,7 +24,6 @@ def discard_output() -> None:
 
 
 def print_document(document: object) -> None:
-    """Prints one JSON document."""
     click.echo(json.dumps(msgspec.to_builtins(document), ensure_ascii=False))
 
 

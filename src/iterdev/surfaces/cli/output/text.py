@@ -32,19 +32,16 @@ def status_text(view: SessionView) -> str:
 
 def _standing(view: SessionView) -> str:
     if view.outcome.is_over:
-        return ", ".join((f"{view.phase}{f' ({view.why})' if view.why else ''}", *_reservations(view)))
+        why = f" ({view.why})" if view.why else ""
+        # Facts that a status such as "completed" does not show.
+        accepted = [f"accepted as {view.branch.accepted[:12]}"] if view.branch.accepted else []
+        return ", ".join((f"{view.phase}{why}", *view.team.reservations, *accepted))
     if view.running:
         return "running"
     if view.gates:
         return "waiting for an answer, see below"
     why = f": {view.why}" if view.why else ""
     return f"not running{why}; go on with `iterdev resume {view.id}`"
-
-
-def _reservations(view: SessionView) -> list[str]:
-    """Facts that a status such as "completed" does not show."""
-    accepted = [f"accepted as {view.branch.accepted[:12]}"] if view.branch.accepted else []
-    return [*view.team.reservations, *accepted]
 
 
 def _questions(view: SessionView) -> list[str]:

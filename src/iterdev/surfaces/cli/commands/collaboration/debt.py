@@ -19,11 +19,11 @@ debt = CommandGroup("debt", help="Track technical debt")
 @arguments.one_of("--severity", Severity, "How much it hurts", "medium")
 @arguments.one_of("--category", DebtCategory, "Where it is", "code")
 @arguments.one_of("--priority", Priority, "How soon to pay it back", "medium")
-@arguments.one_of("--effort", Effort, "What paying it back takes")
+@click.option("--effort", "estimated_effort", type=click.Choice(list(Effort)), help="What paying it back takes")
 @click.option("--owner", metavar="NAME", help="Who looks after it")
-@click.option("--plan", metavar="TEXT", help="How it will be paid back")
-@click.option("--task", metavar="TASK", help="The task that it comes from")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
+@click.option("--plan", "resolution_plan", metavar="TEXT", help="How it will be paid back")
+@click.option("--task", "source_task_id", metavar="TASK", help="The task that it comes from")
+@click.option("--file", "related_files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
 @arguments.as_json
 def add(*, text: tuple[str, ...], session_id: arguments.SelectedSession, as_json: bool, **described: object) -> None:
     item = tech_debt.add(*session_id, msgspec.convert({"description": " ".join(text), **described}, NewDebt))
@@ -43,13 +43,13 @@ def list_(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
 @arguments.session_id
 @arguments.as_json
 def report(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
-    made = tech_debt.report(*session_id)
+    made, ranked = tech_debt.report(*session_id)
     lines = [
         f"Total: {made.total}",
         f"By severity: {', '.join(f'{word} {count}' for word, count in made.by_severity.items())}",
         f"By category: {', '.join(f'{word} {count}' for word, count in made.by_category.items())}",
         f"Open: {len(made.open_items)}, in progress: {len(made.in_progress_items)}",
-        *map(_line, tech_debt.ranked(*session_id)),
+        *map(_line, ranked),
     ]
     print_either("\n".join(lines), tech_debt.report_document(made), as_json=as_json)
 

@@ -9,15 +9,9 @@ from iterdev.surfaces.cli.output.console import print_either
 
 EXAMPLE = '{"status": "half done"}'
 
+MESSAGES = ("log", "broadcast", "list", "read", "status", "get-state", "delete", "clear")
 OPERATIONS = {
-    "log": ("team_msg", "log"),
-    "broadcast": ("team_msg", "broadcast"),
-    "list": ("team_msg", "list"),
-    "read": ("team_msg", "read"),
-    "status": ("team_msg", "status"),
-    "get-state": ("team_msg", "get_state"),
-    "delete": ("team_msg", "delete"),
-    "clear": ("team_msg", "clear"),
+    **{name: ("team_msg", name.replace("-", "_")) for name in MESSAGES},
     "board-read": ("board", "read"),
     "board-add": ("board", "add"),
     "report-result": ("report_result", ""),

@@ -13,7 +13,8 @@ from iterdev.surfaces.cli.output.console import print_document
 def sessions(*, as_json: bool) -> None:
     repository = arguments.current_repository()
     if as_json:
-        print_document({"sessions": list(map(session_document, inspect.statuses(repository)))})
+        views = (inspect.status(repository, session) for session in repository.sessions())
+        print_document({"sessions": list(map(session_document, views))})
         return
     summaries = list(inspect.summaries(repository))
     if not summaries:

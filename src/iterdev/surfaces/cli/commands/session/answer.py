@@ -12,10 +12,10 @@ from iterdev.surfaces.cli.output.text import completion_text
 @click.argument("gate")
 @click.argument("choice")
 def answer(*, session: arguments.SelectedSession, gate: str, choice: str) -> None:
-    answered = app_answer.answer(*session, gate, choice)
-    if answered.completes:
-        click.echo(completion_text(answered.view))
+    view = app_answer.answer(*session, gate, choice)
+    if gate == app_answer.GateKind.completion:
+        click.echo(completion_text(view))
         return
     click.echo(f"{gate}: {choice}")
-    if not answered.view.running:
-        click.echo(f"Go on with: iterdev resume {answered.view.id}")
+    if not view.running:
+        click.echo(f"Go on with: iterdev resume {view.id}")

@@ -18,7 +18,11 @@ from iterdev.surfaces.cli.session_run import show_run
 def demo() -> ExitCode:
     """0 only if the planted defect was found and fixed, and the fixed work landed."""
     repository = app_demo.create_repository()
-    click.echo(_opening(repository.top))
+    click.echo(
+        f'A scripted team gets a small project in {repository.top} and the request "{app_demo.REQUIREMENT}".\n'
+        "No model is asked and no key is needed; git, the worktrees, the test runs and the landing are real.\n"
+        f"{app_demo.DEFECT}\n"
+    )
     session = app_demo.start_session(repository)
     code = show_run(repository, session)
     if code:
@@ -29,14 +33,6 @@ def demo() -> ExitCode:
         return ExitCode.finished
     click.echo("The demo did not go as it should: the planted defect was not both found and fixed.", err=True)
     return ExitCode.unfinished
-
-
-def _opening(top: Path) -> str:
-    return (
-        f'A scripted team gets a small project in {top} and the request "{app_demo.REQUIREMENT}".\n'
-        "No model is asked and no key is needed; git, the worktrees, the test runs and the landing are real.\n"
-        f"{app_demo.DEFECT}\n"
-    )
 
 
 def _closing(repository: Repository, session: SessionId) -> str:

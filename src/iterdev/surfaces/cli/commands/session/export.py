@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from iterdev.app import archive
+from iterdev.app import completion
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.text import completion_text
 
@@ -13,4 +13,4 @@ from iterdev.surfaces.cli.output.text import completion_text
 @arguments.session
 @click.argument("path", type=click.Path(path_type=Path))
 def export(*, session: arguments.SelectedSession, path: Path) -> None:
-    click.echo(completion_text(archive.export(*session, path)))
+    click.echo(completion_text(completion.export(*session, path)))

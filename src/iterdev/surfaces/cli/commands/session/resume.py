@@ -1,10 +1,8 @@
 """iterdev resume."""
 
-from functools import partial
-
 import click
 
-from iterdev.app import resume as app_resume
+from iterdev.app.resume import OneStep
 from iterdev.app.sessions import to_resume
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
@@ -18,6 +16,5 @@ from iterdev.surfaces.cli.session_run import choose_session, show_run
 @arguments.as_json
 def resume(*, session: str | None, yes: bool, step: bool, as_json: bool) -> ExitCode:
     repository = arguments.current_repository()
-    found = repository.find(session) if session else choose_session(to_resume(repository))
-    run = partial(app_resume.resume, repository, found, auto=yes, step=step)
-    return show_run(repository, found, run=run, as_json=as_json)
+    chosen = choose_session(to_resume(repository, session or ""))
+    return show_run(repository, chosen, auto=yes, resumes=True, scope=OneStep() if step else None, as_json=as_json)

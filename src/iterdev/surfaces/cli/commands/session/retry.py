@@ -1,10 +1,8 @@
 """iterdev retry."""
 
-from functools import partial
-
 import click
 
-from iterdev.app.resume import reset_failed_tasks, run_session
+from iterdev.app.resume import reset_failed_tasks
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.session_run import show_run
@@ -16,4 +14,4 @@ from iterdev.surfaces.cli.session_run import show_run
 @arguments.as_json
 def retry(*, session: arguments.SelectedSession, yes: bool, as_json: bool) -> ExitCode:
     reset_failed_tasks(*session)
-    return show_run(*session, run=partial(run_session, *session, auto=yes), as_json=as_json)
+    return show_run(*session, auto=yes, as_json=as_json)

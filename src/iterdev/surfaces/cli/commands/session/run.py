@@ -1,6 +1,5 @@
 """iterdev run."""
 
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -8,6 +7,7 @@ import click
 import msgspec
 
 from iterdev.app import callbacks, resume, start
+from iterdev.app.analyze import analyze as ask_analyzer
 from iterdev.app.sessions import Repository, to_continue, to_resume
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
@@ -21,7 +21,7 @@ ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 @click.argument("text", nargs=-1)
 @arguments.yes
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
-@click.option("--pipeline", type=click.Choice(start.pipelines()), help="Choose the pipeline yourself")
+@click.option("--pipeline", type=click.Choice(start.PIPELINES), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
 @click.option("--engine", type=click.Choice(["wave", "beat"]), default="wave", help=ENGINE)
 @click.option("--agent", metavar="NAME", help="The agent for every role")
@@ -48,22 +48,19 @@ def run(
 ) -> ExitCode:
     repository = arguments.current_repository()
     words = " ".join(text)
-    if role and (worker := resume.worker_role(repository, role)):
-        session = repository.find(words) if words else choose_session(to_resume(repository))
-        worked = partial(resume.run_role, repository, session, worker)
-        return show_run(repository, session, run=worked, as_json=as_json)
+    if role and (scope := resume.one_worker(repository, role)):
+        session = choose_session(to_resume(repository, words))
+        return show_run(repository, session, scope=scope, as_json=as_json)
     if reported := callbacks.callback_in(repository, words):
         session = choose_session(reported.session)
         callbacks.record(repository, session, reported)
         return show_run(repository, session, as_json=as_json)
     if resume_:
-        session = repository.find(words) if words else choose_session(to_resume(repository))
-        resumed = partial(resume.resume, repository, session, auto=yes)
-        return show_run(repository, session, run=resumed, as_json=as_json)
+        session = choose_session(to_resume(repository, words))
+        return show_run(repository, session, auto=yes, resumes=True, as_json=as_json)
     if continue_:
         session = choose_session(to_continue(repository, words))
-        continued = partial(resume.run_session, repository, session, auto=yes)
-        return show_run(repository, session, run=continued, as_json=as_json)
+        return show_run(repository, session, auto=yes, as_json=as_json)
     rows = start.read_table(repository, tasks) if tasks else ()
     options |= {"requirement": words or (f"Run the tasks of {tasks.name}" if tasks else ""), "auto": yes}
     options["role_agents"] = start.role_agents(repository, role_agent)
@@ -75,7 +72,7 @@ def run(
 
 def _analyzed(repository: Repository, request: start.Request) -> start.Request:
     """An analyzer that fails is no reason not to start: then the text decides, as it does without one."""
-    analyzed = anyio.run(start.analyze, repository, request)
+    analyzed = anyio.run(ask_analyzer, repository, request)
     if isinstance(analyzed, str):
         print_warning(f"The analyzer gave no usable answer, so the text decides: {analyzed}")
         return request

@@ -3,7 +3,7 @@
 import pytest
 from tests.app.conftest import Sessions, failed
 
-from iterdev.app import archive
+from iterdev.app import completion
 from iterdev.app.answer import answer
 from iterdev.core.errors import UserError
 from iterdev.core.session.gates import CompletionChoice
@@ -14,15 +14,15 @@ def test_a_session_that_is_not_finished_is_neither_archived_nor_exported(session
     session = sessions.start()
 
     with pytest.raises(UserError, match="is not finished"):
-        archive.archive(sessions.repository, session)
+        completion.archive(sessions.repository, session)
     with pytest.raises(UserError, match="is not finished"):
-        archive.export(sessions.repository, session, sessions.repo.home / "out")
+        completion.export(sessions.repository, session, sessions.repo.home / "out")
 
 
 def test_the_question_offers_a_retry_only_after_failures(sessions: Sessions) -> None:
     session = sessions.start("Fix it", *failed())
 
-    question = archive.completion_question(sessions.repository, session)
+    question = completion.question(sessions.repository, session)
 
     assert question
     assert question.choices == ("archive", "keep", "export", "retry")
@@ -31,10 +31,10 @@ def test_the_question_offers_a_retry_only_after_failures(sessions: Sessions) -> 
 def test_the_question_is_not_asked_when_the_answer_is_known(sessions: Sessions) -> None:
     auto = sessions.start("Fix it", *failed(), auto=True)
     archived = sessions.start("Fix that", *failed())
-    archive.archive(sessions.repository, archived)
+    completion.archive(sessions.repository, archived)
 
-    assert archive.completion_question(sessions.repository, auto) is None
-    assert archive.completion_question(sessions.repository, archived) is None
+    assert completion.question(sessions.repository, auto) is None
+    assert completion.question(sessions.repository, archived) is None
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_only_what_needs_nothing_more_can_be_answered(sessions: Sessions, choice
 def test_an_answer_is_carried_out_at_once(sessions: Sessions) -> None:
     session = sessions.start("Fix it", *failed())
 
-    archived = answer(sessions.repository, session, "completion", "archive").view
-    reopened = archive.reopen(sessions.repository, session)
-    kept = answer(sessions.repository, session, "completion", "keep").view
+    archived = answer(sessions.repository, session, "completion", "archive")
+    reopened = completion.reopen(sessions.repository, session)
+    kept = answer(sessions.repository, session, "completion", "keep")
 
     assert (archived.phase, reopened.outcome.is_finished, kept.why) == (Phase.archived, True, "kept active")
     assert sessions.kinds(session)[-2:] == ["Archived", "Reopened"]
@@ -64,7 +64,7 @@ def test_a_session_is_kept_when_its_export_fails(sessions: Sessions) -> None:
     target = sessions.repo.home / "taken"
     target.write_text("a file")
 
-    view, failure = archive.complete(sessions.repository, session, CompletionChoice.export, target)
+    view, failure = completion.complete(sessions.repository, session, CompletionChoice.export, target)
 
     assert failure
     assert (failure.choice, "already exists" in failure.error) == ("export", True)
@@ -80,8 +80,8 @@ def test_the_configuration_may_complete_a_session_without_a_question(
     session = sessions.start("Fix it", *failed())
     repository = sessions.open()
 
-    failure = archive.complete_as_configured(repository, session)
+    failure = completion.complete_as_configured(repository, session)
 
     assert failure is None
     assert repository.state(session).lifecycle.phase is phase
-    assert archive.completion_question(repository, session) is None
+    assert completion.question(repository, session) is None

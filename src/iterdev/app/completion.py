@@ -1,4 +1,4 @@
-"""Archives, keeps, exports or reopens a finished session. Refs and branches are never touched."""
+"""Accepts, archives, keeps, exports or reopens a finished session. Only `accept` moves a branch: the user's."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,15 +9,16 @@ from msgspec import Struct
 
 from iterdev.app.edits import project
 from iterdev.app.inspect import view
+from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError, UserError
-from iterdev.core.session.events import Archived, Event, Gate, Kept, Reopened
+from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, Reopened
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
 from iterdev.core.types import CompletionAction, Phase, SessionId, Status
 from iterdev.core.views.session import GateView, SessionView, gate_view
 from iterdev.engine.repository import Repository
-from iterdev.host.git import commits
+from iterdev.host.git import commits, landing, refs
 from iterdev.store.session_log import SessionLog
 
 
@@ -26,6 +27,21 @@ class CompletionFailure(Struct, frozen=True):
 
     choice: str
     error: str
+
+
+def accept(repository: Repository, session: SessionId) -> Accepted:
+    """Brings the session's branch into the user's branch."""
+    log = repository.log(session)
+    state = log.state
+    if repository.engine_alive(state.session):
+        raise repository.still_running(session)
+    _require_finished(state)
+    if state.branch.tip == state.session.base:
+        raise UserError(f'"{session}" has changed nothing', hint=f"iterdev report {session}")
+    into = state.session.branch or refs.current_branch(repository.top)
+    accepted = Accepted(into, landing.accept(repository.top, ids.branch(session), into, session))
+    log.record(accepted)
+    return accepted
 
 
 def archive(repository: Repository, session: SessionId, *, exported: str = "") -> SessionView:
@@ -70,7 +86,7 @@ def answer(repository: Repository, session: SessionId, choice: str) -> SessionVi
     return archive(repository, session) if choice == CompletionChoice.archive else keep(repository, session)
 
 
-def completion_question(repository: Repository, session: SessionId) -> GateView | None:
+def question(repository: Repository, session: SessionId) -> GateView | None:
     """The question at the end of a run, if the configuration leaves it to the user and it is not answered yet."""
     state = repository.state(session)
     action, over = repository.settings.session.completion_action, state.lifecycle
@@ -123,9 +139,13 @@ def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog
     """A session whose work is done, and that no engine can run meanwhile."""
     log = repository.log(session)
     with repository.lease(log):
-        if not log.state.lifecycle.is_finished:
-            raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
+        _require_finished(log.state)
         yield log
+
+
+def _require_finished(state: State) -> None:
+    if not state.lifecycle.is_finished:
+        raise UserError(f'"{state.session.id}" is not finished', hint=f"iterdev resume {state.session.id}")
 
 
 def _copy(repository: Repository, state: State, target: Path) -> None:

@@ -1,0 +1,70 @@
+"""The task analyzer: an agent that is asked about the requirement before the session exists."""
+
+import os
+
+import anyio
+import msgspec
+
+from iterdev.agents.contract import Agent, Answer, Assignment, Permissions
+from iterdev.agents.registry import make_usable
+from iterdev.core import prompts
+from iterdev.core.request import Request
+from iterdev.core.settings import Settings
+from iterdev.engine.repository import STATE, Repository
+from iterdev.execution.context import in_thread
+from iterdev.execution.conversation import ask_to_finish
+from iterdev.host.git import refs
+from iterdev.host.processes.spawn import Supervisor
+from iterdev.host.secrets import allowed_environment
+from iterdev.host.workspaces.pool import Workspace
+from iterdev.teams.contract import Analyzer
+
+
+async def analyze(repository: Repository, request: Request) -> Request | str:
+    """The request with the assessment of an agent, or why the agent gave no usable answer."""
+    analyzer, settings = repository.default_team.analyzer, repository.settings
+    if analyzer is None:
+        return request
+    name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
+    agent = make_usable(name, settings.agents, repository.top)
+    # Git does not track the file that describes the project, so no worktree has it.
+    description = repository.top / STATE / "project-tech.json"
+    prompt = analyzer.prompt(request.requirement, str(description) if description.is_file() else "")
+    pool = repository.workspaces(f"analysis-{os.getpid()}")
+    workspace, _ = await in_thread(pool.borrow, refs.head(repository.top), task=analyzer.task, number=1)
+    try:
+        text = repository.redact(prompt).replace(prompts.RESULT, str(workspace.result))
+        assignment = _assignment(analyzer, settings, agent, workspace)
+        async with (
+            Supervisor() as supervisor,
+            agent.open(assignment, spawn=supervisor.spawn, watch=lambda _: None) as conversation,
+        ):
+            reply = await ask_to_finish(conversation.send, text, settings.limits, agent.name)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await in_thread(pool.give_back, workspace)
+            await in_thread(pool.close)
+    if not isinstance(reply, Answer):
+        return reply.message
+    try:
+        assessment = msgspec.json.decode(reply.body, type=analyzer.answer)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return str(error)
+    return msgspec.structs.replace(request, assessment=assessment)
+
+
+def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace) -> Assignment:
+    return Assignment(
+        task=analyzer.task,
+        role="analyzer",
+        attempt=1,
+        session="",
+        session_dir="",
+        workspace=str(workspace.tree),
+        result_path=str(workspace.result),
+        schema=msgspec.json.schema(analyzer.answer),
+        permissions=Permissions(write=False, shell=settings.allows_shell(analyzer.role)),
+        # Long enough that it never ends the agent before it was asked to finish.
+        limit=2 * (settings.limits.interactive + settings.limits.urged),
+        environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
+    )
