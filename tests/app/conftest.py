@@ -28,7 +28,7 @@ from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
 from iterdev.teams.development.events import PipelineChosen
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 
 DEV = TaskId("DEV-001")
 

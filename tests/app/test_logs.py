@@ -16,7 +16,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.effects import LOG
 from iterdev.host.processes.identity import identity
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 
 NOON = 1_772_000_000.0
 SECRET = "correct-horse-battery"

@@ -11,7 +11,7 @@ from iterdev.app.resume import OneStep, RunObserver, is_done, one_worker, run_se
 from iterdev.app.start import Request, start
 from iterdev.core.types import Ending, SessionId, Status
 from iterdev.core.views.session import GateView, SessionView
-from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.roles import Pipeline, Role
 
 
 def new(sessions: Sessions, **request: object) -> SessionId:

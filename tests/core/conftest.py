@@ -35,9 +35,9 @@ from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
 from iterdev.core.verification import Measurement, SuiteReport, Verification
 from iterdev.teams.development.events import TeamStarted, Thresholds
-from iterdev.teams.development.fields import WORKERS, Fields, Part, Pipeline, Role
 from iterdev.teams.development.requirement_analysis import analyse
 from iterdev.teams.development.results import Component, Design, Development, Finding, Review, Scores, Testing, WorkItem
+from iterdev.teams.development.roles import WORKERS, Fields, Part, Pipeline, Role
 from iterdev.teams.development.state import Development as DevelopmentState
 from iterdev.teams.development.state import development
 from iterdev.teams.development.team import DEVELOPMENT

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from iterdev.core import ids
 from iterdev.core.types import Engine, SessionId
-from iterdev.teams.development.fields import Role
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC).timestamp()

@@ -13,8 +13,8 @@ from iterdev.core.results import LearnedTexts
 from iterdev.core.session import events
 from iterdev.core.task_description import missing_sections
 from iterdev.core.types import TaskId
-from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.results import Finding
+from iterdev.teams.development.roles import Pipeline, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 AROUND = PromptContext(board="discoveries.ndjson", changed=("app.py", "lib.py"))

@@ -12,7 +12,7 @@ from iterdev.core.session.events import Event, RowEdit, SessionStarted, TableEdi
 from iterdev.core.settings import AgentSettings, Limits, Run, Settings
 from iterdev.core.types import Engine, SessionId, Status
 from iterdev.teams.development.events import TeamStarted
-from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.roles import Pipeline, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 

@@ -13,8 +13,8 @@ from iterdev.core.types import Severity, Status, TaskId
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import results as team_results
 from iterdev.teams.development.documents import documents
-from iterdev.teams.development.fields import Role
 from iterdev.teams.development.results import Design, Development, Finding, Review
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 CODEC = EventCodec()

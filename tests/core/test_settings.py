@@ -8,7 +8,7 @@ from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.core import settings as configuration
 from iterdev.core.errors import UserError
 from iterdev.core.settings import Settings
-from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.roles import WORKERS, Role
 
 WHOLE = """
 [run]

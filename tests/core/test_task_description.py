@@ -3,7 +3,7 @@
 import pytest
 
 from iterdev.core.task_description import SECTIONS, Brief, Scope, completed, describe, missing_sections
-from iterdev.teams.development.fields import Role
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 SCOPE = Scope(requirement="Add export endpoint", folder=".workflow/x")

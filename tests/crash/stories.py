@@ -12,7 +12,7 @@ from iterdev.core.request import Request
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.contract import Team
-from iterdev.teams.development.fields import Pipeline, Role, fields
+from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.state import rows_of
 from iterdev.teams.table import TEAMS
 

@@ -15,7 +15,7 @@ from iterdev.core import settings
 from iterdev.core.results import Result
 from iterdev.surfaces.cli.app import ALIASES, app
 from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.roles import WORKERS, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 ROOT = Path(__file__).parents[2]

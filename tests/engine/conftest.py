@@ -23,7 +23,7 @@ from iterdev.store import session_log
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 NOW = 1_772_000_000.0

@@ -17,7 +17,7 @@ from iterdev.core.types import Ending, SessionId
 from iterdev.engine.effects import LOG, Fields, Observer, tracing
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver, drive
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 
 PATIENCE = 60.0
 SECRET = "correct-horse-battery"

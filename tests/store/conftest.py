@@ -24,9 +24,9 @@ from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
 from iterdev.teams.development.events import PipelineChosen, TeamStarted, Thresholds, ThresholdsChanged
-from iterdev.teams.development.fields import Fields, Pipeline, Role
 from iterdev.teams.development.requirement_analysis import analyse
 from iterdev.teams.development.results import Component, Design, Finding, Review, Scores, WorkItem
+from iterdev.teams.development.roles import Fields, Pipeline, Role
 from iterdev.teams.development.state import Development, development
 from iterdev.teams.development.team import DEVELOPMENT
 

@@ -45,7 +45,7 @@ from iterdev.core.types import ConflictStrategy, Severity, Status, TaskId
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import Pipeline, Role, Signal
+from iterdev.teams.development.roles import Pipeline, Role, Signal
 
 CODEC = EventCodec()
 DEV = TaskId("DEV-001")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import iterdev
-from iterdev.teams.development.fields import Pipeline, Role, Signal
+from iterdev.teams.development.roles import Pipeline, Role, Signal
 
 ROOT = Path(iterdev.__file__).parent
 TEAM = ROOT / "teams" / "development"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from iterdev.agents.codex.strict_schema import to_ordinary, to_strict
 from iterdev.core.results import decode
 from iterdev.core.types import TaskId
-from iterdev.teams.development.fields import Role
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 UNKNOWN = {"default", "allOf", "oneOf", "not", "patternProperties", "prefixItems", "minLength", "maxLength"}

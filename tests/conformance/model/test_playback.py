@@ -12,7 +12,7 @@ from iterdev.conformance.model.messages import Author, Message, ModelRequest, To
 from iterdev.conformance.model.playback import OVER, PlayedTurn, turn_at, turn_for
 from iterdev.core.prompts import PromptContext
 from iterdev.core.results import decode
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 SHELL = Tool(name="bash")

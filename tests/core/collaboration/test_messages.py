@@ -15,7 +15,7 @@ from iterdev.core.collaboration.messages import (
 )
 from iterdev.core.session import events
 from iterdev.core.types import TaskId
-from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.roles import WORKERS, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 TYPES = DEVELOPMENT.message_types

@@ -11,7 +11,7 @@ from iterdev.core.session import events
 from iterdev.core.types import TaskId
 from iterdev.core.views.report import report
 from iterdev.core.views.session import spending_view
-from iterdev.teams.development.fields import Role
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")

@@ -14,7 +14,7 @@ from iterdev.core.session import events
 from iterdev.core.types import Engine, TaskId
 from iterdev.core.views.session import session_view
 from iterdev.core.views.tasks import waits_for
-from iterdev.teams.development.fields import WORKERS, Role
+from iterdev.teams.development.roles import WORKERS, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 DEV, DEV2 = TaskId("DEV-001"), TaskId("DEV-002")

@@ -19,8 +19,8 @@ from iterdev.core.rules.announcements import announcement
 from iterdev.core.session import events
 from iterdev.core.types import ConflictStrategy, Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import Pipeline
 from iterdev.teams.development.results import Review
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.sprints import metrics
 from iterdev.teams.development.team import DEVELOPMENT
 

@@ -6,7 +6,7 @@ from tests.core.conftest import Story, task
 from iterdev.core.collaboration.messages import Escalation, compose
 from iterdev.core.session import events
 from iterdev.core.types import Phase
-from iterdev.teams.development.fields import Role
+from iterdev.teams.development.roles import Role
 
 
 def lacking(*, auto: bool, what: str = "nobody can test the payment") -> Story:

@@ -6,7 +6,7 @@ from tests.core.conftest import Story, done, task
 from iterdev.core.collaboration.messages import MessageSent, compose, objection
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Phase, TaskId
-from iterdev.teams.development.fields import Role
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 DEV = TaskId("DEV-001")

@@ -13,7 +13,7 @@ from iterdev.core.session import events
 from iterdev.core.session.fold import replay
 from iterdev.core.types import Engine, Mode, TaskId
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import Pipeline, Role, fields
+from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.team import DEVELOPMENT
 
 ENGINES = pytest.mark.parametrize("engine", Engine)

@@ -12,7 +12,7 @@ from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 both_engines = pytest.mark.parametrize("engine", list(Engine))

@@ -9,7 +9,7 @@ from iterdev.core.rules.worker_callbacks import Callback
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import WORKERS
+from iterdev.teams.development.roles import WORKERS
 from iterdev.teams.development.team import DEVELOPMENT
 
 REVIEW = TaskId("REVIEW-001")

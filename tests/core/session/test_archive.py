@@ -9,7 +9,7 @@ from iterdev.core.session import events, gates
 from iterdev.core.types import Phase
 from iterdev.core.views.report import report
 from iterdev.store.session_folder.json_records import records
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 

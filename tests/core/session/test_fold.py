@@ -13,8 +13,8 @@ from iterdev.core.session.fold import evolve, replay
 from iterdev.core.types import Ending, Engine, Phase, Status, TaskId
 from iterdev.core.verification import SuiteReport
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import Pipeline
 from iterdev.teams.development.requirement_analysis import analyse
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.state import development
 from iterdev.teams.development.team import DEVELOPMENT
 

@@ -28,7 +28,7 @@ from iterdev.core.session.fold import evolve, replay
 from iterdev.core.types import FINAL, UNSUCCESSFUL, Engine, Mode, Status, TaskId
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events
-from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
+from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 from iterdev.teams.development.state import development
 from iterdev.teams.development.team import DEVELOPMENT
 

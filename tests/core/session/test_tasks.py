@@ -11,7 +11,7 @@ from iterdev.core.session.graph import CycleError, depths
 from iterdev.core.session.tasks import Fault, Task, checked, with_waves
 from iterdev.core.types import Mode, TaskId
 from iterdev.store.session_folder import tasks_csv
-from iterdev.teams.development.fields import Fields, Pipeline, Role
+from iterdev.teams.development.roles import Fields, Pipeline, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 HEADER = "id,description,role,deps,context_from,exec_mode,status,pipeline,sprint_num,gc_round"

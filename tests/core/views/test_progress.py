@@ -4,7 +4,7 @@ from tests.core.conftest import Story, done, review, task
 
 from iterdev.core.session import events
 from iterdev.core.views.progress import progress_lines
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 

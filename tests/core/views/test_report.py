@@ -8,8 +8,8 @@ from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.types import TaskId
 from iterdev.core.views.report import report
-from iterdev.teams.development.fields import Pipeline
 from iterdev.teams.development.results import Milestone
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 

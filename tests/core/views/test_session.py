@@ -11,7 +11,7 @@ from iterdev.core.types import Engine, Status, TaskId
 from iterdev.core.views.report import report
 from iterdev.core.views.session import session_document, session_view
 from iterdev.core.views.why import chain, stall, why
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 

@@ -13,8 +13,8 @@ from iterdev.core.verification import Verification
 from iterdev.store.session_folder import json_records
 from iterdev.store.session_folder.json_records import message_line, records
 from iterdev.teams.development.events import PipelineChosen, RoundStarted
-from iterdev.teams.development.fields import Pipeline
 from iterdev.teams.development.records import analysis_record
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 ENTRY = {

@@ -18,7 +18,7 @@ from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.projector import TABLE, Edited
 from iterdev.teams.development import critic
-from iterdev.teams.development.fields import Pipeline
+from iterdev.teams.development.roles import Pipeline
 
 DEV = TaskId("DEV-001")
 BASE = "b" * 40

@@ -21,8 +21,8 @@ from iterdev.store.session_folder import rebuild
 from iterdev.store.session_folder.projector import TABLE, Edited, Projector
 from iterdev.teams.development import sprints
 from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
-from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.results import Milestone
+from iterdev.teams.development.roles import Pipeline, Role
 from iterdev.teams.development.state import Verdict, development
 from iterdev.teams.development.team import DEVELOPMENT
 from iterdev.teams.table import TEAMS

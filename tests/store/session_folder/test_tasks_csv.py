@@ -17,7 +17,7 @@ from iterdev.core.session.events import RowEdit, TableEdited, TasksAdded, TaskSk
 from iterdev.core.session.fold import replay
 from iterdev.core.types import Mode, Status, TaskId
 from iterdev.store.session_folder import tasks_csv
-from iterdev.teams.development.fields import Pipeline, Role
+from iterdev.teams.development.roles import Pipeline, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 COLUMNS = DEVELOPMENT.columns.order

@@ -13,8 +13,8 @@ from iterdev.core.session.attempts import Success
 from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings
 from iterdev.core.types import Engine, Mode, SessionId, Status, TaskId, TaskKind
-from iterdev.teams.development.fields import WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.development.results import Milestone
+from iterdev.teams.development.roles import WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.development.team import DEVELOPMENT
 
 NAMES = {

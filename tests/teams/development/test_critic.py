@@ -13,8 +13,8 @@ from iterdev.core.verification import Measurement
 from iterdev.teams.development import critic
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.documents import documents
-from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.results import Review, Scores
+from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 
 ENGINES = pytest.mark.parametrize("engine", Engine)
 

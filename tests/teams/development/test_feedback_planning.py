@@ -8,8 +8,8 @@ from iterdev.core.collaboration import feedback
 from iterdev.core.collaboration.feedback import Feedback, FeedbackMoved, FeedbackPlanned, FeedbackStatus
 from iterdev.core.session import events
 from iterdev.core.types import Severity, TaskId
-from iterdev.teams.development.fields import Pipeline
 from iterdev.teams.development.results import Design, WorkItem
+from iterdev.teams.development.roles import Pipeline
 
 FIRST, SECOND = TaskId("DEV-001"), TaskId("DEV-002")
 

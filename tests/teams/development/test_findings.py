@@ -9,8 +9,8 @@ from iterdev.core.settings import Run, Settings
 from iterdev.core.types import Engine, Phase, TaskId
 from iterdev.teams.development import critic
 from iterdev.teams.development.documents import documents
-from iterdev.teams.development.fields import Role
 from iterdev.teams.development.results import Finding, Review
+from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 LEAK = Finding(severity="critical", file="a.py", line=3, dimension="security", description="The key leaks at line 3.")

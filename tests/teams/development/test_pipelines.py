@@ -9,8 +9,8 @@ from iterdev.core.errors import UserError
 from iterdev.core.session.tasks import Task, checked
 from iterdev.core.task_description import Scope
 from iterdev.core.types import Engine, Mode, TaskId
-from iterdev.teams.development.fields import Pipeline, Role, fields
 from iterdev.teams.development.pipelines import TaskFactory, dispatched, first_tasks, fix_round, reverification
+from iterdev.teams.development.roles import Pipeline, Role, fields
 
 SCOPE = Scope(requirement="Add export endpoint", folder=".workflow/x")
 BEFORE = [TaskId(name) for name in ("DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001")]

@@ -8,8 +8,8 @@ from tests.core.conftest import Story
 from iterdev.core.types import Engine
 from iterdev.store.session_folder.json_records import records
 from iterdev.teams.development.documents import documents
-from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.requirement_analysis import analyse, recommend, signal_score
+from iterdev.teams.development.roles import Pipeline, Role
 from iterdev.teams.development.team import DEVELOPMENT
 
 GATEWAYS = "Refactor payment module to support multiple gateways"

@@ -13,9 +13,9 @@ from iterdev.core.types import Engine, Phase, Severity, Status, TaskId
 from iterdev.core.views.report import report
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development import sprints
-from iterdev.teams.development.fields import Pipeline, Role, fields
 from iterdev.teams.development.prompts import NOTHING_OF_IT
 from iterdev.teams.development.results import Design, Milestone, WorkItem
+from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.sprints import SprintChoice
 from iterdev.teams.development.team import DEVELOPMENT
 

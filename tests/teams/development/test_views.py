@@ -5,8 +5,8 @@ import pytest
 from tests.core.conftest import Story, a_design, done, review, task
 
 from iterdev.core.types import Engine, TaskId
-from iterdev.teams.development.fields import Pipeline, Role
 from iterdev.teams.development.results import Milestone
+from iterdev.teams.development.roles import Pipeline, Role
 from iterdev.teams.development.views import task_notes, team_report, team_view
 
 

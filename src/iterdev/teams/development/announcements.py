@@ -11,7 +11,7 @@ from iterdev.core.types import Status, TaskId
 from iterdev.teams.development import critic
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.events import DesignAccepted, ReviewScored, TestsMeasured
-from iterdev.teams.development.fields import ROLES, WORKERS, Part, Role, Signal, fields
+from iterdev.teams.development.roles import ROLES, WORKERS, Part, Role, Signal, fields
 from iterdev.teams.development.state import Verdict, development
 
 MESSAGE_TYPES: dict[str, tuple[str, ...]] = {

@@ -18,8 +18,8 @@ from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Severity, Status, TaskId, TaskKind
 from iterdev.core.verification import Measurement
 from iterdev.teams.development import events, pipelines
-from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.results import Finding, Review, Scores
+from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 from iterdev.teams.development.state import development, rows_of
 
 _NOISE = re.compile(r"[\W\d_]+")

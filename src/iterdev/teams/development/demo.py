@@ -1,7 +1,7 @@
 """The demo of the development team: what is asked of it, and whether the planted defect was found and fixed."""
 
 from iterdev.core.session.state import State
-from iterdev.teams.development.fields import Pipeline, Signal
+from iterdev.teams.development.roles import Pipeline, Signal
 from iterdev.teams.development.state import development
 
 REQUIREMENT = "Add percentage discounts to the till"

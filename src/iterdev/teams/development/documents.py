@@ -15,8 +15,8 @@ from iterdev.core.types import Mode, Severity, Status, TaskId
 from iterdev.teams.development import critic
 from iterdev.teams.development.critic import Comparison
 from iterdev.teams.development.events import TestsMeasured
-from iterdev.teams.development.fields import Role, fields
 from iterdev.teams.development.results import Component, Design, Finding, Review, WorkItem
+from iterdev.teams.development.roles import Role, fields
 from iterdev.teams.development.sprints import execution_order
 from iterdev.teams.development.state import Development, development
 

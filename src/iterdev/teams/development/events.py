@@ -7,9 +7,9 @@ from msgspec import Struct
 from iterdev.core.session.events import TeamEvent
 from iterdev.core.types import Severity, TaskId
 from iterdev.core.verification import SuiteReport, Verification
-from iterdev.teams.development.fields import Pipeline, Signal
 from iterdev.teams.development.requirement_analysis import Analysis
 from iterdev.teams.development.results import Design, Review
+from iterdev.teams.development.roles import Pipeline, Signal
 
 
 class Thresholds(Struct, frozen=True, kw_only=True):

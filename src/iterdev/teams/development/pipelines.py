@@ -10,7 +10,7 @@ from iterdev.core.rules import team_rules
 from iterdev.core.session.tasks import Task, with_waves
 from iterdev.core.task_description import Brief, Scope
 from iterdev.core.types import Engine, Mode, TaskId, TaskKind
-from iterdev.teams.development.fields import ROLES, Fields, Part, Pipeline, fields
+from iterdev.teams.development.roles import ROLES, Fields, Part, Pipeline, fields
 
 PATCH_DEV = Brief(
     purpose="Implement the fix",

@@ -6,7 +6,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskKind
 from iterdev.teams.development import critic, sprints
-from iterdev.teams.development.fields import Role, fields
+from iterdev.teams.development.roles import Role, fields
 from iterdev.teams.development.state import development
 
 DEBT_SHOWN = 20

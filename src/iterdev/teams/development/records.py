@@ -15,9 +15,9 @@ from iterdev.teams.contract import Records
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import decision
 from iterdev.teams.development.events import DesignAccepted, RoundStarted, SprintEnded, SprintRecord, SprintStarted
-from iterdev.teams.development.fields import ROLES, WORKERS, Role, fields
 from iterdev.teams.development.requirement_analysis import TEAM_OF
 from iterdev.teams.development.results import Design
+from iterdev.teams.development.roles import ROLES, WORKERS, Role, fields
 from iterdev.teams.development.state import development
 
 FROM_TABLE = "as the table says"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from iterdev.core import ids
 from iterdev.core.prompts import result_form
 from iterdev.teams.contract import Analyzer
-from iterdev.teams.development.fields import WORKERS, Pipeline, Role
+from iterdev.teams.development.roles import WORKERS, Pipeline, Role
 
 STRUCTURAL = ("refactor", "architect", "restructure", "重构", "架构", "重组")
 CROSS_CUTTING = ("multiple", "across", "cross", "多个", "跨")

@@ -11,8 +11,8 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.development import critic, events, pipelines, sprints
-from iterdev.teams.development.fields import Pipeline, Role, fields
 from iterdev.teams.development.results import Design, Development, Review
+from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.state import Verdict, development, rows_of
 
 PIPELINE_GATE = "pipeline"

@@ -11,8 +11,8 @@ from iterdev.core.session.tasks import Task, joining, redirected
 from iterdev.core.types import UNSUCCESSFUL, Engine, Status, TaskId, TaskKind
 from iterdev.teams.development import pipelines
 from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
-from iterdev.teams.development.fields import Part, Pipeline, Role, fields
 from iterdev.teams.development.results import Design, WorkItem
+from iterdev.teams.development.roles import Part, Pipeline, Role, fields
 from iterdev.teams.development.state import development, rows_of
 
 

@@ -14,9 +14,9 @@ from iterdev.core.types import Severity, Status, TaskId, TeamState
 from iterdev.core.verification import SuiteReport
 from iterdev.teams.development import events
 from iterdev.teams.development.events import EVENTS, SprintRecord, TestsMeasured, Thresholds
-from iterdev.teams.development.fields import Pipeline, Role, Signal, fields
 from iterdev.teams.development.requirement_analysis import Analysis, analyse
 from iterdev.teams.development.results import Design, Review
+from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 
 FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, TaskReported, RollbackStarted})
 

@@ -27,12 +27,12 @@ from iterdev.teams.development import (
     requirement_analysis,
     rules,
     sprints,
-    table,
     views,
 )
-from iterdev.teams.development.fields import ROLES, WORKERS, Fields, Pipeline, Role, fields
+from iterdev.teams.development import columns as csv_columns
 from iterdev.teams.development.requirement_analysis import TEAM_OF, Assessment, analyse
 from iterdev.teams.development.results import Finding
+from iterdev.teams.development.roles import ROLES, WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.development.state import FOLDED, Development, DevelopmentDraft, development
 
 REFERENCE = ("file", "line", "dimension")
@@ -68,7 +68,7 @@ class DevelopmentTeam(contract.Team):
     task_fields = Fields
     folded = FOLDED
     decided = events.DECIDED
-    columns = table.COLUMNS
+    columns = csv_columns.COLUMNS
     analyzer: contract.Analyzer | None = requirement_analysis.ANALYZER
 
     plan = staticmethod(rules.plan)
@@ -83,10 +83,10 @@ class DevelopmentTeam(contract.Team):
     has_output = staticmethod(rules.has_output)
     discoveries = staticmethod(rules.discoveries)
     announce = staticmethod(announcements.announce)
-    plan_cells = staticmethod(table.plan_cells)
-    result_cells = staticmethod(table.result_cells)
-    read_fields = staticmethod(table.read_fields)
-    check_results = staticmethod(table.read_verdict)
+    plan_cells = staticmethod(csv_columns.plan_cells)
+    result_cells = staticmethod(csv_columns.result_cells)
+    read_fields = staticmethod(csv_columns.read_fields)
+    check_results = staticmethod(csv_columns.read_verdict)
     prompt_parts = staticmethod(prompts.team_parts)
     choice_on_resume = staticmethod(sprints.choice_on_resume)
     reopened = staticmethod(sprints.reopened)
@@ -142,10 +142,10 @@ class DevelopmentTeam(contract.Team):
         return set(TEAM_OF[part.pipeline or part.analysis.pipeline])
 
     def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
-        return tuple(table.edited_verdicts(development(state), state.tasks.plan, rows))
+        return tuple(csv_columns.edited_verdicts(development(state), state.tasks.plan, rows))
 
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
-        return *records.restored(documents, rows), *table.edited_verdicts(Development(), {}, rows)
+        return *records.restored(documents, rows), *csv_columns.edited_verdicts(Development(), {}, rows)
 
 
 DEVELOPMENT = DevelopmentTeam()

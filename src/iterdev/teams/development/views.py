@@ -7,7 +7,7 @@ from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact
 from iterdev.teams.development.events import SprintRecord
-from iterdev.teams.development.fields import Role, Signal
+from iterdev.teams.development.roles import Role, Signal
 from iterdev.teams.development.rules import PIPELINE_GATE
 from iterdev.teams.development.state import Verdict, development
 

@@ -9,8 +9,8 @@ from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.contract import cell_value, common_columns
 from iterdev.teams.development.events import VerdictEdited
-from iterdev.teams.development.fields import Fields, Part, Pipeline, Role, Signal, fields
 from iterdev.teams.development.pipelines import INCREMENT
+from iterdev.teams.development.roles import Fields, Part, Pipeline, Role, Signal, fields
 from iterdev.teams.development.state import Development, Verdict, development
 
 COLUMNS = common_columns(("pipeline", "sprint_num", "gc_round"), ("review_score", "gc_signal"))

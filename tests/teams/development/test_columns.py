@@ -12,10 +12,10 @@ from iterdev.core.session.events import RowEdit, TableEdited
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Engine, Status, TaskId, TaskKind
 from iterdev.store.session_folder import tasks_csv
-from iterdev.teams.development import table
+from iterdev.teams.development import columns
 from iterdev.teams.development.events import ConvergenceForced, RoundStarted, VerdictEdited
-from iterdev.teams.development.fields import Part, Pipeline, Role, fields
 from iterdev.teams.development.pipelines import first_tasks
+from iterdev.teams.development.roles import Part, Pipeline, Role, fields
 from iterdev.teams.development.team import DEVELOPMENT
 
 REVIEW = TaskId("REVIEW-001")
@@ -61,7 +61,7 @@ def test_a_row_without_a_role_has_the_one_of_its_id_and_its_kind(name: str, role
 @pytest.mark.parametrize("pipeline", Pipeline)
 def test_every_task_of_a_template_is_read_back_as_it_was_written(pipeline: Pipeline, engine: Engine) -> None:
     for row in first_tasks(pipeline, Story().state.scope, engine):
-        written = cells(row.id, row.description, role=row.role, **table.plan_cells(row))
+        written = cells(row.id, row.description, role=row.role, **columns.plan_cells(row))
 
         again = read(written)
 
