@@ -1,27 +1,18 @@
 """Sessions of any size, in two shapes: wide (all work waits for one design) and deep (each task waits for the last)."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, count, islice
+
 from iterdev.core import ids
-from iterdev.core.collaboration.messages import Announced
-from iterdev.core.collaboration.messages import COORDINATOR
+from iterdev.core.collaboration.messages import COORDINATOR, Announced
 from iterdev.core.policy import Policy
 from iterdev.core.session import events
-from iterdev.core.session.tasks import Task
-from iterdev.core.session.tasks import with_waves
-from iterdev.core.types import Engine
-from iterdev.core.types import SessionId
-from iterdev.core.types import Status
-from iterdev.core.types import TaskId
+from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.types import Engine, SessionId, Status, TaskId
 from iterdev.teams.development.events import TeamStarted
 from iterdev.teams.development.requirement_analysis import analyse
-from iterdev.teams.development.roles import Fields
-from iterdev.teams.development.roles import Pipeline
-from iterdev.teams.development.roles import Role
+from iterdev.teams.development.roles import Fields, Pipeline, Role
 from iterdev.teams.development.team import DEVELOPMENT
-from itertools import chain
-from itertools import count
-from itertools import islice
 
 NAME = SessionId("bench")
 BASE, WORK, TIP = ("0" * 40, "1" * 40, "2" * 40)

@@ -58,8 +58,8 @@ def test_without_a_configuration_everything_has_its_default() -> None:
 
 
 @pytest.mark.requirement("R29")
-def test_an_interactive_agent_has_120_seconds_and_60_more_after_it_was_urged() -> None:
-    assert (Settings().limits.interactive, Settings().limits.urged) == (120, 60)
+def test_an_interactive_agent_has_120_seconds_and_60_more_after_it_was_asked_to_finish() -> None:
+    assert (Settings().limits.interactive, Settings().limits.finish) == (120, 60)
 
 
 def test_a_whole_document_is_read() -> None:

@@ -63,9 +63,9 @@ def test_an_analyzer_that_fails_is_told_of_and_the_text_decides(repo: Repo, step
 
 
 @pytest.mark.requirement("R29", "R60", "R61")
-def test_an_analyzer_that_hangs_is_urged_once_and_closed(repo: Repo) -> None:
+def test_an_analyzer_that_hangs_is_asked_once_to_finish_and_closed(repo: Repo) -> None:
     settings = (repo.path / "iterdev.toml").read_text()
-    repo.write("iterdev.toml", settings + "\n[limits]\ninteractive = 6\nurged = 6\n")
+    repo.write("iterdev.toml", settings + "\n[limits]\ninteractive = 6\nfinish = 6\n")
     repo.behave(analyzer={"sleep": 600})
 
     done = repo.iterdev("run", "-y", "--analyze", "Fix a typo")

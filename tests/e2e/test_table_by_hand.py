@@ -91,7 +91,9 @@ def test_no_more_agents_run_at_once_than_allowed(repo: Repo, options: list[str],
 
 
 @pytest.mark.requirement("R59", "R60", "R61", "R62")
-def test_interactive_rows_run_after_the_others_of_their_wave_are_urged_once_and_leave_a_result(repo: Repo) -> None:
+def test_interactive_rows_run_after_the_others_of_their_wave_are_asked_once_to_finish_and_leave_a_result(
+    repo: Repo,
+) -> None:
     script(
         repo,
         """
@@ -117,7 +119,7 @@ def test_interactive_rows_run_after_the_others_of_their_wave_are_urged_once_and_
         write = { "{task}.txt" = "x" }
         result = {}
         """,
-        "[limits]\ninteractive = 1\nurged = 2\n",
+        "[limits]\ninteractive = 1\nfinish = 2\n",
     )
     mine = table(
         repo,

@@ -65,6 +65,6 @@ def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace:
         schema=msgspec.json.schema(analyzer.answer),
         permissions=Permissions(write=False, shell=settings.allows_shell(analyzer.role)),
         # Long enough that it never ends the agent before it was asked to finish.
-        limit=2 * (settings.limits.interactive + settings.limits.urged),
+        limit=2 * (settings.limits.interactive + settings.limits.finish),
         environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
     )

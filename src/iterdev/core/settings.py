@@ -92,9 +92,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     rounds: int = 3
     """Fix rounds per sprint before convergence is forced."""
     interactive: float = 120
-    """Seconds before an interactive agent is urged to finish."""
-    urged: float = 60
-    """Seconds that an urged agent still gets."""
+    """Seconds before an interactive agent is asked to finish."""
+    finish: float = 60
+    """Seconds that it has after that."""
 
 
 class DebtSettings(Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class DebtSettings(Struct, frozen=True, kw_only=True):
 
 class SessionSettings(Struct, frozen=True, kw_only=True):
     completion_action: CompletionAction = CompletionAction.interactive
-    """What becomes of a finished session; `interactive` asks where somebody can answer, and else leaves it as it is."""
+    """What becomes of a finished session; `interactive` asks in a terminal, and otherwise leaves it as it is."""
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):

@@ -161,10 +161,10 @@ class TaskConversation(Struct):
 
 async def ask_to_finish(send: Send, text: str, limits: Limits, agent: str) -> Reply:
     """Sends an interactive agent a prompt; one that takes too long is asked once to finish."""
-    for prompt, seconds in ((text, limits.interactive), (prompts.FINISH_NOW, limits.urged)):
+    for prompt, seconds in ((text, limits.interactive), (prompts.FINISH_NOW, limits.finish)):
         with anyio.move_on_after(seconds):
             return await send(prompt)
-    spent = limits.interactive + limits.urged
+    spent = limits.interactive + limits.finish
     message = f"{agent} was asked to finish and gave no result within {spent:g} s"
     return AgentFailure(kind=FailureKind.timed_out, message=message)
 

@@ -264,7 +264,7 @@ def test_an_error_inside_of_a_conversation_comes_out_as_it_is(player: Player, as
 def test_a_cancelled_turn_is_interrupted_by_the_next_one(player: Player, spawn: Spawn, assignment: Assignment) -> None:
     agent = player.say(['{"type":"system"}'])
     interrupted = '{"type":"result","is_error":true,"terminal_reason":"aborted_streaming"}'
-    answered = '{"type":"result","structured_output":{"urged":true}}'
+    answered = '{"type":"result","structured_output":{"finished":true}}'
     end = f"print({interrupted!r}, flush=True); receive(); print({answered!r}, flush=True); receive()"
     player.program.write_text(player.program.read_text(encoding="utf-8") + end, encoding="utf-8")
 
@@ -278,7 +278,7 @@ def test_a_cancelled_turn_is_interrupted_by_the_next_one(player: Player, spawn: 
     reply = anyio.run(interrupt)
 
     assert isinstance(reply, Answer)
-    assert reply.body == b'{"urged":true}'
+    assert reply.body == b'{"finished":true}'
     assert [one["type"] for one in player.received[:3]] == ["user", "control_request", "user"]
 
 
