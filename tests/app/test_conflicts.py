@@ -1,18 +1,12 @@
 """Two developers who change the same file side by side, with real git."""
 
 import json
-from pathlib import Path
 
 import pytest
 from tests.app.conftest import Team
+from tests.conflicts import TOGETHER, TOGETHER_AT_WORK, TWO_ROWS, collide, collided, resolve
 from tests.conftest import Repo
 from tests.session_files import left_behind, rows, statuses
-
-# Every agent waits until all have begun, so that none has seen the work of another one.
-TOGETHER_AT_WORK = """
-echo start >> {home}/crowd
-until test $(grep -c start {home}/crowd) -ge {number}; do sleep 0.02; done
-"""
 
 MERGE = """
 for commit in $(git for-each-ref --format='%(objectname)' 'refs/iterdev/*/DEV-00?/1'); do
@@ -30,38 +24,6 @@ sed -i '/^[<=>]\\{7\\}/d' README.md
 git add -A
 git commit -q --no-edit
 """
-
-TOGETHER = "# One\n# Two\n"
-TWO_ROWS = "id,description\nDEV-001,one\nDEV-002,two\n"
-
-
-def collide(repo: Repo, **more: object) -> None:
-    """Each of two developers writes README.md and a file of its own."""
-    repo.behave(
-        **{
-            "DEV-001": {
-                "write": {"README.md": "# One\n", "one.txt": "1\n"},
-                "run": TOGETHER_AT_WORK.format(home=repo.home, number=2),
-            },
-            "DEV-002": {
-                "write": {"README.md": "# Two\n", "two.txt": "2\n"},
-                "run": TOGETHER_AT_WORK.format(home=repo.home, number=2),
-            },
-            **more,
-        }
-    )
-
-
-def resolve(repo: Repo, *steps: object) -> None:
-    """What the resolver does when it is asked for the first time, for the second time, and so on."""
-    names = ("DEV-001-fix-conflict", "DEV-002-fix-conflict")
-    collide(repo, **{f"{name}#{number}": step for name in names for number, step in enumerate(steps, 1)})
-
-
-def collided(folder: Path) -> tuple[str, str]:
-    """The task whose work could not land, and its resolver."""
-    (fix,) = [name for name in rows(folder) if name.endswith("-fix-conflict")]
-    return fix.removesuffix("-fix-conflict"), fix
 
 
 @pytest.mark.requirement("R129", "R130")

@@ -1,44 +1,11 @@
 """Conflicts that a crash interrupts, or that are resolved in the sandbox."""
 
-from pathlib import Path
-
 import pytest
+from tests.conflicts import TOGETHER, TWO_ROWS, collided, resolve
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, eventually, script
-from tests.e2e.test_table_by_hand import CROWD, table
-from tests.session_files import left_behind, rows
-
-TOGETHER = "# One\n# Two\n"
-TWO_ROWS = "id,description\nDEV-001,one\nDEV-002,two\n"
-
-
-def collide(repo: Repo, **more: object) -> None:
-    """Each of two developers writes README.md and a file of its own."""
-    repo.behave(
-        **{
-            "DEV-001": {
-                "write": {"README.md": "# One\n", "one.txt": "1\n"},
-                "run": CROWD.format(home=repo.home, together=2),
-            },
-            "DEV-002": {
-                "write": {"README.md": "# Two\n", "two.txt": "2\n"},
-                "run": CROWD.format(home=repo.home, together=2),
-            },
-            **more,
-        }
-    )
-
-
-def resolve(repo: Repo, *steps: object) -> None:
-    """What the resolver does when it is asked for the first time, for the second time, and so on."""
-    names = ("DEV-001-fix-conflict", "DEV-002-fix-conflict")
-    collide(repo, **{f"{name}#{number}": step for name in names for number, step in enumerate(steps, 1)})
-
-
-def collided(folder: Path) -> tuple[str, str]:
-    """The task whose work could not land, and its resolver."""
-    (fix,) = [name for name in rows(folder) if name.endswith("-fix-conflict")]
-    return fix.removesuffix("-fix-conflict"), fix
+from tests.e2e.test_table_by_hand import table
+from tests.session_files import left_behind
 
 
 @pytest.mark.requirement("R130")
