@@ -24,7 +24,6 @@ prompt = sys.stdin.read()
 task, role, attempt = (os.environ["ITERDEV_" + name] for name in ("TASK", "ROLE", "ATTEMPT"))
 here = os.path.dirname(__file__)
 call = {"task": task, "role": role, "attempt": int(attempt), "prompt": prompt}
-write(f"{here}/calls.jsonl", json.dumps(call) + "\\n", "a")
 plan = json.load(open(f"{here}/agent.json")) if os.path.exists(f"{here}/agent.json") else {}
 step = plan.get(f"{task}#{attempt}") or plan.get(task) or plan.get(role) or {}
 result = {"id": task, "status": "completed", "findings": f"{role} finished {task}", "error": ""}
@@ -44,6 +43,8 @@ if role == "reviewer":
                "issues": step.get("issues", [])}
 for name, text in step.get("write", {}).items():
     write(name, text)
+# Last, because tests interrupt an agent as soon as it is listed and then look for what it wrote.
+write(f"{here}/calls.jsonl", json.dumps(call) + "\\n", "a")
 if "run" in step and os.system(step["run"]) != 0:
     sys.exit(f"failed: {step['run']}")
 if "sleep" in step:
@@ -55,6 +56,8 @@ elif not step.get("silent"):
     write(os.environ["ITERDEV_RESULT"], json.dumps(result))
 sys.exit(step.get("exit", 0))
 """
+
+SLOW = ("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/", "tests/test_bench.py")
 
 
 class Repo:
@@ -157,6 +160,15 @@ def make_repo(root: Path) -> Repo:
 def repo(tmp_path: Path) -> Repo:
     """A scratch repository for one test."""
     return make_repo(tmp_path)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives every worker some of the slow tests to begin with, so that only quick ones are left to share in the end."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow = [item for item in items if item.nodeid.startswith(SLOW)]
+    quick = [item for item in items if not item.nodeid.startswith(SLOW)]
+    share = -(-len(quick) // workers)
+    items[:] = [item for n in range(workers) for item in (*slow[n::workers], *quick[n * share : (n + 1) * share])]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

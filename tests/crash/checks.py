@@ -1,4 +1,4 @@
-"""What has to be true after a story, whoever was killed in it."""
+"""What has to be true after a scenario, wherever a process was killed."""
 
 import os
 import re
@@ -19,19 +19,19 @@ from iterdev.store.session_folder.json_records import records
 from iterdev.teams.contract import Team
 
 MADE = ("design", "code", "verify", "review", "interactive")
-"""The folders of a session in which every file is made from its state."""
+"""The folders of a session whose files are all written from its state."""
 TIMESTAMP = re.compile(r'"timestamp": ".*"')
 
 
 def problems(scratch: Scratch, session: SessionRecord) -> list[str]:
-    """Everything that is not as it should be at the end of a story."""
+    """What is wrong with the work so far; with all of it, if the session is over."""
     state, entries = session.state, session.entries
-    journal = _of_journal(scratch, entries, session.team)
-    return [*_of_table(scratch, state), *journal, *_of_work(scratch, state, entries)]
+    found = [*_of_journal(entries, session.team), *_of_work(scratch, state, entries)]
+    return [*found, *_of_table(scratch, state), *_of_end(scratch, session)] if state.lifecycle.is_over else found
 
 
-def unrest(scratch: Scratch, session: SessionRecord) -> list[str]:
-    """What must not be lost, left or alive between two commands."""
+def leftovers(scratch: Scratch, session: SessionRecord) -> list[str]:
+    """What is lost, left or alive between two commands."""
     state = session.state
     found = [
         *_of_commits(scratch, state, session.entries),
@@ -42,25 +42,26 @@ def unrest(scratch: Scratch, session: SessionRecord) -> list[str]:
     return found + [f"alive: {process}" for process in processes_of(scratch)]
 
 
-def conflicts(state: State) -> int:
-    """How many tasks were made to resolve one."""
-    return sum(CONFLICT_FIX in task for task in state.tasks.plan)
-
-
 def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
-    if not state.lifecycle.is_over:
-        yield f"the session is {state.lifecycle.phase}"
     for task, progress in state.tasks.rows():
         if progress.status is not Status.completed:
             yield f"{task.id} is {progress.status}: {progress.error}"
     planned = [task for task in state.tasks.plan if CONFLICT_FIX not in task]
-    if sorted(planned) != sorted(scratch.story.tasks(scratch.engine)):
+    if sorted(planned) != sorted(scratch.scenario.tasks(scratch.engine)):
         yield f"tasks are {[*state.tasks.plan]}"
 
 
-def _of_journal(scratch: Scratch, entries: Sequence[events.Entry], team: Team) -> Iterator[str]:
+def _of_end(scratch: Scratch, session: SessionRecord) -> Iterator[str]:
+    rollbacks = sum(isinstance(entry.event, events.RollbackStarted) for entry in session.entries)
+    if rollbacks != scratch.scenario.rollbacks:
+        yield f"{rollbacks} rollbacks"
+    lines = _ask(scratch, "show", f"{branch(session.state.session.id)}:README.md").splitlines()
+    if sorted(lines) != sorted(scratch.scenario.readme):
+        yield f"the README is {lines}"
+
+
+def _of_journal(entries: Sequence[events.Entry], team: Team) -> Iterator[str]:
     finished: set[TaskId] = set()
-    rollbacks = 0
     for entry in entries:
         match entry.event:
             case events.AttemptStarted(task) if task in finished:
@@ -71,11 +72,8 @@ def _of_journal(scratch: Scratch, entries: Sequence[events.Entry], team: Team) -
                 finished -= {*tasks}
             case events.RollbackStarted() as back:
                 finished -= {*back.undone}
-                rollbacks += 1
             case _:
                 pass
-    if rollbacks != scratch.story.rollbacks:
-        yield f"went back {rollbacks} times"
     if difference := compare(entries, team).difference:
         yield f"today entry {difference.seq}, {difference.recorded}, would be {difference.decided}"
 
@@ -92,13 +90,19 @@ def _of_commits(scratch: Scratch, state: State, entries: Sequence[events.Entry])
 
 def _of_work(scratch: Scratch, state: State, entries: Sequence[events.Entry]) -> Iterator[str]:
     """Whether the branch holds the work of each task once, and nothing that was undone."""
-    standing: list[TaskId] = []
+    standing, refused = list[TaskId](), list[TaskId]()
+    merged: dict[TaskId, list[TaskId]] = {}
     for entry in entries:
         match entry.event:
-            case events.Landed(task=task) | events.LandingRefused(task=task):
-                standing.append(task)
+            case events.Landed(task=task):
+                merged[task] = refused if CONFLICT_FIX in task else []
+                standing += [task, *merged[task]]
+                refused = [] if CONFLICT_FIX in task else refused
+            case events.LandingRefused(task=task):
+                refused.append(task)
             case events.RollbackStarted() as back:
-                standing = [task for task in standing if task not in back.undone]
+                refused += [work for task in back.undone for work in merged.pop(task, ()) if work not in back.undone]
+                standing = [task for task in standing if task not in {*back.undone, *refused}]
     mine = branch(state.session.id)
     landed = _ask(scratch, "log", "--format=%(trailers:key=Iterdev-Task,valueonly,separator=%x2C)", mine).split()
     if sorted(landed) != sorted(standing):
@@ -106,9 +110,6 @@ def _of_work(scratch: Scratch, state: State, entries: Sequence[events.Entry]) ->
     files = _ask(scratch, "ls-tree", "--name-only", mine).split()
     if sorted(files) != sorted(["README.md", "iterdev.toml", *(f"{task}.txt" for task in standing)]):
         yield f"the tree is {files}"
-    lines = _ask(scratch, "show", f"{mine}:README.md").splitlines()
-    if sorted(lines) != sorted(scratch.story.readme):
-        yield f"the README is {lines}"
 
 
 def _of_checkout(scratch: Scratch) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Plays a story, kills whoever is at work at one of the marks, lets others go on, and checks what is left.
+"""Runs a scenario, kills the process that works on it at one of its kill points, and checks what is left at the end.
 
-    python -m tests.crash.driver SCRATCH ENGINE STORY SHARD SHARDS
-        kills at every mark of a shard, and prints one JSON line for each telling of the story
-    python -m tests.crash.driver SCRATCH ENGINE STORY CHAPTER twice MARK
-        kills at MARK of the chapter, and then whoever goes on at each of their marks
+    python -m tests.crash.driver SCRATCH ENGINE SCENARIO FIRST STEP KILLS
 
-A single-threaded program of its own, so that it can fork: every command is a fresh process with everything loaded.
+The kill points are FIRST, FIRST + STEP, ... of every stage. With several KILLS, the processes that continue are killed
+at their own kill points of that number as well. Prints one JSON line for each run.
+
+A single-threaded program of its own, so that it can fork: every command is a new process with everything loaded.
 """
 
 import ctypes
@@ -22,31 +22,31 @@ from typing import NoReturn
 
 import anyio
 import msgspec
-from tests.crash.checks import conflicts, problems, processes_of, unrest
+from tests.crash.checks import leftovers, problems, processes_of
+from tests.crash.scenarios import SCENARIOS, Answer, RollBack, RunSession, Scenario, Step
 from tests.crash.scratch import Scratch
-from tests.crash.stories import STORIES, Answer, GoOn, RollBack, Step, Story
 from tests.fork_server import warm_up
 
 from iterdev.app.answer import answer
 from iterdev.app.rollback import roll_back
 from iterdev.app.start import start
 from iterdev.core.types import Engine
-from iterdev.engine import run
 from iterdev.engine.effects import Effects, Fields, Observer
 from iterdev.engine.loop import OneStep, RunScope
 from iterdev.engine.repository import Repository
+from iterdev.engine.run import RunObserver, drive
 
-PATIENCE = 10.0
-STEPS = 100
-"""More commands than any story takes."""
+END_LIMIT = 10.0
+STEPS = 200
+"""More commands than any scenario takes."""
 NEVER = 1_000_000
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class KillPoints:
-    """Kills its own process at the n-th mark, counted from 0; remembers the names of those before.
+    """Kills its own process at the n-th kill point, counted from 0; logs the names of those that were reached.
 
-    There is a mark before each effect, and one after each that succeeds.
+    There is one before each effect, and one after each that succeeds.
     """
 
     def __init__(self, at: int, log: Path) -> None:
@@ -67,28 +67,23 @@ class KillPoints:
         self._passed += 1
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """A story from some moment to its end."""
+class ScenarioRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a scenario, from some stage to its end."""
 
-    kills: Mapping[str, Sequence[int]]
-    """By chapter: the marks at which somebody was to be killed, each counted anew."""
-    at: Mapping[str, Sequence[str]]
-    """By chapter: the names of those at which somebody was."""
-    conflicts: int
+    killed_at: Mapping[str, Sequence[str]]
+    """By stage: the kill points at which a process was killed."""
     problems: Sequence[str]
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one command."""
-
-    marks: list[str]
+class CommandEnd(msgspec.Struct, frozen=True, kw_only=True):
+    points: list[str]
     killed: bool
     status: int
 
 
-def do(scratch: Scratch, step: Step, kill_at: int) -> Done:
-    """Lets a forked child carry out a step, and be killed if it gets as far as the mark."""
-    log = scratch.root / "marks"
+def run_command(scratch: Scratch, step: Step, kill_at: int) -> CommandEnd:
+    """Runs a step in a forked child, which is killed if it reaches the kill point."""
+    log = scratch.root / "points"
     log.write_text("")
     sys.stdout.flush()
     child = os.fork()
@@ -97,15 +92,15 @@ def do(scratch: Scratch, step: Step, kill_at: int) -> Done:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _carry_out(scratch, step, KillPoints(kill_at, log))
     status = os.waitpid(child, 0)[1]
-    return Done(marks=log.read_text().splitlines(), killed=os.WIFSIGNALED(status), status=status)
+    return CommandEnd(points=log.read_text().splitlines(), killed=os.WIFSIGNALED(status), status=status)
 
 
 def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
     try:
-        repository = Repository(scratch.project, scratch.story.teams)
+        repository = Repository(scratch.project, scratch.scenario.teams)
         match step:
-            case GoOn(one_step=one_step):
-                _go_on(scratch, repository, OneStep() if one_step else RunScope(), kill_points)
+            case RunSession(one_step=one_step):
+                _run_session(scratch, repository, OneStep() if one_step else RunScope(), kill_points)
             case Answer():
                 _answer(repository, step)
             case RollBack(task):
@@ -116,11 +111,11 @@ def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
     os._exit(0)
 
 
-def _go_on(scratch: Scratch, repository: Repository, scope: RunScope, kill_points: Observer) -> None:
+def _run_session(scratch: Scratch, repository: Repository, scope: RunScope, kill_points: Observer) -> None:
     sessions = repository.sessions()
-    request = msgspec.structs.replace(scratch.story.request, engine=scratch.engine)
+    request = msgspec.structs.replace(scratch.scenario.request, engine=scratch.engine)
     session = sessions[-1] if sessions else start(repository, request)
-    anyio.run(lambda: run.drive(repository, session, run.RunObserver(), scope=scope, observers=(kill_points,)))
+    anyio.run(lambda: drive(repository, session, RunObserver(), scope=scope, observers=(kill_points,)))
 
 
 def _answer(repository: Repository, step: Answer) -> None:
@@ -130,9 +125,9 @@ def _answer(repository: Repository, step: Answer) -> None:
     answer(repository, session, step.gate, step.choice)
 
 
-def wait_for_silence(scratch: Scratch) -> list[str]:
-    """The processes that are still there when the tree of whoever was killed should be gone."""
-    end = time.monotonic() + PATIENCE
+def wait_for_processes(scratch: Scratch) -> list[str]:
+    """The processes that are still alive when all those of a killed engine should have ended."""
+    end = time.monotonic() + END_LIMIT
     while has_children() and time.monotonic() < end:
         time.sleep(0.002)
     return [f"outlived the engine: {process}" for process in processes_of(scratch)] if has_children() else []
@@ -154,20 +149,21 @@ def has_children() -> bool:
     return True
 
 
-def play(
+def run_scenario(
     scratch: Scratch,
     kills: Mapping[str, Sequence[int]],
     *,
-    batchwise: bool = True,
-    begin: Callable[[str], None] = lambda _: None,
-) -> Played:
-    """The story from where it stands to its end; whoever is at work in a chapter is killed at those of its marks.
+    before: Callable[[str], None] = lambda _: None,
+) -> ScenarioRun:
+    """Runs the scenario from where it is, with kills at these kill points of some stages.
 
-    Without `batchwise`, a sprint is one command. What is left on the disk is checked after the command that follows a
-    kill; without kills, after every command.
+    After the last kill it goes on until it is in a stage of the run without kills. Without a kill in one of its
+    batches, a sprint is one command. What is left on the disk is checked after the command that follows a kill; if
+    there are no kills at all, the scenario goes in batches to its end, with checks after every command.
     """
-    left = {chapter: list(marks) for chapter, marks in kills.items()}
-    names: dict[str, list[str]] = {chapter: [] for chapter in kills}
+    left = {stage: [*points] for stage, points in kills.items()}
+    parts = {stage.partition(":")[0] for stage in kills}
+    killed_at: dict[str, list[str]] = {stage: [] for stage in kills}
     found: list[str] = []
     begun: set[str] = set()
     check = not kills
@@ -175,87 +171,66 @@ def play(
     for _ in range(STEPS):
         if session and session.state.lifecycle.is_over:
             break
-        step = scratch.story.next_step(session.state if session else None)
-        chapter = "" if isinstance(step, Answer) else step.chapter
-        if chapter and chapter not in begun:
-            begin(chapter)
-            begun.add(chapter)
-        if isinstance(step, GoOn) and step.part and not batchwise:
-            step = GoOn(step.part)
-        marks = left.get(chapter) or [NEVER]
-        done = do(scratch, step, marks.pop(0))
-        if done.killed:
-            names[chapter].append(done.marks[-1])
-            found += wait_for_silence(scratch)
+        step = scratch.scenario.next_step(session.state if session else None)
+        stage = "" if isinstance(step, Answer) else step.stage
+        if kills and not any(left.values()) and not check and stage in scratch.stages:
+            break
+        if stage and stage not in begun:
+            before(stage)
+            begun.add(stage)
+        left = {name: points for name, points in left.items() if name == stage or name not in begun}
+        if isinstance(step, RunSession) and step.part and kills and step.part not in parts:
+            step = RunSession(step.part)
+        points = left.get(stage) or [NEVER]
+        ended = run_command(scratch, step, points.pop(0))
+        if ended.killed:
+            killed_at[stage].append(ended.points[-1])
+            found += wait_for_processes(scratch)
         session = scratch.session()
-        if done.killed:
+        if ended.killed:
             check = True
             continue
-        if done.status or session is None:
-            found.append(f"a command ended with {done.status}")
+        if ended.status or session is None:
+            found.append(f"a command ended with {ended.status}")
             break
-        if chapter and check:
-            found += [f"after {chapter}: {problem}" for problem in unrest(scratch, session)]
+        if stage and check:
+            found += [f"after {stage}: {problem}" for problem in leftovers(scratch, session)]
             check = not kills
-    if session is None:
-        return Played(kills=kills, at=names, conflicts=0, problems=[*found, "there is no session"])
-    found += problems(scratch, session)
-    return Played(kills=kills, at=names, conflicts=conflicts(session.state), problems=found)
+    else:
+        found.append("the scenario does not end")
+    found += problems(scratch, session) if session else ["there is no session"]
+    return ScenarioRun(killed_at=killed_at, problems=found)
 
 
-def rehearse(scratch: Scratch) -> None:
-    """The story without a kill; what lies on the disk before each chapter is remembered."""
-    played = play(scratch, {}, begin=scratch.remember)
-    if played.problems or played.conflicts != scratch.story.conflicts:
-        raise SystemExit(f"the story without a kill: {played}")
+def run_without_kills(scratch: Scratch) -> None:
+    """Copies the repository before each stage."""
+    run = run_scenario(scratch, {}, before=scratch.copy)
+    if run.problems:
+        raise SystemExit(f"the scenario without a kill: {run.problems}")
 
 
-def tellings(scratch: Scratch, shard: int, shards: int) -> Iterator[Played]:
-    """In the n-th telling somebody is killed at the n-th mark of each chapter that has so many."""
-    story = scratch.story
-    together = [] if story.only_apart else [chapter for chapter in scratch.chapters if chapter not in story.apart]
-    for chapters in (together, *([chapter] for chapter in story.apart)):
-        left = chapters
-        for mark in count(shard, shards):
+def kill_at_each_point(scratch: Scratch, first: int, step: int, kills: int) -> Iterator[ScenarioRun]:
+    """For each group and number, one run with kills at the kill point of that number in each stage that has so many."""
+    for group in scratch.scenario.groups:
+        left = [stage for stage in scratch.stages if stage.startswith(tuple(group))]
+        for point in count(first, step):
             if not left:
                 break
             scratch.restore(left[0])
-            played = play(scratch, {chapter: [mark] for chapter in left}, batchwise=chapters is together)
-            yield played
-            left = [chapter for chapter in left if played.at[chapter]]
+            run = run_scenario(scratch, dict.fromkeys(left, [point] * kills))
+            yield run
+            left = [stage for stage in left if run.killed_at[stage]]
 
 
-def twice(scratch: Scratch, chapter: str, first: int) -> Iterator[Played]:
-    """After a kill at one mark, whoever goes on is killed at each of the marks after it."""
-    scratch.restore(chapter)
-    session = scratch.session()
-    killed = do(scratch, scratch.story.next_step(session.state if session else None), first)
-    left = wait_for_silence(scratch)
-    if left or not killed.killed:
-        raise SystemExit(f"the first kill: {killed} {left}")
-    scratch.remember("after the first kill")
-    for mark in count():
-        scratch.restore("after the first kill")
-        played = play(scratch, {chapter: [mark]})
-        yield played
-        if not played.at[chapter]:
-            break
-
-
-def main(root: Path, engine: Engine, story: Story, words: list[str]) -> None:
+def main(root: Path, engine: Engine, scenario: Scenario, numbers: list[int]) -> None:
     adopt_orphans()
     warm_up()
     gc.freeze()
-    scratch = Scratch(root, engine, story)
-    rehearse(scratch)
-    match words:
-        case [shard, shards]:
-            told = tellings(scratch, int(shard), int(shards))
-        case [chapter, "twice", mark]:
-            told = twice(scratch, chapter, int(mark))
-    for played in told:
-        print(msgspec.json.encode(played).decode(), flush=True)
+    scratch = Scratch(root, engine, scenario)
+    run_without_kills(scratch)
+    for run in kill_at_each_point(scratch, *numbers):
+        print(msgspec.json.encode(run).decode(), flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Engine(sys.argv[2]), STORIES[sys.argv[3]], sys.argv[4:])
+    main(Path(sys.argv[1]), Engine(sys.argv[2]), SCENARIOS[sys.argv[3]], [*map(int, sys.argv[4:])])

@@ -1,4 +1,4 @@
-"""The place where a story is played: made once, remembered at every quiet moment, and restored for each kill."""
+"""The repository of a scenario: made once, copied before each stage, and restored for each kill."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from tests.crash.stories import SETTINGS, Story
+from tests.crash.scenarios import SETTINGS, Scenario
 
 from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
@@ -19,7 +19,7 @@ from iterdev.teams.contract import Team
 
 
 class SessionRecord(Struct, frozen=True):
-    """Where the session stands, and the entries that say so."""
+    """A session and the entries that it was folded from."""
 
     state: State
     entries: Sequence[Entry]
@@ -27,14 +27,14 @@ class SessionRecord(Struct, frozen=True):
 
 
 class Scratch:
-    def __init__(self, root: Path, engine: Engine, story: Story) -> None:
-        self.root, self.engine, self.story = root, engine, story
+    def __init__(self, root: Path, engine: Engine, scenario: Scenario) -> None:
+        self.root, self.engine, self.scenario = root, engine, scenario
         self.home = root / "home"
         self.project = root / "project"
-        self._moments: dict[str, Path] = {}
+        self._copies: dict[str, Path] = {}
         os.environ |= {"ITERDEV_HOME": str(self.home), "HOME": str(root), "GIT_CONFIG_NOSYSTEM": "1"}
         root.mkdir(parents=True, exist_ok=True)
-        (root / "agent.sh").write_text(story.agent)
+        (root / "agent.sh").write_text(scenario.agent)
         self.project.mkdir()
         (self.project / "README.md").write_text("# Sample\n")
         (self.project / "iterdev.toml").write_text(SETTINGS.format(agent=root / "agent.sh"))
@@ -42,33 +42,33 @@ class Scratch:
         for args in (["init", "-q", "-b", "main"], ["add", "-A"], [*who, "commit", "-q", "-m", "start"]):
             subprocess.run(["git", *args], cwd=self.project, check=True)
 
-    def remember(self, chapter: str) -> None:
-        """Keeps what lies on the disk before a chapter begins; no process is at work."""
-        self._moments[chapter] = self.root / f"before {chapter}"
-        shutil.copytree(self.project, self._moments[chapter], symlinks=True)
+    def copy(self, stage: str) -> None:
+        """Copies the repository before a stage; no process runs, and nothing else is on the disk."""
+        self._copies[stage] = self.root / f"before {stage}"
+        shutil.copytree(self.project, self._copies[stage], symlinks=True)
 
     @property
-    def chapters(self) -> list[str]:
-        """Those that are remembered, in their order."""
-        return list(self._moments)
+    def stages(self) -> list[str]:
+        """Those before which there is a copy, in their order."""
+        return list(self._copies)
 
-    def restore(self, chapter: str) -> None:
+    def restore(self, stage: str) -> None:
         for folder in (self.project, self.home):
             shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self._moments[chapter], self.project, symlinks=True)
+        shutil.copytree(self._copies[stage], self.project, symlinks=True)
 
     def session(self) -> SessionRecord | None:
         """The session as its journal has it, if there is one."""
         path = self.project / STATE / NAME
         if not path.exists():
             return None
-        journal = Journal(path, self.story.teams)
+        journal = Journal(path, self.scenario.teams)
         try:
             entries = [entry for session in journal.sessions() for entry in journal.read(session)]
         finally:
             journal.close()
         if not entries:
             return None
-        team = self.story.teams[entries[0].event.session.team]
+        team = self.scenario.teams[entries[0].event.session.team]
         state = replay(entries, team)
         return SessionRecord(state, entries, team) if state else None

@@ -1,13 +1,15 @@
-"""What the crash matrix plays: a session, the agents in it, and the user, who goes by what the session shows."""
+"""The scenarios of the crash matrix: a session, the agents in it, and what its user does next."""
 
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 from tests.teams.toy import TOY
 
+from iterdev.core.ids import CONFLICT_FIX
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Status, TaskId
@@ -19,14 +21,14 @@ from iterdev.teams.table import TEAMS
 SETTINGS = '[run]\nagent = "mine"\n[project]\ntest = "true"\n[agents.mine]\ncommand = ["sh", "{agent}"]\n'
 
 
-class GoOn(Struct, frozen=True):
+class RunSession(Struct, frozen=True):
     """`iterdev run`, or `iterdev resume` when there is a session already."""
 
-    chapter: str
+    stage: str
     one_step: bool = False
     """With `--step`."""
     part: str = ""
-    """What the chapter is a batch of tasks of, if the next batches could be made by the same command."""
+    """What the stage is a batch of tasks of, if one command could run the next batches too."""
 
 
 class Answer(Struct, frozen=True):
@@ -41,35 +43,31 @@ class RollBack(Struct, frozen=True):
     """`iterdev rollback`."""
 
     task: str
-    chapter: str = "rollback"
+    stage: str = "rollback"
 
 
-Step = GoOn | Answer | RollBack
+Step = RunSession | Answer | RollBack
 
 
-class Story(Struct, frozen=True, kw_only=True):
-    """Chapters end where the user can look around: no engine is at work."""
+class Scenario(Struct, frozen=True, kw_only=True):
+    """A session in stages; no engine runs between two of them."""
 
     request: Request
     agent: str
     """What `sh` reads as the only agent."""
     next_step: Callable[[State | None], Step]
     """What the user does while the session is not over."""
-    apart: Sequence[str] = ()
-    """Chapters that get tellings of their own; in all others somebody is killed in one and the same telling."""
-    only_apart: bool = False
-    """Whether nobody is killed in the other chapters."""
+    groups: Sequence[Sequence[str]] = (("",),)
+    """Beginnings of the names of stages. For each group there are runs that have kills in each of its stages."""
     tasks: Callable[[Engine], Sequence[str]]
-    """What the table holds in the end, beside tasks that resolve a conflict."""
+    """What the table holds in the end, besides conflict tasks."""
     readme: frozenset[str] = frozenset({"# Sample"})
-    """The lines of the file that developers may fight for."""
-    conflicts: int = 0
-    """How many there are if nobody is killed."""
+    """The lines of the file that two developers change at the same time."""
     rollbacks: int = 0
     teams: Mapping[str, Team] = msgspec.field(default_factory=lambda: TEAMS)
 
 
-ONE_SPRINT = Story(
+ONE_SPRINT = Scenario(
     request=Request(requirement="Add a greeting", auto=True, pipeline=Pipeline.sprint),
     agent=r"""
 cat > /dev/null
@@ -83,13 +81,13 @@ reviewer)
 esac
 printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$more" > "$ITERDEV_RESULT"
 """,
-    next_step=lambda _: GoOn("sprint"),
+    next_step=lambda _: RunSession("sprint"),
     tasks=lambda _: ["DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001", "DEV-fix-1", "REVIEW-002"],
 )
 
 
 def _side_by_side(table: str) -> str:
-    """The two developers of the first sprint need not wait for each other, and whoever looks waits for both."""
+    """The two developers of the first sprint need not wait for each other; tester and reviewer wait for both."""
     rows = list(csv.DictReader(io.StringIO(table)))
     for row in rows:
         if row["id"] == "DEV-002":
@@ -103,10 +101,10 @@ def _side_by_side(table: str) -> str:
     return text.getvalue()
 
 
-def _goes_back_once(state: State | None) -> Step:
-    """Lets the first sprint be made, undoes what brought its two changes together, and has it made again."""
+def _with_rollback(state: State | None) -> Step:
+    """Runs the first sprint, rolls back the merge of its two changes, and runs it again."""
     if state is None or not state.tasks.plan or "plan" not in {*state.gates.answers, *state.gates.open}:
-        return GoOn("plan")
+        return RunSession("plan")
     if "plan" in state.gates.open:
         return Answer("plan", "approve", _side_by_side)
     if "sprint-1" in state.gates.answers:
@@ -116,24 +114,29 @@ def _goes_back_once(state: State | None) -> Step:
     if "sprint-1" in state.gates.open:
         return RollBack(_last_of_first_work(state))
     if state.tasks.status(TaskId("DESIGN-001")) is not Status.completed:
-        return GoOn("design", one_step=True)
+        return RunSession("design", one_step=True)
     if any(state.tasks.status(TaskId(task)) is not Status.completed for task in ("DEV-001", "DEV-002")):
-        return GoOn("side by side", one_step=True)
+        return RunSession("side by side", one_step=True)
     return _next_batch("first sprint", state)
 
 
-def _next_batch(part: str, state: State) -> GoOn:
-    """A chapter for each batch of tasks: a kill costs the batch that is made again, and not the whole sprint."""
-    unfinished = [task.id for task, progress in state.tasks.rows() if not progress.status.is_final]
-    finished = len(state.tasks.plan) - len(unfinished)
-    return GoOn(f"{part}, after {finished}: {', '.join(unfinished)}", one_step=True, part=part)
+def _next_batch(part: str, state: State | None) -> RunSession:
+    """A stage for each batch of tasks: a kill costs the batch that runs again, and not the whole sprint.
+
+    The name has the tasks that are left, so that two runs in the same stage have the same work behind them.
+    """
+    if state is None:
+        return RunSession(f"{part}: start", one_step=True, part=part)
+    rows = [task.id for task, progress in state.tasks.rows() if not progress.status.is_final]
+    unfinished = ["conflict" if CONFLICT_FIX in task else task for task in rows]
+    return RunSession(f"{part}: {', '.join(unfinished)}", one_step=True, part=part)
 
 
-def _insists(state: State | None) -> Step:
-    """Types the same command again when a rollback was cut short."""
+def _with_repeated_rollback(state: State | None) -> Step:
+    """Enters the same command again after an interrupted rollback."""
     if state and state.branch.rewind:
         return RollBack(state.branch.rewind.removeprefix("snapshot-").rpartition("-")[0])
-    return _goes_back_once(state)
+    return _with_rollback(state)
 
 
 def _last_of_first_work(state: State) -> str:
@@ -150,7 +153,7 @@ def _of_two_sprints(engine: Engine) -> list[str]:
     return [*rows, "GC-CHECK-001", "GC-CHECK-002", "GC-CHECK-003"] if engine is Engine.wave else rows
 
 
-TWO_SPRINTS = Story(
+TWO_SPRINTS = Scenario(
     request=Request(requirement="Keep greetings", pipeline=Pipeline.multi_sprint),
     agent=r"""
 cat > /dev/null
@@ -173,29 +176,29 @@ reviewer)
 esac
 printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$more" > "$ITERDEV_RESULT"
 """,
-    next_step=_goes_back_once,
-    # Work that is made again after a kill sees what it would have collided with: then there is no conflict to resolve.
-    # A rollback that was cut short becomes a part of the chapter after it.
-    apart=["side by side", "rollback"],
+    next_step=_with_rollback,
+    # Work that is repeated after a kill begins with the work of the other task: then there is no conflict.
+    # A rollback that was interrupted becomes a part of the stage after it.
+    groups=(("plan", "design", "first sprint", "again"), ("side by side", "second sprint"), ("rollback",)),
     tasks=_of_two_sprints,
     readme=frozenset({"# Sample", "DEV-001", "DEV-002"}),
-    conflicts=1,
     rollbacks=1,
 )
-TOY_SESSION = Story(
+TOY_SESSION = Scenario(
     request=Request(requirement="Write a poem", auto=True),
     agent=r"""
 cat > /dev/null
 if [ "$ITERDEV_ROLE" = writer ]; then echo "$ITERDEV_TASK" > "$ITERDEV_TASK.txt"; fi
 printf '{"id":"%s","status":"completed","findings":"done"}' "$ITERDEV_TASK" > "$ITERDEV_RESULT"
 """,
-    next_step=lambda _: GoOn("session"),
+    next_step=lambda _: RunSession("session"),
     tasks=lambda _: ["WRITE-001", "CHECK-001"],
     teams={TOY.name: TOY},
 )
-STORIES = {
+SCENARIOS = {
     "toy": TOY_SESSION,
     "one-sprint": ONE_SPRINT,
+    "batches": msgspec.structs.replace(ONE_SPRINT, next_step=partial(_next_batch, "sprint")),
     "two-sprints": TWO_SPRINTS,
-    "two-rollbacks": msgspec.structs.replace(TWO_SPRINTS, next_step=_insists, apart=["rollback"], only_apart=True),
+    "two-rollbacks": msgspec.structs.replace(TWO_SPRINTS, next_step=_with_repeated_rollback, groups=(("rollback",),)),
 }
