@@ -33,12 +33,12 @@ def collide(repo: Repo, **more: object) -> None:
 
 
 def resolve(repo: Repo, *steps: object) -> None:
-    """What the resolver does when it is asked for the first time, for the second time, and so on."""
+    """What the conflict task does when it is asked for the first time, for the second time, and so on."""
     names = ("DEV-001-fix-conflict", "DEV-002-fix-conflict")
     collide(repo, **{f"{name}#{number}": step for name in names for number, step in enumerate(steps, 1)})
 
 
 def collided(folder: Path) -> tuple[str, str]:
-    """The task whose work could not land, and its resolver."""
+    """The task whose work could not land, and its conflict task."""
     (fix,) = [name for name in rows(folder) if name.endswith("-fix-conflict")]
     return fix.removesuffix("-fix-conflict"), fix

@@ -26,8 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
+from tests.crash.scenarios import ONE_SPRINT
 from tests.crash.scratch import Scratch
-from tests.crash.stories import ONE_SPRINT
 
 from iterdev.core.types import Engine
 from iterdev.surfaces.cli import main as cli

@@ -70,7 +70,6 @@ def test_a_program_on_the_path_or_in_the_repository_is_found(command: tuple[str,
 @pytest.mark.parametrize(
     ("command", "problem", "hint"),
     [
-        ((), "empty command", '"command" of [agents.mine] in iterdev.toml'),
         (("no-such-program",), '"no-such-program"', "install no-such-program, or fix"),
         (("tools/absent",), '"tools/absent"', "[agents.mine]"),
         (("tools/plain.py",), "is not executable", "chmod +x tools/plain.py"),

@@ -92,7 +92,7 @@ def test_a_home_may_be_below_the_users_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_unknown_name_is_an_error_of_the_user_with_the_nearest_one() -> None:
-    with pytest.raises(UserError, match='no agent "cladue", did you mean "claude"') as caught:
+    with pytest.raises(UserError, match=r'no agent "cladue" \(did you mean "claude"\?\)') as caught:
         make("cladue", {"mine": AgentSettings(command=("x",))}, ROOT)
 
     assert caught.value.hint.startswith("known agents: mine, claude, codex")

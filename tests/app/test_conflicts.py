@@ -118,7 +118,7 @@ def test_with_abort_the_second_one_fails_and_its_work_is_kept(repo: Repo, team: 
 
 
 @pytest.mark.requirement("R130")
-def test_a_resolver_need_not_know_git_and_all_of_the_work_comes_in(repo: Repo, team: Team) -> None:
+def test_a_conflict_task_need_not_know_git_and_all_of_the_work_comes_in(repo: Repo, team: Team) -> None:
     resolve(repo, {"write": {"README.md": TOGETHER}})
 
     done = team.run(table=TWO_ROWS)
@@ -134,7 +134,7 @@ def test_a_resolver_need_not_know_git_and_all_of_the_work_comes_in(repo: Repo, t
 
 
 @pytest.mark.requirement("R130")
-def test_a_resolver_that_does_nothing_fails_after_it_was_told_what_is_missing(repo: Repo, team: Team) -> None:
+def test_a_conflict_task_that_does_nothing_fails_after_it_was_told_what_is_missing(repo: Repo, team: Team) -> None:
     nothing = {"write": {}}
     resolve(repo, nothing, nothing, nothing)
 
@@ -151,7 +151,7 @@ def test_a_resolver_that_does_nothing_fails_after_it_was_told_what_is_missing(re
 
 
 @pytest.mark.requirement("R130")
-def test_what_git_had_merged_is_brought_back_by_a_resolver_that_lost_it(repo: Repo, team: Team) -> None:
+def test_what_git_had_merged_is_brought_back_by_a_conflict_task_that_lost_it(repo: Repo, team: Team) -> None:
     loses = {"write": {"README.md": TOGETHER}, "run": "rm one.txt two.txt; git checkout -q HEAD -- '*.txt'"}
     finds = {"write": {"one.txt": "1\n", "two.txt": "2\n"}}
     resolve(repo, loses, finds)
@@ -168,7 +168,7 @@ def test_what_git_had_merged_is_brought_back_by_a_resolver_that_lost_it(repo: Re
 
 @pytest.mark.requirement("R130")
 @pytest.mark.parametrize("said", [None, ["README.md"], []])
-def test_nothing_of_the_work_is_taken_only_if_the_resolver_says_so_and_then_you_are_warned(
+def test_nothing_of_the_work_is_taken_only_if_the_conflict_task_says_so_and_then_you_are_warned(
     repo: Repo, team: Team, said: list[str] | None
 ) -> None:
     keeps = {"write": {}, "run": "git checkout -q HEAD -- README.md", "result": {"changed_files": said}}

@@ -6,7 +6,7 @@ import pytest
 from tests.app.conftest import Sessions
 
 from iterdev.app import feedback, tech_debt
-from iterdev.app.tech_debt import NewDebt
+from iterdev.app.tech_debt import Debt
 from iterdev.core.errors import UserError
 
 
@@ -39,12 +39,12 @@ def test_the_session_of_feedback_is_found_by_its_id(sessions: Sessions) -> None:
 @pytest.mark.requirement("R140")
 def test_debt_that_is_not_known_is_rejected_with_what_is_known(sessions: Sessions) -> None:
     repository, session = sessions.repository, sessions.start()
-    item = tech_debt.add(repository, session, NewDebt(description="copied", source_task_id="DEV-001"))
+    item = tech_debt.add(repository, session, Debt(description="copied", source_task_id="DEV-001"))
 
     with pytest.raises(UserError, match='"TD-none"') as unknown:
         tech_debt.move(repository, session, "TD-none", "resolved")
     with pytest.raises(UserError, match='"DEV-009"'):
-        tech_debt.add(repository, session, NewDebt(description="copied", source_task_id="DEV-009"))
+        tech_debt.add(repository, session, Debt(description="copied", source_task_id="DEV-009"))
 
     assert item.debt_id in unknown.value.hint
     assert tech_debt.items(repository, session) == (item,)
@@ -58,7 +58,7 @@ def test_an_empty_text_is_rejected(sessions: Sessions, text: str) -> None:
     with pytest.raises(UserError, match="The text is empty"):
         feedback.add(sessions.repository, session, text, severity="low", category="ux")
     with pytest.raises(UserError, match="The text is empty"):
-        tech_debt.add(sessions.repository, session, NewDebt(description=text))
+        tech_debt.add(sessions.repository, session, Debt(description=text))
 
 
 def test_without_an_engine_the_session_folder_follows(sessions: Sessions) -> None:

@@ -85,7 +85,8 @@ def test_sessions_are_listed_without_reading_an_event(sessions: Sessions) -> Non
     first, second = sessions.start("First thing"), sessions.start("Second thing", *failed())
     make_events_unreadable(sessions)
 
-    listed = [(line.id, line.standing, line.completed, line.tasks) for line in inspect.summaries(sessions.repository)]
+    lines = list(inspect.summaries(sessions.repository))
+    listed = [(line.summary.id, line.standing, line.summary.completed, line.summary.tasks) for line in lines]
 
     assert listed == [(first, "active", 0, 2), (second, "completed", 0, 2)]
 

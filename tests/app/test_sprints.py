@@ -111,7 +111,7 @@ def test_feedback_between_two_sprints_is_planned_first_and_addressed_by_the_work
     team.resume()
     given = feedback.add(team.repository, team.session, "They must rhyme", severity="critical", category="general")
     name = given.feedback_id
-    tech_debt.add(team.repository, team.session, tech_debt.NewDebt(description="No index"))
+    tech_debt.add(team.repository, team.session, tech_debt.Debt(description="No index"))
     taken_up = {"result": {"tasks": [{"id": "t3", "title": "Serve rhymes", "feedback": [name]}]}}
     repo.behave(architect=TWO_MILESTONES, **{"DESIGN-002": taken_up})
 
@@ -133,7 +133,7 @@ def test_debt_that_a_developer_pays_back_is_resolved_and_told_between_the_sprint
     team.run("Keep greetings", auto=False, pipeline="multi-sprint")
     owed = [
         tech_debt.add(
-            team.repository, team.session, tech_debt.NewDebt(description=text, estimated_effort=tech_debt.Effort.small)
+            team.repository, team.session, tech_debt.Debt(description=text, estimated_effort=tech_debt.Effort.small)
         )
         for text in ("No index", "No cache")
     ]
@@ -181,7 +181,7 @@ def test_overdue_debt_is_not_passed_over_by_resuming(repo: Repo, team: Team) -> 
     }
     repo.behave(architect={"result": work})
     team.run("Keep greetings", auto=False, pipeline="multi-sprint")
-    overdue = tech_debt.NewDebt(description="No error handling", severity=Severity.high)
+    overdue = tech_debt.Debt(description="No error handling", severity=Severity.high)
     tech_debt.add(team.repository, team.session, overdue)
     team.answer("plan", "approve")
     for _ in ("the first sprint", "the second"):

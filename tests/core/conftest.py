@@ -31,7 +31,7 @@ from iterdev.core.session.events import (
     Unmet,
 )
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.session.tasks import Fault, Task, checked
 from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
 from iterdev.core.verification import Measurement, SuiteReport, Verification
 from iterdev.teams.development.events import TeamStarted, Thresholds
@@ -191,7 +191,9 @@ class Story:
         thresholds = Thresholds(rounds=rounds)
         self.happens(TeamStarted(analysis=analyse(requirement), pipeline=pipeline, thresholds=thresholds))
         if tasks:
-            self.happens(TasksAdded(with_waves(tasks)))
+            rows = checked(tasks)
+            assert not isinstance(rows, Fault), rows
+            self.happens(TasksAdded(rows))
 
     @property
     def team(self) -> DevelopmentState:

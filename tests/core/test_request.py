@@ -4,10 +4,9 @@ import pytest
 from tests.core.conftest import task
 
 from iterdev.core.errors import UserError
-from iterdev.core.limits.providers import agents
+from iterdev.core.limits.providers import Agents
 from iterdev.core.policy import Policy
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
-from iterdev.core.session import tasks
 from iterdev.core.session.events import Event, RowEdit, SessionStarted, TableEdited, TasksAdded
 from iterdev.core.settings import AgentSettings, Limits, Run, Settings
 from iterdev.core.types import Engine, SessionId, Status
@@ -97,7 +96,8 @@ def test_the_rules_say_which_agent_each_role_has_who_takes_over_and_who_answers_
     mine, same = (AgentSettings(command=("agent", "--fast"), fallback=name) for name in ("claude", None))
     settings = Settings(run=Run(agent="mine"), agents={"mine": mine, "same": same, "other": AgentSettings(script="s")})
 
-    made = agents(rules(Request(requirement="x"), settings), {})
+    given = rules(Request(requirement="x"), settings)
+    made = Agents(by_role=given.agents, fallbacks=given.fallbacks, providers=given.providers)
 
     assert set(made.by_role.values()) == {"mine"}
     assert made.fallbacks == {"mine": "claude"}
@@ -137,7 +137,7 @@ def test_the_folder_follows_from_the_engine(engine: Engine, root: str) -> None:
 
 
 def test_a_table_made_by_hand_comes_with_the_session() -> None:
-    rows = tuple(RowEdit(task=row, status=Status.pending) for row in tasks.with_waves([task("DEV-001")]))
+    rows = (RowEdit(task=task("DEV-001"), status=Status.pending),)
 
     started, team, added, edited = begun(Request(requirement="x", pipeline=Pipeline.sprint), rows=rows)
 

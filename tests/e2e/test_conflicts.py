@@ -10,7 +10,7 @@ from tests.session_files import left_behind
 
 @pytest.mark.requirement("R130")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
-def test_half_a_resolution_survives_a_crash_and_is_shown_to_the_next_resolver(repo: Repo, engine: str) -> None:
+def test_half_a_resolution_survives_a_crash_and_is_shown_to_the_next_conflict_task(repo: Repo, engine: str) -> None:
     resolve(repo, {"write": {"README.md": "# Half\n"}, "sleep": 600}, {"write": {"README.md": TOGETHER}})
     with Background(repo, "run", "-y", "--engine", engine, "--tasks", table(repo, TWO_ROWS)) as running:
         eventually(lambda: "# Half\n" in readmes(repo), "half a resolution")

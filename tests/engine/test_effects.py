@@ -144,3 +144,7 @@ def test_without_opentelemetry_there_are_no_spans() -> None:
     blocked = "import sys; sys.modules['opentelemetry'] = None"
 
     assert output_of(f"{blocked}; from iterdev.engine.effects import tracing; print(tracing())") == "()"
+
+
+def test_without_a_configured_tracer_there_are_no_spans() -> None:
+    assert output_of("from iterdev.engine.effects import tracing; print(tracing())") == "()"

@@ -32,7 +32,7 @@ class Place:
         self.journals: list[Journal] = []
         beginning = started()
         self.session: SessionId = beginning.session.id
-        rows = tasks.with_waves([task("DEV-001"), task("DEV-002")])
+        rows = tasks.checked([task("DEV-001"), task("DEV-002")])
         session_log.create(self.journal(), [beginning, team_started(), events.TasksAdded(rows)], at=self.now)
 
     def journal(self) -> Journal:

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -32,6 +31,7 @@ from iterdev.execution.attempt import run_attempt
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor, Job, ToolAccess
 from iterdev.host import paths, secrets
+from iterdev.host.git import landing
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.workspaces.pool import Pool
 from iterdev.host.workspaces.ports import Ports
@@ -40,6 +40,7 @@ from iterdev.surfaces.cli.main import run
 from iterdev.teams.table import TEAMS
 
 Document = dict[str, object]
+JOB = "job.json"
 FIELDS = {team.task_fields.__struct_config__.tag: team.task_fields for team in TEAMS.values()}
 
 
@@ -189,10 +190,32 @@ def _documents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text(errors="replace") for path in files}
 
 
+def _root(top: Path) -> Path:
+    """The same folder for every run of a repository, so that what a killed one left is found and deleted."""
+    return Path(os.environ["TMPDIR"]) / f"elsewhere-{sha256(str(top).encode()).hexdigest()[:12]}"
+
+
+def bring_back(top: Path) -> None:
+    """Commits what attempts of a killed engine left on the other host, and fetches it."""
+    for home in _root(top).glob("home-*"):
+        job, clone = job_from((home / JOB).read_text()), home / "clone"
+        for workspace, borrower in Pool(clone, home / "workspaces", home).leftovers():
+            label = landing.Label(
+                session=job.session,
+                task=job.task.id,
+                number=job.number,
+                role=job.task.role,
+                agent=job.agent,
+                title=f"{job.task.title} (interrupted)",
+            )
+            landing.keep_interrupted(clone, workspace.tree, borrower.base, label)
+        own = f"refs/iterdev/{job.session}/{job.task.id}/*"
+        git("fetch", "-q", str(clone), f"{own}:{own}", cwd=top)
+
+
 @asynccontextmanager
 async def elsewhere(context: AttemptContext, group: TaskGroup) -> AsyncIterator[Executor]:
-    # The same folder for every run of a repository, so that what a killed one left is deleted.
-    root = Path(tempfile.gettempdir()) / f"elsewhere-{sha256(str(context.top).encode()).hexdigest()[:12]}"
+    root = _root(context.top)
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     executor = ElsewhereExecutor(context, group, root)
@@ -263,8 +286,9 @@ async def attempt_here(hub: Path, hidden: list[str]) -> None:
     """Runs the one attempt that standard input asks for, in a clone of its own."""
     seen = [path for path in hidden if any(Path(path).iterdir())]  # noqa: ASYNC240 - nothing else runs yet
     assert not seen, f"the engine's folders can be seen: {seen}"
-    job = job_from(await anyio.to_thread.run_sync(sys.stdin.readline))
-    clone = Path.home() / "clone"
+    text = await anyio.to_thread.run_sync(sys.stdin.readline)
+    job, clone = job_from(text), Path.home() / "clone"
+    (Path.home() / JOB).write_text(text)
     git("clone", "-q", "--no-checkout", str(hub), str(clone), cwd=Path.home())
     git("fetch", "-q", "origin", "+refs/iterdev/*:refs/iterdev/*", cwd=clone)
     scope, (send, receive) = anyio.CancelScope(), anyio.create_memory_object_stream[Document](100)
@@ -306,6 +330,8 @@ async def _listen(answers: MemoryObjectSendStream[Document], scope: anyio.Cancel
 
 
 def start(arguments: list[str]) -> int:
+    if arguments[:1] == ["resume"]:
+        bring_back(Path(git("rev-parse", "--show-toplevel", cwd=Path.cwd())))
     return run(arguments, executor=elsewhere)
 
 

@@ -15,7 +15,7 @@ from iterdev.core.session import events as session_events
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.session.events import Entry, Event, SessionStarted
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Engine, Mode, SessionId, TaskId, TaskKind
 from iterdev.core.verification import Verification
 from iterdev.store import session_log
@@ -150,7 +150,7 @@ class Story:
 
     def add(self, *tasks: Task) -> State:
         """Adds rows to the table, as a coordinator does."""
-        return self.tell(session_events.TasksAdded(with_waves(tasks, tuple(self.state.tasks.plan.values()))))
+        return self.tell(session_events.TasksAdded(joining(tasks, self.state.tasks.plan)))
 
     def add_pipeline(self, pipeline: Pipeline = Pipeline.sprint) -> State:
         first = pipelines.first_tasks(pipeline, self.state.scope, self.state.session.engine)

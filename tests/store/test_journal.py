@@ -11,7 +11,16 @@ from tests.store.conftest import entries, started
 
 from iterdev.core.errors import HostError
 from iterdev.core.processes import ProcessIdentity
-from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, Interrupted, Warned
+from iterdev.core.session.events import (
+    AttemptEnded,
+    AttemptStarted,
+    Entry,
+    Event,
+    Interrupted,
+    RollbackStarted,
+    TaskReported,
+    Warned,
+)
 from iterdev.core.session.summary import summarize
 from iterdev.core.types import SessionId, Status, TaskId
 from iterdev.store.journal import MIGRATIONS, NAME, Behind, Damaged, Journal
@@ -21,6 +30,9 @@ DEMO = SessionId("ids-demo-20260225")
 OTHER = SessionId("ids-other-20260225")
 DEV = TaskId("DEV-001")
 INTERRUPTED = AttemptEnded(task=DEV, number=1, agent="mine", requests=1, outcome=Interrupted(), status=Status.pending)
+REPORTED = TaskReported(task=DEV, findings="done")
+ROLLED_BACK = RollbackStarted(target=DEV, snapshot="s", tip="b", rows=(), removed=(DEV,), answers={})
+
 
 WRITER = """
 import pathlib, sys, time
@@ -293,9 +305,12 @@ def test_a_second_open_attempt_of_a_task_is_refused_by_the_database(journal: Jou
     assert [entry.seq for entry in journal.read(DEMO)] == [1]
 
 
-def test_a_task_can_be_tried_again_once_its_attempt_has_ended(journal: Journal) -> None:
+@pytest.mark.parametrize(
+    "ended", [INTERRUPTED, REPORTED, ROLLED_BACK], ids=["attempt ended", "reported", "rolled back"]
+)
+def test_a_task_can_be_tried_again_once_nobody_works_on_it(journal: Journal, ended: Event) -> None:
     append(journal, DEMO, [AttemptStarted(DEV, 1, "mine", "b")], at=1.0, after=0)
-    append(journal, DEMO, [INTERRUPTED], at=2.0, after=1)
+    append(journal, DEMO, [ended], at=2.0, after=1)
 
     append(journal, DEMO, [AttemptStarted(DEV, 2, "mine", "b")], at=3.0, after=2)
 

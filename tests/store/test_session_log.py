@@ -110,8 +110,8 @@ def test_the_summary_is_that_of_the_state_after_every_transaction(summarized: Su
     summarized.tell(Kept())
 
     (last,) = summarized.journal.summaries()
-    assert [(one.phase, one.completed, one.tasks, one.finished) for one in first] == [(Phase.active, 0, 0, False)]
-    assert (last.phase, last.completed, last.tasks, last.finished) == (Phase.paused, 4, 4, True)
+    assert [(one.phase, one.completed, one.tasks) for one in first] == [(Phase.active, 0, 0)]
+    assert (last.phase, last.completed, last.tasks) == (Phase.paused, 4, 4)
 
 
 def test_the_summary_follows_attempts_that_fail_and_work_that_lands(summarized: SummarizedStory) -> None:
@@ -124,8 +124,8 @@ def test_the_summary_follows_attempts_that_fail_and_work_that_lands(summarized: 
     summarized.tell(Paused("interrupted"))
 
     (after,) = summarized.journal.summaries()
-    assert [(one.running, one.completed) for one in during] == [(True, 0)]
-    assert (after.running, after.completed, after.tasks, after.phase) == (False, 1, 2, Phase.paused)
+    assert [(one.attempts, one.completed) for one in during] == [(1, 0)]
+    assert (after.attempts, after.completed, after.tasks, after.phase) == (0, 1, 2, Phase.paused)
 
 
 def test_the_summary_is_right_whichever_process_wrote_last(journal: Journal) -> None:

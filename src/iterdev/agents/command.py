@@ -4,6 +4,7 @@ import os
 
 from iterdev.agents.common.conversation import CommandConversation
 from iterdev.agents.common.environment import absolute, find_program, is_file
+from iterdev.agents.common.versions import not_found
 from iterdev.agents.contract import AgentWithoutLogin, Assignment, Probe, Spawn, Watch
 
 
@@ -14,17 +15,13 @@ class CommandAgent(AgentWithoutLogin, frozen=True):
 
     def probe(self) -> Probe:
         setting = f'"command" of [agents.{self.name}] in iterdev.toml'
-        if not self.command:
-            problem = f'The agent "{self.name}" has an empty command'
-            return Probe(installed=False, problem=problem, hint=f"name a program in {setting}")
         program = self.command[0]
         if find_program(program, (self.root,), os.environ):
             return Probe(installed=True)
         if is_file(absolute(self.root, program)):
             problem = f'The program "{program}" of the agent "{self.name}" is not executable'
             return Probe(installed=False, problem=problem, hint=f"chmod +x {program}")
-        problem = f'The program "{program}" of the agent "{self.name}" was not found'
-        return Probe(installed=False, problem=problem, hint=f"install {program}, or fix {setting}")
+        return not_found(program, self.name, f"install {program}, or fix {setting}")
 
     def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> CommandConversation:
         return CommandConversation(self.name, self.command, assignment, root=self.root, spawn=spawn, watch=watch)

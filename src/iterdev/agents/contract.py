@@ -16,8 +16,6 @@ from iterdev.core.results import Usage
 
 
 class Said(Struct, frozen=True, tag=True):
-    """A line of text that the agent wrote while working."""
-
     text: str
 
 
@@ -48,8 +46,6 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class AgentFailure(Struct, frozen=True, kw_only=True):
-    """The end of a turn without a result."""
-
     kind: FailureKind
     message: str
     reset_at: float | None = None
@@ -119,12 +115,8 @@ class Process(Protocol):
     async def close_input(self) -> None: ...
     def output(self) -> AsyncIterator[tuple[str, bytes]]:
         """Chunks of ("stdout" | "stderr", bytes) until the whole tree has ended."""
-        ...
 
     async def wait(self) -> Exit: ...
-    async def end(self) -> None:
-        """Asks the tree to end, then kills it."""
-        ...
 
 
 class Spawn(Protocol):
@@ -132,13 +124,11 @@ class Spawn(Protocol):
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
     ) -> AbstractAsyncContextManager[Process]:
         """Starts a program; leaving the context ends its whole tree."""
-        ...
 
 
 class Conversation(Protocol):
     async def send(self, prompt: str) -> Reply:
         """Starts the agent's next turn; one that is still running is interrupted."""
-        ...
 
 
 class FailedConversation(Struct, frozen=True):
@@ -172,21 +162,16 @@ class Agent(Protocol):
     @property
     def needs(self) -> tuple[str, ...]:
         """Variables of the user's environment with the login and the address of the provider."""
-        ...
 
     def probe(self) -> Probe: ...
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         """Files and folders of the user that the program has to write to, such as its login."""
-        ...
 
     def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> AbstractAsyncContextManager[Conversation]:
         """Opens a conversation; leaving the context closes it, whatever happened."""
-        ...
 
 
 class AgentWithoutLogin(Struct, frozen=True):
-    """An agent that needs nothing of the user's environment."""
-
     name: str
     needs: ClassVar[tuple[str, ...]] = ()
 

@@ -4,14 +4,13 @@ The adapters are imported when they are used: all commands read the names, and m
 """
 # ruff: noqa: PLC0415 - see above
 
-import difflib
 import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from iterdev.agents.acp.programs import PROGRAMS, Program
 from iterdev.agents.contract import Agent, UnavailableAgent
-from iterdev.core.errors import HostError, UserError
+from iterdev.core.errors import HostError, UserError, did_you_mean
 from iterdev.core.settings import AgentSettings
 
 ADAPTERS = {"claude": "iterdev.agents.claude.agent:ClaudeAgent", "codex": "iterdev.agents.codex.agent:CodexAgent"}
@@ -49,9 +48,7 @@ def _resolve_path(path: str, root: Path) -> str:
 
 def _unknown(name: str, configured: Mapping[str, AgentSettings]) -> UserError:
     known = [*configured, *(agent for agent in KNOWN_AGENTS if agent not in configured)]
-    near = difflib.get_close_matches(name, known, 1)
-    suggestion = f', did you mean "{near[0]}"?' if near else ""
-    return UserError(f'There is no agent "{name}"{suggestion}', hint=f"known agents: {', '.join(known)}")
+    return UserError(f'There is no agent "{name}"{did_you_mean(name, known)}', hint=f"known agents: {', '.join(known)}")
 
 
 def kind(name: str, configured: Mapping[str, AgentSettings]) -> str:

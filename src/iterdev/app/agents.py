@@ -1,22 +1,17 @@
 """Which coding agents there are, and whether they can be used."""
 
 import msgspec
-from msgspec import Struct
 
 from iterdev.agents import registry
+from iterdev.agents.contract import Probe
 from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.engine.repository import Repository
 
 
-class AgentView(Struct, frozen=True, kw_only=True):
+class AgentView(Probe, frozen=True, kw_only=True):
     name: str
     kind: str
-    installed: bool
     usable: bool
-    version: str
-    note: str
-    problem: str
-    hint: str
 
 
 def agents(repository: Repository) -> list[AgentView]:

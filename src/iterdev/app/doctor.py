@@ -57,7 +57,7 @@ def _repository(repository: Repository) -> Iterator[Finding]:
     problems = repository.journal.problems()
     yield Finding("journal", "; ".join(problems[:3]), "move it away; it is rebuilt from the session folders")
     for summary in repository.summaries():
-        stuck = summary.running and not repository.engine_alive(summary)
+        stuck = summary.attempts and not repository.engine_alive(summary)
         yield Finding(f"session {summary.id}", "its engine died" if stuck else "", f"iterdev resume {summary.id}")
 
 

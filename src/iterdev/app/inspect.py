@@ -8,7 +8,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
-from iterdev.core.views.session import SessionLine, SessionView, session_line, session_view
+from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.engine.repository import Repository
 
 
@@ -22,8 +22,7 @@ def status(repository: Repository, session: SessionId) -> SessionView:
 
 def summaries(repository: Repository) -> Iterator[SessionLine]:
     """Every session in one line each, the newest last; no session is folded."""
-    found = repository.summaries()
-    return (session_line(summary, engine_alive=repository.engine_alive(summary)) for summary in found)
+    return (SessionLine(summary, repository.engine_alive(summary)) for summary in repository.summaries())
 
 
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:

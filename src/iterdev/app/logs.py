@@ -47,8 +47,6 @@ def follow_logs(
 
 
 class _LogFiles:
-    """The log files of a session, and how far each has been read."""
-
     def __init__(self, repository: Repository, session: SessionId, task: str) -> None:
         state = repository.state(session)
         self._engine = repository.folder(state) / LOG

@@ -13,8 +13,6 @@ SESSION_DIR = "ITERDEV_SESSION_DIR"
 
 
 class SessionChoice(Struct, frozen=True):
-    """Several sessions may be meant: the user chooses one of them."""
-
     sessions: tuple[SessionId, ...]
     otherwise: SessionId | UserError
     """The session to take where no user can be asked, or the error."""

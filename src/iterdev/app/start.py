@@ -14,7 +14,7 @@ from iterdev.core.request import Request, checked, named_agents, new_session, po
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
-from iterdev.core.types import Role, SessionId
+from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock
@@ -59,8 +59,6 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     events = new_session(session, limits, team.started(request, settings, agents), tuple(row.edit for row in rows))
     at = clock.now()
     planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
-    if planned is None:
-        raise AssertionError("a session with events has a state")
     events += team.table_edited(planned, rows)
     if inherited := wisdom.inherited(repository, request.requirement):
         events.append(inherited)
@@ -73,8 +71,8 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
 
 def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     """An id that neither a session of the journal nor a session folder has."""
-    roots = (repository.top / ".workflow" / name for name in (".csv-wave", ".team"))
-    taken = {*repository.sessions(), *(folder.name for root in roots for folder in root.glob("*"))}
+    folders = (folder for engine in Engine for folder in repository.top.glob(ids.folder(engine, SessionId("*"))))
+    taken = {*repository.sessions(), *(folder.name for folder in folders)}
     prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 

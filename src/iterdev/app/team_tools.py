@@ -2,6 +2,7 @@
 
 import http.client
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -71,16 +72,14 @@ def _request(url: str, token: str, tool: str, arguments: Document) -> Document:
 
 def _post(url: str, token: str, body: bytes) -> bytes:
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
-        connection.request("POST", place.path, body, headers)
-        response = connection.getresponse()
-        text = response.read()
+        with closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT)) as connection:
+            connection.request("POST", place.path, body, headers)
+            response = connection.getresponse()
+            text = response.read()
     except (OSError, http.client.HTTPException) as error:
         raise HostError(f'No answer from "{url}": {error}', hint="the run that named it has ended") from error
-    finally:
-        connection.close()
     if response.status == http.client.UNAUTHORIZED:
         raise UserError("The token is not valid any more", hint="it belongs to an attempt, and ends with it")
     if response.status != http.client.OK:

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.app.edits import edit_session, redacted_text, require_task
 from iterdev.core.collaboration import tech_debt as rules
-from iterdev.core.collaboration.tech_debt import Debt, DebtCategory, DebtMoved, DebtStatus, Effort, Priority, Report
+from iterdev.core.collaboration.tech_debt import Debt, DebtCategory, DebtStatus, Effort, Priority  # noqa: F401
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
-from iterdev.core.types import SessionId, Severity
+from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.store.session_folder.json_records import debt_report, item_record
 
@@ -20,29 +19,15 @@ document, report_document = item_record, debt_report
 EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"'
 
 
-class NewDebt(Struct, frozen=True, kw_only=True):
-    """The fields of a debt that a person describes."""
-
-    description: str
-    severity: Severity = Severity.medium
-    category: DebtCategory = DebtCategory.code
-    priority: Priority = Priority.medium
-    estimated_effort: Effort | None = None
-    owner: str | None = None
-    resolution_plan: str | None = None
-    source_task_id: str | None = None
-    related_files: tuple[str, ...] = ()
-
-
-def add(repository: Repository, session: SessionId, new: NewDebt) -> Debt:
+def add(repository: Repository, session: SessionId, new: Debt) -> Debt:
+    """Adds a debt as a person describes it; the date, the sprint and the id are those of now."""
     description = redacted_text(repository, new.description, EXAMPLE)
-    described = msgspec.structs.replace(repository.redact.struct(new), description=description)
-    given = {name: value for name, value in msgspec.structs.asdict(described).items() if value}
+    described = replace(repository.redact.struct(new), description=description)
 
     def rule(state: State, at: float) -> Sequence[Event]:
         if new.source_task_id:
             require_task(state, new.source_task_id)
-        item = Debt(**given, detection_date=at, sprint=repository.team(state).sprint(state))
+        item = replace(described, detection_date=at, sprint=repository.team(state).sprint(state))
         return [rules.identified(state.debt, item)]
 
     with edit_session(repository, session) as log:
@@ -55,7 +40,7 @@ def items(repository: Repository, session: SessionId) -> Sequence[Debt]:
     return repository.state(session).debt
 
 
-def report(repository: Repository, session: SessionId) -> tuple[Report, Sequence[Debt]]:
+def report(repository: Repository, session: SessionId) -> tuple[rules.Report, Sequence[Debt]]:
     """The counts, and the debt that is not settled, in the order in which to pay it back."""
     debt = repository.state(session).debt
     return rules.report(debt), rules.ranked(debt)
@@ -64,7 +49,7 @@ def report(repository: Repository, session: SessionId) -> tuple[Report, Sequence
 def move(repository: Repository, session: SessionId, name: str, status: str) -> Debt:
     def rule(state: State, _: float) -> Sequence[Event]:
         sprint = repository.team(state).sprint(state)
-        return [DebtMoved(debt_id=_known(state, name).debt_id, status=DebtStatus(status), sprint=sprint)]
+        return [rules.DebtMoved(debt_id=_known(state, name).debt_id, status=DebtStatus(status), sprint=sprint)]
 
     with edit_session(repository, session) as log:
         log.transact(rule)

@@ -13,8 +13,6 @@ from iterdev.engine.repository import Repository
 
 
 class Learned(Struct, frozen=True, kw_only=True):
-    """One entry with all its evidence."""
-
     id: str
     file: str
     text: str
@@ -27,12 +25,7 @@ def inherited(repository: Repository, requirement: str) -> wisdom.WisdomInherite
     """The wisdom that a new session inherits from earlier ones."""
     states = map(repository.state, repository.sessions()[-wisdom.LOOKED_AT :])
     earlier = [
-        wisdom.Earlier(
-            requirement=state.session.requirement,
-            finished=state.lifecycle.is_finished,
-            notes=state.wisdom.notes,
-            rejected=state.wisdom.rejected,
-        )
+        wisdom.Earlier(state.session.requirement, finished=state.lifecycle.is_finished, wisdom=state.wisdom)
         for state in states
     ]
     return wisdom.handed_down(earlier, requirement)

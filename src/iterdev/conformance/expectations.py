@@ -21,8 +21,6 @@ EARLY, LATE = 2.0, 62.0
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """What happened in a scenario."""
-
     replies: Sequence[Reply | None]
     """None for a turn that did not end in time."""
     events: Sequence[AgentEvent]
@@ -133,8 +131,6 @@ class NotWritten(Expectation, frozen=True):
 
 
 class DenialReported(Expectation, frozen=True):
-    """A denied permission was reported."""
-
     def miss(self, observation: Observation) -> str:
         denied = any(isinstance(event, PermissionAsked) for event in observation.events)
         return "" if denied else "no denial was reported"

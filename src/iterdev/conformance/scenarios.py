@@ -3,6 +3,7 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.agents.contract import TOOLS, Permissions
 from iterdev.agents.scripted.script import Call, Fail, Step
@@ -54,6 +55,13 @@ DATA: dict[str, object] = {"name": "till", "where": {"file": "till.py", "lines":
 BUSY = "echo $$ > busy.pid; sleep 600"
 ORPHAN = "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! > child.pid"
 
+TWO_TURNS = Scenario(
+    name="two turns",
+    claim="The second turn knows the first.",
+    prompts=(PLUM, "What was it?"),
+    steps=(done("first"), done("second")),
+    expects=(expect.Answered(("first", "second")), expect.RequestContained(PLUM)),
+)
 SCENARIOS = (
     Scenario(
         name="write a file",
@@ -67,21 +75,8 @@ SCENARIOS = (
         steps=(done("structured", discoveries=[{"type": "pattern", "data": DATA}]),),
         expects=(expect.Answered(("structured",)), expect.Discovered(DATA)),
     ),
-    Scenario(
-        name="two turns",
-        claim="The second turn knows the first.",
-        prompts=(PLUM, "What was it?"),
-        steps=(done("first"), done("second")),
-        expects=(expect.Answered(("first", "second")), expect.RequestContained(PLUM)),
-    ),
-    Scenario(
-        name="resumed conversation",
-        claim="A new process resumes the conversation.",
-        course="resumed",
-        prompts=(PLUM, "What was it?"),
-        steps=(done("first"), done("second")),
-        expects=(expect.Answered(("first", "second")), expect.RequestContained(PLUM)),
-    ),
+    TWO_TURNS,
+    replace(TWO_TURNS, name="resumed conversation", claim="A new process resumes the conversation.", course="resumed"),
     Scenario(
         name="tool call over MCP",
         claim="A tool of the team is called over HTTP, with the token of the attempt and without a permission request.",

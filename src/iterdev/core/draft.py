@@ -16,12 +16,10 @@ Value = TypeVar("Value")
 
 
 def without(mapping: Mapping[Key, Value], *keys: Key) -> Mapping[Key, Value]:
-    return {key: value for key, value in mapping.items() if key not in keys}
+    return {key: value for key, value in mapping.items() if key not in keys} if mapping else mapping
 
 
 class Folding(Protocol):
-    """What the fold asks of the draft of a part."""
-
     @property
     def part(self) -> object: ...
 

@@ -55,8 +55,6 @@ class PromptContext(Struct, frozen=True, kw_only=True):
 
 
 class TeamParts(Struct, frozen=True, kw_only=True):
-    """What the team adds to a prompt."""
-
     introduction: str
     parts: tuple[str, ...] = ()
     urgent_feedback: str = ""

@@ -1,6 +1,8 @@
 """What was asked for, checked before anything is created, and the first events of the session that it becomes."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
 
 from msgspec import Struct
 
@@ -63,8 +65,9 @@ def _provider(table: AgentSettings) -> str:
     """The provider of an agent that the user defined; that of any other is known by the agent's name."""
     if table.uses:
         return providers.KNOWN_PROVIDERS.get(table.uses, table.uses)
-    command = table.command or table.acp or ((table.script,) if table.script else ())
-    return providers.provider_key(command) if command else ""
+    command = list(table.command or table.acp or filter(None, [table.script]))
+    # The same in every repository, and without anything secret of the command.
+    return f"command-{sha256(json.dumps(command).encode()).hexdigest()[:12]}" if command else ""
 
 
 def named_agents(request: Request, roles: Collection[Role]) -> dict[Role, str]:

@@ -38,6 +38,9 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
+NO_USAGE = Usage()
+
+
 class Discovery(Struct, frozen=True):
     type: str
     data: dict[str, object]

@@ -8,15 +8,11 @@ SECTIONS = ("PURPOSE:", "TASK:", "CONTEXT:", "EXPECTED:", "CONSTRAINTS:", "Inner
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """What every description of a session says about its surroundings."""
-
     requirement: str
     folder: str
 
 
 class Brief(Struct, frozen=True, kw_only=True):
-    """What one kind of task says about its work."""
-
     purpose: str
     success: str
     steps: tuple[str, ...]

@@ -59,8 +59,6 @@ class Phase(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a run of an engine ended."""
-
     over = "over"
     waiting = "waiting for an answer"
     interrupted = "interrupted"
@@ -75,8 +73,6 @@ class Severity(StrEnum):
 
 
 class CompletionAction(StrEnum):
-    """What is done with a session when its work is done."""
-
     interactive = "interactive"
     auto_archive = "auto_archive"
     auto_keep = "auto_keep"

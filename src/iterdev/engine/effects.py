@@ -3,13 +3,15 @@
 It is at once a line of the session's log, a span of a trace, and a kill point of the crash matrix.
 """
 
-import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from iterdev.core.ids import ZONE
 
@@ -40,6 +42,8 @@ class EffectLog:
 
     def __init__(self, folder: Path, now: Callable[[], float], redact: Callable[[str], str]) -> None:
         self._path, self._now, self._redact = folder / LOG, now, redact
+        with suppress(OSError):
+            self._path.parent.mkdir(exist_ok=True)
 
     @contextmanager
     def __call__(self, name: str, fields: Fields) -> Iterator[None]:
@@ -54,11 +58,17 @@ class EffectLog:
             # To the millisecond, so that these lines can be put in order with what agents said.
             ts = datetime.fromtimestamp(self._now(), ZONE).isoformat(timespec="milliseconds")
             line = {"ts": ts, "effect": name, **fields, "seconds": round(time.monotonic() - began, 4)}
-            text = self._redact(json.dumps(line | ({"error": error} if error else {}), ensure_ascii=False))
+            text = msgspec.json.encode(line | ({"error": error} if error else {})).decode()
             with suppress(OSError):
-                self._path.parent.mkdir(exist_ok=True)
-                with self._path.open("a", encoding="utf-8") as file:
-                    file.write(text + "\n")
+                self._append(f"{self._redact(text)}\n".encode())
+
+    def _append(self, line: bytes) -> None:
+        """With bare system calls, because there are many lines and each is written at once."""
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
 
 
 def tracing(provider: "TracerProvider | None" = None) -> tuple[Observer, ...]:
@@ -70,7 +80,10 @@ def tracing(provider: "TracerProvider | None" = None) -> tuple[Observer, ...]:
         from opentelemetry import trace  # noqa: PLC0415 - an extra, and slow to load
     except ImportError:
         return ()
-    tracer = trace.get_tracer("iterdev", tracer_provider=provider)
+    found = provider or trace.get_tracer_provider()
+    if isinstance(found, trace.ProxyTracerProvider):
+        return ()  # None is configured, and its spans would go nowhere.
+    tracer = found.get_tracer("iterdev")
 
     @contextmanager
     def span(name: str, fields: Fields) -> Iterator[None]:

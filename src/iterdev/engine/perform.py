@@ -21,9 +21,8 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import stored_checkpoint
 from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
-from iterdev.host import clock, paths
+from iterdev.host import clock, paths, provider_pauses
 from iterdev.host.git import commits, landing
-from iterdev.host.provider_pauses import Pauses
 from iterdev.store.daily_spending import DailySpending
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries
@@ -42,13 +41,13 @@ class SharedLimits:
     """Provider pauses of all runs on this machine, and the day's spending in the repository."""
 
     def __init__(self, journal: Journal) -> None:
-        self._pauses, self._spending = Pauses(paths.state_root()), DailySpending(journal)
+        self._root, self._spending = paths.state_root(), DailySpending(journal)
 
     def exchange(self, state: State, now: float) -> list[Event]:
         """Shares provider pauses with other runs; returns the limits that are new to the session."""
-        shared = self._pauses.read(now)
+        shared = provider_pauses.read(self._root, now)
         for pause in providers.unshared_pauses(state.providers, shared, now):
-            self._pauses.write(pause)
+            provider_pauses.write(self._root, pause)
         news: list[Event] = [*providers.shared_pauses(state.providers, state.agents, state.policy, shared, now)]
         if budget.has_day_budget(state.policy):
             began = clock.midnight(now)

@@ -35,8 +35,7 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
     entries = repository.journal.read(log.session)
     begun = ((place, entry.event) for place, entry in enumerate(entries) if isinstance(entry.event, RollbackStarted))
     (*_, (place, last)) = begun
-    if before := replay(entries[:place], log.team):
-        projector.withdraw(before, log.state)
+    projector.withdraw(replay(entries[:place], log.team), log.state)
     with effect("record", events="RollbackCompleted"):
         log.record(RollbackCompleted(rewind))
     with effect("write folder"):

@@ -120,8 +120,6 @@ async def drive(
 
 
 class _Run(Struct, frozen=True):
-    """The objects of one run."""
-
     repository: Repository
     log: SessionLog
     observer: RunObserver

@@ -283,8 +283,7 @@ class TeamTools:
         self._write(lambda _state, _at: [event])
 
     def _redacted(self, data: Document) -> Document:
-        redacted: Document = msgspec.convert(self._redact.everywhere(data), Document)
-        return redacted
+        return msgspec.convert(self._redact.everywhere(data), Document)
 
 
 def stored_checkpoint(state: State, folder: Path, task: TaskId) -> tuple[checkpoints.CheckpointRestored, object] | str:
@@ -324,7 +323,8 @@ def _known_message(state: State, name: str) -> messages.Message:
 def _own_message(state: State, name: str, caller: ToolUser) -> messages.Message:
     """A message that the caller may delete: an agent those that it sent, a person every one."""
     message = _known_message(state, name)
-    if isinstance(caller, AttemptAccess) and not messages.is_of_task(message, caller.job.task.role, caller.job.task.id):
+    task = caller.job.task if isinstance(caller, AttemptAccess) else None
+    if task and (message.sender, message.data.get("task")) != (task.role, task.id):
         raise CallRejected(f"{message.id} is not yours: it was sent by the {message.sender}.")
     return message
 

@@ -32,8 +32,6 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
-    """What all attempts on a host share."""
-
     top: Path
     """The repository, or a clone of it."""
     agent: Callable[[str], Agent]
@@ -50,8 +48,6 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
 
 
 class Attempt(Struct, frozen=True):
-    """A job in the workspace that was borrowed for it."""
-
     job: Job
     context: AttemptContext
     workspace: Workspace

@@ -23,8 +23,6 @@ from iterdev.core.verification import SuiteReport
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One attempt at a task."""
-
     session: str
     task: Task
     role: RoleSpec
@@ -61,34 +59,25 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class ToolAccess(Protocol):
-    """The team's tools, as one attempt sees them."""
-
     @property
     def server(self) -> ToolServer: ...
 
     async def take_result(self) -> Result | None:
         """The result that the agent handed in through a tool since the last call."""
-        ...
 
 
 class SessionLink(Protocol):
-    """What an attempt may ask of its session while it runs."""
-
     def tools(self, job: Job) -> AbstractAsyncContextManager[ToolAccess]:
         """Opens the team's tools for the attempt; its token is invalid afterwards."""
-        ...
 
     def documents(self, job: Job) -> AbstractAsyncContextManager[Path]:
         """A folder with the documents of the session, for the agent to read; lines added to its board are shared."""
-        ...
 
     async def objection(self, task: TaskId, spent: Usage) -> str:
         """Why an attempt at the task, which has spent this much, may not ask its agent again; empty if it may."""
-        ...
 
     def said(self, task: TaskId, number: int, event: AgentEvent) -> None:
         """Passes on what the agent says or does, without secrets."""
-        ...
 
 
 class Effect(Protocol):
@@ -98,14 +87,10 @@ class Effect(Protocol):
 
 
 class Executor(Protocol):
-    """Runs attempts somewhere."""
-
     async def submit(self, job: Job) -> None: ...
 
     async def report(self) -> AttemptReport:
         """Waits for the next attempt to end."""
-        ...
 
     async def cancel(self, task: TaskId) -> None:
         """Ends an attempt; its outcome is `Interrupted`, and its work is kept."""
-        ...

@@ -84,8 +84,6 @@ class AgentOutput:
 
 
 class TaskConversation(Struct):
-    """It counts the requests and adds up what they cost."""
-
     attempt: Attempt
     conversation: contract.Conversation
     tools: ToolAccess

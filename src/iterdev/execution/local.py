@@ -1,6 +1,6 @@
 """Runs attempts on this machine, each in a cancel scope of its own."""
 
-from typing import Self
+from contextlib import AbstractAsyncContextManager
 
 import anyio
 from anyio.abc import TaskGroup
@@ -13,7 +13,7 @@ from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
 
 
-class LocalExecutor:
+class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
     def __init__(self, context: AttemptContext, group: TaskGroup) -> None:
         self._context, self._group = context, group
         self._scopes: dict[TaskId, anyio.CancelScope] = {}
@@ -34,9 +34,6 @@ class LocalExecutor:
     async def cancel(self, task: TaskId) -> None:
         if scope := self._scopes.get(task):
             scope.cancel()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         self._send.close()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
 from iterdev.core.errors import HostError
-from iterdev.core.limits.agent_failures import Reaction, reaction
+from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.results import Result, shortened
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited
@@ -110,13 +110,8 @@ class _Tester(Struct):
 
     def _ends_attempt(self, failure: AgentFailure) -> bool:
         """Whether the same work is to be tried again, later or by another agent."""
-        match reaction(failure.kind):
-            case Reaction.pause_provider | Reaction.stop:
-                return True
-            case Reaction.replace_agent | Reaction.replace_for_task | Reaction.retry_later:
-                return self.attempt.job.replaceable
-            case Reaction.ask_again | Reaction.fail:
-                return False
+        how = reaction(failure.kind)
+        return how in {Reaction.pause_provider, Reaction.stop} or (how in REPLACING and self.attempt.job.replaceable)
 
     async def finish(self, suite: detect.Suite, measured: Verification, baseline: SuiteReport) -> Success:
         """Keeps what the agent fixed, as far as it kept to the files of the change."""

@@ -13,27 +13,24 @@ import msgspec
 from iterdev.core.limits.providers import ProviderPaused
 
 
-class Pauses:
-    def __init__(self, root: Path) -> None:
-        self._root = root
+def read(root: Path, now: float) -> list[ProviderPaused]:
+    """The pauses in force; the files of those that are over are removed."""
+    pauses = []
+    for path in root.glob("paused-*.json"):
+        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            pause = msgspec.json.decode(path.read_bytes(), type=ProviderPaused)
+            if pause.until > now:
+                pauses.append(pause)
+            else:
+                path.unlink()
+    return pauses
 
-    def read(self, now: float) -> list[ProviderPaused]:
-        """The pauses in force; the files of those that are over are removed."""
-        pauses = []
-        for path in self._root.glob("paused-*.json"):
-            with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-                pause = msgspec.json.decode(path.read_bytes(), type=ProviderPaused)
-                if pause.until > now:
-                    pauses.append(pause)
-                else:
-                    path.unlink()
-        return pauses
 
-    def write(self, pause: ProviderPaused) -> None:
-        """Atomic. A full disk is ignored: the journal of this run has the pause too."""
-        name = f"paused-{hashlib.sha256(pause.provider.encode()).hexdigest()[:16]}"
-        temporary = self._root / f"{name}.{os.getpid()}"
-        with suppress(OSError):
-            self._root.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(msgspec.json.encode(pause))
-            temporary.replace(self._root / f"{name}.json")
+def write(root: Path, pause: ProviderPaused) -> None:
+    """Atomic. A full disk is ignored: the journal of this run has the pause too."""
+    name = f"paused-{hashlib.sha256(pause.provider.encode()).hexdigest()[:16]}"
+    temporary = root / f"{name}.{os.getpid()}"
+    with suppress(OSError):
+        root.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(msgspec.json.encode(pause))
+        temporary.replace(root / f"{name}.json")

@@ -8,18 +8,20 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Union, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from iterdev.core.errors import HostError
 from iterdev.core.processes import ProcessIdentity
-from iterdev.core.session.events import AttemptEnded, AttemptStarted, Entry, Event, KernelEvent, SessionStarted
+from iterdev.core.session import events
+from iterdev.core.session.events import Entry, Event, KernelEvent
 from iterdev.core.session.summary import SessionSummary
-from iterdev.core.types import SessionId, TaskFields
+from iterdev.core.types import SessionId, TaskFields, TaskId
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
 
@@ -84,8 +86,9 @@ class Journal:
     def summaries(self) -> list[SessionSummary]:
         """Every session in a few fields, the newest last; no event is read."""
         with self._using() as db:
-            rows = db.execute("SELECT summary FROM sessions ORDER BY created, rowid").fetchall()
-            return [msgspec.json.decode(row[0], type=SessionSummary) for row in rows]
+            counted = "summary, (SELECT count(*) FROM open_attempts WHERE session = id)"
+            rows = db.execute(f"SELECT {counted} FROM sessions ORDER BY created, rowid").fetchall()  # noqa: S608 - constant
+            return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
 
     def read(self, session: SessionId, after: int = 0, *, since: float = 0) -> list[Entry]:
         """The entries behind number `after`, and not older than `since`."""
@@ -164,15 +167,21 @@ class Journal:
 
     def _update_side_tables(self, session: SessionId, entry: Entry) -> None:
         match entry.event:
-            case SessionStarted():
+            case events.SessionStarted():
                 self._db.execute("INSERT INTO sessions VALUES (?, ?, ?)", (session, entry.at, b""))
-            case AttemptStarted(task):
+            case events.AttemptStarted(task):
                 # The primary key rejects a second open attempt.
                 self._db.execute("INSERT INTO open_attempts VALUES (?, ?)", (session, task))
-            case AttemptEnded(task=task):
-                self._db.execute("DELETE FROM open_attempts WHERE session = ? AND task = ?", (session, task))
+            case events.AttemptEnded(task=task) | events.TaskReported(task=task):
+                self._close_attempts(session, [task])
+            case events.RollbackStarted(undone=undone):
+                self._close_attempts(session, undone)
             case _:
                 pass
+
+    def _close_attempts(self, session: SessionId, tasks: Iterable[TaskId]) -> None:
+        rows = ((session, task) for task in tasks)
+        self._db.executemany("DELETE FROM open_attempts WHERE session = ? AND task = ?", rows)
 
     def _migrate(self) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -249,8 +258,6 @@ def _explained(error: Exception, path: Path) -> HostError:
 
 
 class EventCodec:
-    """Events to bytes and back: those of the kernel, and those of every team."""
-
     def __init__(self, teams: Mapping[str, Team] = TEAMS) -> None:
         kinds = (*get_args(KernelEvent), *(kind for team in teams.values() for kind in team.event_types))
         self._fields = {team.task_fields.__struct_config__.tag: team.task_fields for team in teams.values()}

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from iterdev.core.errors import UserError
 from iterdev.core.rules.record import record
 from iterdev.core.session.events import Entry, Event, SessionStarted
@@ -36,10 +38,7 @@ def _replay(journal: Journal, entries: Sequence[Entry]) -> State:
     started = entries[0].event
     if not isinstance(started, SessionStarted):
         raise TypeError(f"a journal begins with SessionStarted, not {type(started).__name__}")
-    state = replay(entries, journal.teams[started.session.team])
-    if state is None:
-        raise AssertionError("a journal with entries has a state")
-    return state
+    return replay(entries, journal.teams[started.session.team])
 
 
 class SessionLog:
@@ -71,7 +70,8 @@ class SessionLog:
     def _written(self, events: Sequence[Event], at: float) -> bool:
         """Writes the events with all that follows from them; False if another process has written first."""
         entries, after = record(self.state, self.team, events, at)
-        summary = summarize(after)
+        # The journal counts the open attempts itself, because a summary that changes with each would cost an update.
+        summary = replace(summarize(after), attempts=0)
         changed = summary if summary != self._summary else None
         try:
             self._journal.append(self.session, entries, after=self.state.seq, summary=changed)

@@ -7,6 +7,7 @@ A team is a value of a class that inherits from `Team`, listed in `teams/table.p
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.core import results
@@ -52,9 +53,12 @@ def cell_value(known: Mapping[str, Value], column: str, cell: str) -> Value:
     raise ValueError(f'{column} is "{cell}", expected one of {", ".join(known)}')
 
 
-class Records(Struct, frozen=True, kw_only=True):
-    """What a team adds to the JSON records of a session folder."""
+def as_json(document: object) -> str:
+    """The text of a JSON file in a session folder."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
+
+class Records(Struct, frozen=True, kw_only=True):
     session: Mapping[str, object] = {}
     """session.json"""
     ledger: Mapping[str, object] = {}

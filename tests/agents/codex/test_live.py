@@ -1,14 +1,11 @@
 """The real Codex against the scripted model of the package, with processes of the real supervisor."""
 
-import json
 import os
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
@@ -22,14 +19,11 @@ from iterdev.agents.contract import (
     AgentFailure,
     Answer,
     Assignment,
-    PermissionAsked,
-    Permissions,
     Reply,
     Said,
     Spent,
-    ToolServer,
 )
-from iterdev.agents.scripted.script import Call, Fail, Rule, Script, Step, Usage
+from iterdev.agents.scripted.script import Fail, Rule, Script, Step, Usage
 from iterdev.conformance.agent_setup import agent_in_home, variables
 from iterdev.conformance.model.server import ModelServer, serving
 from iterdev.core import results
@@ -145,16 +139,6 @@ def test_turns_are_one_conversation_that_can_be_taken_up_later_and_each_counts_f
     assert "Remember the plum." in play.model.requests[-1].body
 
 
-def test_a_role_that_may_not_write_is_denied_and_continues(codex: Callable[..., Play]) -> None:
-    play = codex(Step(write={"hello.txt": "hello\n"}), Step(result=DONE))
-
-    (answer,) = answers(play.turns("Write", work=replace(play.work, permissions=Permissions(write=False))))
-
-    assert b"completed" in answer.body
-    assert not Path(play.work.workspace, "hello.txt").exists()
-    assert play.seen(PermissionAsked) == [PermissionAsked("patch rejected: writing is blocked by read-only sandbox")]
-
-
 def test_a_command_can_write_neither_outside_of_the_workspace_nor_see_the_key(codex: Callable[..., Play]) -> None:
     play = codex(Step(run="env > seen.txt; touch ../outside.txt"), Step(result=DONE))
 
@@ -185,9 +169,6 @@ def test_the_user_s_other_settings_neither_change_a_run_nor_are_changed_by_it(
 @pytest.mark.parametrize(
     ("fail", "kind"),
     [
-        (Fail(status=401), FailureKind.not_logged_in),
-        (Fail(status=429), FailureKind.limited),
-        (Fail(status=500), FailureKind.overloaded),
         (Fail(status=503), FailureKind.overloaded),
         (Fail(status=400, code="context_length_exceeded"), FailureKind.too_long),
     ],
@@ -218,12 +199,6 @@ def test_a_provider_that_refuses_connections_is_not_waited_for(codex: Callable[.
     play = codex(Step(result=DONE)).hasty(f"http://127.0.0.1:{port}")
 
     found = failure(play.turns("Do it"))
-
-    assert found.kind is FailureKind.overloaded, found.message
-
-
-def test_a_stream_that_breaks_off_is_the_provider_s_failure(codex: Callable[..., Play]) -> None:
-    found = failure(codex(Step(result=DONE, cut=True)).hasty().turns("Do it"))
 
     assert found.kind is FailureKind.overloaded, found.message
 
@@ -273,91 +248,13 @@ def test_a_turn_is_interrupted_by_the_next_one_which_knows_what_was_said(codex: 
     assert "Remember the plum." in play.model.requests[-1].body
 
 
-def test_a_prompt_of_300_kilobytes_arrives_whole(codex: Callable[..., Play]) -> None:
-    play = codex(Step(result=DONE))
-
-    answers(play.turns("plum " * 60_000 + "the end"))
-
-    assert play.model.requests[0].body.count("plum ") == 60_000
-    assert "the end" in play.model.requests[0].body
-
-
 def test_an_answer_without_an_object_is_no_result(codex: Callable[..., Play]) -> None:
     found = failure(codex(Step(say="I would rather not.")).turns("Do it"))
 
     assert found.kind is FailureKind.silent
 
 
-def test_the_team_s_tools_are_called_with_the_token(codex: Callable[..., Play]) -> None:
-    play = codex(Step(call=Call(tool="post_note", server="iterdev", arguments={"text": "plum"})), Step(result=DONE))
-
-    with tool_server() as (url, calls):
-        tools = ToolServer(url=url, token="the-token")
-        answers(play.turns("Note it", work=replace(play.work, tools=tools)))
-
-    assert calls == [("Bearer the-token", {"text": "plum"})]
-    assert Said("iterdev: post_note") in play.events
-
-
 async def until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE):
         while not condition():  # noqa: ASYNC110 - another process makes it true
             await anyio.sleep(0.01)
-
-
-Calls = list[tuple[str | None, object]]
-
-
-class Tools(BaseHTTPRequestHandler):
-    """The least that is an MCP server over HTTP."""
-
-    protocol_version = "HTTP/1.1"
-    calls: Calls
-
-    def do_GET(self) -> None:
-        self._reply(405, b"")
-
-    def do_POST(self) -> None:
-        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if "id" not in message:
-            return self._reply(202, b"")
-        result = self._result(message["method"], message.get("params", {}))
-        return self._reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
-
-    def _result(self, method: str, params: dict[str, object]) -> object:
-        match method:
-            case "initialize":
-                about = {"serverInfo": {"name": "tools", "version": "1"}, "capabilities": {"tools": {}}}
-                return about | {"protocolVersion": params["protocolVersion"]}
-            case "tools/list":
-                return {"tools": [{"name": "post_note", "inputSchema": {"type": "object"}}]}
-            case "tools/call":
-                self.calls.append((self.headers["Authorization"], params["arguments"]))
-                return {"content": [{"type": "text", "text": "noted"}]}
-            case _:
-                return {}
-
-    def _reply(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keeps quiet."""
-
-
-@contextmanager
-def tool_server() -> Iterator[tuple[str, Calls]]:
-    calls: Calls = []
-    handler = type("Handler", (Tools,), {"calls": calls})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        loop = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        loop.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/mcp", calls
-        finally:
-            server.shutdown()
-            loop.join()

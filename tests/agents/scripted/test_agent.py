@@ -382,6 +382,6 @@ def test_a_script_with_errors_is_explained_before_it_is_played(play: Play, scrip
 
     replies, _ = play(agent)
 
-    assert '"sey"; did you mean "say"?' in agent.probe().problem
+    assert '"sey" (did you mean "say"?)' in agent.probe().problem
     assert agent.script in agent.probe().hint
     assert failure(replies[0]).message.endswith(agent.probe().problem)

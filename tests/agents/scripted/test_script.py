@@ -114,7 +114,7 @@ def test_the_actions_of_a_rule_with_one_step_may_be_in_the_rule(tmp_path: Path) 
         ("", "it has no list of rules"),
         ("rule = 3", "it has no list of rules"),
         ('task = "DEV-001"\n[[rule]]', '"task" is outside of a rule'),
-        ("[[rule]]\n[[rule]]\nwrit = {}", 'rule 2 has an unknown key "writ"; did you mean "write"?'),
+        ("[[rule]]\n[[rule]]\nwrit = {}", 'rule 2 has an unknown key "writ" (did you mean "write"?)'),
         ("[[rule]]\nxyzzy = 1", 'rule 1 has an unknown key "xyzzy"'),
         ("[[rule]]\nattempt = true", '"attempt" of rule 1: Expected `int | null`, got `bool`'),
         ("[[rule]]\nhang = 1", '"hang" of rule 1: Expected `bool`, got `int`'),
@@ -129,7 +129,7 @@ def test_the_actions_of_a_rule_with_one_step_may_be_in_the_rule(tmp_path: Path) 
         ("[[rule]]\nmatch = '('", '"(" is not a regular expression'),
         ("[[rule]]\nstep = []", '"step" of rule 1 must be a list of steps'),
         ("[[rule]]\nsay = 'hi'\nstep = [{}]", 'rule 1 has an unknown key "say"'),
-        ("[[rule]]\nstep = [{}, {sya = 'hi'}]", 'step 2 of rule 1 has an unknown key "sya"; did you mean "say"?'),
+        ("[[rule]]\nstep = [{}, {sya = 'hi'}]", 'step 2 of rule 1 has an unknown key "sya" (did you mean "say"?)'),
         ("[[rule]]\nstep = [{ task = 'A' }]", 'step 1 of rule 1 has an unknown key "task"'),
         ("[[rule]]\ncut = true", '"cut" of rule 1 is only for the scripted model'),
     ],
@@ -148,7 +148,7 @@ def test_what_only_the_agent_can_play_is_rejected_for_the_model(tmp_path: Path) 
 def test_all_problems_of_a_script_are_reported_at_once(tmp_path: Path) -> None:
     problem = problem_of("[[rule]]\nsey = []\n[[rule]]\nexit = 'no'", tmp_path)
 
-    assert '"sey"; did you mean "say"?' in problem
+    assert '"sey" (did you mean "say"?)' in problem
     assert '"exit" of rule 2' in problem
 
 

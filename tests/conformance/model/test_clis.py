@@ -1,6 +1,6 @@
-"""Real coding agents against the scripted model: the whole way from a prompt to files and answers, and what goes wrong.
+"""Real coding agents against the scripted model, each by its own program: from a prompt to files and answers.
 
-The four of them run by their own programs, with the settings that keep them from talking to anybody else.
+What they do when a command is run or the provider fails is shown with their adapters, by the conformance kit.
 """
 
 import json
@@ -14,7 +14,6 @@ from iterdev.conformance.model.server import ModelServer
 MakeAgent = Callable[[str], CodingAgent]
 
 every_cli = pytest.mark.parametrize("name", ["claude", "codex", "gemini", "qwen"])
-those_that_give_up = pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
 
 
 def answer(name: str, ended: Ended) -> object:
@@ -58,17 +57,6 @@ def test_a_file_is_written_and_a_structured_answer_given(name: str, agent: MakeA
 
 
 @every_cli
-def test_a_shell_command_runs_in_the_workspace(name: str, agent: MakeAgent) -> None:
-    running = agent(name)
-
-    ended = running.ask("Run it. [[scenario:shell]]")
-
-    assert ended.code == 0, ended
-    assert running.written("ran.txt") == f"{running.workspace}\n"
-    assert answer(name, ended) == {"status": "done", "files": ["ran.txt"]}
-
-
-@every_cli
 def test_a_file_that_was_read_is_written_over(name: str, agent: MakeAgent, model: ModelServer) -> None:
     running = agent(name)
     (running.workspace / "hello.txt").write_text("old\n", encoding="utf-8")
@@ -90,26 +78,6 @@ def test_a_task_of_iterdev_is_done_by_its_role(name: str, agent: MakeAgent, mode
     assert {(request.rule, request.task) for request in model.requests} == {("developer", "DEV-007")}
 
 
-@every_cli
-def test_a_wrong_key_ends_the_run(name: str, agent: MakeAgent, model: ModelServer) -> None:
-    ended = agent(name).ask("Do it. [[scenario:unauthorized]]")
-
-    assert ended.code not in {0, -9}, ended
-    assert "invalid api key" in ended.stdout
-    assert {request.status for request in model.requests} == {401}
-
-
-@those_that_give_up
-@pytest.mark.parametrize(("scenario", "status"), [("limited", 429), ("broken", 500)])
-def test_a_provider_that_refuses_ends_the_run(
-    name: str, scenario: str, status: int, agent: MakeAgent, model: ModelServer
-) -> None:
-    ended = agent(name).ask(f"Do it. [[scenario:{scenario}]]")
-
-    assert ended.code not in {0, -9}, ended
-    assert {request.status for request in model.requests} == {status}
-
-
 @pytest.mark.parametrize(("scenario", "status"), [("limited-once", 429), ("broken-once", 500)])
 def test_qwen_asks_again_until_it_is_answered(scenario: str, status: int, agent: MakeAgent, model: ModelServer) -> None:
     ended = agent("qwen").ask(f"Do it. [[scenario:{scenario}]]")
@@ -117,11 +85,3 @@ def test_qwen_asks_again_until_it_is_answered(scenario: str, status: int, agent:
     assert ended.code == 0, ended
     assert answer("qwen", ended) == {"status": "done", "files": []}
     assert [request.status for request in model.requests] == [status, 200]
-
-
-@every_cli
-def test_a_stream_that_breaks_off_is_no_answer(name: str, agent: MakeAgent, model: ModelServer) -> None:
-    ended = agent(name).ask("Do it. [[scenario:cut]]")
-
-    assert ended.code not in {0, -9}, ended
-    assert {request.rule for request in model.requests} == {"cut"}

@@ -1,4 +1,4 @@
-"""The tool server beside the model: as much of MCP as a client needs to find and to call one tool."""
+"""The tool server beside the model: a client finds and calls its one tool."""
 
 import json
 from collections.abc import Iterator
@@ -35,20 +35,21 @@ def called(model: ModelServer, method: str, **params: object) -> dict:
     return answer
 
 
-def test_a_client_is_greeted_in_its_own_version_and_finds_the_tool(model: ModelServer) -> None:
-    greeting = called(model, "initialize", protocolVersion="2025-03-26")["result"]
+def test_a_client_finds_the_tool(model: ModelServer) -> None:
+    greeting = called(model, "initialize", protocolVersion="2025-06-18")["result"]
     tools = called(model, "tools/list")["result"]["tools"]
 
-    assert greeting["protocolVersion"] == "2025-03-26"
+    assert greeting["protocolVersion"] == "2025-06-18"
     assert [tool["name"] for tool in tools] == ["note"]
 
 
 def test_what_the_tool_is_given_is_noted_with_the_token(model: ModelServer) -> None:
-    call = {"id": 1, "method": "tools/call", "params": {"name": "note", "arguments": {"text": "plum"}}}
+    params = {"name": "note", "arguments": {"text": "plum"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
     status, answer = sent(model, call, Authorization="Bearer mine")
 
-    assert (status, answer["result"]["content"][0]["text"]) == (200, "noted")
+    assert (status, answer["result"]["content"][0]["text"]) == (200, '{"noted":"plum"}')
     assert model.notes == [Note(text="plum", token="mine")]
 
 

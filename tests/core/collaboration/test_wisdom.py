@@ -4,7 +4,7 @@ import pytest
 from tests.core.conftest import Story, done, review, task
 
 from iterdev.core.collaboration import wisdom
-from iterdev.core.collaboration.wisdom import Earlier, Note, WisdomInherited, WisdomRejected, handed_down
+from iterdev.core.collaboration.wisdom import Earlier, Note, Wisdom, WisdomInherited, WisdomRejected, handed_down
 from iterdev.core.results import LearnedTexts
 from iterdev.core.types import Engine, TaskId
 
@@ -15,7 +15,7 @@ def learned(text: str, *, session: str = "ids-old", at: float = 1.0, file: str =
 
 def earlier(*texts: str, requirement: str = "Something else", finished: bool = True, **rejected: str) -> Earlier:
     notes = tuple(learned(text, at=float(number)) for number, text in enumerate(texts))
-    return Earlier(requirement=requirement, finished=finished, notes=notes, rejected=rejected)
+    return Earlier(requirement, finished, Wisdom(notes=notes, rejected=rejected))
 
 
 def texts(inherited: WisdomInherited | None) -> list[str]:
@@ -90,7 +90,7 @@ def test_what_is_handed_down_is_bounded_and_told_once() -> None:
     assert len(inherited.notes) == wisdom.INHERITED
     assert max(len(text) for text in texts(inherited)) == wisdom.SHOWN
     assert texts(inherited).count("again") == 1
-    assert {note.id for note in inherited.notes} <= {note.id for one in many for note in one.notes}
+    assert {note.id for note in inherited.notes} <= {note.id for one in many for note in one.wisdom.notes}
 
 
 def test_a_rejected_entry_is_not_handed_down_whoever_learned_it_and_the_rejection_is() -> None:

@@ -7,7 +7,7 @@ from tests.core.conftest import Outcome, Story, done, task
 
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
-from iterdev.core.limits.providers import Pause, ProviderPaused
+from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.policy import Policy
 from iterdev.core.rules.schedule import Start, Wait
 from iterdev.core.session import events
@@ -141,7 +141,7 @@ def test_a_limit_that_others_ran_into_at_the_same_time_is_one_limit() -> None:
     story.now += 1
     story.ends("DEV-002", limited(story, None))
 
-    assert story.state.providers.pauses["anthropic"] == Pause(until=1060, why="429", guesses=1)
+    assert story.state.providers.pauses["anthropic"] == ProviderPaused("anthropic", 1060, "429", 1)
 
 
 @pytest.mark.parametrize(("first", "second", "until"), [(50, 20, 1050), (20, 50, 1050), (None, 20, 1020)])

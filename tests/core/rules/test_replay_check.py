@@ -205,7 +205,3 @@ def test_a_task_that_was_started_too_early_is_found() -> None:
 
     assert difference
     assert [command.task for command in difference.decided if isinstance(command, Start)] == ["DESIGN-001"]
-
-
-def test_an_empty_journal_has_nothing_to_differ() -> None:
-    assert compare([], DEVELOPMENT).entries == 0

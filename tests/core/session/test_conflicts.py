@@ -146,7 +146,7 @@ def test_what_git_could_merge_is_not_merged_again() -> None:
     assert "commit c2, is merged here already" in story.prompt(FIX)
 
 
-def test_a_row_that_is_only_called_like_a_resolver_is_a_developers_row() -> None:
+def test_a_row_that_is_only_called_like_a_conflict_task_is_a_developers_row() -> None:
     story = Story(msgspec.structs.replace(task("DEV-001"), id=FIX))
 
     assert conflict_tasks.merge_of(story.state, FIX) is None
@@ -223,7 +223,7 @@ def test_conflicts_in_different_files_are_resolved_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("engine", Engine)
-def test_a_resolver_that_fails_does_not_keep_the_next_one_from_its_work(engine: Engine) -> None:
+def test_a_conflict_task_that_fails_does_not_keep_the_next_one_from_its_work(engine: Engine) -> None:
     story = four_side_by_side(engine, "a.py", "a.py", "a.py")
     assert story.goes_on() == [fix(2)]
     story.fails(fix(2))
@@ -237,7 +237,7 @@ def test_a_resolver_that_fails_does_not_keep_the_next_one_from_its_work(engine: 
 
 
 @pytest.mark.parametrize("engine", Engine)
-def test_a_resolver_that_collides_itself_is_resolved_before_the_next_one_begins(engine: Engine) -> None:
+def test_a_conflict_task_that_collides_itself_is_resolved_before_the_next_one_begins(engine: Engine) -> None:
     story = four_side_by_side(engine, "a.py", "a.py", "a.py")
     assert story.goes_on() == [fix(2)]
     story.does(fix(2), worked("a.py"))
@@ -249,7 +249,7 @@ def test_a_resolver_that_collides_itself_is_resolved_before_the_next_one_begins(
 
 
 def refused() -> Story:
-    """DEV-002 could not land, and its resolver is to start."""
+    """DEV-002 could not land, and its conflict task is to start."""
     story = side_by_side("a.py", "a.py")
     story.is_refused(TWO, "a.py")
     assert story.goes_on() == [FIX]
@@ -263,7 +263,7 @@ def shown(story: Story, name: str) -> tuple[str, str]:
 
 
 @pytest.mark.requirement("R130")
-def test_work_that_could_not_land_is_not_shown_as_done_before_its_resolver_is() -> None:
+def test_work_that_could_not_land_is_not_shown_as_done_before_its_conflict_task_is() -> None:
     story = refused()
     assert shown(story, TWO) == ("[WAIT]", f"conflict in a.py; being resolved by {FIX}")
     assert not conflict_tasks.is_resolved(story.state, TWO)
@@ -281,7 +281,7 @@ def test_work_that_could_not_land_is_not_shown_as_done_before_its_resolver_is() 
 
 
 @pytest.mark.requirement("R130")
-def test_the_work_of_a_task_is_lost_when_its_resolver_fails_and_says_where_it_is_kept() -> None:
+def test_the_work_of_a_task_is_lost_when_its_conflict_task_fails_and_says_where_it_is_kept() -> None:
     story = refused()
     story.fails(FIX)
 
@@ -293,7 +293,7 @@ def test_the_work_of_a_task_is_lost_when_its_resolver_fails_and_says_where_it_is
     assert conflict_tasks.not_landed(story.state) == [TWO]
 
 
-def test_work_is_lost_with_the_last_of_its_resolvers() -> None:
+def test_work_is_lost_with_the_last_of_its_conflict_tasks() -> None:
     story = refused()
     story.does(FIX, worked("a.py", commit="c3"))
     story.is_refused(FIX, "a.py")

@@ -21,10 +21,6 @@ from iterdev.teams.development.team import DEVELOPMENT
 DEV = TaskId("DEV-001")
 
 
-def test_an_empty_journal_folds_to_nothing() -> None:
-    assert replay([], DEVELOPMENT) is None
-
-
 def test_a_journal_that_does_not_begin_with_a_session_is_refused() -> None:
     with pytest.raises(TypeError, match="begins with SessionStarted, not Warned"):
         replay([events.Entry(1, 0.0, events.Warned("x"))], DEVELOPMENT)

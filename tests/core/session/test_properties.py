@@ -52,7 +52,7 @@ winding = _histories(edits=0, rollbacks=3)
 """Histories in which somebody goes back, and nobody edits the table."""
 
 
-def holds_for(strategy: st.SearchStrategy[History], examples: int = 300) -> Callable[..., Callable[[], None]]:
+def holds_for(strategy: st.SearchStrategy[History], examples: int = 100) -> Callable[..., Callable[[], None]]:
     """The same examples on every machine; a single long history is no reason to fail."""
 
     def decorate(test: Callable[[History], None]) -> Callable[[], None]:
@@ -63,7 +63,7 @@ def holds_for(strategy: st.SearchStrategy[History], examples: int = 300) -> Call
 
 
 @pytest.mark.requirement("R63", "R64")
-@holds_for(histories, examples=1500)
+@holds_for(histories, examples=1000)
 def test_no_session_ever_gets_stuck_or_goes_on_for_ever(history: History) -> None:
     assert history.ending == "over", history
 
@@ -97,7 +97,7 @@ def test_a_task_is_started_only_while_it_is_pending_and_all_its_dependencies_are
             )
 
 
-@holds_for(winding, examples=600)
+@holds_for(winding, examples=200)
 def test_no_attempt_is_made_while_another_one_at_the_same_task_is_open_or_after_it_was_done(history: History) -> None:
     open_or_done: set[TaskId] = set()
     for entry in history.entries:
@@ -370,7 +370,7 @@ def test_no_task_id_is_ever_used_twice_unless_its_task_was_removed(history: Hist
             used.update(added)
 
 
-@holds_for(winding, examples=600)
+@holds_for(winding, examples=200)
 def test_the_branch_holds_the_work_of_every_developer_who_is_done_and_of_nobody_else(history: History) -> None:
     state = history.state
     landed = Counter(task for task in state.branch.tip.split()[1:] if DEVELOPMENT.role_of(task) is Role.developer)

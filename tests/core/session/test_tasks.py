@@ -8,7 +8,7 @@ from tests.core.conftest import task
 
 from iterdev.core.errors import UserError
 from iterdev.core.session.graph import CycleError, depths
-from iterdev.core.session.tasks import Fault, Task, checked, with_waves
+from iterdev.core.session.tasks import Fault, Task, checked, joining
 from iterdev.core.types import Mode, TaskId
 from iterdev.store.session_folder import tasks_csv
 from iterdev.teams.development.roles import Fields, Pipeline, Role
@@ -18,7 +18,9 @@ HEADER = "id,description,role,deps,context_from,exec_mode,status,pipeline,sprint
 
 
 def waves(*rows: Task) -> dict[str, int]:
-    return {row.id: row.wave for row in with_waves(rows)}
+    placed = checked(rows)
+    assert not isinstance(placed, Fault), placed
+    return {row.id: row.wave for row in placed}
 
 
 @pytest.mark.requirement("R45")
@@ -37,17 +39,18 @@ def test_interactive_rows_have_waves_like_all_others() -> None:
 
 @pytest.mark.requirement("R45")
 def test_rows_that_are_added_count_from_the_rows_above_them() -> None:
-    above = with_waves([task("DEV-001"), task("REVIEW-001", "DEV-001")])
+    above = joining([task("DEV-001"), task("REVIEW-001", "DEV-001")], {})
 
-    (fix,) = with_waves([task("DEV-fix-1", "REVIEW-001")], above)
+    (fix,) = joining([task("DEV-fix-1", "REVIEW-001")], {row.id: row for row in above})
 
     assert fix.wave == 3
 
 
 @pytest.mark.requirement("R46")
 def test_a_circle_is_refused_with_the_tasks_in_it() -> None:
-    with pytest.raises(UserError, match="DEV-001 -> DEV-002 -> DEV-001"):
-        with_waves([task("DEV-001", "DEV-002"), task("DEV-002", "DEV-001")])
+    fault = checked([task("DEV-001", "DEV-002"), task("DEV-002", "DEV-001")])
+
+    assert fault == Fault(0, "the tasks depend on each other in a cycle: DEV-001 -> DEV-002 -> DEV-001")
 
 
 @pytest.mark.requirement("R46", "R162")
@@ -136,7 +139,7 @@ def test_a_cell_that_is_wrong_is_refused_with_what_it_may_be(cells: str, message
 def test_a_table_without_a_fault_has_its_waves() -> None:
     rows = [task("VERIFY-001", "DEV-001", context=["DEV-001"]), task("DEV-001")]
 
-    assert checked(rows) == with_waves(rows)
+    assert waves(*rows) == {"VERIFY-001": 2, "DEV-001": 1}
 
 
 @st.composite

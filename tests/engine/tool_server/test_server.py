@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.engine.conftest import Office, client_of
 
 from iterdev.agents.contract import ToolServer
+from iterdev.core.collaboration.tool_schemas import TOOLS
 from iterdev.engine.team_tools import AttemptAccess, Document
 from iterdev.engine.tool_server import mcp
 
@@ -284,7 +285,7 @@ def test_whatever_is_sent_has_an_answer_or_wants_none(body: bytes) -> None:
 
     async def read() -> bytes | None:
         try:
-            return await mcp.answer(body, use)
+            return await mcp.answer(body, TOOLS, use)
         except mcp.InvalidMessage as error:
             return error.answer
 

@@ -10,7 +10,7 @@ from iterdev.core.request import Request, new_session, policy, session_facts
 from iterdev.core.results import LearnedTexts, Usage
 from iterdev.core.session import events as session_events
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.session.tasks import Fault, Task, checked
 from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings
 from iterdev.core.types import Engine, Mode, SessionId, Status, TaskId, TaskKind
 from iterdev.teams.development.results import Milestone
@@ -73,7 +73,8 @@ def a_beginning(chance: Random, size: int) -> list[session_events.Event]:
     rows: tuple[session_events.RowEdit, ...] = ()
     if chance.random() < 0.6:
         statuses = WRITTEN if chance.random() < 0.1 else (Status.pending,)
-        tasks = with_waves(a_table(chance, size))
+        tasks = checked(a_table(chance, size))
+        assert not isinstance(tasks, Fault), tasks
         rows = tuple(session_events.RowEdit(task=row, status=chance.choice(statuses)) for row in tasks)
     request = Request(
         requirement="Refactor across modules",

@@ -246,8 +246,6 @@ def valid_message(line: bytes) -> Message | None:
 
 
 class SessionClient:
-    """Receives what an agent reports during a turn, and answers its requests."""
-
     def __init__(self, assignment: contract.Assignment, watch: contract.Watch) -> None:
         self._assignment, self._watch = assignment, watch
         self._reported = set[str]()

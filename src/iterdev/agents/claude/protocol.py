@@ -48,8 +48,6 @@ class Message(Struct, frozen=True):
 
 
 class AssistantMessage(Struct, frozen=True, tag_field="type", tag="assistant"):
-    """Text or tool calls of the model."""
-
     message: Message
 
 

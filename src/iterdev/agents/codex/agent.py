@@ -91,8 +91,6 @@ class Thread(msgspec.Struct, frozen=True):
 
 
 class TurnOutput:
-    """What one turn has written so far."""
-
     def __init__(self, watch: Watch, thread: str, workspace: str) -> None:
         self.thread = thread
         self.totals: Usage | None = None
@@ -135,8 +133,6 @@ class TurnOutput:
 
 
 class CodexConversation(AgentConversation):
-    """One start of Codex per turn, which resumes the thread of the turn before."""
-
     def __init__(self, agent: CodexAgent, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> None:
         login = f"CODEX_HOME={agent.home} codex login" if agent.home else "codex login"
         super().__init__(agent.name, assignment, watch, login=f"log in with `{login}`", now=agent.now)

@@ -3,11 +3,10 @@
 import math
 import signal
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import Self
 
 import anyio
 
@@ -22,7 +21,7 @@ from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
 
 
-class AgentConversation(ABC):
+class AgentConversation(AbstractAsyncContextManager["AgentConversation"]):
     """Turns, failures, results and usage of a conversation; an adapter adds how a turn is carried out.
 
     One turn runs at a time, within the time of the attempt. Leaving the context closes the conversation.
@@ -44,9 +43,6 @@ class AgentConversation(ABC):
         self._deadline = anyio.current_time() + assignment.limit
         self._turn_lock = anyio.Lock()
         self._running_turn = anyio.CancelScope()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -1,1 +1,0 @@
-"""An agent that plays a script, for demos and tests."""

@@ -4,7 +4,6 @@ A script is a list of rules. A rule has selectors and steps; the first rule that
 of the two players understands are rejected for the other when a script is loaded.
 """
 
-import difflib
 import json
 import re
 import tomllib
@@ -16,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.errors import UserError
+from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.limits.agent_failures import FailureKind
 
 Player = Literal["agent", "model"]
@@ -238,8 +237,7 @@ def _problems(number: int, table: dict[str, Any], player: Player) -> Iterator[st
 def _wrong_keys(place: str, table: Mapping[str, object], known: Mapping[str, object], player: Player) -> Iterator[str]:
     for key, value in table.items():
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            yield f'{place} has an unknown key "{key}"' + (f'; did you mean "{near[0]}"?' if near else "")
+            yield f'{place} has an unknown key "{key}"{did_you_mean(key, known)}'
         elif ONLY_FOR.get(key, player) != player:
             yield f'"{key}" of {place} is only for the scripted {ONLY_FOR[key]}'
         else:

@@ -59,8 +59,6 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """A request for the model's next turn."""
-
     model: str
     streaming: bool
     history: tuple[Message, ...]
@@ -134,7 +132,6 @@ class Dialect(Protocol):
     def whole(self, response: ModelResponse, /) -> Json: ...
     def stream(self, response: ModelResponse, /) -> Iterable[Json | str]:
         """The data of server-sent events; an event has a name if its data has a type."""
-        ...
 
     def failure(self, fail: Fail, now: float, /) -> Failure: ...
 

@@ -26,13 +26,8 @@ class _Message(Struct, frozen=True):
     tool_calls: tuple[_Call, ...] | None = None
 
 
-class _Function(Struct, frozen=True):
-    name: str
-    parameters: messages.Parameters = messages.Parameters()
-
-
 class _Tool(Struct, frozen=True):
-    function: _Function
+    function: messages.Tool
 
 
 class _Request(Struct, frozen=True):
@@ -45,12 +40,11 @@ class _Request(Struct, frozen=True):
 
 def read(_path: str, body: bytes) -> messages.ModelRequest:
     request = msgspec.json.decode(body, type=_Request)
-    functions = [tool.function for tool in request.tools or ()]
     return messages.ModelRequest(
         model=request.model,
         streaming=request.stream,
         history=tuple(map(_message, request.messages)),
-        tools=tuple(messages.Tool(name=function.name, parameters=function.parameters) for function in functions),
+        tools=tuple(tool.function for tool in request.tools or ()),
         schema=messages.schema_in(request.response_format),
     )
 

@@ -29,8 +29,6 @@ _ROLE = re.compile(r"^You are the ([\w-]+) of a development team\.", re.MULTILIN
 
 
 class PlayedTurn(Struct, frozen=True, kw_only=True):
-    """The model's turn for one request."""
-
     rule: str
     task: str = ""
     turn: Step
@@ -38,8 +36,6 @@ class PlayedTurn(Struct, frozen=True, kw_only=True):
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True):
-    """One request for a turn, and the response."""
-
     time: float
     path: str
     dialect: str
@@ -56,8 +52,6 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 
 
 class Playback:
-    """Plays a script to many clients at once."""
-
     def __init__(self, script: Script) -> None:
         self.requests: list[RecordedRequest] = []
         self.notes: list[Note] = []

@@ -21,6 +21,7 @@ from iterdev.agents.scripted.script import Script
 from iterdev.conformance.model import anthropic, gemini, openai_chat, openai_responses, tool_server
 from iterdev.conformance.model.messages import TOKENS, Dialect, Json
 from iterdev.conformance.model.playback import Playback, RecordedRequest
+from iterdev.engine.tool_server import mcp
 
 DIALECTS: tuple[Dialect, ...] = (anthropic, openai_responses, openai_chat, gemini)
 
@@ -145,8 +146,11 @@ async def _call_tool(playback: Playback, request: Request) -> Response:
     if request.method != "POST":
         # A client may ask for a stream of messages from the server, and must do without.
         return JSONResponse({}, 405)
-    message = msgspec.json.decode(await request.body(), type=tool_server.RpcMessage)
-    if note := message.note(request.headers.get("authorization", "")):
-        playback.notes.append(note)
-    answer = message.answer()
-    return JSONResponse(answer or {}, 200 if answer else 202)
+    token = request.headers.get("authorization", "").removeprefix("Bearer ")
+
+    async def note(asked: tool_server.NoteArguments) -> dict[str, object]:
+        playback.notes.append(tool_server.Note(text=asked.text, token=token))
+        return {"noted": asked.text}
+
+    answer = await mcp.answer(await request.body(), tool_server.TOOLS, note)
+    return Response(answer or b"{}", 200 if answer else 202, media_type="application/json")

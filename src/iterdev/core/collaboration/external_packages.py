@@ -23,10 +23,7 @@ class PackageStatus(StrEnum):
     missing = "missing"
 
 
-class PackageCheck(Struct, frozen=True, kw_only=True):
-    name: str
-    version_range: str
-    source: str
+class PackageCheck(Dependency, frozen=True, kw_only=True):
     actual_version: str | None
     status: PackageStatus
     reason: str = ""
@@ -35,7 +32,7 @@ class PackageCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        return key(self.source, self.name, self.version_range)
+        return key(self)
 
     @property
     def problem(self) -> str:
@@ -44,12 +41,9 @@ class PackageCheck(Struct, frozen=True, kw_only=True):
         return f"{f'{self.name} {self.version_range}'.strip()} is {found}{reason}"
 
 
-class PackageUpdate(Struct, frozen=True, kw_only=True):
+class PackageUpdate(Dependency, frozen=True, kw_only=True):
     """An entry of the backlog: a release that is worth planning for."""
 
-    name: str
-    source: str
-    version_range: str
     actual_version: str | None
     newest: str
     found_by: TaskId
@@ -90,13 +84,12 @@ class Packages(Struct, frozen=True, kw_only=True):
 
     def latest(self, dependency: Dependency) -> PackageCheck | None:
         """The newest check of a declared package, before any task."""
-        wanted = key(dependency.source, dependency.name, dependency.version_range)
-        found = [check for checks in self.checked.values() for check in checks if check.key == wanted]
+        found = [check for checks in self.checked.values() for check in checks if check.key == key(dependency)]
         return found[-1] if found else None
 
 
-def key(source: str, name: str, version_range: str) -> str:
-    return f"{source}:{name} {version_range}".strip()
+def key(package: Dependency) -> str:
+    return f"{package.source}:{package.name} {package.version_range}".strip()
 
 
 def problems(checks: Iterable[PackageCheck], overridden: Iterable[str] = ()) -> tuple[PackageCheck, ...]:

@@ -59,8 +59,6 @@ class FeedbackLinked(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class FeedbackPlanned(Struct, frozen=True, kw_only=True, tag=True):
-    """Planning made it a part of these tasks."""
-
     feedback_id: str
     tasks: tuple[TaskId, ...]
 

@@ -21,8 +21,6 @@ class Lock(Struct, frozen=True, kw_only=True):
 
 
 class Want(Struct, frozen=True):
-    """A resource that a task was refused."""
-
     resource: str
     at: float
     until: float
@@ -50,8 +48,6 @@ class LockGranted(_OfTask, frozen=True, kw_only=True, tag=True):
 
 
 class LockRenewed(_OfTask, frozen=True, kw_only=True, tag=True):
-    """The holder asked again."""
-
     until: float
 
 
@@ -70,8 +66,6 @@ class LockReleased(_OfTask, frozen=True, kw_only=True, tag=True):
 
 
 class LockExpired(_OfTask, frozen=True, kw_only=True, tag=True):
-    """It was not renewed in time."""
-
     role: str
 
 

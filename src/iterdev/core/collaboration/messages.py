@@ -152,8 +152,6 @@ def next_number(part: Messages) -> int:
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """A sender of messages."""
-
     name: str
     last_seen: float
     last_action: str
@@ -213,11 +211,6 @@ def find(part: Messages, *, sender: str = "", to: str = "", kind: str = "", last
 
 def by_id(part: Messages, name: str) -> Message | None:
     return next((message for message in part.sent if message.id == name), None)
-
-
-def is_of_task(message: Message, role: Role, task: TaskId) -> bool:
-    """Whether the agent of a task sent the message."""
-    return message.sender == role and message.data.get("task") == task
 
 
 def members(part: Messages) -> list[Member]:

@@ -51,7 +51,7 @@ class Debt(Struct, frozen=True, kw_only=True):
     source_task_id: TaskId | None = None
     description: str
     severity: Severity = Severity.medium
-    detection_date: float
+    detection_date: float = 0
     owner: str | None = None
     resolution_plan: str | None = None
     estimated_effort: Effort | None = None
@@ -128,12 +128,9 @@ def unresolved(items: Items) -> Items:
 
 def ranked(items: Items) -> Items:
     """What is unresolved, in the order in which it should be resolved: by severity, then priority, then age."""
-    order = [*Severity], [*Priority]
-
-    def rank(item: Debt) -> tuple[int, int, float]:
-        return order[0].index(item.severity), order[1].index(item.priority), item.detection_date
-
-    return tuple(sorted(unresolved(items), key=rank))
+    severe, pressing = list(Severity).index, list(Priority).index
+    wanted = unresolved(items)
+    return tuple(sorted(wanted, key=lambda item: (severe(item.severity), pressing(item.priority), item.detection_date)))
 
 
 def recommended(items: Items, capacity: int) -> Items:

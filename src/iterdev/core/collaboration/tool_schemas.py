@@ -1,12 +1,14 @@
 """The tools that agents are given: what each is called, what it takes, and what it is for."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from iterdev.core.collaboration.messages import DEFAULT_LAST, Last
+
+Arguments = TypeVar("Arguments", bound=Struct)
 
 
 def _one_of(text: str) -> Meta:
@@ -83,10 +85,10 @@ class ReportResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ToolArguments = TeamMsg | Board | ResourceLock | TaskCheckpoint | ReportResult
 
 
-class Tool(Struct, frozen=True, kw_only=True):
+class Tool(Struct, Generic[Arguments], frozen=True, kw_only=True):
     name: str
     description: str
-    arguments: type[ToolArguments]
+    arguments: type[Arguments]
 
     @property
     def schema(self) -> Mapping[str, object]:
@@ -96,7 +98,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         return root
 
 
-TOOLS = (
+TOOLS: tuple[Tool[ToolArguments], ...] = (
     Tool(name="team_msg", description="Send and read the messages of the team.", arguments=TeamMsg),
     Tool(name="board", description="Read and extend the discoveries of the team.", arguments=Board),
     Tool(name="lock", description="Keep others from a resource while your task uses it.", arguments=ResourceLock),

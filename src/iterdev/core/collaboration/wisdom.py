@@ -25,8 +25,6 @@ LOOKED_AT = 20
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """One entry of the wisdom files, and where it comes from."""
-
     id: str
     file: str
     text: str
@@ -52,15 +50,11 @@ class WisdomNoted(Struct, frozen=True, tag=True):
 
 
 class WisdomInherited(Struct, frozen=True, tag=True):
-    """What a new session was given of those before it."""
-
     notes: tuple[Note, ...]
     rejected: Mapping[str, str]
 
 
 class WisdomRejected(Struct, frozen=True, tag=True):
-    """A person said that an entry is not to be used."""
-
     id: str
     reason: str = ""
 
@@ -98,14 +92,13 @@ def usable(notes: Iterable[Note], rejected: Mapping[str, str]) -> list[Note]:
     return list({note.id: note for note in notes if note.id not in rejected}.values())
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class Earlier(Struct, frozen=True):
     """What a session can hand down."""
 
     requirement: str
     finished: bool
     """Only finished sessions hand down what they learned; what was rejected is handed down by all of them."""
-    notes: tuple[Note, ...]
-    rejected: Mapping[str, str]
+    wisdom: Wisdom
 
 
 def handed_down(earlier: Sequence[Earlier], requirement: str) -> WisdomInherited | None:
@@ -113,12 +106,12 @@ def handed_down(earlier: Sequence[Earlier], requirement: str) -> WisdomInherited
 
     Entries that have a word in common with the requirement come first, newer ones before older ones.
     """
-    rejected = {name: reason for one in earlier for name, reason in one.rejected.items()}
+    rejected = {name: reason for one in earlier for name, reason in one.wisdom.rejected.items()}
     wanted = _words(requirement)
     found: dict[str, tuple[bool, Note]] = {}
     for one in reversed(earlier):
         related = bool(wanted & _words(one.requirement))
-        for entry in reversed(one.notes if one.finished else ()):
+        for entry in reversed(one.wisdom.notes if one.finished else ()):
             if entry.id not in rejected:
                 found.setdefault(entry.id, (related or bool(wanted & _words(entry.text)), entry))
     ranked = sorted(found.values(), key=lambda pair: not pair[0])

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.policy import Policy
-from iterdev.core.results import Usage
+from iterdev.core.results import NO_USAGE, Usage
 from iterdev.core.types import TaskId
 
 
@@ -25,7 +25,7 @@ class Spending(Struct, frozen=True, kw_only=True):
 
 
 def spend(part: Spending, agent: str, usage: Usage) -> Spending:
-    if usage == Usage():
+    if usage == NO_USAGE:
         return part
     by_agent = {**part.by_agent, agent: part.by_agent.get(agent, Usage()) + usage}
     return replace(part, total=part.total + usage, by_agent=by_agent)

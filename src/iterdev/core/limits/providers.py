@@ -3,8 +3,6 @@
 A limit is a property of the provider, not of the attempt that ran into it: every task that needs the provider waits.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -19,7 +17,8 @@ KNOWN_PROVIDERS: Mapping[str, str] = {"claude": "anthropic", "codex": "openai", 
 """Agents whose provider is known; any other agent is its own."""
 
 
-class Pause(Struct, frozen=True, kw_only=True):
+class ProviderPaused(Struct, frozen=True, tag=True):
+    provider: str
     until: float
     why: str
     guesses: int = 0
@@ -27,28 +26,17 @@ class Pause(Struct, frozen=True, kw_only=True):
 
 
 class Providers(Struct, frozen=True, kw_only=True):
-    pauses: Mapping[str, Pause] = {}
+    pauses: Mapping[str, ProviderPaused] = {}
     """By provider; one that is over stays until the provider has answered."""
     unusable: Mapping[str, str] = {}
     """Agents that cannot be used until something changes on this machine, and why."""
 
 
-class ProviderPaused(Struct, frozen=True, tag=True):
-    provider: str
-    until: float
-    why: str
-    guesses: int = 0
-
-
 class ProviderAnswered(Struct, frozen=True, tag=True):
-    """A provider that was paused has answered since."""
-
     provider: str
 
 
 class AgentReplaced(Struct, frozen=True, kw_only=True, tag=True):
-    """An agent cannot do a task, and another one is tried next."""
-
     task: TaskId
     agent: str
     successor: str
@@ -62,9 +50,8 @@ ProviderEvent = ProviderPaused | ProviderAnswered | AgentReplaced
 
 def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
     match event:
-        case ProviderPaused(provider, until, why, guesses):
-            pause = Pause(until=until, why=why, guesses=guesses)
-            return replace(part, pauses={**part.pauses, provider: pause})
+        case ProviderPaused(provider):
+            return replace(part, pauses={**part.pauses, provider: event})
         case ProviderAnswered(provider):
             return replace(part, pauses=without(part.pauses, provider))
         case AgentReplaced(agent=agent, error=error, for_every_task=for_every_task):
@@ -91,19 +78,7 @@ class Agents(Struct, frozen=True, kw_only=True):
         return [agent for agent in agents if self.provider_of(agent) == provider]
 
 
-def agents(policy: Policy, named: Mapping[Role, str]) -> Agents:
-    """The agents of the policy; those named on the command line go first."""
-    return Agents(by_role={**policy.agents, **named}, fallbacks=policy.fallbacks, providers=policy.providers)
-
-
-def provider_key(command: Sequence[str]) -> str:
-    """The provider of a command: the same in every repository, and without anything secret of the command."""
-    return f"command-{hashlib.sha256(json.dumps(list(command)).encode()).hexdigest()[:12]}"
-
-
 class Choice(Struct, frozen=True):
-    """The agent that takes a task, and the time from which its provider answers."""
-
     agent: str
     not_before: float = 0
 
@@ -127,21 +102,24 @@ def paused_until(part: Providers, agents: Agents, agent: str) -> float:
     return pause.until if pause else 0
 
 
-def pause(policy: Policy, before: Pause | None, *, error: str, reset_at: float | None, at: float) -> Pause:
+def pause(
+    part: Providers, policy: Policy, provider: str, *, error: str, reset_at: float | None, at: float
+) -> ProviderPaused:
     """How long a provider is paused: until the time that it named, or longer from one guess to the next."""
+    before = part.pauses.get(provider)
     in_force = before if before and before.until > at else None
     if reset_at is not None and reset_at > at:
-        named = Pause(until=min(reset_at, at + policy.longest_pause), why=error)
+        named = ProviderPaused(provider, min(reset_at, at + policy.longest_pause), error)
         return in_force if in_force and not in_force.guesses and in_force.until > named.until else named
     if in_force:
         # Another attempt that was under way ran into the same limit.
         return in_force
     guesses = (before.guesses if before else 0) + 1
     seconds = min(policy.first_pause * 2.0 ** (guesses - 1), policy.longest_guess)
-    return Pause(until=at + seconds, why=error, guesses=guesses)
+    return ProviderPaused(provider, at + seconds, error, guesses)
 
 
-def in_force(part: Providers, now: float) -> dict[str, Pause]:
+def in_force(part: Providers, now: float) -> dict[str, ProviderPaused]:
     return {provider: pause for provider, pause in part.pauses.items() if pause.until > now}
 
 
@@ -163,7 +141,7 @@ def unshared_pauses(part: Providers, shared: Iterable[ProviderPaused], now: floa
     """The pauses of this session that other sessions on this machine do not know."""
     known = {pause.provider: pause.until for pause in shared}
     return [
-        ProviderPaused(provider, pause.until, pause.why)
+        replace(pause, guesses=0)
         for provider, pause in in_force(part, now).items()
         if pause.until > known.get(provider, 0)
     ]

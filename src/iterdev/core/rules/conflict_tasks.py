@@ -31,14 +31,14 @@ def merge_of(state: State, task: TaskId) -> MergeInProgress | None:
     return MergeInProgress(task=other, commit=commit)
 
 
-def resolver(state: State, task: TaskId) -> TaskId | None:
+def conflict_task_of(state: State, task: TaskId) -> TaskId | None:
     """The conflict task that merges work which could not land: the last one, if conflict tasks were in conflict too."""
     conflict = state.conflicts.by_task.get(task)
     if conflict is None or conflict.found.merged or conflict.resolved_by is None:
         return None
     if state.tasks.status(task) is not Status.completed:
         return None  # It is to be done again.
-    return resolver(state, conflict.resolved_by) or conflict.resolved_by
+    return conflict_task_of(state, conflict.resolved_by) or conflict.resolved_by
 
 
 def is_resolved(state: State, task: TaskId) -> bool:
@@ -46,12 +46,12 @@ def is_resolved(state: State, task: TaskId) -> bool:
     conflict = state.conflicts.by_task[task]
     if conflict.resolved_by is None:
         return conflict.strategy is not None
-    return state.tasks.status(resolver(state, conflict.resolved_by) or conflict.resolved_by) is Status.completed
+    return state.tasks.status(conflict_task_of(state, conflict.resolved_by) or conflict.resolved_by) is Status.completed
 
 
 def conflict_note(state: State, task: TaskId) -> str:
     """What became of work that could not land, in a few words; empty for all other work."""
-    fix = resolver(state, task)
+    fix = conflict_task_of(state, task)
     if fix is None:
         return ""
     status = state.tasks.status(fix)
@@ -64,7 +64,7 @@ def conflict_note(state: State, task: TaskId) -> str:
 
 def commit_note(state: State, task: TaskId) -> str:
     """The commit of a task's work, and the conflict task that landed it if the task itself did not."""
-    fix, made = resolver(state, task), state.tasks.progress[task].commit or ""
+    fix, made = conflict_task_of(state, task), state.tasks.progress[task].commit or ""
     if fix is None:
         return made
     landed = state.tasks.status(fix) is Status.completed
@@ -73,7 +73,7 @@ def commit_note(state: State, task: TaskId) -> str:
 
 def not_landed(state: State) -> list[TaskId]:
     """The tasks whose work is not on the branch, because the conflict task that was to merge it did not succeed."""
-    fixes = ((task, resolver(state, task)) for task in state.conflicts.by_task)
+    fixes = ((task, conflict_task_of(state, task)) for task in state.conflicts.by_task)
     return [task for task, fix in fixes if fix and state.tasks.status(fix) in UNSUCCESSFUL]
 
 

@@ -6,7 +6,7 @@ from iterdev.core.collaboration import external_packages, tech_debt, wisdom
 from iterdev.core.collaboration.wisdom import Note, WisdomNoted
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
-from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
+from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
 from iterdev.core.results import Result
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
@@ -142,9 +142,8 @@ def _limited(state: State, report: AttemptReport, limited: events.Limited, at: f
     if status is Status.failed:
         return (ended,)
     provider = state.agents.provider_of(state.tasks.progress[report.task].agent)
-    before = state.providers.pauses.get(provider)
-    pause = providers.pause(state.policy, before, error=limited.error, reset_at=limited.reset_at, at=at)
-    return ended, ProviderPaused(provider, pause.until, pause.why, pause.guesses)
+    error, reset_at = limited.error, limited.reset_at
+    return ended, providers.pause(state.providers, state.policy, provider, error=error, reset_at=reset_at, at=at)
 
 
 def landed(state: State, team: TeamRules, task: TaskId, tip: str) -> tuple[Event, ...]:

@@ -34,8 +34,6 @@ SEEN = (events.AttemptEnded, events.EngineStarted, events.TableEdited)
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """The first entry that would not be written today."""
-
     seq: int
     at: float
     recorded: Event
@@ -70,7 +68,7 @@ class _Walk:
     def first_difference(self) -> Difference | None:
         state = replay(self._entries[:1], self._team)
         engine, place = False, 1
-        while state and place < len(self._entries):
+        while place < len(self._entries):
             entry = self._entries[place]
             self._before.append((state, self._entries[place - 1].at))
             count = self._decided(place) if engine else 1

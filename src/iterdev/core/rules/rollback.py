@@ -30,13 +30,13 @@ def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "
     """What no longer holds when the session goes back to before the target, a task or `wave-N`."""
     now = replay(entries, team)
     place = _place(entries, team, _valid_places(entries, team), target)
-    before = replay(entries[:place], team) if place else None
-    if now is None or before is None:
-        known = ", ".join(_targets(now)) if now else ""
+    if not place:
+        known = ", ".join(_targets(now))
         raise UserError(
             f'Cannot roll back to before "{target}": no completed task or wave has that name',
             hint=f"one of: {known}" if known else "iterdev status",
         )
+    before = replay(entries[:place], team)
     undone = [task for task in before.tasks.plan if _differs(before, now, task)]
     progress = now.tasks.progress.get(TaskId(target), Progress())
     started = events.RollbackStarted(
@@ -87,8 +87,7 @@ def _place(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], targ
 
 
 def _start_of(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], wave: int) -> int | None:
-    state = replay(entries, team)
-    members = {task.id for task in state.tasks.plan.values() if task.wave == wave} if state else set()
+    members = {task.id for task in replay(entries, team).tasks.plan.values() if task.wave == wave}
     for place in valid:
         match entries[place].event:
             case events.WaveStarted(number) if number == wave:
@@ -102,13 +101,9 @@ def _start_of(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], w
 
 def _succeeds(event: Event, target: str) -> bool:
     match event:
-        case (
-            events.Landed(task=task)
-            | events.LandingRefused(task=task)
-            | events.TaskCompleted(task)
-            | events.TaskReported(task=task)
-            | events.AttemptEnded(task=task, outcome=events.Done(commit=None))
-        ):
+        case events.AttemptEnded(task=task, outcome=events.Done(commit=None)):
             return task == target
+        case events.Landed() | events.LandingRefused() | events.TaskCompleted() | events.TaskReported():
+            return event.task == target
         case _:
             return False

@@ -22,8 +22,6 @@ class Record(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """Let an agent try a task."""
-
     task: TaskId
     number: int
     limit: float
@@ -31,20 +29,14 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class Land(Struct, frozen=True):
-    """Merge a task's commit into the session's branch."""
-
     task: TaskId
 
 
 class Cancel(Struct, frozen=True):
-    """End the attempt at a task."""
-
     task: TaskId
 
 
 class Wait(Struct, frozen=True):
-    """Nothing can be done before this time."""
-
     until: float
 
 

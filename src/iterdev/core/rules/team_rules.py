@@ -23,8 +23,6 @@ from iterdev.core.types import Role, TaskId
 
 
 class Procedure(StrEnum):
-    """How an attempt of a role goes."""
-
     change = "change"
     """The agent changes files; the change is checked and lands."""
     verify = "verify"
@@ -53,8 +51,6 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
 
 
 class Interpretation(Struct, frozen=True, kw_only=True):
-    """What the result of an attempt means."""
-
     events: tuple[Event, ...] = ()
     error: str = ""
     """Why the task fails although the attempt succeeded."""
@@ -94,7 +90,6 @@ class TeamRules(TeamFold, Protocol):
 
     def plan(self, state: State) -> tuple[Event, ...]:
         """The first tasks, or what has to happen before they can be made, such as a question."""
-        ...
 
     def plan_note(self, state: State) -> str:
         """What the question about the plan says besides the tasks."""

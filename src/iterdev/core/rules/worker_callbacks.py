@@ -16,8 +16,6 @@ from iterdev.core.types import Role, TaskId
 
 
 class Callback(Struct, frozen=True):
-    """What a worker says: its role, if it names it, and the rest."""
-
     role: Role | None
     text: str
 

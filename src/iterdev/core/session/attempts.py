@@ -71,8 +71,6 @@ class Success(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class AttemptReport(Struct, frozen=True, kw_only=True):
-    """What an executor reports when an attempt has ended."""
-
     task: TaskId
     number: int
     requests: int

@@ -25,8 +25,6 @@ class Change(Struct, frozen=True, gc=False):
 
 
 class KnownConflict(Struct, frozen=True, kw_only=True):
-    """A conflict, and what was done about it."""
-
     found: events.Conflict
     strategy: ConflictStrategy | None = None
     resolved_by: TaskId | None = None

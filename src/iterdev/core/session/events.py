@@ -45,8 +45,6 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """A question to the user, open until it is answered."""
-
     kind: str
     """A `GateKind` of the kernel, or one of the team's own."""
     subject: str = ""
@@ -113,8 +111,6 @@ Outcome = Done | Failed | Limited | Interrupted | Unmet
 
 
 class RowEdit(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of tasks.csv as a person left it."""
-
     task: Task
     status: Status
     findings: str = ""
@@ -160,8 +156,6 @@ class TableEdited(Struct, frozen=True, tag=True):
 
 
 class TasksReset(Struct, frozen=True, tag=True):
-    """Tasks that ended are to be run again."""
-
     tasks: tuple[TaskId, ...]
 
 
@@ -247,8 +241,6 @@ class LandingRefused(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ConflictResolved(Struct, frozen=True, kw_only=True, tag=True):
-    """What is done about work that is in conflict with what landed before it."""
-
     task: TaskId
     strategy: ConflictStrategy
     fix: TaskId | None = None
@@ -311,8 +303,6 @@ class WorkerStarted(Struct, frozen=True, tag=True):
 
 
 class WorkerEnded(Struct, frozen=True, tag=True):
-    """The worker is done, with these tasks."""
-
     role: Role
     tasks: tuple[TaskId, ...]
 
@@ -369,8 +359,6 @@ Event = KernelEvent | TeamEvent
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """An event with its place in the journal and its time."""
-
     seq: int
     at: float
     event: Event

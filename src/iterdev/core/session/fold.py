@@ -9,6 +9,7 @@ from typing import Any, Protocol, get_args
 from msgspec.structs import replace
 
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, messages, tech_debt, wisdom
+from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.draft import Folding, without
 from iterdev.core.limits import budget, providers
 from iterdev.core.session import attempts, conflicts, events, gates, lifecycle, state, task_table
@@ -18,8 +19,6 @@ from iterdev.core.types import TeamState
 
 
 class _EvolvedPart:
-    """The draft of a small part."""
-
     def __init__(self, part: TeamState, evolve: Callable[[TeamState, object, float], TeamState]) -> None:
         self.part, self._evolve = part, evolve
 
@@ -28,8 +27,6 @@ class _EvolvedPart:
 
 
 class TeamFold(Protocol):
-    """How the team's part of the state is folded."""
-
     folded: frozenset[type] = frozenset()
     """The events that the part is made of: the team's own, and some of the kernel's."""
 
@@ -47,12 +44,15 @@ class TeamFold(Protocol):
 Evolve = Callable[[Any, Any, float], Any]
 
 
-def _on(kinds: Iterable[type], evolve: Evolve) -> dict[type, Evolve]:
-    return dict.fromkeys(kinds, evolve)
-
-
 def _undo(without_tasks: Callable[[Any, Any], Any]) -> dict[type, Evolve]:
     return {events.RollbackStarted: lambda part, event, _: without_tasks(part, event.undone)}
+
+
+def _after_attempt(part: Packages, event: events.AttemptEnded) -> Packages:
+    declared = event.outcome.dependencies if isinstance(event.outcome, events.Done) else ()
+    if not declared and not event.checked:
+        return part
+    return external_packages.attempt_ended(part, event.task, event.checked, event.blocked_by, declared)
 
 
 DRAFTS: Mapping[str, tuple[Iterable[type], Callable[[Any], Folding]]] = {
@@ -63,28 +63,26 @@ DRAFTS: Mapping[str, tuple[Iterable[type], Callable[[Any], Folding]]] = {
 """Large parts of the state: the events that each is made of, and the draft that takes them."""
 
 PARTS: Mapping[str, Mapping[type, Evolve]] = {
-    "attempts": _on(attempts.EVENTS, attempts.evolve),
-    "gates": _on(get_args(events.GateEvent | events.RollbackStarted), gates.evolve),
-    "branch": _on(state.BRANCH_EVENTS, state.evolve_branch),
-    "lifecycle": _on(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
+    "attempts": dict.fromkeys(attempts.EVENTS, attempts.evolve),
+    "gates": dict.fromkeys(get_args(events.GateEvent | events.RollbackStarted), gates.evolve),
+    "branch": dict.fromkeys(state.BRANCH_EVENTS, state.evolve_branch),
+    "lifecycle": dict.fromkeys(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
     "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
     "warnings": {events.Warned: lambda part, event, _: (*part, event.text)},
-    "locks": _on(get_args(locks.LockEvent), locks.evolve),
+    "locks": dict.fromkeys(get_args(locks.LockEvent), locks.evolve),
     "checkpoints": {
-        **_on(get_args(checkpoints.CheckpointEvent), checkpoints.evolve),
+        **dict.fromkeys(get_args(checkpoints.CheckpointEvent), checkpoints.evolve),
         events.RollbackStarted: lambda part, event, _: without(part, *event.undone),
     },
-    "feedback": _on(get_args(feedback.FeedbackEvent), feedback.evolve) | _undo(feedback.without_tasks),
-    "debt": _on(get_args(tech_debt.DebtEvent), tech_debt.evolve) | _undo(tech_debt.without_tasks),
-    "wisdom": _on(get_args(wisdom.WisdomEvent), wisdom.evolve) | _undo(wisdom.without_tasks),
+    "feedback": dict.fromkeys(get_args(feedback.FeedbackEvent), feedback.evolve) | _undo(feedback.without_tasks),
+    "debt": dict.fromkeys(get_args(tech_debt.DebtEvent), tech_debt.evolve) | _undo(tech_debt.without_tasks),
+    "wisdom": dict.fromkeys(get_args(wisdom.WisdomEvent), wisdom.evolve) | _undo(wisdom.without_tasks),
     "packages": {
-        **_on(get_args(external_packages.PackageEvent), external_packages.evolve),
-        events.AttemptEnded: lambda part, event, _: external_packages.attempt_ended(
-            part, event.task, event.checked, event.blocked_by, getattr(event.outcome, "dependencies", ())
-        ),
+        **dict.fromkeys(get_args(external_packages.PackageEvent), external_packages.evolve),
+        events.AttemptEnded: lambda part, event, _: _after_attempt(part, event),
     },
     "providers": {
-        **_on(get_args(providers.ProviderEvent), providers.evolve),
+        **dict.fromkeys(get_args(providers.ProviderEvent), providers.evolve),
         events.EngineStarted: lambda part, _event, _: replace(part, unusable={}),
     },
     "spending": {
@@ -107,11 +105,13 @@ def _concerned() -> dict[type, tuple[tuple[str, Evolve | None], ...]]:
 
 
 CONCERNED = _concerned()
+NOT_WORK = frozenset({events.EngineStarted, events.Paused, messages.Announced})
+"""The events that `State.last` does not mention."""
 
 
-def replay(entries: Sequence[Entry], team: TeamFold) -> State | None:
-    """The state that a whole journal folds to; None for an empty one."""
-    return evolve(_beginning(entries[0], team), entries, team) if entries else None
+def replay(entries: Sequence[Entry], team: TeamFold) -> State:
+    """The state that a whole journal folds to, which has at least one entry."""
+    return evolve(_beginning(entries[0], team), entries, team)
 
 
 def evolve(state: State, entries: Sequence[Entry], team: TeamFold) -> State:
@@ -142,23 +142,25 @@ class Fold:
     """One fold under way. A state taken from it is valid until the next entry is applied."""
 
     def __init__(self, state: State, team: TeamFold) -> None:
-        self._state, self._team = state, team
+        self._state, self._team, self._folded = state, team, team.folded
         self._drafts: dict[str, Folding] = {}
         self._parts: dict[str, Any] = {}
         self._seq, self._at, self._last = state.seq, state.updated_at, state.last
 
     def apply(self, entry: Entry) -> None:
-        event, at = entry.event, entry.at
+        event, at, parts, drafts = entry.event, entry.at, self._parts, self._drafts
+        kind = type(event)
         self._seq, self._at = entry.seq, at
-        if not isinstance(event, events.EngineStarted | events.Paused | messages.Announced):
+        if kind not in NOT_WORK:
             self._last = entry
-        for name, evolve in CONCERNED.get(type(event), ()):
+        for name, evolve in CONCERNED.get(kind, ()):
             if evolve:
-                part = self._parts[name] if name in self._parts else getattr(self._state, name)
-                self._parts[name] = evolve(part, event, at)
+                part = parts[name] if name in parts else getattr(self._state, name)
+                parts[name] = evolve(part, event, at)
             else:
-                self._draft(name, DRAFTS[name][1]).apply(event, at, entry.seq)
-        if type(event) in self._team.folded:
+                draft = drafts[name] if name in drafts else self._draft(name, DRAFTS[name][1])
+                draft.apply(event, at, entry.seq)
+        if kind in self._folded:
             self._draft("team", self._team.draft).apply(event, at, entry.seq)
 
     def state(self) -> State:

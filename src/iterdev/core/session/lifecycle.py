@@ -44,14 +44,14 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
 
 def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
     match event:
+        case events.Landed():
+            return replace(part, accepted="") if part.accepted else part
         case events.EngineStarted():
             return Lifecycle(accepted=part.accepted)
         case events.WorkerStarted(role):
             return replace(part, worker=role)
         case events.WorkerEnded():
             return replace(part, worker=None)
-        case events.Landed():
-            return replace(part, accepted="") if part.accepted else part
         case events.Accepted(_, commit):
             return replace(part, accepted=commit)
         case events.Paused(why):

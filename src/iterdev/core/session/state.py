@@ -13,7 +13,6 @@ from iterdev.core.collaboration.locks import Locks
 from iterdev.core.collaboration.messages import Messages
 from iterdev.core.collaboration.tech_debt import Debt
 from iterdev.core.collaboration.wisdom import Wisdom
-from iterdev.core.limits import providers
 from iterdev.core.limits.budget import Spending
 from iterdev.core.limits.providers import Agents, Providers
 from iterdev.core.policy import Policy
@@ -94,7 +93,8 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def agents(self) -> Agents:
-        return providers.agents(self.policy, self.session.agents)
+        by_role = {**self.policy.agents, **self.session.agents}
+        return Agents(by_role=by_role, fallbacks=self.policy.fallbacks, providers=self.policy.providers)
 
     @property
     def scope(self) -> Scope:

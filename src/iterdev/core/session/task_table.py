@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
-from iterdev.core.results import Usage
+from iterdev.core.results import NO_USAGE, Usage
 from iterdev.core.session import events, graph
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
@@ -21,8 +21,6 @@ EVENTS = (
 
 
 class Progress(Struct, frozen=True, kw_only=True, gc=False):
-    """What became of a task so far."""
-
     status: Status = Status.pending
     findings: str = ""
     error: str = ""
@@ -178,7 +176,7 @@ class TaskTableDraft(Draft[TaskTable]):
         fields: dict[str, object] = {"requests": before.requests + event.requests, "number": _last_number(event)}
         if event.denied:
             fields["denied"] = tuple(dict.fromkeys((*before.denied, *event.denied)))
-        if outcome.usage != Usage():
+        if outcome.usage != NO_USAGE:
             fields["usage"] = before.usage + outcome.usage
         if isinstance(outcome, events.Done):
             fields |= {

@@ -6,7 +6,6 @@ from collections.abc import KeysView, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from iterdev.core.errors import UserError
 from iterdev.core.session import graph
 from iterdev.core.types import Mode, Role, TaskFields, TaskId, TaskKind
 
@@ -15,8 +14,6 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 class Task(Struct, frozen=True, kw_only=True, gc=False):
-    """One row of the plan: what is to be done, by which role, after what."""
-
     id: TaskId
     title: str
     description: str
@@ -42,18 +39,6 @@ def redirected(task: Task, old: TaskId, new: TaskId) -> Task:
     return replace(task, deps=tuple(new if dep == old else dep for dep in task.deps))
 
 
-def with_waves(tasks: Sequence[Task], above: Sequence[Task] = ()) -> tuple[Task, ...]:
-    """The tasks with their wave numbers: one plus the highest wave among their dependencies."""
-    try:
-        waves = graph.depths({task.id: task.deps for task in (*above, *tasks)})
-    except graph.CycleError as error:
-        raise UserError(
-            f"The tasks depend on each other in a cycle: {error}",
-            hint="remove one of these dependencies from the `deps` column",
-        ) from error
-    return _numbered(tasks, waves)
-
-
 def joining(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, ...]:
     """Rows with their waves, each after those it depends on, that join a table whose own waves are known."""
     waves = {task: known[task].wave for task in known}
@@ -65,7 +50,10 @@ def joining(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, .
 
 
 def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
-    """The tasks with their wave numbers, or the first row that breaks a rule of the table; cycles come last."""
+    """The tasks with their wave numbers, one plus the highest among their dependencies, or the first wrong row.
+
+    A row is wrong if it breaks a rule of the table; cycles come last.
+    """
     dependencies = {task.id: task.deps for task in tasks}
     if fault := _wrong_row(tasks, dependencies.keys()):
         return fault
@@ -74,11 +62,7 @@ def checked(tasks: Sequence[Task]) -> tuple[Task, ...] | Fault:
     except graph.CycleError as error:
         first = next(number for number, task in enumerate(tasks) if task.id in error.cycle)
         return Fault(first, f"the tasks depend on each other in a cycle: {error}")
-    return _context_fault(tasks, waves) or _numbered(tasks, waves)
-
-
-def _numbered(tasks: Sequence[Task], waves: Mapping[TaskId, int]) -> tuple[Task, ...]:
-    return tuple([replace(task, wave=waves[task.id]) for task in tasks])
+    return _context_fault(tasks, waves) or tuple([replace(task, wave=waves[task.id]) for task in tasks])
 
 
 def _wrong_row(tasks: Sequence[Task], known: KeysView[TaskId]) -> Fault | None:

@@ -1,1 +1,0 @@
-"""What every surface shows."""

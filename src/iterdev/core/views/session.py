@@ -24,8 +24,6 @@ Document: TypeAlias = dict[str, object]
 
 
 class GateView(Struct, frozen=True, kw_only=True):
-    """An open question."""
-
     id: str
     question: str
     choices: tuple[str, ...]
@@ -43,11 +41,7 @@ class BranchView(Struct, frozen=True, kw_only=True):
 
 
 class OutcomeView(Struct, frozen=True, kw_only=True):
-    """How the session ended, if it did."""
-
     is_over: bool
-    is_finished: bool
-    """The work is done, also if the session is kept at hand."""
     succeeded: bool
     """The work is done and every task is completed."""
     ended_early: bool
@@ -141,7 +135,6 @@ def _outcome(state: State) -> OutcomeView:
     ended_early = bool(state.why) and not state.lifecycle.kept
     return OutcomeView(
         is_over=state.lifecycle.is_over,
-        is_finished=state.lifecycle.is_finished,
         succeeded=completed and state.lifecycle.is_finished and not ended_early,
         ended_early=ended_early,
         not_landed={task: conflict_tasks.conflict_note(state, task) for task in conflict_tasks.not_landed(state)},
@@ -229,22 +222,11 @@ def _task_document(task: TaskView) -> Document:
     }
 
 
-class SessionLine(Struct, frozen=True, kw_only=True):
-    """A session in the list of all sessions."""
+class SessionLine(Struct, frozen=True):
+    summary: SessionSummary
+    running: bool
+    """A living engine drives the session."""
 
-    id: SessionId
-    standing: str
-    """The phase, or that an engine is running."""
-    completed: int
-    tasks: int
-    requirement: str
-
-
-def session_line(summary: SessionSummary, *, engine_alive: bool) -> SessionLine:
-    return SessionLine(
-        id=summary.id,
-        standing="running" if engine_alive else summary.phase.value,
-        completed=summary.completed,
-        tasks=summary.tasks,
-        requirement=summary.requirement,
-    )
+    @property
+    def standing(self) -> str:
+        return "running" if self.running else self.summary.phase

@@ -24,8 +24,6 @@ MARKS = {
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
-    """What became of a task so far."""
-
     findings: str
     error: str
     notes: TaskNotes
@@ -60,7 +58,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
 
 def task_view(state: State, team: TeamViews, name: TaskId, *, engine_alive: bool = True) -> TaskView:
     task, progress, notes = state.tasks.plan[name], state.tasks.progress[name], team.task_notes(state, name)
-    effective = state.tasks.status(conflict_tasks.resolver(state, name) or name)
+    effective = state.tasks.status(conflict_tasks.conflict_task_of(state, name) or name)
     return TaskView(
         id=task.id,
         role=task.role,

@@ -11,8 +11,6 @@ from iterdev.core.types import TaskId
 
 
 class TaskNotes(Struct, frozen=True, kw_only=True):
-    """What the team says about one task."""
-
     artifact: str = ""
     """The file that a completed task left, relative to the session folder."""
     verdict: str = ""
@@ -28,8 +26,6 @@ class TaskNotes(Struct, frozen=True, kw_only=True):
 
 
 class TeamView(Struct, frozen=True, kw_only=True):
-    """What the team says about the session."""
-
     pipeline: str = ""
     position: str = ""
     """Where in a longer session the work is, such as "sprint 2 of 3"; empty if there is nothing to say."""
@@ -48,8 +44,6 @@ class TeamView(Struct, frozen=True, kw_only=True):
 
 
 class TeamReport(Struct, frozen=True, kw_only=True):
-    """What the team adds to the report of a session."""
-
     title: str
     header: tuple[tuple[str, str], ...] = ()
     summary: tuple[tuple[str, int], ...] = ()
@@ -62,8 +56,6 @@ class TeamReport(Struct, frozen=True, kw_only=True):
 
 
 class TeamViews(Protocol):
-    """What the views ask of a team."""
-
     def view(self, state: State) -> TeamView:
         return TeamView()
 

@@ -97,8 +97,6 @@ def stall(state: State, *, engine_alive: bool = True) -> str:
 
 
 class PauseView(Struct, frozen=True, kw_only=True):
-    """A provider that has reached a limit and is not asked for a while."""
-
     provider: str
     agents: tuple[str, ...]
     ends_at: float

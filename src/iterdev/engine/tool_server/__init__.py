@@ -1,1 +1,0 @@
-"""The server through which agents reach the team's tools."""

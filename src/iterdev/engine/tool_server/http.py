@@ -51,8 +51,6 @@ async def serving(respond: Respond) -> AsyncIterator[str]:
 
 
 class _Connection:
-    """One connection, over any number of requests."""
-
     def __init__(self, stream: ByteStream, host: str, respond: Respond) -> None:
         self._stream, self._host, self._respond = stream, host, respond
         self._http = h11.Connection(h11.SERVER)

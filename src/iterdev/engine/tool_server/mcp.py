@@ -3,14 +3,14 @@
 The protocol's own SDK would take 0.6 s and 40 MB of every run; its client checks in the tests that we are understood.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from iterdev import __version__
-from iterdev.core.collaboration.tool_schemas import TOOLS, ToolArguments
+from iterdev.core.collaboration.tool_schemas import Arguments, Tool
 from iterdev.engine.team_tools import CallRejected, Document
 
 VERSIONS = ("2025-06-18", "2025-11-25")
@@ -22,12 +22,10 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """What decoding raises for bytes that are not valid."""
 
 Id = int | float | str | None
-UseTool = Callable[[ToolArguments], Awaitable[Document]]
+UseTool = Callable[[Arguments], Awaitable[Document]]
 
 
 class InvalidMessage(Exception):
-    """Not a message of the protocol; `answer` says so."""
-
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.answer = _failure(None, code, message)
@@ -49,7 +47,7 @@ class CallParams(Struct, frozen=True, kw_only=True):
     arguments: Raw = Raw(b"{}")
 
 
-async def answer(body: bytes, use: UseTool) -> bytes | None:
+async def answer(body: bytes, tools: Sequence[Tool[Arguments]], use: UseTool[Arguments]) -> bytes | None:
     """The answer to a message, or None for one that wants no answer."""
     try:
         message = msgspec.json.decode(body, type=Message)
@@ -66,9 +64,9 @@ async def answer(body: bytes, use: UseTool) -> bytes | None:
             case "ping":
                 result = {}
             case "tools/list":
-                result = {"tools": _TOOLS}
+                result = {"tools": [_listed(tool) for tool in tools]}
             case "tools/call":
-                result = await _call(msgspec.json.decode(message.params, type=CallParams), use)
+                result = await _call(msgspec.json.decode(message.params, type=CallParams), tools, use)
             case unknown:
                 return _failure(message.id, METHOD_NOT_FOUND, f'there is no method "{unknown}"')
     except UNREADABLE as error:
@@ -84,8 +82,12 @@ def _server(params: InitializeParams) -> Document:
     }
 
 
-async def _call(params: CallParams, use: UseTool) -> Document:
-    tool = next((tool for tool in TOOLS if tool.name == params.name), None)
+def _listed(tool: Tool[Arguments]) -> Document:
+    return {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+
+
+async def _call(params: CallParams, tools: Sequence[Tool[Arguments]], use: UseTool[Arguments]) -> Document:
+    tool = next((tool for tool in tools if tool.name == params.name), None)
     if tool is None:
         raise msgspec.ValidationError(f'there is no tool "{params.name}"')
     failed = True
@@ -106,6 +108,3 @@ def _reason(error: Exception) -> str:
 
 def _failure(to: Id, code: int, message: str) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": to, "error": {"code": code, "message": message}})
-
-
-_TOOLS = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in TOOLS]

@@ -8,7 +8,7 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from iterdev.agents.contract import ToolServer
-from iterdev.core.collaboration.tool_schemas import Board, ToolArguments
+from iterdev.core.collaboration.tool_schemas import TOOLS, Board, ToolArguments
 from iterdev.engine.team_tools import AttemptAccess, Document, TeamTools
 from iterdev.engine.tool_server import http, mcp
 from iterdev.execution.contract import Job
@@ -44,7 +44,7 @@ class TeamToolServer:
         if request.method != "POST":
             return http.Response(status=405, headers={"allow": "POST"})
         try:
-            answer = await mcp.answer(request.body, partial(self._use, attempt))
+            answer = await mcp.answer(request.body, TOOLS, partial(self._use, attempt))
         except mcp.InvalidMessage as error:
             return http.Response(status=400, headers=JSON, body=error.answer)
         return http.Response(status=202) if answer is None else http.Response(status=200, headers=JSON, body=answer)

@@ -1,1 +1,0 @@
-"""Everything that is asked of git."""

@@ -23,8 +23,6 @@ EXCLUDES = Path(".iterdev", "exclude")
 
 
 class Identity(Struct, frozen=True):
-    """The author and committer of commits."""
-
     name: str
     email: str
 

@@ -15,8 +15,6 @@ DOMAIN = "iterdev.invalid"
 
 
 class Label(Struct, frozen=True, kw_only=True):
-    """The task, attempt and author that a commit is labelled with."""
-
     session: str
     task: str
     number: int

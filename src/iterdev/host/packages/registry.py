@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
+from msgspec.structs import asdict
 
 from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
 from iterdev.core.results import Dependency
@@ -19,7 +20,6 @@ class Ecosystem(Protocol):
 
     async def newest(self, name: str, version_range: str, shell: Shell, /) -> tuple[str, bool] | None:
         """The newest release and whether the range allows it; None if it is not known."""
-        ...
 
 
 ECOSYSTEMS: Mapping[str, Ecosystem] = {
@@ -46,14 +46,7 @@ async def check(dependency: Dependency, shell: Shell) -> PackageCheck:
         status = PackageStatus.ok if found.fits else PackageStatus.mismatch
     if status is PackageStatus.mismatch:
         reason = reason or f"expected {dependency.version_range}, got {found.version}"
-    return PackageCheck(
-        name=dependency.name,
-        version_range=dependency.version_range,
-        source=dependency.source,
-        actual_version=found.version,
-        status=status,
-        reason=reason,
-    )
+    return PackageCheck(**asdict(dependency), actual_version=found.version, status=status, reason=reason)
 
 
 async def update(dependency: Dependency, actual: str | None, shell: Shell) -> str:

@@ -13,8 +13,6 @@ SECONDS = 60.0
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What an ecosystem's tools find of a package."""
-
     version: str | None = None
     """The installed version; None if the package is missing."""
     fits: bool = False

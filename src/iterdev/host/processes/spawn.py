@@ -6,7 +6,7 @@ transfers input and output.
 
 import asyncio
 import errno
-import json
+import marshal
 import os
 import signal
 import socket
@@ -56,8 +56,6 @@ _REPORTS: msgspec.json.Decoder[Started | StartFailed | Exit] = msgspec.json.Deco
 
 
 class Process:
-    """A running program whose whole tree ends with it."""
-
     def __init__(self, control: socket.socket, stdin: int, stdout: int, stderr: int) -> None:
         self.pid = 0
         self._loop = asyncio.get_running_loop()
@@ -216,8 +214,8 @@ class Supervisor:
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
     ) -> AsyncIterator[Process]:
         """Starts a program; leaving the context ends its whole tree, which also happens after `limit` seconds."""
-        words = {"argv": [_latin(word) for word in argv], "cwd": _latin(cwd), "limit": limit, "grace": self._grace}
-        spec = json.dumps(words | {"env": {_latin(name): _latin(value) for name, value in env.items()}}).encode()
+        variables = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+        spec = marshal.dumps(([*map(os.fsencode, argv)], os.fsencode(cwd), variables, limit, self._grace))
         async with AsyncExitStack() as stack:
             async with self._starting:
                 try:
@@ -284,11 +282,6 @@ def _memory(data: bytes) -> FileIO:
     file = FileIO(os.memfd_create("iterdev"), "w+") if linux else TemporaryFile(buffering=0)  # noqa: SIM115 - the caller's
     file.write(data)
     return file
-
-
-def _latin(text: str) -> str:
-    """One character for each byte of the text, because JSON cannot hold arbitrary bytes."""
-    return os.fsencode(text).decode("latin-1")
 
 
 def _start_error(program: str, cwd: str, failed: StartFailed) -> HostError:

@@ -4,19 +4,24 @@ It runs once per engine, uses only the standard library, and forks a monitor for
 forks and no interpreter.
 """
 
+import _socket as socket
 import ctypes
 import gc
-import json
+import marshal
 import math
 import os
 import select
-import signal
-import socket
 import sys
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import suppress
-from typing import TypedDict
+
+# The modules `signal` and `socket` wrap the constants of these in enumerations; with them, `json` and `contextlib`
+# this program would need twice as long to start, and every engine waits for it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
 
 SWEEP = 0.01
 """Seconds between two sweeps over a tree that is being killed."""
@@ -28,15 +33,12 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 RESETTABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
-class Spec(TypedDict):
-    """What to start; each character of a string is a byte, because argv and env need not be text."""
-
-    argv: list[str]
-    cwd: str
-    env: dict[str, str]
-    limit: float | None
-    grace: float
-    """Seconds between SIGTERM and SIGKILL."""
+Spec = tuple[list[bytes], bytes, dict[bytes, bytes], float | None, float]
+"""The program and its arguments, directory, environment, time limit, and the seconds between SIGTERM and SIGKILL."""
+DESCRIPTORS = 5
+"""With each request: the control socket, the file with the spec, and three for the program."""
+INT = 4
+"""The bytes of a descriptor."""
 
 
 def adopt_orphans() -> None:
@@ -50,11 +52,12 @@ def parents() -> Iterator[tuple[int, int]]:
     with os.scandir("/proc") as entries:
         pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
     for pid in pids:
-        with suppress(FileNotFoundError, ProcessLookupError):
-            # pathlib takes longer to import than all else here together needs to start a program.
-            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
                 stat = file.read()
-            yield pid, int(stat.rpartition(b")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        yield pid, int(stat.rpartition(b")")[2].split()[1])
 
 
 def descendants(excluded: Container[int] = ()) -> list[int]:
@@ -72,9 +75,11 @@ def signal_all(pids: Iterable[int], signum: int) -> bool:
     """Signals all of them, and returns whether any could be signalled: those of another user cannot."""
     signalled = False
     for pid in pids:
-        with suppress(ProcessLookupError, PermissionError):
+        try:
             os.kill(pid, signum)
-            signalled = True
+        except (ProcessLookupError, PermissionError):
+            continue
+        signalled = True
     return signalled
 
 
@@ -84,14 +89,19 @@ def reap() -> Iterator[tuple[int, int]]:
         yield ended[0], os.waitstatus_to_exitcode(ended[1])
 
 
-def send(control: int, **report: object) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):
-        os.write(control, json.dumps(report).encode() + b"\n")
+def send(control: int, report: bytes) -> None:
+    """A line of JSON."""
+    try:
+        os.write(control, report + b"\n")
+    except (BrokenPipeError, ConnectionResetError):
+        return
 
 
 def send_failure(control: int, problem: OSError | ValueError) -> None:
+    import json  # noqa: PLC0415 - only failures need it
+
     reason, errno = (problem.strerror, problem.errno) if isinstance(problem, OSError) else (str(problem), 0)
-    send(control, type="StartFailed", reason=reason, errno=errno)
+    send(control, json.dumps({"type": "StartFailed", "reason": reason, "errno": errno}).encode())
 
 
 class ChildPoll:
@@ -111,14 +121,11 @@ class ChildPoll:
         ready = {fd for fd, _ in self.poller.poll(None if seconds == math.inf else max(seconds, 0) * 1000)}
         if self.fds[0] in ready:
             ready.remove(self.fds[0])
-            with suppress(BlockingIOError):
-                os.read(self.fds[0], 4096)
+            os.read(self.fds[0], 4096)
         return ready
 
 
 class Monitor:
-    """Starts one program, and ends it with all its descendants."""
-
     def __init__(self, control: int) -> None:
         self.control = control
         self.poll = ChildPoll()
@@ -127,10 +134,8 @@ class Monitor:
         self.timed_out = False
         self.childless = False
 
-    def launch(self, spec: Spec, stdio: Sequence[int]) -> None:
-        argv = [word.encode("latin-1") for word in spec["argv"]]
-        env = {name.encode("latin-1"): value.encode("latin-1") for name, value in spec["env"].items()}
-        os.chdir(spec["cwd"].encode("latin-1"))
+    def launch(self, argv: list[bytes], cwd: bytes, env: dict[bytes, bytes], stdio: Sequence[int]) -> None:
+        os.chdir(cwd)
         # posix_spawnp looks for the program on the PATH of its caller, not on the one in env.
         os.environb[b"PATH"] = env.get(b"PATH", os.defpath.encode())
         self.program = os.posix_spawnp(
@@ -159,9 +164,10 @@ class Monitor:
 
     def read_request(self) -> bytes:
         """Empty if iterdev has ended; the connection is reset if iterdev had not read every report."""
-        with suppress(ConnectionResetError):
+        try:
             return os.read(self.control, 4096)
-        return b""
+        except ConnectionResetError:
+            return b""
 
     def is_over(self, *, asked: bool) -> bool:
         """A program that ends by itself ends its tree; one that was asked to end leaves the grace to its children."""
@@ -194,19 +200,27 @@ def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
     monitor = Monitor(control)
     with open(spec_fd, "rb") as file:
         file.seek(0)
-        spec: Spec = json.load(file)
+        spec: Spec = marshal.load(file)  # noqa: S302 - written by iterdev, with the same interpreter
+    argv, cwd, env, limit, grace = spec
     try:
-        monitor.launch(spec, stdio)
+        monitor.launch(argv, cwd, env, stdio)
     except (OSError, ValueError) as problem:
         send_failure(control, problem)
         return
     for fd in stdio:
         os.close(fd)
-    send(control, type="Started", pid=monitor.program)
-    monitor.wait(math.inf if spec["limit"] is None else spec["limit"], spec["grace"])
+    send(control, b'{"type": "Started", "pid": %d}' % monitor.program)
+    monitor.wait(math.inf if limit is None else limit, grace)
     monitor.kill_tree()
     code = -signal.SIGKILL if monitor.code is None else monitor.code
-    send(control, type="Exit", code=code, timed_out=monitor.timed_out)
+    send(control, b'{"type": "Exit", "code": %d, "timed_out": %s}' % (code, b"true" if monitor.timed_out else b"false"))
+
+
+def receive(requests: socket.socket) -> tuple[bytes, list[int]]:
+    """A byte and the descriptors that came with it; nothing if iterdev has ended."""
+    byte, messages, _, _ = requests.recvmsg(1, socket.CMSG_LEN(DESCRIPTORS * INT))
+    data = b"".join(data for level, kind, data in messages if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS))
+    return byte, [int.from_bytes(data[at : at + INT], sys.byteorder) for at in range(0, len(data), INT)]
 
 
 class ForkServer:
@@ -229,13 +243,13 @@ class ForkServer:
             self.reap_monitors()
 
     def accept(self) -> None:
-        byte, fds, _, _ = socket.recv_fds(self.requests, 1, 5)
+        byte, fds = receive(self.requests)
         if not byte:
             self.listening = False
             self.poll.poller.unregister(self.requests)
         for fd in fds:
             os.set_inheritable(fd, False)
-        if len(fds) == 5:
+        if len(fds) == DESCRIPTORS:
             self.fork(*fds)
         for fd in set(fds) - set(self.monitors.values()):
             os.close(fd)
@@ -259,11 +273,13 @@ class ForkServer:
             os._exit(failed)
 
     def reap_monitors(self) -> None:
-        with suppress(ChildProcessError):
+        try:
             for pid, code in reap():
                 if pid in self.monitors:
                     self.ended.append(self.monitors.pop(pid))
                     self.orphans |= code != 0
+        except ChildProcessError:
+            pass
         if self.orphans:
             self.orphans = ADOPTS_ORPHANS and signal_all(descendants(self.monitors), signal.SIGKILL)
         if not self.orphans:

@@ -1,1 +1,0 @@
-"""The sandbox for agents, setup and tests."""

@@ -55,8 +55,6 @@ OFF = "set `sandbox = false` under [run] in iterdev.toml"
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """What one program may do."""
-
     write: bool
     """Change the worktree."""
     network: bool

@@ -57,7 +57,7 @@ def adopt(workspace: Workspace, base: str) -> None:
         (store.admin / "HEAD").write_text(f"{base}\n", encoding="ascii")
     for file in store.new.glob("[0-9a-f][0-9a-f]/*"):
         name = file.parent.name + file.name
-        if NAMED.fullmatch(name) and _is_genuine(file, name):
+        if NAMED.fullmatch(name) and _is_plain(file) and _is_genuine(file, name):
             _install(file, store.common / "objects" / file.parent.name / file.name)
             file.unlink()
     for file in store.new.glob("pack/pack-*.pack"):
@@ -70,13 +70,10 @@ def _is_plain(file: Path) -> bool:
 
 
 def _is_genuine(file: Path, name: str) -> bool:
-    if not _is_plain(file):
-        return False
-    try:
+    with suppress(OSError, zlib.error):
         content = zlib.decompress(file.read_bytes())
-    except (OSError, zlib.error):
-        return False
-    return hashlib.new(HASHES[len(name)], content, usedforsecurity=False).hexdigest() == name
+        return hashlib.new(HASHES[len(name)], content, usedforsecurity=False).hexdigest() == name
+    return False
 
 
 def _install(file: Path, target: Path) -> None:

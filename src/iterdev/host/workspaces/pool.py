@@ -53,8 +53,6 @@ class Workspace(Struct, frozen=True):
 
 
 class Borrower(Struct, frozen=True, kw_only=True):
-    """The attempt that has borrowed a workspace."""
-
     task: str
     number: int
     base: str

@@ -5,8 +5,8 @@ process ends, even if it is killed. There is no lock file.
 """
 
 import socket
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Self
 
 from iterdev.core.errors import HostError
 from iterdev.core.settings import MOST_PORTS
@@ -15,7 +15,7 @@ ALL = range(20000, 32768)
 """Above what services use, below what the system hands out by itself."""
 
 
-class Ports:
+class Ports(AbstractAsyncContextManager["Ports"]):
     """The blocks of one engine; leaving it gives them back."""
 
     def __init__(self, count: int, among: range = ALL) -> None:
@@ -31,9 +31,6 @@ class Ports:
             self._locks[slot] = self._lock()
         _, lock = self._locks[slot].getsockname()
         return range(lock + 1, lock + 1 + self._count)
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         for lock in self._locks.values():

@@ -25,7 +25,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Phase, Status, TaskId
-from iterdev.teams.contract import Records, Team
+from iterdev.teams.contract import Records, Team, as_json
 
 Document = dict[str, object]
 T = TypeVar("T")
@@ -49,10 +49,6 @@ def records(state: State, team: Team) -> dict[str, str]:
         **own.files,
     }
     return {name: as_json(document) for name, document in documents.items()}
-
-
-def as_json(document: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.errors import UserError
 from iterdev.core.rules.table_edits import TableRow, claim
@@ -27,20 +28,15 @@ TABLE = "tasks.csv"
 REFUSED = "tasks.refused.csv"
 MESSAGES = ".msg/messages.jsonl"
 FOLDERS = ("interactive", "wisdom", "design", "code", "verify", "review", ".msg")
-WISDOM = ("learnings", "decisions", "conventions", "issues")
 
 
 class Edited(Struct, frozen=True, kw_only=True):
-    """What was changed in tasks.csv."""
-
     rows: tuple[TableRow, ...] = ()
     missing: tuple[TaskId, ...] = ()
     """Tasks whose rows had been deleted; the table gets them again."""
 
 
 class Refused(Struct, frozen=True, kw_only=True):
-    """An edit of tasks.csv that was not taken over."""
-
     why: str
     kept: str
     """The name of the file that holds it now."""
@@ -51,8 +47,6 @@ Changes = tuple[list[tuple[TableRow, tuple[TableRow, ...]]], tuple[TaskId, ...]]
 
 
 class Projector:
-    """Keeps one session folder in step with the state."""
-
     def __init__(self, folder: Path, journal: Journal, team: Team, *, exposed: bool = True) -> None:
         self._folder, self._team = folder, team
         self._journal = journal
@@ -72,7 +66,7 @@ class Projector:
         """Creates the folders and files that are missing."""
         for name in FOLDERS:
             atomic_files.make_folder(self._folder / name)
-        for name in WISDOM:
+        for name in wisdom.FILES:
             atomic_files.create(self._folder / "wisdom" / f"{name}.md", f"# {name.capitalize()}\n\n")
         atomic_files.create(self._folder / discoveries.NAME, "")
 
@@ -97,7 +91,7 @@ class Projector:
         undone = self._team.documents(before).keys() - self._team.documents(after).keys()
         for name in (*undone, "results.csv", "context.md"):
             (self._folder / name).unlink(missing_ok=True)
-        for name in WISDOM:
+        for name in wisdom.FILES:
             path = self._folder / "wisdom" / f"{name}.md"
             old, new = ({_without_evidence(line) for line in _wisdom_lines(state, name)} for state in (before, after))
             dropped = old - new
@@ -183,7 +177,7 @@ class Projector:
         """The table that the previous engine wrote; the older one if it is not known which of two it was."""
         entries = self._journal.projected(state.session.id, TABLE).values()
         written = self._journal.read(state.session.id)[: min(entries)] if entries else []
-        return tasks_csv.table(replay(written, self._team) or state, self._team)
+        return tasks_csv.table(replay(written, self._team) if written else state, self._team)
 
     def _write_table(self, state: State, text: str, digest: str) -> bool:
         """Never writes over a person's edit that has not been read back yet."""
@@ -234,7 +228,7 @@ class Projector:
         seen = (len(state.wisdom.notes), len(state.wisdom.rejected))
         if seen == self._wisdom:
             return
-        for name in WISDOM:
+        for name in wisdom.FILES:
             wanted = list(_wisdom_lines(state, name))
             path = self._folder / "wisdom" / f"{name}.md"
             known = path.read_text(encoding="utf-8", errors="replace").splitlines() if wanted and path.exists() else ()

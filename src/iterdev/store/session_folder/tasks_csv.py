@@ -2,9 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
-
-from msgspec.structs import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError, did_you_mean
@@ -63,24 +61,25 @@ def parse(text: str, team: Team, file: str = "tasks.csv", known: Collection[Task
     Rows may name tasks that are known, whether they have a row or not.
     """
     records = _records(text, file)
-    if not records:
+    first, header = next(records, (1, []))
+    if not header:
         raise _wrong(file, 1, "the table is empty")
-    (first, header), *body = records
     _check_header(header, team.columns.order, file, first)
-    rows = []
-    for line, cells in body:
+    tasks, named, lines = list[Task](), list[dict[str, str]](), list[int]()
+    for line, cells in records:
+        lines.append(line)
         if len(cells) != len(header):
             raise _wrong(file, line, f"{len(cells)} cells for {len(header)} columns")
+        named.append(dict(zip(header, cells, strict=True)))
         try:
-            rows.append(_row(dict(zip(header, cells, strict=True)), team))
+            tasks.append(_task(named[-1], team))
         except ValueError as error:
             raise _wrong(file, line, str(error)) from error
-    own = {row.edit.task.id for row in rows}
-    tasks = checked([*(row.edit.task for row in rows), *(task for task in known if task.id not in own)])
-    if isinstance(tasks, Fault):
-        lines = [line for line, _ in body][: tasks.row + 1]
-        raise _wrong(file, lines[-1] if lines else first, tasks.message)
-    return [replace(row, edit=replace(row.edit, task=task)) for row, task in zip(rows, tasks, strict=False)]
+    own = {task.id for task in tasks}
+    placed = checked([*tasks, *(task for task in known if task.id not in own)])
+    if isinstance(placed, Fault):
+        raise _wrong(file, (lines[: placed.row + 1] or [first])[-1], placed.message)
+    return [_row(task, cells, team) for task, cells in zip(placed, named, strict=False)]
 
 
 def _cells(state: State, team: Team, task: Task, progress: Progress) -> dict[str, str]:
@@ -109,20 +108,18 @@ def _csv(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     return out.getvalue()
 
 
-def _records(text: str, file: str) -> list[tuple[int, list[str]]]:
+def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
     """The records with the line on which each begins; cells may contain line breaks."""
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
-    records: list[tuple[int, list[str]]] = []
     begin = 1
     try:
         for cells in reader:
             if cells:
-                records.append((begin, cells))
+                yield begin, cells
             begin = reader.line_num + 1
     except csv.Error as error:
         raise _wrong(file, begin, str(error)) from error
-    return records
 
 
 def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line: int) -> None:
@@ -136,12 +133,13 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line
             raise _wrong(file, line, f'the column "{name}" is missing')
 
 
-def _row(cells: Mapping[str, str], team: Team) -> TableRow:
+def _task(cells: Mapping[str, str], team: Team) -> Task:
+    """The task of a row; a wrong cell, also one of its results, raises ValueError."""
     name = cells["id"].strip()
     role = cell_value(team.roles, "role", cells.get("role") or team.role_of(name) or "")
-    results = {column: cells.get(column, "") for column in team.columns.results}
-    team.check_results(results)
-    task = Task(
+    team.check_results(cells)
+    cell_value(STATUSES, "status", cells.get("status") or Status.pending)
+    return Task(
         id=TaskId(name),
         title=cells.get("title") or name,
         description=cells["description"],
@@ -152,11 +150,16 @@ def _row(cells: Mapping[str, str], team: Team) -> TableRow:
         context_from=_ids(cells.get("context_from", "")),
         mode=cell_value(MODES, "exec_mode", cells.get("exec_mode") or Mode.csv_wave),
     )
-    status = cell_value(STATUSES, "status", cells.get("status") or Status.pending)
+
+
+def _row(task: Task, cells: Mapping[str, str], team: Team) -> TableRow:
     edit = RowEdit(
-        task=task, status=status, findings=shortened(cells.get("findings", "")), error=cells.get("error", "")
+        task=task,
+        status=STATUSES[cells.get("status") or Status.pending],
+        findings=shortened(cells.get("findings", "")),
+        error=cells.get("error", ""),
     )
-    return TableRow(edit=edit, results=results)
+    return TableRow(edit=edit, results={column: cells.get(column, "") for column in team.columns.results})
 
 
 def _kind(task: str, role: RoleSpec) -> TaskKind:
@@ -166,7 +169,10 @@ def _kind(task: str, role: RoleSpec) -> TaskKind:
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:
-    return tuple([TaskId(part) for part in map(str.strip, cell.split(";")) if part]) if cell else ()
+    if ";" in cell:
+        return tuple([TaskId(part) for part in map(str.strip, cell.split(";")) if part])
+    # Most cells name one task or none, and a table may have many rows.
+    return (TaskId(name),) if (name := cell.strip()) else ()
 
 
 def _wrong(file: str, line: int, message: str) -> UserError:

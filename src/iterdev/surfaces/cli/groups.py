@@ -8,8 +8,6 @@ from iterdev.core.errors import did_you_mean
 
 
 class CommandGroup(click.Group):
-    """Suggests the nearest name for a misspelt command."""
-
     aliases: Mapping[str, str] = {}
     """Second names, and the commands that they stand for."""
 

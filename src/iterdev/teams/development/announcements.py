@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES, EVERYONE, STATE_UPDATE, Announced
-from iterdev.core.rules.announcements import coordinator, worker
+from iterdev.core.rules.announcements import coordinator, from_role, worker
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
@@ -136,10 +136,5 @@ def _worker_ended(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announc
     left = [f"{task} ({state.tasks.status(task)})" for task in tasks if task not in done]
     parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
     count = f"{state.tasks.count(Status.completed)} of {len(state.tasks.plan)} tasks of the session are completed"
-    return Announced(
-        sender=role,
-        to=COORDINATOR,
-        kind="dev_complete" if done else "error",
-        summary=f"[{role}] {'; '.join([*parts, count])}",
-        data={"tasks": list(tasks), "completed": done},
-    )
+    text = "; ".join([*parts, count])
+    return from_role(role, "dev_complete" if done else "error", text, tasks=list(tasks), completed=done)

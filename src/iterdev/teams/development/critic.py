@@ -34,8 +34,6 @@ def identity(finding: Finding) -> str:
 
 
 class Comparison(Struct, frozen=True):
-    """What became of the findings of the review before."""
-
     fixed: tuple[Finding, ...]
     still_there: tuple[Finding, ...]
     new: tuple[Finding, ...]

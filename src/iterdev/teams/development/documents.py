@@ -12,6 +12,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Mode, Severity, Status, TaskId
+from iterdev.teams.contract import as_json
 from iterdev.teams.development import critic
 from iterdev.teams.development.critic import Comparison
 from iterdev.teams.development.events import TestsMeasured
@@ -47,7 +48,7 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     files = interactive_results(state)
     for task, design in _new(now.designs, then.designs):
         files[artifact(plan[task])] = design_document(task, design)
-        files[f"design/design-{number_of(task)}.json"] = _as_json(design)
+        files[f"design/design-{number_of(task)}.json"] = as_json(design)
     for task, review in _new(now.reviews, then.reviews):
         files[artifact(plan[task])] = review_document(state, task, review)
     for task, run in _new(now.test_runs, then.test_runs):
@@ -128,7 +129,7 @@ def _work_item(item: WorkItem) -> tuple[str, dict[str, str]]:
 
 def breakdown(task: TaskId, design: Design) -> str:
     tasks = [msgspec.structs.asdict(item) | {"acceptance_criteria": item.criteria} for item in design.tasks]
-    return _as_json(
+    return as_json(
         {
             "design_id": task,
             "tasks": [{name: cell for name, cell in one.items() if cell or name != "feedback"} for one in tasks],
@@ -179,7 +180,7 @@ def _finding(issue: Finding, since: Comparison | None = None) -> str:
 
 def verification(state: State, task: TaskId, run: TestsMeasured) -> str:
     measured = run.verification
-    return _as_json(
+    return as_json(
         {
             "verify_id": f"verify-{number_of(task)}",
             "command": measured.command,
@@ -220,7 +221,7 @@ def interactive_results(state: State) -> dict[str, str]:
         "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.plan.values())),
         "timestamp": moment(state.created_at),
     }
-    files = {"interactive/task-analyzer-result.json": _as_json(analyzer)}
+    files = {"interactive/task-analyzer-result.json": as_json(analyzer)}
     for task, progress in state.tasks.rows():
         if task.mode is Mode.interactive and progress.status.is_final:
             result: dict[str, object] = {
@@ -232,9 +233,5 @@ def interactive_results(state: State) -> dict[str, str]:
             }
             if decision := part.decisions.get(task.id):
                 result |= {"gc_decision": decision, "gc_round": fields(task).round}
-            files[f"interactive/{task.id}-result.json"] = _as_json(result)
+            files[f"interactive/{task.id}-result.json"] = as_json(result)
     return files
-
-
-def _as_json(document: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

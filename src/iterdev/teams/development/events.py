@@ -70,8 +70,6 @@ class TestsMeasured(TeamEvent, frozen=True, kw_only=True, tag=True):
 
 
 class BaselineMeasured(TeamEvent, frozen=True, tag=True):
-    """The tests on the session's base commit."""
-
     report: SuiteReport
 
 
@@ -111,16 +109,12 @@ class ConvergenceForced(TeamEvent, frozen=True, kw_only=True, tag=True):
 
 
 class RoundDecided(TeamEvent, frozen=True, kw_only=True, tag=True):
-    """The decision of a controller task."""
-
     task: TaskId
     decision: str
     number: int
 
 
 class SprintRecord(Struct, frozen=True, kw_only=True):
-    """How a sprint went."""
-
     pipeline: Pipeline
     expected: int
     """The tasks that were planned for it, without those of fix rounds."""

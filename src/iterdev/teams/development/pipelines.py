@@ -5,9 +5,10 @@ from collections.abc import Callable, Collection, Sequence
 from msgspec.structs import replace
 
 from iterdev.core import ids, task_description
+from iterdev.core.errors import UserError
 from iterdev.core.results import shortened
 from iterdev.core.rules import team_rules
-from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.session.tasks import Fault, Task, checked
 from iterdev.core.task_description import Brief, Scope
 from iterdev.core.types import Engine, Mode, TaskId, TaskKind
 from iterdev.teams.development.roles import ROLES, Fields, Part, Pipeline, fields
@@ -195,7 +196,10 @@ def dispatched(tasks: Sequence[Task], pipeline: Pipeline, scope: Scope) -> tuple
         loops = ROLES[task.role].loops
         text = task_description.completed(task.description, title=task.title, scope=scope, inner_loop=loops)
         complete.append(replace(task, description=text))
-    return with_waves(complete)
+    placed = checked(complete)
+    if isinstance(placed, Fault):
+        raise UserError(f"The tasks cannot be dispatched: {placed.message}", hint="run `iterdev doctor`")
+    return placed
 
 
 def next_sprint(

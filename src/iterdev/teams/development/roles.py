@@ -44,8 +44,6 @@ class Pipeline(StrEnum):
 
 
 class Signal(StrEnum):
-    """What a review says about the work."""
-
     revision_needed = "REVISION_NEEDED"
     converged = "CONVERGED"
 

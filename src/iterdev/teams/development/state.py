@@ -22,8 +22,6 @@ FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, TaskReported, RollbackStar
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What a review task says about the work."""
-
     score: float | None = None
     signal: Signal | None = None
     grade: Severity = Severity.low

@@ -1,1 +1,0 @@
-"""How sessions are shown."""

@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from iterdev.app import tech_debt
-from iterdev.app.tech_debt import Debt, DebtCategory, DebtStatus, Effort, NewDebt, Priority
+from iterdev.app.tech_debt import Debt, DebtCategory, DebtStatus, Effort, Priority
 from iterdev.core.types import Severity
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.groups import CommandGroup
@@ -26,7 +26,8 @@ debt = CommandGroup("debt", help="Track technical debt")
 @click.option("--file", "related_files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
 @arguments.as_json
 def add(*, text: tuple[str, ...], session_id: arguments.SelectedSession, as_json: bool, **described: object) -> None:
-    item = tech_debt.add(*session_id, msgspec.convert({"description": " ".join(text), **described}, NewDebt))
+    given = {name: value for name, value in described.items() if value}
+    item = tech_debt.add(*session_id, msgspec.convert({"description": " ".join(text), **given}, Debt))
     print_either(f"{item.debt_id}: {item.severity}, {item.category}", tech_debt.document(item), as_json=as_json)
 
 

@@ -16,9 +16,9 @@ def sessions(*, as_json: bool) -> None:
         views = (inspect.status(repository, session) for session in repository.sessions())
         print_document({"sessions": list(map(session_document, views))})
         return
-    summaries = list(inspect.summaries(repository))
-    if not summaries:
+    lines = list(inspect.summaries(repository))
+    if not lines:
         click.echo('No sessions yet. Start one with: iterdev run "Add a greeting"')
-    for one in summaries:
-        done = f"{one.completed}/{one.tasks}"
-        click.echo(f"{one.id}  {one.standing:<9}  {done:>5}  {' '.join(one.requirement.split())[:120]}")
+    for line in lines:
+        one, done = line.summary, f"{line.summary.completed}/{line.summary.tasks}"
+        click.echo(f"{one.id}  {line.standing:<9}  {done:>5}  {' '.join(one.requirement.split())[:120]}")
