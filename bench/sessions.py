@@ -7,7 +7,7 @@ from iterdev.core import ids
 from iterdev.core.collaboration.messages import COORDINATOR, Announced
 from iterdev.core.policy import Policy
 from iterdev.core.session import events
-from iterdev.core.session.tasks import Task, with_waves
+from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Engine, SessionId, Status, TaskId
 from iterdev.teams.development.events import TeamStarted
 from iterdev.teams.development.requirement_analysis import analyse
@@ -64,7 +64,7 @@ def begun(tasks: Sequence[Task]) -> list[events.Event]:
     return [
         events.SessionStarted(session, Policy(auto=True)),
         TeamStarted(analysis=analyse("Measure it")),
-        events.TasksAdded(with_waves(tasks)),
+        events.TasksAdded(joining(tasks, {})),
         events.EngineStarted(1, BASE),
     ]
 
