@@ -9,6 +9,7 @@ from tests.session_files import document, left_behind, messages, rows, statuses
 
 from iterdev.app.completion import accept
 from iterdev.app.inspect import report
+from iterdev.core.types import Ending
 
 
 @pytest.mark.requirement("R30", "R24")
@@ -122,8 +123,18 @@ def test_the_tester_that_is_asked_to_mend_is_told_how_to_hand_in(repo: Repo, tea
     assert "JSON Schema" in first
 
 
+OLD_FAILURE = "import unittest\nclass T(unittest.TestCase):\n  def test_old(self): self.fail()\n"
+PASSING = "  def test_{0}(self): self.assertNotEqual(open('README.md').read(), 'broken')\n"
+
+
+def many_tests(repo: Repo, count: int = 40) -> None:
+    tests = "".join(PASSING.format(number) for number in range(count))
+    checks = "  def test_greeting(self):\n    import os; self.assertFalse(os.path.exists('DEV-001.txt'))\n"
+    repo.write("test_all.py", f"import unittest\nclass T(unittest.TestCase):\n{tests}{checks}")
+
+
 def test_failures_that_were_there_before_are_not_blamed_on_the_change(repo: Repo, team: Team) -> None:
-    repo.write("test_old.py", "import unittest\nclass T(unittest.TestCase):\n  def test_old(self): self.fail()\n")
+    repo.write("test_old.py", OLD_FAILURE + "  def test_good(self): pass\n")
     team.use_tests("python3 -m unittest")
 
     run = team.run(pipeline="patch")
@@ -135,12 +146,86 @@ def test_failures_that_were_there_before_are_not_blamed_on_the_change(repo: Repo
     assert any("failed before" in text for text in (*run.lines, *run.view.warnings))
 
 
-def test_without_any_tests_the_report_says_that_nothing_was_verified(repo: Repo, team: Team) -> None:
+@pytest.mark.requirement("R90")
+def test_one_regression_among_many_tests_fails_a_patch(repo: Repo, team: Team) -> None:
+    many_tests(repo)
+    team.use_tests("python3 -m unittest")
+
+    run = team.run(pipeline="patch")
+
+    folder = repo.folder()
+    assert document(folder / "verify" / "verify-001.json")["pass_rate"] > 95
+    assert not run.succeeded
+    assert rows(folder)["VERIFY-001"]["error"] == "1 regression: test_all.T::test_greeting"
+    assert run.view.outcome.reasons == ("tasks: 1 failed", rows(folder)["VERIFY-001"]["error"])
+
+
+@pytest.mark.requirement("R90")
+def test_a_test_that_the_change_removes_fails_a_patch(repo: Repo, team: Team) -> None:
+    many_tests(repo)
+    team.use_tests("python3 -m unittest")
+    only = "import unittest\nclass T(unittest.TestCase):\n" + PASSING.format(0)
+    repo.behave(developer={"write": {"test_all.py": only}})
+
+    run = team.run(pipeline="patch")
+
+    assert not run.succeeded
+    assert "40 missing tests: " in rows(repo.folder())["VERIFY-001"]["error"]
+
+
+def test_failing_tests_are_told_once_and_nothing_is_called_untested(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e DEV-001.txt")
+
+    run = team.run(pipeline="patch")
+
+    assert not any("untested" in text for text in (*run.view.warnings, *run.view.outcome.reasons))
+
+
+@pytest.mark.requirement("R164")
+def test_without_any_tests_nothing_is_verified_and_that_is_no_success(repo: Repo, team: Team) -> None:
     team.use_tests("")
 
     run = team.run(pipeline="patch")
 
-    assert run.succeeded, run.lines
+    assert not run.succeeded
+    assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed"}
+    assert "nothing could be verified" in run.view.outcome.reasons[0]
     assert document(repo.folder() / "verify" / "verify-001.json")["pass_rate"] is None
     assert any("nothing was verified" in text for text in run.view.warnings)
     assert "nothing was verified" in report(team.repository, team.session)
+    assert messages(repo.folder(), "verify_passed") == []
+    assert len(messages(repo.folder(), "verify_failed")) == 1
+
+
+@pytest.mark.parametrize(("choice", "succeeds"), [("accept", True), ("reject", False)])
+def test_the_user_decides_whether_an_unverified_patch_counts_as_done(
+    repo: Repo,
+    team: Team,
+    choice: str,
+    succeeds: bool,  # noqa: FBT001
+) -> None:
+    repo.write("test_old.py", OLD_FAILURE)
+    team.use_tests("python3 -m unittest")
+    asked = team.run(pipeline="patch", auto=False)
+    team.answer("plan", "approve")
+
+    asked = team.resume()
+    (gate,) = asked.view.gates
+    team.answer(gate.id, choice)
+    ended = team.resume()
+
+    assert gate.id.startswith("unverified")
+    assert "`python3 -m unittest` that ran had failed before the change too: AssertionError" in gate.question
+    assert "[project]" in gate.question
+    assert (ended.result.ending, ended.succeeded) == (Ending.over, succeeds)
+
+
+def test_the_first_tests_of_a_repository_verify_the_change_that_brings_them(repo: Repo, team: Team) -> None:
+    team.use_tests("python3 -m unittest")
+    first = "import unittest\nclass T(unittest.TestCase):\n  def test_new(self): pass\n"
+    repo.behave(developer={"write": {"test_new.py": first}})
+
+    run = team.run(pipeline="patch")
+
+    assert run.succeeded, run.lines
+    assert any("nothing was verified before the change" in text for text in run.view.team.reservations)

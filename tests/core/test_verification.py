@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from iterdev.core.verification import OUTPUT_LIMIT, SuiteReport, Verification, compare, excerpt
-from iterdev.teams.development.events import Thresholds
+from iterdev.core.verification import OUTPUT_LIMIT, SuiteReport, Verification, compare, excerpt, judge
+
+ENOUGH = 0.95
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True).map(tuple)
 
@@ -24,7 +26,7 @@ def uncounted(exit_code: int, *, timed_out: bool = False) -> SuiteReport:
 
 def passes(verification: Verification) -> bool:
     """Whether the tests say that the change is good."""
-    return verification.pass_rate is not None and verification.pass_rate >= Thresholds().pass_rate
+    return verification.passes(ENOUGH)
 
 
 @st.composite
@@ -51,12 +53,14 @@ def reports(draw: st.DrawFn) -> SuiteReport:
         pytest.param(counted("abc", "d"), counted("abc", "d"), 1.0, id="the only failure is old"),
         pytest.param(counted("ab", "cd"), counted("abc", "d"), 2 / 3, id="an old failure beside a new one"),
         pytest.param(counted("", "d"), counted("", "d"), None, id="nothing but old failures"),
-        pytest.param(counted("", "d"), counted("abc", "d"), None, id="old failures only, the others are gone"),
+        pytest.param(counted("", "d"), counted("abc", "d"), 0.0, id="old failures only, the others are gone"),
         pytest.param(
             counted("ab", "m"), counted("abcdef"), 2 / 7, id="a module that does not load takes its tests along"
         ),
-        pytest.param(counted("ab"), counted("abc"), 1.0, id="a test was removed"),
-        pytest.param(counted(exit_code=5), counted("abc"), None, id="no test ran"),
+        pytest.param(counted("ab"), counted("abc"), 2 / 3, id="a test was removed"),
+        pytest.param(counted("ab", skipped=1), counted("abc"), 2 / 3, id="a test is skipped now"),
+        pytest.param(counted(exit_code=5), counted("abc"), 0.0, id="no test runs any more"),
+        pytest.param(counted(exit_code=5), counted(exit_code=5), None, id="no test ran"),
         pytest.param(counted(exit_code=0), None, None, id="no test ran, and nobody minds"),
         pytest.param(counted(skipped=3), None, None, id="all skipped"),
         pytest.param(counted("abc", exit_code=1), counted("abc"), 0.0, id="fails without a failing test"),
@@ -65,6 +69,8 @@ def reports(draw: st.DrawFn) -> SuiteReport:
         pytest.param(uncounted(0), None, 1.0, id="exit code 0"),
         pytest.param(uncounted(0), uncounted(1), 1.0, id="exit code 0 after 1"),
         pytest.param(uncounted(0), counted("abc"), None, id="exit code 0, but the report is gone"),
+        pytest.param(uncounted(127), uncounted(127), None, id="the runner is not installed"),
+        pytest.param(uncounted(127), counted("abc"), 0.0, id="the runner is gone"),
         pytest.param(uncounted(2), None, 0.0, id="exit code 2"),
         pytest.param(uncounted(2), uncounted(0), 0.0, id="exit code 2 after 0"),
         pytest.param(uncounted(2), uncounted(1), None, id="exit code 2 after 1"),
@@ -94,8 +100,108 @@ def test_failures_are_told_apart_by_what_they_were_before() -> None:
     assert verification.total == 3
 
 
-def test_vanished_tests_are_reported() -> None:
-    assert compare(counted("a"), counted("abc")).note == ("Tests that passed before the change and did not run now: 2.")
+def test_missing_tests_are_named() -> None:
+    verification = compare(counted("a"), counted("abc"))
+
+    assert verification.missing == ("b", "c")
+    assert verification.note == "Tests that passed before the change and did not run now: 2."
+
+
+def named(*passed: str, failed: tuple[str, ...] = (), folder: str = "", doubt: str = "") -> SuiteReport:
+    code = int(bool(failed))
+    return SuiteReport(
+        command="t", folder=folder, exit_code=code, passed=passed, failed=failed, counted=True, doubt=doubt
+    )
+
+
+@pytest.mark.requirement("R90")
+@pytest.mark.parametrize(
+    ("change", "base"),
+    [
+        pytest.param(named(*map(str, range(99)), failed=("x",)), named(*map(str, range(99)), "x"), id="fails now"),
+        pytest.param(named(*map(str, range(99))), named(*map(str, range(99)), "x"), id="is missing now"),
+    ],
+)
+def test_a_regression_among_many_tests_is_never_a_pass(change: SuiteReport, base: SuiteReport) -> None:
+    verification = compare(change, base)
+
+    assert verification.pass_rate == 0.99
+    assert verification.regressed
+    assert not passes(verification)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "missing"),
+    [
+        pytest.param(("m::test_a[0x7f1]",), ("m::test_a[0x7f2]",), (), id="a parameter that differs from run to run"),
+        pytest.param(("a.T::test_x",), ("b.T::test_x",), (), id="moved to another file"),
+        pytest.param(("m::test_a[1]", "m::test_a[2]"), ("m::test_a[1]",), ("m::test_a[2]",), id="a case was removed"),
+        pytest.param(("m::test_a", "m::test_b"), ("m::test_a", "m::test_c"), ("m::test_b",), id="replaced"),
+        pytest.param(("s > a > does it",), ("s > b > does it",), (), id="moved to another group"),
+    ],
+)
+def test_a_test_is_missing_unless_as_many_of_its_name_run(
+    before: tuple[str, ...], now: tuple[str, ...], missing: tuple[str, ...]
+) -> None:
+    assert compare(named(*now), named(*before)).missing == missing
+
+
+def test_a_doubt_about_a_run_is_never_a_pass() -> None:
+    doubted = named("a", "b", doubt='the tests imported `calc` from "/elsewhere/calc.py"')
+
+    verification = compare(doubted, named("a", "b"))
+
+    assert verification.pass_rate is None
+    assert verification.note == 'the tests imported `calc` from "/elsewhere/calc.py".'
+
+
+def test_the_reason_why_nothing_was_measured_names_the_command_and_the_error() -> None:
+    output = "E   ModuleNotFoundError: No module named 'attr'\n=== 1 error in 0.1s ==="
+    broken = replace(named(failed=("tests.test_a",)), output=output)
+
+    note = compare(broken, broken).note
+
+    assert note == (
+        "every test of `t` that ran had failed before the change too: ModuleNotFoundError: No module named 'attr'."
+    )
+
+
+def test_the_first_tests_of_a_repository_are_told_apart() -> None:
+    assert compare(named("a"), counted(exit_code=5)).first
+    assert not compare(named("a", "b"), named("a")).first
+    assert not compare(named("a"), None).first
+
+
+def in_folders(**suites: SuiteReport) -> list[SuiteReport]:
+    return [replace(report, folder=folder) for folder, report in suites.items()]
+
+
+@pytest.mark.parametrize(
+    ("change", "concerned", "rate"),
+    [
+        pytest.param({"a": counted("ab"), "b": counted("cd")}, {"a"}, 1.0, id="all pass"),
+        pytest.param({"a": counted("ab"), "b": counted("c", "d")}, {"a"}, 0.75, id="the other one fails"),
+        pytest.param({"a": uncounted(127), "b": counted("cd")}, {"a"}, None, id="the one that matters says nothing"),
+        pytest.param({"a": uncounted(127), "b": counted("cd")}, {"b"}, 1.0, id="another one says nothing"),
+        pytest.param({"a": uncounted(127), "b": counted("cd")}, None, None, id="every one matters"),
+        pytest.param({"a": uncounted(127), "b": counted("c", "d")}, {"a"}, 0.5, id="nothing said, and one fails"),
+        pytest.param({"a": counted("abcdefgh"), "b": uncounted(1)}, {"a"}, 0.0, id="one fails as a whole"),
+    ],
+)
+def test_suites_are_judged_together(
+    change: dict[str, SuiteReport], concerned: set[str] | None, rate: float | None
+) -> None:
+    base = in_folders(a=counted("ab") if change["a"].counted else uncounted(127), b=counted("cd"))
+
+    assert judge(in_folders(**change), base, concerned).pass_rate == rate
+
+
+def test_the_tests_of_several_suites_carry_their_folder() -> None:
+    verification = judge(in_folders(a=counted("x", "y"), b=counted("x")), in_folders(a=counted("xy"), b=counted("xz")))
+
+    assert verification.regressions == ("a: y",)
+    assert verification.missing == ("b: z",)
+    assert verification.command == "cd a && t; cd b && t"
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ EXAMPLES: tuple[events.Event, ...] = (
         iterations=3,
         failed=True,
     ),
-    team_events.BaselineMeasured(SuiteReport(command="pytest", exit_code=1, failed=("t",), counted=True)),
+    team_events.BaselineMeasured((SuiteReport(command="pytest", exit_code=1, failed=("t",), counted=True),)),
     team_events.VerdictEdited(task=DEV, score=7.5, signal=Signal.converged, judged=True),
     team_events.RoundStarted(sprint=1, number=2, raised_by=(DEV,), why="a score of 4"),
     team_events.Reverified(DEV),

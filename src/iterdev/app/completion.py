@@ -10,7 +10,7 @@ from msgspec import Struct
 from iterdev.app.edits import project
 from iterdev.app.inspect import view
 from iterdev.core import ids
-from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
 from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, Reopened
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
@@ -29,8 +29,34 @@ class CompletionFailure(Struct, frozen=True):
     error: str
 
 
-def accept(repository: Repository, session: SessionId) -> Accepted:
-    """Brings the session's branch into the user's branch."""
+class AcceptPreview(Struct, frozen=True, kw_only=True):
+    """What `accept` would bring, and what is known about it. Nothing is changed."""
+
+    into: str
+    commits: int
+    files: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    warnings: tuple[str, ...]
+    reasons: tuple[str, ...]
+    """Why the work may not be good enough, one sentence each; empty for a session that succeeded."""
+
+
+def accept_preview(repository: Repository, session: SessionId) -> AcceptPreview:
+    state = repository.state(session)
+    seen = view(repository, state)
+    base, tip = state.session.base, state.branch.tip
+    return AcceptPreview(
+        into=state.session.branch or refs.current_branch(repository.top),
+        commits=commits.count(repository.top, base, tip),
+        files=commits.changed_files(repository.top, base, tip),
+        verdicts=seen.team.verdicts,
+        warnings=seen.warnings,
+        reasons=() if seen.outcome.succeeded else seen.outcome.reasons or ("the session is not finished",),
+    )
+
+
+def accept(repository: Repository, session: SessionId, *, force: bool = False) -> Accepted:
+    """Brings the session's branch into the user's branch; work that is not known to be good only by `force`."""
     log = repository.log(session)
     state = log.state
     if repository.engine_alive(state.session):
@@ -38,6 +64,11 @@ def accept(repository: Repository, session: SessionId) -> Accepted:
     _require_finished(state)
     if state.branch.tip == state.session.base:
         raise UserError(f'"{session}" has changed nothing', hint=f"iterdev report {session}")
+    if (reasons := accept_preview(repository, session).reasons) and not force:
+        raise NeedsConfirmation(
+            f'"{session}" is not known to be good: {"; ".join(reasons)}',
+            hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
+        )
     into = state.session.branch or refs.current_branch(repository.top)
     accepted = Accepted(into, landing.accept(repository.top, ids.branch(session), into, session))
     log.record(accepted)

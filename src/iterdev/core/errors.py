@@ -17,6 +17,10 @@ class UserError(IterdevError):
     """The request or the configuration is wrong."""
 
 
+class NeedsConfirmation(IterdevError):
+    """It is done only if the user says so: nothing is wrong with the request, but with what it is about."""
+
+
 class HostError(IterdevError):
     """The machine cannot do it: git, disk, a missing program."""
 

@@ -4,13 +4,25 @@ It works on reports; running the tests and reading the output of runners is done
 """
 
 import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+TEST_FIXES = 5
+"""How often an agent is asked to fix failing tests in one attempt."""
 OUTPUT_LIMIT = 4000
+CAUSE_LIMIT = 160
 
 _NO_TESTS = 5
 """The exit code with which pytest, and unittest since Python 3.12, say that there was nothing to run."""
+
+_NOT_FOUND = 127
+"""The exit code of a shell whose program is not there."""
+_PARAMETERS = re.compile(r"\[[^\[]*\]$|\([^(]*\)$")
+_PLACE = re.compile(r"^.*(?:::|/|\.(?=\w+$)| > )")
+_TELLING = re.compile(r"(?:Error|Exception)\b|(?i:error:|no module named|not found|cannot find|no such file|fatal:)")
 
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and movements
@@ -23,13 +35,19 @@ class SuiteReport(Struct, frozen=True, kw_only=True):
     """One run of a test suite, as it was seen."""
 
     command: str
+    folder: str = ""
+    """Where the suite is, relative to the top of the repository."""
     exit_code: int
     timed_out: bool = False
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    """Tests that failed first and passed when they were run again alone; they are among those that passed."""
     skipped: int = 0
     counted: bool
     """True when the runner's own report named the tests, False when only the exit code is known."""
+    doubt: str = ""
+    """Why the run says nothing about the change, such as code that was imported from elsewhere."""
     output: str = ""
 
 
@@ -45,37 +63,111 @@ class Verification(Struct, frozen=True, kw_only=True):
     """Failing tests that are blamed on the change."""
     regressions: tuple[str, ...] = ()
     """Those of the failures that passed before it."""
+    missing: tuple[str, ...] = ()
+    """Tests that passed before the change and did not run with it."""
     known_failures: tuple[str, ...] = ()
     """Failing tests that failed before the change too, and are not blamed on it."""
+    flaky: tuple[str, ...] = ()
+    """Tests that failed and then passed with the same code; they are not blamed on the change."""
+    first: bool = False
+    """No test ran before the change: it brought the first ones."""
     note: str = ""
     output: str = ""
+
+    @property
+    def regressed(self) -> bool:
+        """Whether something that worked before is broken or cannot be shown any more, whatever the rate."""
+        return bool(self.regressions or self.missing)
+
+    def passes(self, rate: float) -> bool:
+        return self.pass_rate is not None and self.pass_rate >= rate and not self.regressed
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
     """The test runs of one attempt."""
 
     verification: Verification
-    baseline: SuiteReport | None = None
-    """The test run on the session's base commit, when this attempt made it."""
+    baseline: tuple[SuiteReport, ...] = ()
+    """The test runs on the session's base commit, when this attempt made them."""
     iterations: int = 0
     """How often the agent was asked to fix failing tests."""
 
 
+def judge(
+    changes: Sequence[SuiteReport], bases: Sequence[SuiteReport], concerned: Collection[str] | None = None
+) -> Verification:
+    """Judges a change by all suites of a repository.
+
+    Each suite that the change concerns (by its folder; None: all of them) has to say something: the others cannot speak
+    for it. A suite that fails is never outvoted.
+    """
+    before = {(base.folder, base.command): base for base in bases}
+    compared = [(one.folder, compare(one, before.get((one.folder, one.command)))) for one in changes]
+    if len(compared) == 1:
+        return compared[0][1]
+    parts = [_in_folder(part, folder) for folder, part in compared]
+    measured = [part for part in parts if part.pass_rate is not None]
+    heard = [part.pass_rate is not None or folder not in (concerned or {folder}) for folder, part in compared]
+    failing = any(part.regressed or part.failures or not part.pass_rate for part in measured)
+    notes = dict.fromkeys(part.note for part in sorted(parts, key=lambda part: part.pass_rate is not None) if part.note)
+    return Verification(
+        command="; ".join(str(part.command) for part in parts),
+        pass_rate=_rate_of_all(measured) if failing or all(heard) else None,
+        total=sum(part.total for part in measured),
+        failures=_joined(part.failures for part in parts),
+        regressions=_joined(part.regressions for part in parts),
+        missing=_joined(part.missing for part in parts),
+        known_failures=_joined(part.known_failures for part in parts),
+        flaky=_joined(part.flaky for part in parts),
+        first=bool(measured) and all(part.first for part in measured),
+        note=" ".join(notes),
+        output=excerpt(*(part.output for part in parts if part.failures or not part.pass_rate)),
+    )
+
+
+def _rate_of_all(parts: Sequence[Verification]) -> float | None:
+    """The part of all tests that pass; none if one of the suites failed as a whole.
+
+    A suite of which only the exit code is known counts as one test.
+    """
+    if not all(part.pass_rate for part in parts):
+        return 0.0
+    weights = [max(part.total, 1) for part in parts]
+    passed = sum((part.pass_rate or 0) * weight for part, weight in zip(parts, weights, strict=True))
+    return passed / sum(weights) if parts else None
+
+
+def _joined(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(name for part in names for name in part)
+
+
+def _in_folder(part: Verification, folder: str) -> Verification:
+    """The same with names that say where the suite is."""
+    if not folder:
+        return part
+    listed = ("failures", "regressions", "missing", "known_failures", "flaky")
+    names = {field: tuple(f"{folder}: {name}" for name in getattr(part, field)) for field in listed}
+    note = f"{folder}: {part.note}" if part.note else ""
+    return replace(part, **names, note=note, command=f"cd {folder} && {part.command}")
+
+
 def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:
-    """Judges the change by its own tests, without blaming it for what was broken before."""
+    """Judges the change by one suite, without blaming it for what was broken before."""
     before = base or SuiteReport(command=change.command, exit_code=0, counted=False)
     failures = _without(change.failed, before.failed)
-    lost = _without(before.passed, change.passed + change.failed) if change.counted else ()
-    # A module that can no longer be loaded is a single failure, however many tests went with it.
-    total = len(change.passed) + len(failures) + (len(lost) if failures else 0)
-    rate, note = _overruled(change, before) or _by_names(change, total, len(lost))
+    missing = _missing(change, before) if change.counted else ()
+    total = len(change.passed) + len(failures) + len(missing)
+    rate, note = _overruled(change, before) or _by_names(change, total, missing)
     return Verification(
         command=change.command,
         pass_rate=rate,
         total=total,
         failures=failures,
         regressions=_without(failures, _without(failures, before.passed)),
+        missing=missing,
         known_failures=_without(change.failed, failures),
+        flaky=change.flaky,
+        first=base is not None and not before.passed and bool(change.passed),
         note=note,
         output=change.output,
     )
@@ -86,40 +178,80 @@ def _without(tests: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]
     return tuple(test for test in tests if test not in left_out)
 
 
+def _missing(change: SuiteReport, before: SuiteReport) -> tuple[str, ...]:
+    """The tests that passed before and did not run now.
+
+    The parameters in a test's name may differ from run to run, and a test may be moved to another file: neither loses a
+    test as long as as many of the same name run.
+    """
+    ran = (*change.passed, *change.failed)
+    gone = _without(before.passed, ran)
+    if not gone:
+        return ()
+    new = Counter(_function(test) for test in _without(ran, (*before.passed, *before.failed)))
+    missing = []
+    for test in gone:
+        if new[_function(test)]:
+            new[_function(test)] -= 1
+        else:
+            missing.append(test)
+    return tuple(missing)
+
+
+def _function(test: str) -> str:
+    """The name of a test without its place and its parameters."""
+    return _PLACE.sub("", _PARAMETERS.sub("", test))
+
+
 def _overruled(change: SuiteReport, before: SuiteReport) -> tuple[float | None, str] | None:
     """The verdict where the way in which the run ended matters more than the tests that it named."""
+    if change.doubt:
+        return None, f"{change.doubt}."
     problem = _problem(change)
     if problem and problem != _problem(before):
-        return 0.0, f"The test command {problem} (exit code {change.exit_code})."
+        return 0.0, f"`{change.command}` {problem} (exit code {change.exit_code}){_cause(change)}."
     if problem and not change.passed:
-        return None, f"The test command {problem}, as it did before the change."
+        return None, f"`{change.command}` {problem}, as it did before the change{_cause(change)}."
     if change.counted:
         return None
     if before.counted and before.passed and before.command == change.command:
-        return None, "The test command named its tests before the change, and names none now."
-    return 1.0, "Only the exit code of the test command is known."
+        return None, f"`{change.command}` named its tests before the change, and names none now."
+    return 1.0, f"Only the exit code of `{change.command}` is known."
 
 
 def _problem(report: SuiteReport) -> str:
     """How a run failed, if no failing test explains it."""
     if report.timed_out:
         return "did not finish in time"
+    if report.exit_code == _NOT_FOUND and not report.counted:
+        return "could not be started"
     if report.exit_code == 0 or report.failed:
         return ""
     no_tests = report.counted and not report.passed and report.exit_code == _NO_TESTS
     return "" if no_tests else "failed without naming a failing test"
 
 
-def _by_names(change: SuiteReport, total: int, lost: int) -> tuple[float | None, str]:
-    if not change.passed and not change.failed:
-        return None, "Every test was skipped." if change.skipped else "No test ran."
+def _by_names(change: SuiteReport, total: int, missing: tuple[str, ...]) -> tuple[float | None, str]:
     if total == 0:
-        return None, "Every test that ran had failed before the change too."
+        return None, _nothing_measured(change)
     notes = (
-        f"The test command {_problem(change)}, as it did before the change." if _problem(change) else "",
-        f"Tests that passed before the change and did not run now: {lost}." if lost else "",
+        f"`{change.command}` {_problem(change)}, as it did before the change." if _problem(change) else "",
+        f"Tests that passed before the change and did not run now: {len(missing)}." if missing else "",
     )
     return len(change.passed) / total, " ".join(filter(None, notes))
+
+
+def _nothing_measured(change: SuiteReport) -> str:
+    if change.failed:
+        return f"every test of `{change.command}` that ran had failed before the change too{_cause(change)}."
+    return f"`{change.command}` skipped every test." if change.skipped else f"`{change.command}` ran no test."
+
+
+def _cause(report: SuiteReport) -> str:
+    """The line of the output that most likely says why nothing could be run."""
+    lines = [line.strip() for line in report.output.splitlines()]
+    telling = [line for line in lines if _TELLING.search(line)] or [line for line in lines if line][-1:]
+    return f": {telling[-1].removeprefix('E ').strip()[:CAUSE_LIMIT].rstrip('.')}" if telling else ""
 
 
 def excerpt(*texts: str) -> str:

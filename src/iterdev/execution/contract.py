@@ -44,8 +44,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """Work that is to be merged; the merge is begun before the agent is asked."""
     planned: tuple[str, ...] = ()
     """Files that have to be there when the work is done."""
-    baseline: SuiteReport | None = None
-    """The tests on the session's base, if they have been run."""
+    baseline: tuple[SuiteReport, ...] = ()
+    """The test runs on the session's base, if they have been made."""
     pass_rate: float = 1.0
     """The part of the tests that must pass; below it the agent is asked to fix what fails."""
     replaceable: bool = False

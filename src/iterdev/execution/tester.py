@@ -15,7 +15,7 @@ from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.results import Result, shortened
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited
-from iterdev.core.verification import Measurement, SuiteReport, Verification, compare
+from iterdev.core.verification import TEST_FIXES, Measurement, SuiteReport, Verification, judge
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
 from iterdev.execution.kept_work import keep
@@ -24,9 +24,10 @@ from iterdev.host.processes.spawn import ProgramResult, run
 from iterdev.host.test_suites import detect
 from iterdev.host.test_suites.run import measure
 
-ITERATIONS = 5
 DETECTION_LIMIT = 20.0
 """Seconds to find out whether a test runner is there."""
+NAMED = 5
+"""Tests that a summary names."""
 NOTHING = "no test command was found or named, so nothing was verified"
 
 
@@ -35,21 +36,21 @@ async def verify(attempt: Attempt, conversations: list[TaskConversation]) -> Suc
     job = attempt.job
     async with AsyncExitStack() as stack:
         tester = _Tester(attempt, stack, conversations)
-        suite = await tester.suite()
-        if isinstance(suite, AgentFailure):
-            return unsuccessful(suite)
-        if suite is None:
-            return tester.conclude(Verification(note=NOTHING), None)
-        baseline = job.baseline or await tester.measure_base(suite)
-        measured = compare(await tester.measure(suite), baseline)
+        suites = await tester.suites()
+        if isinstance(suites, AgentFailure):
+            return unsuccessful(suites)
+        if not suites:
+            return tester.conclude(Verification(note=NOTHING), ())
+        baseline = job.baseline or await tester.measure_base(suites)
+        measured = judge(await tester.measure(suites), baseline)
         # A run without a pass rate says nothing, so there is nothing to fix.
-        while measured.pass_rate is not None and measured.pass_rate < job.pass_rate and tester.iterations < ITERATIONS:
+        while measured.pass_rate is not None and not measured.passes(job.pass_rate) and tester.iterations < TEST_FIXES:
             if failure := await tester.ask_for_fix(measured):
                 return unsuccessful(failure)
             if tester.gave_up:
                 break
-            measured = compare(await tester.measure(suite), baseline)
-        return await tester.finish(suite, measured, baseline)
+            measured = judge(await tester.measure(suites), baseline)
+        return await tester.finish(suites, measured, baseline)
 
 
 class _Tester(Struct):
@@ -62,35 +63,42 @@ class _Tester(Struct):
     gave_up: str = ""
     iterations: int = 0
 
-    async def suite(self) -> detect.Suite | AgentFailure | None:
+    async def suites(self) -> tuple[detect.Suite, ...] | AgentFailure:
         """The configured command, or what the project's files say, or what the agent names."""
         job = self.attempt.job
         if command := job.settings.project.test:
-            return detect.configured(command)
+            return (detect.configured(command),)
         if found := await in_thread(detect.find, self.attempt.workspace.tree, self._works):
-            return found
+            return (found,)
         answer = await (await self._agent()).ask(job.prompt)
         if isinstance(answer, AgentFailure):
             return answer
         self.answer = answer
         named = getattr(answer, "test_command", None)
-        return detect.configured(named) if named else None
+        return (detect.configured(named),) if named else ()
 
-    async def measure_base(self, suite: detect.Suite) -> SuiteReport:
+    async def measure_base(self, suites: Sequence[detect.Suite]) -> tuple[SuiteReport, ...]:
         """The tests as they were before the session, so that old failures are not blamed on it."""
         job, tree = self.attempt.job, self.attempt.workspace.tree
         await in_thread(worktrees.reset, tree, job.session_base)
-        report = await self.measure(suite)
+        reports = await self.measure(suites)
         await in_thread(worktrees.reset, tree, job.base)
-        return report
+        return reports
 
-    async def measure(self, suite: detect.Suite) -> SuiteReport:
+    async def measure(self, suites: Sequence[detect.Suite]) -> tuple[SuiteReport, ...]:
+        """Runs the suites on the work tree as it is; what the tests write into it is removed again."""
         attempt, workspace = self.attempt, self.attempt.workspace
         limit = attempt.job.settings.limits.test
-        with attempt.effect("run tests", command=suite.command):
-            return await measure(
-                suite, workspace.tree, run=self._run, scratch=workspace.temp, env=attempt.environment(), limit=limit
-            )
+        await in_thread(worktrees.stage, workspace.tree)
+        reports = []
+        for suite in suites:
+            with attempt.effect("run tests", command=suite.command):
+                report = await measure(
+                    suite, workspace.tree, run=self._run, scratch=workspace.temp, env=attempt.environment(), limit=limit
+                )
+            reports.append(report)
+        await in_thread(worktrees.restore_staged, workspace.tree)
+        return tuple(reports)
 
     async def ask_for_fix(self, measured: Verification) -> AgentFailure | None:
         """Lets the agent try once. A failure that ends the attempt is returned; with any other the agent gave up."""
@@ -113,10 +121,12 @@ class _Tester(Struct):
         how = reaction(failure.kind)
         return how in {Reaction.pause_provider, Reaction.stop} or (how in REPLACING and self.attempt.job.replaceable)
 
-    async def finish(self, suite: detect.Suite, measured: Verification, baseline: SuiteReport) -> Success:
+    async def finish(
+        self, suites: Sequence[detect.Suite], measured: Verification, baseline: tuple[SuiteReport, ...]
+    ) -> Success:
         """Keeps what the agent fixed, as far as it kept to the files of the change."""
         attempt, job = self.attempt, self.attempt.job
-        new_baseline = None if job.baseline else baseline
+        new_baseline = () if job.baseline else baseline
         commit = await keep(attempt) if self.conversations else None
         if commit is None:
             return self.conclude(measured, new_baseline)
@@ -126,7 +136,7 @@ class _Tester(Struct):
             return self.conclude(measured, new_baseline, commit=commit, changed=changed)
         await in_thread(worktrees.restore_files, attempt.workspace.tree, job.base, outside)
         commit = await keep(attempt)
-        measured = compare(await self.measure(suite), baseline)
+        measured = judge(await self.measure(suites), baseline)
         note = f"{job.task.id}: the {job.task.role} changed files outside the change, which were restored: "
         kept = tuple(name for name in changed if name not in outside) if commit else ()
         return self.conclude(measured, new_baseline, commit=commit, changed=kept, notes=(note + ", ".join(outside),))
@@ -134,7 +144,7 @@ class _Tester(Struct):
     def conclude(
         self,
         measured: Verification,
-        baseline: SuiteReport | None,
+        baseline: tuple[SuiteReport, ...],
         *,
         commit: str | None = None,
         changed: tuple[str, ...] = (),
@@ -181,5 +191,6 @@ def _summary(measured: Verification) -> str:
         return f"Nothing was verified: {measured.note}"
     counted = f" of {measured.total} test{'' if measured.total == 1 else 's'}" if measured.total else ""
     known = f"; {len(measured.known_failures)} failed before too" if measured.known_failures else ""
-    failing = f"; failing: {', '.join(measured.failures[:5])}" if measured.failures else ""
-    return f"Pass rate {measured.pass_rate:.1%}{counted}{failing}{known}, `{measured.command}`"
+    lists = (("failing", measured.failures), ("missing", measured.missing), ("flaky", measured.flaky))
+    named = "".join(f"; {word}: {', '.join(tests[:NAMED])}" for word, tests in lists if tests)
+    return f"Pass rate {measured.pass_rate:.1%}{counted}{named}{known}, `{measured.command}`"

@@ -151,9 +151,9 @@ class Team(TeamRules, TeamViews, Protocol):
         """The files that have to be there when the task is done."""
         return ()
 
-    def baseline(self, state: State) -> SuiteReport | None:
-        """The tests on the session's base, if they have been run."""
-        return None
+    def baseline(self, state: State) -> tuple[SuiteReport, ...]:
+        """The test runs on the session's base, if they have been made."""
+        return ()
 
     def pass_rate(self, state: State) -> float:
         """The part of the tests that must pass."""

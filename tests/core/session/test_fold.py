@@ -164,13 +164,14 @@ def test_what_roles_hand_in_is_kept_with_their_task() -> None:
     story = Story(*rows)
     story.does("DESIGN-001", done("", design=a_design()))
     report = SuiteReport(command="t", exit_code=0, counted=False)
-    story.does("VERIFY-001", done("", verification=measured(0.97), iterations=2, baseline=report))
+    story.does("VERIFY-001", done("", verification=measured(0.97), iterations=2, baseline=(report,)))
     state = story.does("REVIEW-001", done("", review=review(8)))
 
     assert development(state).designs == {"DESIGN-001": a_design()}
-    run = team_events.TestsMeasured(task=TaskId("VERIFY-001"), verification=measured(0.97), iterations=2, failed=False)
-    assert development(state).test_runs == {"VERIFY-001": run}
-    assert development(state).baseline == report
+    run = development(state).test_runs[TaskId("VERIFY-001")]
+    assert (run.verification, run.iterations, run.failed) == (measured(0.97), 2, False)
+    assert run.commit == state.branch.tip
+    assert development(state).baseline == (report,)
     assert development(state).reviews == {"REVIEW-001": review(8)}
 
 

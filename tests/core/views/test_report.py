@@ -154,21 +154,6 @@ def test_a_forced_convergence_is_shown_with_what_is_still_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "verdict"),
-    [
-        (1.0, "- VERIFY-001: 100.0% passed, `pytest -q`"),
-        (0.97, "- VERIFY-001: 97.0% passed, failing: test_a, `pytest -q`"),
-        (None, "- VERIFY-001: nothing was verified, `pytest -q`"),
-    ],
-)
-def test_what_was_measured_is_told_as_it_was_measured(rate: float | None, verdict: str) -> None:
-    lines = section(report(finished(rate=rate).state, DEVELOPMENT), "Verdicts").splitlines()
-
-    assert lines[0] == verdict
-    assert lines[1] == "- REVIEW-001: score 9, 0 critical, 1 findings, CONVERGED"
-
-
-@pytest.mark.parametrize(
     ("usage", "line"),
     [
         (Usage(input_tokens=10, output_tokens=5, cost_usd=0.5), "Tokens: 10 in, 5 out. Cost: $0.50."),

@@ -269,7 +269,7 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
     assert document.keys() == {
         *("session", "requirement", "pipeline", "engine", "phase", "why", "gates", "counts", "round", "rounds"),
         *("sprint", "sprints", "goals", "branch", "tip", "folder", "usage", "spending", "pauses", "warnings"),
-        *("stall", "accepted", "feedback", "debt", "tasks", "running"),
+        *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
     }
     assert document["gates"][0].keys() == {"id", "question", "choices"}
     assert document["tasks"][0].keys() == {

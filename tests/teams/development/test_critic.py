@@ -371,7 +371,9 @@ def test_tests_pass_from_95_per_cent_on_and_say_nothing_when_nothing_was_measure
     rate: float | None,
     fails: bool,  # noqa: FBT001
 ) -> None:
-    recorded = critic.measured(TaskId("VERIFY-001"), Measurement(verification=measured(rate)), team_events.Thresholds())
+    found = Measurement(verification=measured(rate))
+
+    recorded = critic.measured(TaskId("VERIFY-001"), found, "c1", team_events.Thresholds())
 
     assert recorded.failed is fails
 

@@ -166,7 +166,8 @@ def test_a_review_says_so_where_a_finding_has_no_place(story: Story) -> None:
     ("measured", "rate", "passed"),
     [
         (Verification(command="pytest", pass_rate=0.975, total=40), 97.5, True),
-        (Verification(command="pytest", pass_rate=0.5, total=2, failures=("t",), regressions=("t",)), 50.0, False),
+        (Verification(command="pytest", pass_rate=0.99, total=100, failures=("t",), regressions=("t",)), 99.0, False),
+        (Verification(command="pytest", pass_rate=0.99, total=100, missing=("t",)), 99.0, False),
         (Verification(note="no tests"), None, False),
     ],
 )
@@ -179,7 +180,7 @@ def test_a_verification_says_what_was_measured(
     document = json.loads(documents(story.state)["verify/verify-001.json"])
 
     assert (document["verify_id"], document["pass_rate"], document["passed"]) == ("verify-001", rate, passed)
-    assert (document["iterations"], document["regression_passed"]) == (2, not measured.regressions)
+    assert (document["iterations"], document["regression_passed"]) == (2, passed)
     assert (document["command"], document["note"]) == (measured.command, measured.note)
 
 

@@ -78,9 +78,9 @@ def test_a_task_that_failed_leaves_no_deliverable() -> None:
 @pytest.mark.parametrize(
     ("rate", "verdict"),
     [
-        (1.0, "- VERIFY-001: 100.0% passed, `pytest -q`"),
-        (0.97, "- VERIFY-001: 97.0% passed, failing: test_a, `pytest -q`"),
-        (None, "- VERIFY-001: nothing was verified, `pytest -q`"),
+        (1.0, "- VERIFY-001: 100.0% of 100 tests passed, `pytest -q`"),
+        (0.97, "- VERIFY-001: 97.0% of 100 tests passed, failing: test_a, `pytest -q`"),
+        (None, "- VERIFY-001: nothing was verified: nothing ran"),
     ],
 )
 def test_what_was_measured_is_told_as_it_was_measured(rate: float | None, verdict: str) -> None:

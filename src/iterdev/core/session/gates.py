@@ -45,6 +45,12 @@ class GoOnChoice(StrEnum):
     stop = "stop"
 
 
+class UnverifiedChoice(StrEnum):
+    reject = "reject"
+    """The work stays on its branch, and the session counts as not verified."""
+    accept = "accept"
+
+
 class CompletionChoice(StrEnum):
     archive = "archive"
     keep = "keep"

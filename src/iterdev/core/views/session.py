@@ -43,7 +43,9 @@ class BranchView(Struct, frozen=True, kw_only=True):
 class OutcomeView(Struct, frozen=True, kw_only=True):
     is_over: bool
     succeeded: bool
-    """The work is done and every task is completed."""
+    """The work is done, every task is completed, and the team has nothing to say against it."""
+    reasons: tuple[str, ...]
+    """Why a session that is over did not succeed, one sentence each."""
     ended_early: bool
     not_landed: Mapping[TaskId, str]
     """Tasks whose work is not on the branch, and why."""
@@ -96,6 +98,7 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
     With more tasks than there is room for, only those are shown that say most.
     """
     shown = state.tasks.order if room is None else excerpt(state, room)
+    described = team.view(state)
     return SessionView(
         id=state.session.id,
         requirement=state.session.requirement,
@@ -104,12 +107,12 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         phase=state.lifecycle.phase,
         why=state.why,
         running=engine_alive,
-        outcome=_outcome(state),
+        outcome=_outcome(state, described.shortcomings),
         tasks=tuple(task_view(state, team, task, engine_alive=engine_alive) for task in shown),
         omitted=Counter(state.tasks.status(task) for task in state.tasks.order.keys() - shown),
         counts={status: state.tasks.count(status) for status in Status},
         gates=tuple(gate_view(gate, team) for gate in state.gates.open.values()),
-        team=team.view(state),
+        team=described,
         branch=BranchView(
             name=ids.branch(state.session.id),
             tip=state.branch.tip,
@@ -130,12 +133,20 @@ def gate_view(gate: Gate, team: TeamViews) -> GateView:
     return GateView(id=gate.id, question=gate.question, choices=gate.choices, listed=team.listed_choices(gate))
 
 
-def _outcome(state: State) -> OutcomeView:
-    completed = all(progress.status is Status.completed for progress in state.tasks.progress.values())
+def _outcome(state: State, shortcomings: tuple[str, ...]) -> OutcomeView:
     ended_early = bool(state.why) and not state.lifecycle.kept
+    counts = {status: state.tasks.count(status) for status in (Status.failed, Status.skipped)}
+    unsuccessful = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    reasons = (
+        *((state.why,) if ended_early else ()),
+        *((f"tasks: {unsuccessful}",) if unsuccessful else ()),
+        *shortcomings,
+    )
+    completed = all(progress.status is Status.completed for progress in state.tasks.progress.values())
     return OutcomeView(
         is_over=state.lifecycle.is_over,
-        succeeded=completed and state.lifecycle.is_finished and not ended_early,
+        succeeded=completed and state.lifecycle.is_finished and not reasons,
+        reasons=reasons if state.lifecycle.is_over else (),
         ended_early=ended_early,
         not_landed={task: conflict_tasks.conflict_note(state, task) for task in conflict_tasks.not_landed(state)},
         exported=state.lifecycle.exported,
@@ -189,6 +200,8 @@ def session_document(view: SessionView) -> Document:
         "pipeline": view.team.pipeline,
         "engine": view.engine,
         "phase": view.phase,
+        "succeeded": view.outcome.succeeded,
+        "reasons": view.outcome.reasons,
         "why": view.why,
         "gates": [{"id": gate.id, "question": gate.question, "choices": gate.choices} for gate in view.gates],
         "counts": {status.value: count for status, count in view.counts.items()},

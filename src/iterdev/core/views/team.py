@@ -37,8 +37,10 @@ class TeamView(Struct, frozen=True, kw_only=True):
     """What the live picture says below the tasks."""
     reservations: tuple[str, ...] = ()
     """What a word such as "completed" does not say."""
-    forced: bool = False
-    """The team accepted work that did not meet its own rules."""
+    verdicts: tuple[str, ...] = ()
+    """What was measured and judged last, one line each: the tests, the review."""
+    shortcomings: tuple[str, ...] = ()
+    """Why the session is no success although every task is completed, one sentence each."""
     fields: Mapping[str, object] = {}
     """For programs that read the JSON document."""
 

@@ -11,6 +11,11 @@ def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tu
     return tuple(git_names("diff", "--name-only", "--no-renames", *which, "-z", old, new, cwd=top))
 
 
+def count(top: Path, old: str, new: str) -> int:
+    """How many commits lead from one to the other."""
+    return int(git("rev-list", "--count", f"{old}..{new}", cwd=top).stdout)
+
+
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:
     """Writes the difference of two commits for `git apply`. Git writes the file, because it need not be UTF-8."""
     git("diff", "--binary", "--no-ext-diff", "--no-color", f"--output={path}", old, new, cwd=top)

@@ -30,11 +30,18 @@ def reset(path: Path, commit: str) -> None:
 
 def write_tree(worktree: Path) -> str:
     """The tree of everything in a worktree that git does not ignore."""
-    _stage_everything(worktree)
+    stage(worktree)
     return git("write-tree", cwd=worktree).stdout.strip()
 
 
-def _stage_everything(worktree: Path) -> None:
+def restore_staged(worktree: Path) -> None:
+    """Makes the files of a worktree what they were when they were staged; ignored files stay."""
+    git("restore", "--worktree", "--", ".", cwd=worktree, accept=(0, 1))
+    git("clean", "--quiet", "-ffd", cwd=worktree)
+
+
+def stage(worktree: Path) -> None:
+    """Puts everything into the index that git does not ignore."""
     added = git("add", "--all", cwd=worktree, accept=(0, 1, 128))
     if added.returncode or "embedded git repository" in added.stderr:
         _remove_obstacles(worktree)
@@ -104,6 +111,6 @@ def is_untouched(worktree: Path, commit: str) -> bool:
 
 def restore_files(worktree: Path, commit: str, names: Iterable[str]) -> None:
     """Puts files back to what they are in the commit, or removes those that are not in it."""
-    _stage_everything(worktree)
+    stage(worktree)
     options = (f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
     git("restore", *options, cwd=worktree, stdin="\0".join(names))

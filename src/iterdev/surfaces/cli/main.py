@@ -6,10 +6,12 @@ from tempfile import mkstemp
 
 import click
 
-from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
 from iterdev.surfaces.cli.app import app
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_error
+
+_EXIT_CODES = {UserError: ExitCode.wrong, NeedsConfirmation: ExitCode.unfinished}
 
 
 def run(arguments: list[str], executor: object = None) -> int:
@@ -24,7 +26,7 @@ def run(arguments: list[str], executor: object = None) -> int:
         return ExitCode.interrupted
     except IterdevError as error:
         print_error(error)
-        return ExitCode.wrong if isinstance(error, UserError) else ExitCode.unable
+        return _EXIT_CODES.get(type(error), ExitCode.unable)
     except OSError as error:
         print_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
         return ExitCode.unable

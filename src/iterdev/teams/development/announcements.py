@@ -8,6 +8,7 @@ from iterdev.core.session import events
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
+from iterdev.core.verification import TEST_FIXES
 from iterdev.teams.development import critic
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.events import DesignAccepted, ReviewScored, TestsMeasured
@@ -78,8 +79,9 @@ def _news(state: State, task: TaskId) -> str:
     part, findings = development(state), state.tasks.progress[task].findings
     if verdict := part.verdicts.get(task):
         return f"scored {verdict.score}: {findings}"
-    if (run := part.test_runs.get(task)) and run.verification.pass_rate is not None:
-        return f"pass rate {run.verification.pass_rate:.0%}: {findings}"
+    if run := part.test_runs.get(task):
+        rate = run.verification.pass_rate
+        return f"could not verify: {findings}" if rate is None else f"pass rate {rate:.1%}: {findings}"
     return f"completed: {findings}"
 
 
@@ -91,11 +93,7 @@ def _kind(state: State, task: TaskId) -> str:
         case Role.developer:
             return "dev_complete"
         case Role.tester:
-            run = part.test_runs.get(task)
-            if run is None or not run.failed:
-                return "verify_passed"
-            # Still failing after the agent tried to fix it, or failing without a try.
-            return "fix_required" if run.iterations else "verify_failed"
+            return _verify_kind(part.test_runs.get(task))
         case Role.reviewer:
             verdict = part.verdicts.get(task, Verdict())
             if verdict.review and critic.critical_count(verdict.review):
@@ -103,6 +101,13 @@ def _kind(state: State, task: TaskId) -> str:
             return "review_revision" if verdict.signal is Signal.revision_needed else "review_passed"
         case _:
             return STATE_UPDATE
+
+
+def _verify_kind(run: TestsMeasured | None) -> str:
+    """A verification fails when the agent gives up or nothing could be measured; a fix is required after all tries."""
+    if run is None or (run.verification.pass_rate is not None and not run.failed):
+        return "verify_passed"
+    return "fix_required" if run.iterations >= TEST_FIXES else "verify_failed"
 
 
 def _session(event: Event, state: State) -> Announced | None:

@@ -16,7 +16,7 @@ from iterdev.core.session.events import Event, TaskCompleted, TasksAdded, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Severity, Status, TaskId, TaskKind
-from iterdev.core.verification import Measurement
+from iterdev.core.verification import Measurement, Verification
 from iterdev.teams.development import events, pipelines
 from iterdev.teams.development.results import Finding, Review, Scores
 from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
@@ -63,6 +63,8 @@ def of_round(state: State, task: TaskId) -> Comparison | None:
 WEIGHTS = {"correctness": 30, "completeness": 25, "maintainability": 25, "security": 20}
 """Per cent of the whole score."""
 MUST_FIX = (Severity.critical, Severity.high)
+NAMED = 5
+"""Tests that a sentence names."""
 
 
 def score(scores: Scores) -> float:
@@ -85,10 +87,12 @@ def scored(task: TaskId, review: Review, thresholds: events.Thresholds) -> event
     return events.ReviewScored(task=task, review=review, score=value, signal=signal, grade=grade)
 
 
-def measured(task: TaskId, tests: Measurement, thresholds: events.Thresholds) -> events.TestsMeasured:
-    found, rate = tests.verification, tests.verification.pass_rate
-    failed = rate is not None and rate < thresholds.pass_rate
-    return events.TestsMeasured(task=task, verification=found, iterations=tests.iterations, failed=failed)
+def measured(task: TaskId, tests: Measurement, commit: str, thresholds: events.Thresholds) -> events.TestsMeasured:
+    found = tests.verification
+    failed = found.pass_rate is not None and not found.passes(thresholds.pass_rate)
+    return events.TestsMeasured(
+        task=task, verification=found, iterations=tests.iterations, commit=commit, failed=failed
+    )
 
 
 def must_fix(review: Review) -> list[Finding]:
@@ -100,8 +104,21 @@ def patch_error(task: Task, run: events.TestsMeasured, thresholds: events.Thresh
     """Why failing tests fail the task: a patch has no round in which they could be fixed."""
     if not run.failed or fields(task).pipeline is not Pipeline.patch:
         return ""
-    failing = ", ".join(run.verification.failures[:5]) or run.verification.note
-    return f"pass rate {run.verification.pass_rate or 0:.1%} is below {thresholds.pass_rate * 100:g} %: {failing}"
+    found = run.verification
+    if found.regressed:
+        return failing_tests(found)
+    failing = ", ".join(found.failures[:NAMED]) or found.note
+    return f"pass rate {found.pass_rate or 0:.1%} is below {thresholds.pass_rate * 100:g} %: {failing}"
+
+
+def failing_tests(found: Verification) -> str:
+    """The tests that passed before the change, and fail or did not run with it, in one line."""
+    return "; ".join(filter(None, (_listed("regression", found.regressions), _listed("missing test", found.missing))))
+
+
+def _listed(what: str, tests: Sequence[str]) -> str:
+    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
+    return f"{len(tests)} {what}{'' if len(tests) == 1 else 's'}: {', '.join(tests[:NAMED])}{more}" if tests else ""
 
 
 def follow_up(state: State) -> tuple[Event, ...]:
@@ -200,6 +217,7 @@ def open_problems(state: State, task: TaskId) -> list[str]:
     part = development(state)
     if run := part.test_runs.get(task):
         failures = [f"failing test: {name}" for name in run.verification.failures]
+        failures += [f"missing test: {name}" for name in run.verification.missing]
         return failures or [f"{task}: the tests fail ({run.verification.note or run.verification.command})"]
     verdict = part.verdicts[task]
     if verdict.review is None:
@@ -211,7 +229,8 @@ def open_problems(state: State, task: TaskId) -> list[str]:
 def _reason(state: State, task: TaskId) -> str:
     part = development(state)
     if run := part.test_runs.get(task):
-        return f"{task} measured a pass rate of {run.verification.pass_rate or 0:.1%}"
+        regressed = f" ({failing_tests(run.verification)})" if run.verification.regressed else ""
+        return f"{task} measured a pass rate of {run.verification.pass_rate or 0:.1%}{regressed}"
     verdict = part.verdicts[task]
     if verdict.review is None:
         return f"{task} scored {verdict.score}"

@@ -31,6 +31,7 @@ ARTIFACTS: dict[str, str] = {
     Role.reviewer: "review/review-{}.md",
 }
 BREAKDOWN = "design/task-breakdown.json"
+VERIFIED = ("total", "failures", "regressions", "missing", "known_failures", "flaky")
 
 
 def artifact(task: Task) -> str:
@@ -187,8 +188,8 @@ def verification(state: State, task: TaskId, run: TestsMeasured) -> str:
             "pass_rate": None if measured.pass_rate is None else round(measured.pass_rate * 100, 2),
             "iterations": run.iterations,
             "passed": measured.pass_rate is not None and not run.failed,
-            **{name: getattr(measured, name) for name in ("total", "failures", "regressions", "known_failures")},
-            "regression_passed": not measured.regressions,
+            **{name: getattr(measured, name) for name in VERIFIED},
+            "regression_passed": measured.pass_rate is not None and not measured.regressed,
             "note": measured.note,
             "output": measured.output,
             "timestamp": moment(state.tasks.progress[task].ended_at or state.updated_at),

@@ -65,12 +65,14 @@ class TestsMeasured(TeamEvent, frozen=True, kw_only=True, tag=True):
     task: TaskId
     verification: Verification
     iterations: int = 0
+    commit: str = ""
+    """What was tested."""
     failed: bool
     """The tests ask for a round. Tests that say nothing do not; they are reported as unverified."""
 
 
 class BaselineMeasured(TeamEvent, frozen=True, tag=True):
-    report: SuiteReport
+    reports: tuple[SuiteReport, ...]
 
 
 class VerdictEdited(TeamEvent, frozen=True, kw_only=True, tag=True):

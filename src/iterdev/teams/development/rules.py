@@ -7,6 +7,7 @@ from iterdev.core.results import Discovery
 from iterdev.core.rules.team_rules import Interpretation
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Event, Finished, Gate, GateOpened, TasksAdded, TasksReset, Warned
+from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
@@ -16,6 +17,8 @@ from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.state import Verdict, development, rows_of
 
 PIPELINE_GATE = "pipeline"
+UNVERIFIED_GATE = "unverified"
+UNTESTED = "work landed after the tests were last run; what is on the branch is untested"
 APPROVE = "approve"
 
 
@@ -81,7 +84,8 @@ def interpret(state: State, task: Task, success: Success) -> Interpretation:
         case Development() as work:
             return Interpretation(dependencies=work.external_dependencies, resolved_debt=work.resolved_debt)
         case _ if measured := success.measured:
-            run = critic.measured(task.id, measured, part.thresholds)
+            tested = success.commit or state.attempts.running[task.id].base
+            run = critic.measured(task.id, measured, tested, part.thresholds)
             baseline = (events.BaselineMeasured(measured.baseline),) if measured.baseline else ()
             return Interpretation(events=(run, *baseline), error=critic.patch_error(task, run, part.thresholds))
         case _:
@@ -106,9 +110,50 @@ def finish(state: State) -> tuple[Event, ...]:
         return (TasksReset((stale,)),)
     if following := sprints.transition(state):
         return following
-    if development(state).test_runs and not _is_tested(state):
-        return Warned("work landed after the tests were last run; what is on the branch is untested"), Finished()
+    if question := _unverified_patch(state):
+        return (GateOpened(question),)
     return (Finished(),)
+
+
+def _unverified_patch(state: State) -> Gate | None:
+    """The question whether work counts as done that could not be verified: in a patch nobody reviewed it either.
+
+    It is asked once for each state of the branch. In auto mode the session ends as not verified.
+    """
+    run = last_test_run(state)
+    if state.policy.auto or run is None or run.verification.pass_rate is not None:
+        return None
+    if development(state).pipeline is not Pipeline.patch or state.branch.tip == state.session.base:
+        return None
+    question = (
+        f"Nothing could be verified: {run.verification.note} Does the work count as done all the same? "
+        f"To have it verified, set `test` or `setup` under [project] in iterdev.toml, then: iterdev retry"
+    )
+    gate = Gate(kind=UNVERIFIED_GATE, subject=state.branch.tip[:12], question=question, choices=tuple(UnverifiedChoice))
+    return None if state.gates.answer(gate.id) else gate
+
+
+def shortcomings(state: State) -> tuple[str, ...]:
+    """Why the session is no success although its tasks are completed, one sentence each."""
+    part, run = development(state), last_test_run(state)
+    forced = [f"convergence was forced in sprint-{number}" for number in part.forced]
+    if run is None:
+        return tuple(forced)
+    found = run.verification
+    if found.pass_rate is None:
+        accepted = state.gates.chosen(UNVERIFIED_GATE, UnverifiedChoice.accept)
+        return (*forced, *([] if accepted else [f"nothing could be verified: {found.note}"]))
+    if run.failed and not forced:
+        return (critic.failing_tests(found) or f"the tests fail: {', '.join(found.failures) or found.note}",)
+    # A table made by hand says itself what is tested.
+    return (*forced, *([] if state.session.by_hand or is_tested(state) else [UNTESTED]))
+
+
+def last_test_run(state: State) -> events.TestsMeasured | None:
+    """The newest run of the tests that still counts."""
+    runs, progress = development(state).test_runs, state.tasks.progress
+    ended = [task for task in runs if progress[task].status.is_final]
+    return runs[max(ended, key=lambda task: progress[task].ended_at or 0)] if ended else None
 
 
 def _outdated_verification(state: State) -> TaskId | None:
@@ -116,7 +161,7 @@ def _outdated_verification(state: State) -> TaskId | None:
 
     In a table made by hand, only what it asks for is run; a run that failed or measured nothing is not repeated.
     """
-    if state.session.by_hand or _is_tested(state):
+    if state.session.by_hand or is_tested(state):
         return None
     part = development(state)
     rows = rows_of(state, Role.tester, part.sprint)
@@ -126,10 +171,8 @@ def _outdated_verification(state: State) -> TaskId | None:
     return run.task if state.tasks.status(run.task) is Status.completed else None
 
 
-def _is_tested(state: State) -> bool:
-    runs = (state.tasks.progress[task] for task in development(state).test_runs)
-    done = (progress for progress in runs if progress.status is Status.completed)
-    return any(state.branch.tip in {progress.base, progress.commit} for progress in done)
+def is_tested(state: State) -> bool:
+    return any(run.commit == state.branch.tip for run in development(state).test_runs.values())
 
 
 def rolled_back(before: State, now: State) -> tuple[Event, ...]:

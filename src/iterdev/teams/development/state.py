@@ -47,7 +47,8 @@ class Development(TeamState, Struct, frozen=True, kw_only=True):
     withdrawn: Mapping[TaskId, Verdict] = {}
     """Verdicts of tasks that are to be done again; they count again if a worker reports that the output is there."""
     test_runs: Mapping[TaskId, TestsMeasured] = {}
-    baseline: SuiteReport | None = None
+    baseline: tuple[SuiteReport, ...] = ()
+    """The test runs on the session's base, if they have been made."""
     judged: Mapping[TaskId, None] = {}
     """Reviews and verifications whose consequences have been recorded."""
     unjudged: Mapping[TaskId, None] = {}
@@ -124,8 +125,8 @@ class DevelopmentDraft(Draft[Development]):
                 self.set(thresholds=thresholds)
             case events.PipelineChosen(pipeline):
                 self.set(pipeline=pipeline)
-            case events.BaselineMeasured(report):
-                self.set(baseline=report)
+            case events.BaselineMeasured(reports):
+                self.set(baseline=reports)
             case events.RoundStarted(sprint=sprint, number=number, raised_by=tasks):
                 self.set(rounds={**self.part.rounds, sprint: number})
                 self._judge(tasks)

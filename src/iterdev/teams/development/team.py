@@ -113,7 +113,7 @@ class DevelopmentTeam(contract.Team):
     def sprint(self, state: State, task: TaskId | None = None) -> int:
         return fields(state.tasks.plan[task]).sprint if task else development(state).sprint
 
-    def baseline(self, state: State) -> SuiteReport | None:
+    def baseline(self, state: State) -> tuple[SuiteReport, ...]:
         return development(state).baseline
 
     def pass_rate(self, state: State) -> float:

@@ -6,9 +6,9 @@ from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact
-from iterdev.teams.development.events import SprintRecord
+from iterdev.teams.development.events import SprintRecord, TestsMeasured
 from iterdev.teams.development.roles import Role, Signal
-from iterdev.teams.development.rules import PIPELINE_GATE
+from iterdev.teams.development.rules import PIPELINE_GATE, UNTESTED, is_tested, last_test_run, shortcomings
 from iterdev.teams.development.state import Verdict, development
 
 
@@ -41,7 +41,8 @@ def team_view(state: State) -> TeamView:
         steps=tuple(_steps(state)),
         note=f"fix rounds: {part.round} of {rounds}" if part.round else "",
         reservations=tuple(_reservations(state)),
-        forced=bool(part.forced),
+        verdicts=tuple(_last_verdicts(state)),
+        shortcomings=shortcomings(state) if state.lifecycle.is_finished else (),
         fields={"round": part.round, "rounds": rounds, "sprint": sprint, "sprints": total, "goals": list(goals)},
     )
 
@@ -49,6 +50,13 @@ def team_view(state: State) -> TeamView:
 def listed_choices(gate: Gate) -> int:
     """Other pipelines are variants of the approval."""
     return 1 if gate.kind == PIPELINE_GATE else len(gate.choices)
+
+
+def _last_verdicts(state: State) -> list[str]:
+    """The newest test run and the newest review, in one line each."""
+    runs, reviewed = last_test_run(state), [item for item in development(state).verdicts.items() if item[1].review]
+    lines = [f"Tests: {_test_line(runs)}" if runs else "Tests: not run"]
+    return lines + [f"Review: {_review_line(state, *item)}" for item in reviewed[-1:]]
 
 
 def _steps(state: State) -> list[str]:
@@ -71,6 +79,15 @@ def _reservations(state: State) -> list[str]:
     part, total = development(state), sprints.total(state)
     forced = ", ".join(f"sprint-{number}" for number in part.forced)
     found = [f"with convergence forced in {forced}"] if forced else []
+    run = last_test_run(state)
+    if run and run.verification.pass_rate is None:
+        found.append("nothing could be verified")
+    elif run and run.failed and not forced:
+        found.append("tests fail")
+    elif run and run.verification.first:
+        found.append("nothing was verified before the change, which brought the first tests")
+    if run and state.session.by_hand and not is_tested(state):
+        found.append(UNTESTED)
     return found + ([f"stopped after sprint {part.sprint} of {total}"] if part.sprint < total else [])
 
 
@@ -111,26 +128,29 @@ def _figures(record: SprintRecord | None) -> str:
 
 
 def _verdicts(state: State) -> str:
-    lines = []
-    for task, run in development(state).test_runs.items():
-        measured = run.verification
-        rate = "nothing was verified" if measured.pass_rate is None else f"{measured.pass_rate:.1%} passed"
-        known = f", {len(measured.known_failures)} failed before too" if measured.known_failures else ""
-        note = f" ({measured.note})" if measured.note else ""
-        failing = f", failing: {', '.join(measured.failures[:5])}" if measured.failures else ""
-        lines.append(f"- {task}: {rate}{failing}{known}, `{measured.command}`{note}\n")
-    for task, verdict in development(state).verdicts.items():
-        if verdict.review:
-            seen = critic.of_round(state, task)
-            since = (
-                f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
-            )
-            lines.append(
-                f"- {task}: score {verdict.score or 0:g}, "
-                f"{critic.critical_count(verdict.review)} critical, {len(verdict.review.issues)} findings, "
-                f"{verdict.signal}{since}\n"
-            )
-    return f"## Verdicts\n\n{''.join(lines)}" if lines else ""
+    part = development(state)
+    lines = [_test_line(run) for run in part.test_runs.values()]
+    lines += [_review_line(state, task, verdict) for task, verdict in part.verdicts.items() if verdict.review]
+    return "## Verdicts\n\n" + "".join(f"- {line}\n" for line in lines) if lines else ""
+
+
+def _test_line(run: TestsMeasured) -> str:
+    measured = run.verification
+    if measured.pass_rate is None:
+        return f"{run.task}: nothing was verified: {measured.note}"
+    counted = f" of {measured.total} test{'' if measured.total == 1 else 's'}" if measured.total else ""
+    known = f", {len(measured.known_failures)} failed before too" if measured.known_failures else ""
+    lists = (("failing", measured.failures), ("missing", measured.missing), ("flaky", measured.flaky))
+    named = "".join(f", {word}: {', '.join(tests[: critic.NAMED])}" for word, tests in lists if tests)
+    note = f" ({measured.note})" if measured.note else ""
+    return f"{run.task}: {measured.pass_rate:.1%}{counted} passed{named}{known}, `{measured.command}`{note}"
+
+
+def _review_line(state: State, task: TaskId, verdict: Verdict) -> str:
+    review, seen = verdict.review, critic.of_round(state, task)
+    since = f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
+    found = f"{critic.critical_count(review)} critical, {len(review.issues)} findings" if review else ""
+    return f"{task}: score {verdict.score or 0:g}, {found}, {verdict.signal}{since}"
 
 
 def _deliverables(state: State) -> tuple[tuple[str, tuple[str, ...]], ...]:

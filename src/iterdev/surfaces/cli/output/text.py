@@ -1,5 +1,6 @@
 """Sessions as text."""
 
+from iterdev.app.completion import AcceptPreview
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.session import SessionView, spending_lines
 from iterdev.core.views.why import pause_text
@@ -81,6 +82,17 @@ def _final_counts(view: SessionView) -> str:
 def _next_steps(view: SessionView) -> list[str]:
     if view.outcome.ended_early:
         return [f"Ended: {view.why}"]
+    return [*_where_the_work_is(view), *_verdict(view)]
+
+
+def _verdict(view: SessionView) -> list[str]:
+    """The last line: why the session is no success, or what its success leaves open."""
+    if reasons := view.outcome.reasons:
+        return [f"Not successful: {'; '.join(reasons)}"]
+    return [f"Note: {', '.join(view.team.reservations)}"] if view.team.reservations else []
+
+
+def _where_the_work_is(view: SessionView) -> list[str]:
     branch = view.branch
     lines = [f"Report: {view.folder}/context.md"]
     if branch.has_changes:
@@ -93,9 +105,21 @@ def _next_steps(view: SessionView) -> list[str]:
     if failed:
         lines.append(f"Try again with: iterdev retry {view.id}")
     if branch.has_changes:
-        what = "what landed all the same" if failed or view.team.forced else "it over"
+        what = "what landed all the same" if view.outcome.reasons else "it over"
         lines.append(f"Take {what} with: iterdev accept {view.id}")
     return lines
+
+
+def accept_text(preview: AcceptPreview) -> str:
+    """What `accept` brings, what was measured, and what is not good about it."""
+    lines = [f"{_counted(preview.commits, 'commit')}, {_counted(len(preview.files), 'file')} changed"]
+    lines += preview.verdicts
+    lines += [f"Warning: {text}" for text in preview.warnings]
+    return "\n".join([*lines, *(f"Not good: {text}" for text in preview.reasons)])
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def completion_text(view: SessionView) -> str:

@@ -1,0 +1,53 @@
+"""Accepting a session: what is shown, and what has to be confirmed."""
+
+import pytest
+from tests.conftest import Repo
+from tests.e2e.conftest import Terminal
+
+
+@pytest.fixture
+def unverified(repo: Repo) -> str:
+    """A finished patch in a repository without tests."""
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings.replace('test = "true"', ""))
+    repo.commit("no tests")
+    done = repo.iterdev("run", "-y", "Fix the greeting")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("Not successful: nothing could be verified: no test command was")
+    return repo.folder().name
+
+
+def test_work_that_is_good_is_accepted_with_what_was_measured(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "Fix the greeting")
+
+    accepted = repo.iterdev("accept")
+
+    assert accepted.returncode == 0, accepted.stderr
+    assert "1 commit, 1 file changed" in accepted.stdout
+    assert "Tests: VERIFY-001: 100.0% passed, `true`" in accepted.stdout
+
+
+def test_work_that_nobody_verified_is_accepted_by_force_alone(repo: Repo, unverified: str) -> None:
+    before = repo.git("rev-parse", "main")
+
+    refused = repo.iterdev("accept")
+    untouched = repo.git("rev-parse", "main")
+    forced = repo.iterdev("accept", "--force")
+
+    assert (refused.returncode, untouched) == (1, before)
+    assert f'iterdev: "{unverified}" is not known to be good: nothing could be verified: ' in refused.stderr
+    assert f"iterdev accept {unverified} --force" in refused.stderr
+    assert forced.returncode == 0, forced.stderr
+    assert repo.git("rev-parse", "main") != before
+
+
+def test_in_a_terminal_the_user_is_asked_about_work_that_nobody_verified(
+    repo: Repo, unverified: str, terminal: Terminal
+) -> None:
+    terminal.type("iterdev accept; echo exit=$?")
+    terminal.until("Not good: nothing could be verified", "Bring it into main all the same? [y/N]:")
+
+    terminal.type("y")
+
+    terminal.until("main is now at", "exit=0")
+    assert repo.git("show", "main:DEV-001.txt") == "DEV-001 attempt 1"
