@@ -1,7 +1,8 @@
 """The git command: how it is run, and which version is needed.
 
 Everything runs without optional locks (reading the user's checkout must not even refresh its index), without
-prompts, and without the GIT_* variables of the process that started iterdev.
+prompts, and without the GIT_* variables of the process that started iterdev. Every git has a process group of its own;
+its whole tree ends at the time limit, and with an engine that is killed (`host/processes/ownership.py`).
 """
 
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.host.processes import ownership
 
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
@@ -50,34 +52,45 @@ def git(
     stdin: str | None = None,
     env: Mapping[str, str] | None = None,
     accept: tuple[int, ...] = (0,),
+    seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Runs git and returns its output; an unexpected exit code raises."""
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    options = ("-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *excludes)
+    marker = ownership.marker()
     try:
-        finished = subprocess.run(
-            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *excludes, *args],
+        with subprocess.Popen(
+            ["git", *options, *args],
             cwd=cwd,
-            input=stdin,
-            env={**inherited, **VARIABLES, **(env or {})},
-            capture_output=True,
+            env={**_inherited(), **VARIABLES, **marker.variable, **(env or {})},
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
             errors="backslashreplace",
-            timeout=SECONDS,
-            check=False,
-        )
+            process_group=0,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(stdin, seconds)
+            except BaseException:
+                ownership.kill(process.pid, marker)
+                raise
     except FileNotFoundError as error:
         if not cwd.exists():
             raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
         raise HostError("git is not installed", hint="install git 2.38 or newer") from error
     except subprocess.TimeoutExpired as error:
-        message = f"`git {' '.join(args)}` did not end within {SECONDS} s"
+        message = f"`git {' '.join(args)}` did not end within {seconds:g} s"
         raise HostError(message, hint="run `iterdev doctor`") from error
-    if finished.returncode not in accept:
-        raise GitFailed(args, finished.returncode, finished.stderr)
-    return finished
+    if process.returncode not in accept:
+        raise GitFailed(args, process.returncode, stderr)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def _inherited() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 
 def git_names(*args: str, cwd: Path) -> list[str]:

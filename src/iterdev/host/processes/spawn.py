@@ -25,6 +25,8 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.core.processes import Exit
+from iterdev.host.processes import ownership
+from iterdev.host.processes.supervisor import CLOSING
 
 CHUNK = 65536
 """The capacity of a pipe; more than this is never held for a reader."""
@@ -204,6 +206,7 @@ class Supervisor:
                 for process in self._processes:
                     tasks.start_soon(process.end)
             with suppress(OSError):
+                self._requests.send(CLOSING)
                 self._requests.shutdown(socket.SHUT_WR)
                 await asyncio.get_running_loop().sock_recv(self._requests, 1)
         self._requests.close()
@@ -261,7 +264,7 @@ class Supervisor:
         with far:
             numbers = (far.fileno(), *self._lease_fds)
             self._server = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, numbers)],
+                [sys.executable, "-I", "-S", str(SUPERVISOR), ownership.of_this_process(), *map(str, numbers)],
                 pass_fds=numbers,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

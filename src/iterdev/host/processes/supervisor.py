@@ -25,6 +25,8 @@ else:
 
 SWEEP = 0.01
 """Seconds between two sweeps over a tree that is being killed."""
+SWEEPS = 3
+"""In a row that find nothing."""
 
 ADOPTS_ORPHANS = sys.platform == "linux"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -39,6 +41,8 @@ DESCRIPTORS = 5
 """With each request: the control socket, the file with the spec, and three for the program."""
 INT = 4
 """The bytes of a descriptor."""
+CLOSING = b"."
+"""Announces that iterdev ends in order, after everything that it had started."""
 
 
 def adopt_orphans() -> None:
@@ -69,6 +73,23 @@ def descendants(excluded: Container[int] = ()) -> list[int]:
     for ancestor in found:
         found.extend(pid for pid in children.get(ancestor, ()) if pid not in excluded)
     return found[1:]
+
+
+def started_with(variable: bytes) -> list[int]:
+    """Every process whose environment had a variable that begins with this when it was started, and its descendants."""
+    tree = dict(parents()) if ADOPTS_ORPHANS else {}
+    found = {pid for pid in tree if _has(pid, b"\0" + variable)}
+    while more := {pid for pid, parent in tree.items() if parent in found} - found:
+        found |= more
+    return sorted(found)
+
+
+def _has(pid: int, variable: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - as above
+            return variable in b"\0" + file.read()
+    except OSError:
+        return False  # It has ended, or is another user's.
 
 
 def signal_all(pids: Iterable[int], signum: int) -> bool:
@@ -226,8 +247,10 @@ def receive(requests: socket.socket) -> tuple[bytes, list[int]]:
 class ForkServer:
     """Forks a monitor for every request, and kills the descendants of a monitor that was killed."""
 
-    def __init__(self, requests: socket.socket) -> None:
+    def __init__(self, requests: socket.socket, owned: bytes) -> None:
         self.requests = requests
+        self.owned = owned
+        """The variable of the processes that iterdev starts without a monitor."""
         self.listening = True
         self.poll = ChildPoll()
         self.monitors: dict[int, int] = {}
@@ -244,15 +267,24 @@ class ForkServer:
 
     def accept(self) -> None:
         byte, fds = receive(self.requests)
-        if not byte:
+        if byte in {b"", CLOSING}:
             self.listening = False
             self.poll.poller.unregister(self.requests)
+        if not byte:
+            self.kill_owned()
         for fd in fds:
             os.set_inheritable(fd, False)
         if len(fds) == DESCRIPTORS:
             self.fork(*fds)
         for fd in set(fds) - set(self.monitors.values()):
             os.close(fd)
+
+    def kill_owned(self) -> None:
+        """Kills what a killed iterdev leaves; one that was just being started is found only the next time."""
+        sweeps = SWEEPS
+        while sweeps:
+            sweeps = SWEEPS if signal_all(started_with(self.owned), signal.SIGKILL) else sweeps - 1
+            time.sleep(SWEEP)
 
     def fork(self, control: int, spec: int, *stdio: int) -> None:
         try:
@@ -289,8 +321,13 @@ class ForkServer:
 
 
 def main() -> None:
-    """Serves the socket whose number is the first argument; the others are descriptors to keep open and not inherit."""
-    requests, *leases = map(int, sys.argv[1:])
+    """Serves the socket whose number is the second argument.
+
+    The first one is the variable of the processes that iterdev owns; the others are descriptors to keep open and not
+    inherit.
+    """
+    owned = os.fsencode(sys.argv[1])
+    requests, *leases = map(int, sys.argv[2:])
     for fd in (requests, *leases):
         os.set_inheritable(fd, False)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -298,7 +335,7 @@ def main() -> None:
         signal.signal(signum, signal.SIG_IGN)
     adopt_orphans()
     gc.freeze()
-    ForkServer(socket.socket(fileno=requests)).serve()
+    ForkServer(socket.socket(fileno=requests), owned).serve()
 
 
 if __name__ == "__main__":
