@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from iterdev.app.edits import project
 from iterdev.app.inspect import view
-from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
 from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, Reopened
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices
@@ -18,7 +17,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import CompletionAction, Phase, SessionId, Status
 from iterdev.core.views.session import GateView, SessionView, gate_view
 from iterdev.engine.repository import Repository
-from iterdev.host.git import commits, landing, refs
+from iterdev.host.git import acceptance, commits, refs
 from iterdev.store.session_log import SessionLog
 
 
@@ -70,7 +69,7 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False) -
             hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
         )
     into = state.session.branch or refs.current_branch(repository.top)
-    accepted = Accepted(into, landing.accept(repository.top, ids.branch(session), into, session))
+    accepted = Accepted(into, acceptance.accept(repository.top, session, into))
     log.record(accepted)
     return accepted
 

@@ -12,7 +12,7 @@ from iterdev.app.agents import agent_view
 from iterdev.core.errors import IterdevError
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import paths
-from iterdev.host.git import command, refs
+from iterdev.host.git import command, refs, session_branch
 from iterdev.host.sandbox import bubblewrap
 
 ENOUGH_DISK = 500 * 1024 * 1024
@@ -46,6 +46,10 @@ def _repository(repository: Repository) -> Iterator[Finding]:
         refs.head(repository.top)
     except IterdevError as error:
         yield Finding("first commit", error.message, error.hint)
+    try:
+        session_branch.check_name(repository.top)
+    except IterdevError as error:
+        yield Finding("branches of sessions", error.message, error.hint)
     if repository.settings.run.sandbox:
         yield _sandbox(repository)
     state = repository.top / STATE

@@ -11,6 +11,7 @@ from iterdev.engine.effects import Effects
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
+from iterdev.host.git import session_branch
 
 NO_EFFECTS = Effects()
 
@@ -30,6 +31,7 @@ def roll_back(
     """Goes back to before the target. A rollback that was interrupted is finished first."""
     log = repository.log(session)
     with repository.lease(log):
+        session_branch.require_free(repository.top, session)
         begun = complete_rollback(repository, log, effect)
         # Asking for the same rollback again completes the one that was interrupted.
         if begun is None or begun.target != target:

@@ -1,6 +1,7 @@
 """Creates a session from a request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock
-from iterdev.host.git import refs
+from iterdev.host.git import refs, session_branch, worktrees
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
@@ -48,6 +49,7 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
     if rows:
         request = msgspec.structs.replace(request, pipeline=team.plan_cells(rows[0].edit.task).get("pipeline"))
+    session_branch.check_name(repository.top)
     repository.instructions()
     repository.prepare()
     name = _free_id(repository, team, request)
@@ -64,15 +66,31 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
         events.append(inherited)
     check_agents(repository, planned, team, partial(make_present, configured=settings.agents, root=repository.top))
     configured_sandbox(repository)
-    (repository.top / session.folder).mkdir(parents=True)
-    create(repository.journal, events, at=at)
+    with _reserved(repository, name, base, repository.top / session.folder):
+        create(repository.journal, events, at=at)
     return name
 
 
+@contextmanager
+def _reserved(repository: Repository, name: SessionId, base: str, folder: Path) -> Iterator[None]:
+    """Creates the branch, which no other session can then have, and the folder; both are removed after an error."""
+    session_branch.create(repository.top, name, base)
+    try:
+        folder.mkdir(parents=True)
+        yield
+    except BaseException:
+        session_branch.discard(repository.top, name, base)
+        with suppress(OSError):
+            folder.rmdir()
+        raise
+
+
 def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
-    """An id that neither a session of the journal nor a session folder has."""
-    folders = (folder for engine in Engine for folder in repository.top.glob(ids.folder(engine, SessionId("*"))))
-    taken = {*repository.sessions(), *(folder.name for folder in folders)}
+    """An id that is in no journal, session folder, branch or ref of the repository, whatever is left of the others."""
+    patterns = [ids.folder(engine, SessionId("*")) for engine in Engine]
+    tops = {repository.top, *worktrees.paths(repository.top)}
+    folders = (folder for top in tops for pattern in patterns for folder in top.glob(pattern))
+    taken = {*repository.sessions(), *(folder.name for folder in folders), *session_branch.names(repository.top)}
     prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 

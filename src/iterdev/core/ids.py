@@ -47,6 +47,16 @@ def kept_ref(session: str, task: str, number: int) -> str:
     return f"refs/iterdev/{session}/{task}/{number}"
 
 
+def tip_ref(session: SessionId) -> str:
+    """The ref that keeps what has landed, whatever becomes of the branch. No task id begins like its last part."""
+    return f"refs/iterdev/{session}/_tip"
+
+
+def moved_ref(session: SessionId, commit: str) -> str:
+    """The ref that keeps where the branch was when it did not have all that had landed."""
+    return f"refs/iterdev/{session}/_moved/{commit[:12]}"
+
+
 def prefix_of(task: str) -> str:
     """The prefix of a task id, such as `DEV` of `DEV-001` and of `DEV-fix-1`; empty if there is none."""
     found = re.match(r"(.+?)-(?:\d|fix)", task)

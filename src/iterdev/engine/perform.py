@@ -144,13 +144,16 @@ class Performer:
         row, progress = state.tasks.plan[task], state.tasks.progress[task]
         if progress.commit is None:
             raise AssertionError(f"{task} has nothing to land")
-        session, tip = state.session.id, state.branch.tip
         label = landing.Label(
-            session=session, task=task, number=progress.number, role=row.role, agent=progress.agent, title=row.title
+            session=state.session.id,
+            task=task,
+            number=progress.number,
+            role=row.role,
+            agent=progress.agent,
+            title=row.title,
         )
-        move = partial(
-            landing.land, self._top, ids.branch(session), progress.commit, label, worked_on=progress.base, tip=tip
-        )
+        tip = state.branch.tip
+        move = partial(landing.land, self._top, progress.commit, label, worked_on=progress.base, tip=tip)
         with self._effect("land", task=task):
             landed = await in_thread(move)
         if files := landed.conflicts:
@@ -158,6 +161,12 @@ class Performer:
             self._transact("LandingRefused", lambda state, _: refused(state))
         else:
             self._transact("Landed", lambda state, _: outcomes.landed(state, team, task, landed.tip))
+        self.warn(landed.note)
+
+    def warn(self, text: str) -> None:
+        """Records a warning, if there is one and it is new."""
+        if text and text not in self._log.state.warnings:
+            self.append(Warned(text))
 
     def append(self, *facts: Event) -> None:
         kinds = " ".join(dict.fromkeys(type(event).__name__ for event in facts))

@@ -7,12 +7,19 @@ from iterdev.core.errors import HostError
 from iterdev.core.rules import outcomes
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import AttemptReport
-from iterdev.core.session.events import AttemptStarted, Interrupted, RollbackCompleted, RollbackFailed, RollbackStarted
+from iterdev.core.session.events import (
+    AttemptStarted,
+    Interrupted,
+    RollbackCompleted,
+    RollbackFailed,
+    RollbackStarted,
+    Warned,
+)
 from iterdev.core.session.fold import replay
 from iterdev.core.types import TaskId
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
-from iterdev.host.git import landing, refs
+from iterdev.host.git import landing, refs, session_branch
 from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
@@ -28,7 +35,7 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
     projector = Projector(repository.folder(log.state), repository.journal, log.team)
     try:
         with effect("move branch back"):
-            landing.rewind(repository.top, ids.branch(log.session), tip, kept)
+            session_branch.rewind(repository.top, log.session, tip, kept)
     except HostError as error:
         log.record(RollbackFailed(rewind, error.message))
         raise
@@ -77,3 +84,5 @@ def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) 
     )
     git_objects.adopt(workspace, borrower.base)
     landing.keep_interrupted(top, workspace.tree, borrower.base, label)
+    if not workspace.tree.is_dir() and name in log.state.attempts.running:
+        log.record(Warned(f"{name}: the workspace {workspace.tree} was deleted, with what was not committed in it"))

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from iterdev.agents import registry
 from iterdev.agents.contract import Agent, UnavailableAgent
-from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError
 from iterdev.core.request import policy
 from iterdev.core.session.events import EngineStarted, Event, Paused, PolicyChanged, WorkerEnded, WorkerStarted
@@ -33,7 +32,7 @@ from iterdev.execution.context import AttemptContext, in_thread
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock
-from iterdev.host.git import landing
+from iterdev.host.git import session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.spawn import Supervisor
@@ -159,6 +158,9 @@ class _Run(Struct, frozen=True):
                 raise _cause(group, performer) from group
         with effect("close workspaces"):
             await in_thread(pool.close)
+            # It may have been checked out in one of them while work landed.
+            found = await in_thread(session_branch.position, top, log.session, log.state.branch.tip)
+        performer.warn(found.note)
         if scope.worker:
             performer.append(WorkerEnded(scope.worker, scope.taken))
         if ending is not Ending.over:
@@ -168,13 +170,16 @@ class _Run(Struct, frozen=True):
 
     def _start(self, performer: Performer) -> None:
         """Opens the session's branch, and records that an engine drives the session."""
-        repository, state = self.repository, self.log.state
+        state, top, session = self.log.state, self.repository.top, self.log.session
         with self.effect("open branch"):
-            tip = landing.open_branch(repository.top, ids.branch(self.log.session), state.session.base)
+            base, branch = state.session.base, state.branch
+            known = branch.tip if branch.opened else session_branch.last_known(top, session, base)
+            found = session_branch.position(top, session, known)
         # Work that is about to land may be on the branch already, and has not been recorded.
-        started = EngineStarted(os.getpid(), state.branch.tip if state.attempts.landing else tip)
+        started = EngineStarted(os.getpid(), state.branch.tip if state.attempts.landing else found.tip)
         worker = [WorkerStarted(self.scope.worker)] if self.scope.worker else []
         performer.append(*self._new_limits(state), started, *worker)
+        performer.warn(found.note)
 
     def _new_limits(self, state: State) -> list[Event]:
         """The limits and budgets of the configuration, where they changed since the last engine."""

@@ -9,6 +9,7 @@ import msgspec
 from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
 from iterdev.core.collaboration.external_packages import PackageCheck, problems
+from iterdev.core.errors import HostError
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Result, Usage
 from iterdev.core.rules.team_rules import Procedure
@@ -76,8 +77,13 @@ def _without_secrets(redact: Redactor, outcome: Ending) -> Ending:
 async def _within_limit(attempt: Attempt, conversations: list[TaskConversation]) -> Ending:
     job = attempt.job
     with anyio.move_on_after(job.limit):
-        outcome = await _by_procedure(attempt, conversations)
-        return await with_notes(attempt, outcome) if isinstance(outcome, Success) else outcome
+        try:
+            outcome = await _by_procedure(attempt, conversations)
+            return await with_notes(attempt, outcome) if isinstance(outcome, Success) else outcome
+        except HostError as error:
+            if attempt.workspace.tree.is_dir():
+                raise
+            return Failed(error=error.message)
     if job.role.procedure is Procedure.verify and not conversations:
         return Failed(error=f"the test run took longer than {job.limit:g} s and was ended")
     return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended", kind=FailureKind.timed_out)
@@ -106,6 +112,8 @@ async def _changed(attempt: Attempt, conversation: TaskConversation, result: Res
     """The change, after at most two repairs of what the checks find in it."""
     job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
     for remaining in range(REPAIRS, -1, -1):
+        if not tree.is_dir():
+            return Failed(error=f"{job.agent} said it was done")
         if await in_thread(landing.left_history, top, tree, job.base):
             return Failed(error=f"{job.agent} left the history it was given ({job.base[:12]})")
         commit = await keep(attempt, merged=job.merge.commit if job.merge else "")

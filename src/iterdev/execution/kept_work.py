@@ -18,7 +18,7 @@ async def keep(attempt: Attempt, *, merged: str = "") -> str | None:
     """Commits what an attempt left; for a role that must not write, only if it did."""
     job, tree = attempt.job, attempt.workspace.tree
     await in_thread(git_objects.adopt, attempt.workspace, job.base)
-    if not job.role.writes and await in_thread(worktrees.is_untouched, tree, job.base):
+    if not job.role.writes and tree.is_dir() and await in_thread(worktrees.is_untouched, tree, job.base):
         return None
     with attempt.effect("commit"):
         return await in_thread(landing.keep, attempt.context.top, tree, job.base, attempt.label, merged=merged)
@@ -26,16 +26,24 @@ async def keep(attempt: Attempt, *, merged: str = "") -> str | None:
 
 async def with_kept_work(attempt: Attempt, outcome: Unsuccessful) -> Unsuccessful:
     """An attempt that did not succeed may still have written something worth keeping."""
-    top, tree = attempt.context.top, attempt.workspace.tree
-    if outcome.commit or (attempt.job.merge is not None and await in_thread(merge.is_as_begun, top, tree)):
+    job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
+    if not tree.is_dir() and isinstance(outcome, Failed):
+        outcome = msgspec.structs.replace(outcome, error=f"{deleted(attempt)}: {outcome.error}", kind=None)
+    if outcome.commit or (job.merge is not None and await in_thread(merge.is_as_begun, top, tree, job.base)):
         return outcome
     return msgspec.structs.replace(outcome, commit=await keep(attempt))
+
+
+def deleted(attempt: Attempt) -> str:
+    return f"the workspace {attempt.workspace.tree} was deleted during the attempt, with what was not committed in it"
 
 
 async def with_notes(attempt: Attempt, success: Success) -> Success:
     """Adds notes on what the attempt did that its role should not have done, as far as it can be seen."""
     job, workspace, context = attempt.job, attempt.workspace, attempt.context
     notes, task = list(success.notes), job.task.id
+    if not workspace.tree.is_dir():
+        return msgspec.structs.replace(success, notes=(*notes, f"{task}: {deleted(attempt)}"))
     untouched, touched = await in_thread(_inspect, attempt, success)
     if untouched:
         context.pool.mark_clean(workspace, success.commit or job.base)
@@ -43,8 +51,8 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
         await keep(attempt)
         notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {attempt.label.ref}")
     elif job.role.procedure is Procedure.change and success.commit:
-        ref = await in_thread(landing.keep_late, context.top, workspace.tree, success.commit, attempt.label)
-        notes.append(f"{task}: files changed after the work was handed in; that was set aside as {ref}")
+        late = await in_thread(landing.keep_late, context.top, workspace.tree, success.commit, attempt.label)
+        notes += [f"{task}: files changed after the work was handed in; that was set aside as {late}"] if late else []
     if unexpected := workspace.unexpected_entries():
         notes.append(f"{task}: {job.agent} wrote outside its workspace: {', '.join(unexpected)}")
     if touched:

@@ -9,7 +9,8 @@ from tests.conftest import Repo
 from tests.host.conftest import contents, label
 
 from iterdev.core.errors import HostError, UserError
-from iterdev.host.git import checkout, commits, landing, merge, refs, worktrees
+from iterdev.core.types import SessionId
+from iterdev.host.git import checkout, commits, landing, merge, refs, session_branch, worktrees
 from iterdev.host.git.command import OLDEST, GitFailed, Identity, check_version, git, version
 
 ODD_NAMES = ["a b.txt", "Größe 中.txt", "two\nlines.txt", "[id].txt", "*.txt", ":(top)x.txt", "-dash.txt", "a\tb"]
@@ -57,6 +58,24 @@ def test_a_linked_worktree_is_a_checkout_of_its_own(project: Repo, tree: Path) -
 def test_a_folder_outside_of_any_repository_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=f'"{tmp_path}" is not in a git repository'):
         checkout.top_level(tmp_path)
+
+
+def test_a_bare_repository_is_refused_with_a_way_to_work_on_it(project: Repo, tmp_path: Path) -> None:
+    bare = tmp_path / "shop.git"
+    project.git("clone", "-q", "--bare", str(project.path), str(bare))
+
+    with pytest.raises(UserError, match=f'"{bare}" is a bare repository') as refusal:
+        checkout.top_level(bare)
+
+    project.git(*refusal.value.hint.split(" && ")[0].split()[1:])
+    assert checkout.top_level(tmp_path / "shop-work") == tmp_path / "shop-work"
+
+
+def test_inside_of_gits_own_folder_the_checkout_is_named(project: Repo) -> None:
+    with pytest.raises(UserError, match="inside of git's own folder") as refusal:
+        checkout.top_level(project.path / ".git" / "refs")
+
+    assert refusal.value.hint == f"cd {project.path}"
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
@@ -117,8 +136,8 @@ def test_looking_does_not_change_a_byte_of_the_users_index(project: Repo, tree: 
     (tree / "mine.txt").write_text("mine\n")
     commit = landing.keep(project.path, tree, base, label())
     assert commit
-    landing.open_branch(project.path, "iterdev/demo", base)
-    landing.land(project.path, "iterdev/demo", commit, label())
+    session_branch.create(project.path, SessionId("ids-demo"), base)
+    landing.land(project.path, commit, label(), worked_on=base, tip=base)
     worktrees.reset(tree, base)
     worktrees.remove(project.path, tree)
     worktrees.prune(project.path)
@@ -355,7 +374,7 @@ def test_a_repository_with_longer_hashes_can_be_worked_on(tmp_path: Path, projec
     worktrees.add(top, tmp_path / "tree", base)
     (tmp_path / "tree" / "new").write_text("x")
     commit = landing.keep(top, tmp_path / "tree", base, label())
-    landing.open_branch(top, "iterdev/demo", base)
+    session_branch.create(top, SessionId("ids-demo"), base)
 
     assert commit
-    assert landing.land(top, "iterdev/demo", commit, label()).tip == commit
+    assert landing.land(top, commit, label(), worked_on=base, tip=base).tip == commit

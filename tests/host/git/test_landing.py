@@ -2,17 +2,17 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
 from tests.host.conftest import contents, label
 
-from iterdev.core.errors import HostError, UserError
-from iterdev.host.git import landing, refs, worktrees
+from iterdev.core.types import SessionId
+from iterdev.host.git import landing, refs, session_branch, worktrees
 from iterdev.host.git.commits import changed_files, commit_tree
 
+SESSION = SessionId("ids-demo")
 BRANCH = "iterdev/ids-demo"
 REF = "refs/iterdev/ids-demo/DEV-001/1"
 
@@ -61,7 +61,7 @@ def removal(repo: Repo, base: str) -> str:
 
 
 def branch(repo: Repo, at: str) -> None:
-    landing.open_branch(repo.path, BRANCH, at)
+    session_branch.create(repo.path, SESSION, at)
 
 
 def tip(repo: Repo) -> str:
@@ -73,6 +73,14 @@ def test_an_attempt_that_changed_nothing_leaves_nothing(project: Repo, tree: Pat
 
     assert landing.keep(project.path, tree, base, label()) is None
     assert refs.resolve(project.path, REF) is None
+
+
+def test_only_what_was_kept_late_has_a_ref(project: Repo, tree: Path, base: str) -> None:
+    assert landing.keep_late(project.path, tree, base, label()) == ""
+
+    shell(tree, "echo late > late.txt")
+
+    assert show(project, landing.keep_late(project.path, tree, base, label()), "late.txt") == "late"
 
 
 def test_changed_new_and_deleted_files_are_kept(project: Repo, tree: Path, base: str) -> None:
@@ -324,6 +332,28 @@ def test_a_worktree_that_the_agent_deleted_leaves_nothing_to_keep(project: Repo,
     assert landing.keep(project.path, tree, base, label()) is None
 
 
+def test_what_the_agent_committed_in_a_worktree_that_was_deleted_is_kept(project: Repo, tree: Path, base: str) -> None:
+    shell(tree, "echo 1 > a; git add a; git commit -qm mine; echo 2 > a")
+    shutil.rmtree(tree)
+
+    commit = landing.keep(project.path, tree, base, label())
+
+    assert commit == refs.resolve(project.path, REF)
+    assert show(project, commit, "a") == "1"
+
+
+def test_the_files_of_a_worktree_that_the_repository_has_forgotten_are_kept(
+    project: Repo, tree: Path, base: str
+) -> None:
+    shell(tree, "echo 1 > a; rm iterdev.toml")
+    shutil.rmtree(project.path / ".git" / "worktrees")
+
+    commit = landing.keep(project.path, tree, base, label())
+
+    assert files(project, commit).keys() == {"README.md", "a"}
+    assert parents(project, str(commit)) == [base]
+
+
 def test_settings_and_hooks_of_the_user_do_not_stand_in_the_way(project: Repo, tree: Path, base: str) -> None:
     for hook in ("pre-commit", "commit-msg", "reference-transaction", "post-checkout", "pre-merge-commit"):
         path = project.path / ".git" / "hooks" / hook
@@ -335,7 +365,7 @@ def test_settings_and_hooks_of_the_user_do_not_stand_in_the_way(project: Repo, t
 
     commit = landing.keep(project.path, tree, base, label())
     branch(project, base)
-    landed = landing.land(project.path, BRANCH, str(commit), label())
+    landed = landing.land(project.path, str(commit), label(), worked_on=base, tip=base)
 
     assert landed.tip == commit == tip(project)
 
@@ -379,40 +409,22 @@ def test_what_was_kept_and_then_undone_is_still_there(project: Repo, tree: Path,
     assert landing.keep_interrupted(project.path, tree, base, label()) == commit
 
 
-def test_a_branch_is_made_once(project: Repo, base: str) -> None:
-    first = landing.open_branch(project.path, BRANCH, base)
-    later = work(project, base, "a")
-    landing.land(project.path, BRANCH, later, label())
-
-    assert first == base
-    assert landing.open_branch(project.path, BRANCH, base) == later
-
-
-def test_a_branch_that_cannot_be_made_is_named(project: Repo, base: str) -> None:
-    project.git("branch", "iterdev")
-
-    with pytest.raises(HostError, match=f'Cannot create the branch "{BRANCH}"'):
-        landing.open_branch(project.path, BRANCH, base)
-
-
-@pytest.mark.parametrize("hinted", [True, False], ids=["told where it started", "not told"])
-def test_work_on_the_tip_lands_as_it_is(project: Repo, base: str, hinted: object) -> None:
+def test_work_on_the_tip_lands_as_it_is(project: Repo, base: str) -> None:
     branch(project, base)
     commit = work(project, base, "a")
 
-    landed = landing.land(project.path, BRANCH, commit, label(), worked_on=base if hinted else "")
+    landed = landing.land(project.path, commit, label(), worked_on=base, tip=base)
 
     assert landed == landing.Landing(tip=commit)
     assert tip(project) == commit
 
 
-@pytest.mark.parametrize("hinted", [True, False], ids=["told where it started", "not told"])
-def test_work_beside_what_landed_before_is_merged(project: Repo, base: str, hinted: object) -> None:
+def test_work_beside_what_landed_before_is_merged(project: Repo, base: str) -> None:
     branch(project, base)
     first, second = work(project, base, "a"), work(project, base, "b")
-    landing.land(project.path, BRANCH, first, label("DEV-001"))
+    landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
 
-    landed = landing.land(project.path, BRANCH, second, label("DEV-002"), worked_on=base if hinted else "")
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=base)
 
     assert landed.tip == tip(project)
     assert parents(project, landed.tip) == [first, second]
@@ -420,30 +432,28 @@ def test_work_beside_what_landed_before_is_merged(project: Repo, base: str, hint
     assert project.git("log", "-1", "--format=%an|%s", landed.tip) == "developer (mine)|Merge DEV-002: Do DEV-002"
 
 
-@pytest.mark.parametrize("hinted", [True, False], ids=["told where it started", "not told"])
-def test_landing_twice_is_one_landing(project: Repo, base: str, hinted: object) -> None:
+def test_landing_twice_is_one_landing(project: Repo, base: str) -> None:
     branch(project, base)
     first, second = work(project, base, "a"), work(project, base, "b")
-    hint = base if hinted else ""
-    landing.land(project.path, BRANCH, first, label("DEV-001"), worked_on=hint)
-    landed = landing.land(project.path, BRANCH, second, label("DEV-002"), worked_on=hint)
+    landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=base)
 
     for commit in (first, second):
-        assert landing.land(project.path, BRANCH, commit, label(), worked_on=hint) == landed
+        assert landing.land(project.path, commit, label(), worked_on=base, tip=base) == landed
     assert tip(project) == landed.tip
 
 
 def test_a_branch_that_is_no_longer_where_it_was_seen_still_gets_the_work_once(project: Repo, base: str) -> None:
     first, second, third = (work(project, base, name) for name in ("a", "b", "c"))
     branch(project, base)
-    seen = landing.land(project.path, BRANCH, first, label("DEV-001"), worked_on=base, tip=base)
-    landing.land(project.path, BRANCH, second, label("DEV-002"), worked_on=base, tip=seen.tip)
+    seen = landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
+    landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=seen.tip)
 
-    landed = landing.land(project.path, BRANCH, third, label("DEV-003"), worked_on=base, tip=seen.tip)
+    landed = landing.land(project.path, third, label("DEV-003"), worked_on=base, tip=seen.tip)
 
     assert landed.tip == tip(project)
     assert {"a", "b", "c"} <= files(project, landed.tip).keys()
-    assert landing.land(project.path, BRANCH, third, label("DEV-003"), worked_on=base, tip=landed.tip) == landed
+    assert landing.land(project.path, third, label("DEV-003"), worked_on=base, tip=landed.tip) == landed
     assert len(project.git("log", "--format=%H", f"{base}..{BRANCH}").split()) == 5
 
 
@@ -451,9 +461,9 @@ def test_a_conflict_leaves_the_branch_and_names_the_files(project: Repo, base: s
     branch(project, base)
     first = work(project, base, "README.md", "one\n")
     second = work(project, work(project, base, "README.md", "two\n"), "fine.txt")
-    landing.land(project.path, BRANCH, first, label())
+    landing.land(project.path, first, label(), worked_on=base, tip=base)
 
-    landed = landing.land(project.path, BRANCH, second, label("DEV-002"))
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=base)
 
     assert landed == landing.Landing(tip=first, conflicts=("README.md",))
     assert tip(project) == first
@@ -462,20 +472,11 @@ def test_a_conflict_leaves_the_branch_and_names_the_files(project: Repo, base: s
 def test_a_deleted_file_that_was_changed_is_a_conflict(project: Repo, base: str) -> None:
     branch(project, base)
     first = work(project, base, "README.md", "one\n")
-    landing.land(project.path, BRANCH, first, label())
+    landing.land(project.path, first, label(), worked_on=base, tip=base)
 
-    landed = landing.land(project.path, BRANCH, removal(project, base), label("DEV-002"))
+    landed = landing.land(project.path, removal(project, base), label("DEV-002"), worked_on=base, tip=base)
 
     assert (landed.tip, landed.conflicts) == (first, ("README.md",))
-
-
-def test_a_deleted_branch_is_named_with_a_hint(project: Repo, base: str) -> None:
-    commit = work(project, base, "a")
-
-    with pytest.raises(HostError, match=f'The branch "{BRANCH}" does not exist any more') as failure:
-        landing.land(project.path, BRANCH, commit, label(), worked_on=base)
-
-    assert failure.value.hint == f"git branch {BRANCH} {commit}"
 
 
 def test_landers_at_the_same_time_lose_nothing(project: Repo, base: str) -> None:
@@ -487,7 +488,7 @@ def test_landers_at_the_same_time_lose_nothing(project: Repo, base: str) -> None
     def land(name: str) -> None:
         barrier.wait()
         try:
-            landing.land(project.path, BRANCH, commits[name], label(name), worked_on=base)
+            landing.land(project.path, commits[name], label(name), worked_on=base, tip=base)
         except Exception as error:  # noqa: BLE001 - a thread's error has to be told to the test
             errors.append(error)
 
@@ -501,139 +502,3 @@ def test_landers_at_the_same_time_lose_nothing(project: Repo, base: str) -> None
     assert commits.keys() <= files(project, tip(project)).keys()
     assert all(refs.is_ancestor(project.path, commit, tip(project)) for commit in commits.values())
     assert len(project.git("log", "--format=%H", f"{base}..{BRANCH}").split()) == 2 * len(commits) - 1
-
-
-def test_the_user_gets_the_work_as_it_is_when_nothing_else_happened(project: Repo, base: str) -> None:
-    commit = work(project, base, "a")
-    branch(project, commit)
-
-    assert landing.accept(project.path, BRANCH, "main", "ids-demo") == commit
-    assert (project.path / "a").read_text() == "text\n"
-    assert (project.git("rev-parse", "main"), project.git("status", "--porcelain")) == (commit, "")
-
-
-def test_accepting_twice_changes_nothing_more(project: Repo, base: str) -> None:
-    branch(project, work(project, base, "a"))
-
-    first = landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert landing.accept(project.path, BRANCH, "main", "ids-demo") == first
-
-
-@pytest.mark.parametrize("setting", [None, "only"])
-def test_the_work_is_merged_with_what_the_user_did_meanwhile(project: Repo, base: str, setting: str | None) -> None:
-    if setting:
-        project.git("config", "merge.ff", setting)
-    theirs = work(project, base, "a")
-    branch(project, theirs)
-    project.write("mine.txt", "mine\n")
-    mine = project.commit()
-
-    commit = landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert parents(project, commit) == [mine, theirs]
-    assert project.git("log", "-1", "--format=%an|%s", commit) == f"Tester|Merge {BRANCH}"
-    assert {"a", "mine.txt"} <= contents(project.path).keys()
-    assert project.git("status", "--porcelain") == ""
-
-
-def test_a_conflict_with_the_user_is_undone_byte_for_byte(project: Repo, base: str) -> None:
-    branch(project, work(project, work(project, base, "README.md", "theirs\n"), "Größe 中.txt", "theirs\n"))
-    project.write("README.md", "mine\n")
-    project.write("Größe 中.txt", "mine\n")
-    project.write(".gitignore", "ignored\n")
-    project.commit()
-    project.write("ignored", "stays\n")
-    before = (contents(project.path), project.git("ls-files", "--stage"), project.git("show-ref", "--head"))
-
-    with pytest.raises(UserError, match="nothing was changed") as refusal:
-        landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert 'conflicts with "main" in Größe 中.txt, README.md' in refusal.value.message
-    assert refusal.value.hint == f"git merge {BRANCH}"
-    assert (contents(project.path), project.git("ls-files", "--stage"), project.git("show-ref", "--head")) == before
-    assert project.git("status", "--porcelain") == ""
-    assert not (project.path / ".git" / "MERGE_HEAD").exists()
-
-
-def test_a_user_without_a_name_gets_an_error_and_the_checkout_as_it_was(project: Repo, base: str) -> None:
-    branch(project, work(project, base, "a"))
-    project.write("mine.txt", "mine\n")
-    project.commit()
-    (project.home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    before = (contents(project.path), project.git("show-ref", "--head"))
-
-    with pytest.raises(HostError):
-        landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert (contents(project.path), project.git("show-ref", "--head")) == before
-    assert project.git("status", "--porcelain") == ""
-
-
-def stage(repo: Repo) -> None:
-    repo.write("README.md", "mine\n")
-    repo.git("add", "-A")
-
-
-@pytest.mark.parametrize(
-    ("soil", "name"),
-    [
-        (lambda repo: repo.write("README.md", "mine\n"), "README.md"),
-        (stage, "README.md"),
-        (lambda repo: (repo.path / "README.md").unlink(), "README.md"),
-        (lambda repo: repo.write("deep/new file.txt", "mine\n"), "deep/new file.txt"),
-    ],
-    ids=["changed", "staged", "deleted", "untracked"],
-)
-def test_a_checkout_that_is_not_clean_is_refused_and_not_touched(
-    project: Repo, base: str, soil: Callable[[Repo], object], name: str
-) -> None:
-    branch(project, work(project, base, "a"))
-    soil(project)
-    before = contents(project.path)
-
-    with pytest.raises(UserError, match=f'uncommitted changes, such as "{name}"') as refusal:
-        landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert "git stash -u" in refusal.value.hint
-    assert contents(project.path) == before
-    assert project.git("rev-parse", "main") == base
-
-
-def test_an_ignored_file_of_the_user_is_never_overwritten(project: Repo, base: str) -> None:
-    project.write(".gitignore", "local.cfg\n")
-    ignoring = project.commit()
-    branch(project, work(project, ignoring, "local.cfg", "theirs\n"))
-    project.write("local.cfg", "mine\n")
-
-    with pytest.raises(UserError, match=r'"local\.cfg" is ignored by git'):
-        landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert (project.path / "local.cfg").read_text() == "mine\n"
-    assert project.git("rev-parse", "main") == ignoring
-
-
-def test_another_branch_is_refused(project: Repo, base: str) -> None:
-    branch(project, work(project, base, "a"))
-    project.git("checkout", "-q", "-b", "other")
-
-    with pytest.raises(UserError, match='belongs to the branch "main", but "other" is checked out') as refusal:
-        landing.accept(project.path, BRANCH, "main", "ids-demo")
-
-    assert refusal.value.hint == "git switch main"
-    assert project.git("rev-parse", "other") == base
-
-
-def test_a_checkout_without_a_branch_is_refused(project: Repo, base: str) -> None:
-    branch(project, work(project, base, "a"))
-    project.git("checkout", "-q", "--detach")
-
-    for into in ("main", ""):
-        with pytest.raises(UserError, match=r"(?i)no branch is checked out"):
-            landing.accept(project.path, BRANCH, into, "ids-demo")
-    assert project.git("rev-parse", "HEAD") == base
-
-
-def test_a_branch_that_does_not_exist_is_refused(project: Repo) -> None:
-    with pytest.raises(UserError, match=f'The branch "{BRANCH}" does not exist'):
-        landing.accept(project.path, BRANCH, "main", "ids-demo")

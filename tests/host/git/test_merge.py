@@ -106,7 +106,8 @@ def test_however_it_was_finished_both_commits_are_parents(
     assert merge.finished(collision.project.path, collision.tip, collision.other, commit) == FinishedMerge()
     assert show(collision.project, commit, "README.md") == "# Tip\n# Other"
     assert all(refs.is_ancestor(collision.project.path, old, commit) for old in (collision.tip, collision.other))
-    assert landing.land(collision.project.path, "main", commit, label()).tip == commit
+    landed = landing.land(collision.project.path, commit, label(), worked_on=collision.tip, tip=collision.tip)
+    assert landed.tip == commit
 
 
 def test_a_merge_without_a_change_of_files_is_a_commit_too(project: Repo, tree: Path, base: str) -> None:
@@ -167,11 +168,11 @@ def test_of_a_file_that_one_side_removed_either_side_may_be_taken(project: Repo,
 
 
 def test_a_merge_that_was_not_changed_is_as_begun(collision: Collision) -> None:
-    assert merge.is_as_begun(collision.project.path, collision.tree)
+    assert merge.is_as_begun(collision.project.path, collision.tree, collision.tip)
 
     merge.begin(collision.tree, collision.tip, collision.other, label().author)
     shell(collision.tree, "echo half > README.md")
-    assert not merge.is_as_begun(collision.project.path, collision.tree)
+    assert not merge.is_as_begun(collision.project.path, collision.tree, collision.tip)
 
 
 def test_a_worktree_is_not_merging_any_more_when_it_is_used_again(collision: Collision) -> None:

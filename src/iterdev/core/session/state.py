@@ -34,6 +34,8 @@ class Branch(Struct, frozen=True, kw_only=True):
     """The last commit that landed; the base at first."""
     rewind: str = ""
     """The snapshot of a rollback that the branch has not followed yet."""
+    opened: bool = False
+    """Whether an engine has worked on it."""
 
 
 BRANCH_EVENTS = (
@@ -45,9 +47,9 @@ BRANCH_EVENTS = (
 def evolve_branch(part: Branch, event: object, _: float = 0) -> Branch:
     match event:
         case events.Landed(tip=tip) | events.LandingRefused(tip=tip) | events.EngineStarted(_, tip):
-            return replace(part, tip=tip)
+            return replace(part, tip=tip, opened=True)
         case events.RollbackStarted(tip=tip, snapshot=snapshot):
-            return Branch(tip=tip, rewind=snapshot)
+            return replace(part, tip=tip, rewind=snapshot)
         case events.RollbackCompleted():
             return replace(part, rewind="")
         case _:

@@ -1,12 +1,11 @@
-"""The user's checkout: where it is, what git says of it, merging into it, and noticing changes while agents work."""
+"""The user's checkout: where it is, what git says of it, and noticing changes while agents work."""
 
-import os
 from pathlib import Path
 from threading import Lock
 
 from iterdev.core.errors import HostError, UserError
 from iterdev.host.git import refs
-from iterdev.host.git.command import GitFailed, git, git_names
+from iterdev.host.git.command import git, git_names
 
 
 def top_level(folder: Path) -> Path:
@@ -15,8 +14,22 @@ def top_level(folder: Path) -> Path:
     if found.returncode:
         if "dubious ownership" in found.stderr:
             raise HostError(f'git does not trust "{folder}"', hint=f"git config --global --add safe.directory {folder}")
+        if git("rev-parse", "--is-inside-git-dir", cwd=folder, accept=(0, 128)).stdout.strip() == "true":
+            raise _without_files(folder)
         raise UserError(f'"{folder}" is not in a git repository', hint="cd into one, or run `git init`")
     return Path(found.stdout.rstrip("\n"))
+
+
+def _without_files(folder: Path) -> UserError:
+    """The folder is in git's own part of a repository; a bare one has no other part."""
+    found = Path(git("rev-parse", "--absolute-git-dir", cwd=folder).stdout.rstrip("\n"))
+    if git("rev-parse", "--is-bare-repository", cwd=folder).stdout.strip() != "true":
+        return UserError(f'"{folder}" is inside of git\'s own folder', hint=f"cd {found.parent}")
+    work = found.parent / f"{found.stem}-work"
+    return UserError(
+        f'"{found}" is a bare repository, without files to work on',
+        hint=f"git -C {found} worktree add {work} && cd {work}",
+    )
 
 
 def status(top: Path) -> list[str]:
@@ -45,27 +58,6 @@ def init(top: Path, branch: str) -> None:
 def short_log(top: Path, ref: str) -> str:
     """One line per commit."""
     return git("log", "--oneline", "--no-decorate", ref, cwd=top).stdout
-
-
-def merge(top: Path, commit: str, message: str) -> list[str]:
-    """Merges into the branch that is checked out, fast-forward where possible.
-
-    Files in conflict are returned, after the merge was aborted.
-    """
-    merged = git("merge", "--quiet", "--ff", "-m", message, commit, cwd=top, accept=(0, 1, 2, 128))
-    if merged.returncode == 0:
-        return []
-    conflicts = git_names("diff", "--name-only", "--diff-filter=U", "-z", cwd=top)
-    git("merge", "--abort", cwd=top, accept=(0, 128))
-    if not conflicts:
-        raise GitFailed(("merge", commit), merged.returncode, merged.stderr or merged.stdout)
-    return conflicts
-
-
-def overwritten(top: Path, commit: str) -> list[str]:
-    """Files of a clean checkout that git does not track, and that checking out the commit would overwrite."""
-    added = git_names("diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", commit, cwd=top)
-    return [name for name in added if os.path.lexists(top / name)]
 
 
 class CheckoutWatch:

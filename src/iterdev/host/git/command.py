@@ -20,6 +20,15 @@ OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
 SECONDS = 300
 VARIABLES = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
+REPOSITORY_VARIABLES = frozenset(
+    f"GIT_{name}"
+    for name in (
+        *("ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_COUNT", "CONFIG_PARAMETERS", "DIR"),
+        *("GRAFT_FILE", "IMPLICIT_WORK_TREE", "INDEX_FILE", "INTERNAL_SUPER_PREFIX", "NAMESPACE", "NO_REPLACE_OBJECTS"),
+        *("OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE", "WORK_TREE"),
+    )
+)
+"""The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
 EXCLUDES = Path(".iterdev", "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
 
@@ -87,6 +96,21 @@ def git(
     if process.returncode not in accept:
         raise GitFailed(args, process.returncode, stderr)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs git as the user would: with their hooks, name and key, a terminal to ask on, and for as long as it takes."""
+    kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
+    return subprocess.run(
+        ["git", "-c", "core.quotePath=false", *args],
+        cwd=cwd,
+        env={**kept, "GIT_EDITOR": "true", "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        check=False,
+    )
 
 
 def _inherited() -> dict[str, str]:

@@ -38,11 +38,11 @@ def begin(worktree: Path, base: str, commit: str, author: Identity) -> None:
     git(*plain, "merge", *options, commit, cwd=worktree, env=author.variables, accept=(0, 1))
 
 
-def is_as_begun(top: Path, worktree: Path) -> bool:
+def is_as_begun(top: Path, worktree: Path, base: str) -> bool:
     """Whether nothing has changed since git began the merge."""
     if not worktree.is_dir():
         return False
-    worktrees.relink(top, worktree)
+    worktrees.relink(top, worktree, base)
     begun = git("rev-parse", "--verify", "--quiet", "AUTO_MERGE^{tree}", cwd=worktree, accept=(0, 1, 128)).stdout
     return bool(begun) and worktrees.write_tree(worktree) == begun.strip()
 

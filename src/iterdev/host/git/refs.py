@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from iterdev.core.errors import UserError
 from iterdev.host.git.command import GitFailed, git
@@ -65,10 +66,31 @@ def is_ancestor(top: Path, commit: str, of: str) -> bool:
     return git("merge-base", "--is-ancestor", commit, of, cwd=top, accept=(0, 1)).returncode == 0
 
 
+def move_refs(top: Path, *moves: tuple[str, str, str | None]) -> bool:
+    """Moves all of the refs from their old values to their new ones, or none of them; see `move_ref`."""
+    lines = (
+        f"create {ref} {new}" if old == ZERO else f"update {ref} {new} {old or ''}".rstrip() for ref, new, old in moves
+    )
+    return _moved(git("update-ref", "--stdin", cwd=top, stdin="\n".join(lines) + "\n", accept=(0, 128)), moves[0][0])
+
+
+def keep_under(top: Path, ref: str, commit: str) -> None:
+    """Puts the commit under a ref; a different commit that the ref had before gets a ref of its own."""
+    if move_ref(top, ref, commit, ZERO):
+        return
+    before = resolve(top, ref)
+    if before and before != commit:
+        move_ref(top, f"{ref}-{before[:12]}", before)
+    move_ref(top, ref, commit)
+
+
 def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
     """Compare and swap: False when the ref is not `old` any more. None means any value."""
     expected = [old] if old is not None else []
-    moved = git("update-ref", ref, new, *expected, cwd=top, accept=(0, 128))
-    if moved.returncode and "cannot lock ref" not in moved.stderr:
-        raise GitFailed(("update-ref", ref), moved.returncode, moved.stderr)
-    return moved.returncode == 0
+    return _moved(git("update-ref", ref, new, *expected, cwd=top, accept=(0, 128)), ref)
+
+
+def _moved(done: CompletedProcess[str], ref: str) -> bool:
+    if done.returncode and "cannot lock ref" not in done.stderr:
+        raise GitFailed(("update-ref", ref), done.returncode, done.stderr)
+    return done.returncode == 0

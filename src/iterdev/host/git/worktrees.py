@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from iterdev.core.errors import HostError
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import git, git_names
 from iterdev.host.git.refs import resolve
@@ -12,6 +11,12 @@ from iterdev.host.git.refs import resolve
 
 def add(top: Path, path: Path, commit: str) -> None:
     git("worktree", "add", "--quiet", "--force", "--detach", str(path), commit, cwd=top)
+
+
+def paths(top: Path) -> list[Path]:
+    """The checkouts of the repository, also those whose folder is gone."""
+    entries = git_names("worktree", "list", "--porcelain", "-z", cwd=top)
+    return [Path(entry.removeprefix("worktree ")) for entry in entries if entry.startswith("worktree ")]
 
 
 def remove(top: Path, path: Path) -> None:
@@ -69,18 +74,34 @@ def delete(path: Path, *, ignore_errors: bool = False) -> None:
         path.unlink(missing_ok=True)
 
 
-def relink(top: Path, worktree: Path) -> None:
+def relink(top: Path, worktree: Path, base: str) -> None:
     """Restores the link from a worktree to its repository if it was removed, or a repository was made in its place.
 
-    Without the link, git would search the parent folders for a repository.
+    Without the link, git would search the parent folders for a repository. If the repository has forgotten the
+    worktree, it becomes a new one of it, at the base.
     """
     link = worktree / ".git"
-    if link.is_file():
+    if link.is_file() and git_dir(worktree).is_dir():
         return
     delete(link)
     git("worktree", "repair", cwd=top)
-    if not link.is_file():
-        raise HostError(f'"{worktree}" is no worktree of "{top}" any more', hint="save what you need from it")
+    if link.is_file():
+        return
+    new = worktree.with_name(f"{worktree.name}.new")
+    git("worktree", "add", "--quiet", "--no-checkout", "--force", "--detach", str(new), base, cwd=top)
+    (new / ".git").rename(link)
+    new.rmdir()
+    git("worktree", "repair", str(worktree), cwd=top)
+    git("reset", "--quiet", cwd=worktree)
+
+
+def head_of_deleted(top: Path, worktree: Path) -> str:
+    """The commit of a worktree whose folder is gone; empty if the repository has forgotten it."""
+    entries = iter(git_names("worktree", "list", "--porcelain", "-z", cwd=top))
+    for entry in entries:
+        if entry == f"worktree {worktree}":
+            return next(entries).removeprefix("HEAD ")
+    return ""
 
 
 def head(worktree: Path) -> str:

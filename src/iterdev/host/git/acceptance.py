@@ -1,0 +1,78 @@
+"""Brings the work of a session into the user's branch, as `git merge` would: with the user's hooks, name and signature.
+
+It refuses whatever would lose something of the user's, and leaves the checkout as it was.
+"""
+
+import os
+from pathlib import Path
+
+from iterdev.core import ids
+from iterdev.core.errors import UserError
+from iterdev.core.types import SessionId
+from iterdev.host.git import refs, session_branch
+from iterdev.host.git.command import GitFailed, git_names, users_git
+from iterdev.host.git.merge import try_merge
+
+
+def accept(top: Path, session: SessionId, into: str) -> str:
+    """Merges the session's work into the branch that is checked out, fast-forward where possible; the new commit."""
+    _require_branch(top, into)
+    if changed := git_names(
+        *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames", "-z"), cwd=top
+    ):
+        raise UserError(
+            f'The checkout has uncommitted changes, such as "{changed[0][3:]}"',
+            hint="commit or stash them (git stash), then run accept again",
+        )
+    work, branch = session_branch.all_work(top, session), ids.branch(session)
+    merged, complete, conflicts = try_merge(top, "HEAD", work)
+    if not complete:
+        raise UserError(
+            f'"{branch}" conflicts with "{into}" in {", ".join(conflicts)}; nothing was changed',
+            hint=f"git merge {branch}",
+        )
+    if lost := _overwritten(top, merged):
+        raise UserError(
+            f'"{lost[0]}" is not tracked by git, and the work of the session would overwrite it',
+            hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
+        )
+    _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
+    return refs.head(top)
+
+
+def _require_branch(top: Path, into: str) -> None:
+    current = refs.current_branch(top)
+    if not into:
+        raise UserError("No branch is checked out that could take the work", hint="git switch main")
+    if current != into:
+        where = f'"{current}" is checked out' if current else "no branch is checked out"
+        raise UserError(f'The session belongs to the branch "{into}", but {where}', hint=f"git switch {into}")
+
+
+def _overwritten(top: Path, merged: str) -> list[str]:
+    """Files of a checkout that git does not track, and that the merged tree would overwrite, ignored ones too."""
+    options = ("--name-only", "--no-renames", "--diff-filter=A", "-z")
+    added = git_names("diff", *options, "HEAD", merged, cwd=top)
+    places = {parent for name in added for parent in (Path(name), *Path(name).parents) if _is_no_folder(top / parent)}
+    folders = {name for name in added if (top / name).is_dir() and not (top / name).is_symlink()}
+    if not places and not folders:
+        return []
+    named = ("--", *(f":(literal){place}" for place in sorted({*map(str, places), *folders})))
+    return git_names("ls-files", "--others", "-z", *named, cwd=top)
+
+
+def _is_no_folder(path: Path) -> bool:
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
+
+
+def _merge(top: Path, commit: str, message: str) -> None:
+    """A merge that does not succeed is undone."""
+    merged = users_git("merge", "--quiet", "--ff", "-m", message, commit, cwd=top)
+    if merged.returncode == 0:
+        return
+    users_git("merge", "--abort", cwd=top)
+    said = (merged.stderr or merged.stdout).strip() or "no message"
+    if merged.returncode == 1:
+        said = said.splitlines()[0]
+        raise UserError(f"A hook of the repository or git refused the merge: {said}", hint=f"git merge {commit[:12]}")
+    raise GitFailed(("merge", commit), merged.returncode, said)
