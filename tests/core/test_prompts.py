@@ -234,9 +234,10 @@ def test_fixing_tests_is_confined_to_the_changed_files() -> None:
 
 
 def test_problems_of_a_change_are_sent_back_to_its_developer() -> None:
-    text = prompts.repair(["app.py does not parse", "lib.py is missing"], DEVELOPMENT.result_schema(Role.developer))
+    text = prompts.repair(["app.py does not parse"], ["lib.py is missing"], DEVELOPMENT.result_schema(Role.developer))
 
-    assert "- app.py does not parse\n- lib.py is missing" in text
+    assert text.startswith("## Fix these problems of your change\n- app.py does not parse\n")
+    assert part(text, prompts.DOUBTS).startswith("- lib.py is missing")
 
 
 def test_the_same_state_always_gives_the_same_prompt() -> None:

@@ -1,8 +1,11 @@
+import ast
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from iterdev.host.static_checks import problems
+from iterdev.host import python_source
+from iterdev.host.static_checks import ChangedFile, Checked, PythonFile, check
 
 
 def write(root: Path, files: dict[str, str]) -> list[str]:
@@ -12,8 +15,35 @@ def write(root: Path, files: dict[str, str]) -> list[str]:
     return list(files)
 
 
+def parsed(name: str, content: bytes | None) -> PythonFile | None:
+    if content is None or not name.endswith(".py"):
+        return None
+    return msgspec.convert(python_source.read(content, name), PythonFile)
+
+
+def checked(
+    root: Path,
+    changed: list[str],
+    planned: list[str] | None = None,
+    before: dict[str, str] | None = None,
+    ignored: tuple[str, ...] = (),
+) -> Checked:
+    """What is found in files that are new, or were like this before."""
+    files: dict[str, ChangedFile] = {}
+    for name in changed:
+        path, old = root / name, (before or {}).get(name)
+        after, was = path.read_bytes() if path.is_file() else None, old.encode() if old is not None else None
+        files[name] = ChangedFile(
+            before=was, after=after, python_before=parsed(name, was), python_after=parsed(name, after)
+        )
+    return check(root, files, planned or [], lambda paths: set(paths).intersection(ignored))
+
+
 def found(root: Path, changed: list[str], planned: list[str] | None = None) -> list[str]:
-    return problems(root, changed, planned or [])
+    """What may be wrong with new files."""
+    result = checked(root, changed, planned)
+    assert not result.faults
+    return list(result.doubts)
 
 
 @pytest.mark.requirement("R170")
@@ -152,3 +182,86 @@ def test_modules_under_src_are_the_projects_own(tmp_path: Path) -> None:
     changed = write(tmp_path, {"tests/test_till.py": "import shop.till\nimport shop.basket\n"})
 
     assert found(tmp_path, changed) == ["tests/test_till.py:2: the module shop.basket does not exist"]
+
+
+@pytest.mark.requirement("R170")
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [("app.py", "x = 1\n", "x = (\n"), ("data.json", "{}", "{"), ("conf.toml", "a = 1\n", "a =\n")],
+)
+def test_a_file_that_could_be_read_before_and_cannot_now_is_a_fault(
+    tmp_path: Path, name: str, good: str, bad: str
+) -> None:
+    changed = write(tmp_path, {name: bad})
+
+    result = checked(tmp_path, changed, before={name: good})
+
+    (fault,) = result.faults
+    assert fault.startswith(name)
+    assert (result.doubts, result.syntax_clean) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("app.py", "import {{ name }}\n", "import {{ name }}.main\n"),
+        ("data.json", '{"a": {{ value }}}', '{"b": {{ value }}}'),
+        ("tests/broken.json", "{", "{,"),
+        ("conf.toml", "{% if x %}\n", "{% if y %}\n"),
+    ],
+)
+def test_templates_and_files_that_are_invalid_on_purpose_are_no_problem(
+    tmp_path: Path, name: str, before: str, after: str
+) -> None:
+    changed = write(tmp_path, {name: after})
+
+    assert checked(tmp_path, changed, before={name: before}) == Checked()
+
+
+def test_json_that_only_lenient_readers_accept_is_a_doubt(tmp_path: Path) -> None:
+    changed = write(tmp_path, {"conf.json": '{\n  // why "//" is here\n  "a": "http://x", /* b */\n}\n'})
+
+    result = checked(tmp_path, changed, before={"conf.json": '{"a": "http://x"}'})
+
+    assert (result.faults, len(result.doubts)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    "guarded",
+    [
+        "try:\n    from ._version import version\nexcept ImportError:\n    version = 'unknown'\n",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import shop._version\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ._version import Version\n",
+    ],
+    ids=["try", "suppress", "types only"],
+)
+def test_an_import_that_may_fail_is_no_problem(tmp_path: Path, guarded: str) -> None:
+    write(tmp_path, {"shop/__init__.py": ""})
+
+    assert found(tmp_path, write(tmp_path, {"shop/app.py": guarded})) == []
+
+
+def test_an_import_that_was_there_before_is_no_problem(tmp_path: Path) -> None:
+    write(tmp_path, {"shop/__init__.py": ""})
+    changed = write(tmp_path, {"shop/app.py": "from ._version import version\nfrom .basket import Basket\n"})
+
+    result = checked(tmp_path, changed, before={"shop/app.py": "from ._version import version\n"})
+
+    assert result == Checked(doubts=("shop/app.py:2: the module .basket does not exist",))
+
+
+@pytest.mark.parametrize(
+    ("line", "path"), [("from ._version import x", "shop/_version.py"), ("import shop.gen", "shop/gen")]
+)
+def test_a_module_that_git_ignores_is_generated(tmp_path: Path, line: str, path: str) -> None:
+    write(tmp_path, {"shop/__init__.py": ""})
+    changed = write(tmp_path, {"shop/app.py": f"{line}\n"})
+
+    assert checked(tmp_path, changed, ignored=(path,)) == Checked()
+    assert len(checked(tmp_path, changed).doubts) == 1
+
+
+def test_an_old_interpreter_can_read_the_script_that_it_is_given() -> None:
+    source = Path(python_source.__file__).read_text(encoding="utf-8")
+
+    assert ast.parse(source, feature_version=(3, 7))

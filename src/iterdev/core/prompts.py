@@ -30,6 +30,7 @@ TOOLS = (
     "should use, `checkpoint` to keep what you would need to go on after an interruption, `report_result` to hand in "
     "the result and have it checked at once."
 )
+DOUBTS = 'Look at this again: fix it, or say in "findings" why it is right'
 MERGE_BEGUN = (
     "What git can merge is in the files here already. `git status` shows where it could not: there a file has both "
     "changes between conflict markers, above ======= what landed before, below it the other one. Merge them "
@@ -92,9 +93,14 @@ def correction(error: str, schema: Mapping[str, object]) -> str:
     )
 
 
-def repair(problems: Sequence[str], schema: Mapping[str, object]) -> str:
-    """Asks for a fix of what the checks of a change found."""
-    return f"{part('Fix these problems of your change', [f'- {text}' for text in problems])}\n\n{result_form(schema)}"
+def repair(faults: Sequence[str], doubts: Sequence[str], schema: Mapping[str, object]) -> str:
+    """Asks for a fix of what the checks of a change found, and for a second look at what may be right."""
+    texts = (
+        part("Fix these problems of your change", [f"- {text}" for text in faults]),
+        part(DOUBTS, [f"- {text}" for text in doubts]),
+        result_form(schema),
+    )
+    return "\n\n".join(text for text in texts if text)
 
 
 def fix_tests(task: TaskId, verification: Verification, changed: Sequence[str], schema: Mapping[str, object]) -> str:

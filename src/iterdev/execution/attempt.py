@@ -16,13 +16,13 @@ from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session import conflicts
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
+from iterdev.execution.change_checks import check_change
 from iterdev.execution.context import Attempt, AttemptContext, in_thread
 from iterdev.execution.contract import Job
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
 from iterdev.execution.kept_work import keep, with_kept_work, with_notes
 from iterdev.execution.tester import verify
 from iterdev.execution.workspace_setup import check_packages, set_up
-from iterdev.host import static_checks
 from iterdev.host.git import commits, landing, merge
 from iterdev.host.secrets import Redactor
 
@@ -109,7 +109,7 @@ async def _by_procedure(attempt: Attempt, conversations: list[TaskConversation])
 
 
 async def _changed(attempt: Attempt, conversation: TaskConversation, result: Result) -> Ending:
-    """The change, after at most two repairs of what the checks find in it."""
+    """The change, after at most two repairs of its faults; what may be right is asked about once."""
     job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
     for remaining in range(REPAIRS, -1, -1):
         if not tree.is_dir():
@@ -120,20 +120,21 @@ async def _changed(attempt: Attempt, conversation: TaskConversation, result: Res
         if commit is None:
             return _unchanged(job, result)
         changed = await in_thread(commits.changed_files, top, job.base, commit)
-        faults, doubts = await _merge_problems(attempt, commit, result)
-        found = [*faults, *await in_thread(static_checks.problems, tree, changed, job.planned)]
-        if remaining == REPAIRS:
-            found += doubts
-        if not found or not remaining:
+        checked = await check_change(attempt, commit, changed)
+        merged_wrong, merged_doubts = await _merge_problems(attempt, commit, result)
+        faults, doubts = [*merged_wrong, *checked.faults], [*merged_doubts, *checked.doubts]
+        asked = doubts if remaining == REPAIRS else []
+        if not remaining or not (faults or asked):
             break
-        again = await conversation.ask(prompts.repair(found, job.schema))
+        again = await conversation.ask(prompts.repair(faults, asked, job.schema))
         if isinstance(again, AgentFailure):
             return unsuccessful(again)
         result = again
-    if found:
-        return Failed(error=f"the change is incomplete: {'; '.join(found[:5])}", commit=commit)
+    if faults:
+        return Failed(error=f"the change is incomplete: {'; '.join(faults[:5])}", commit=commit)
     notes = tuple(f"{job.task.id}: {doubt}" for doubt in doubts)
-    return Success(result=result, commit=commit, changed=changed, notes=notes)
+    clean = checked.syntax_clean
+    return Success(result=result, commit=commit, changed=changed, notes=notes, syntax_clean=clean)
 
 
 async def _merge_problems(attempt: Attempt, commit: str, result: Result) -> tuple[list[str], list[str]]:

@@ -198,14 +198,14 @@ def test_a_design_is_recorded_in_the_shared_state(story: Story) -> None:
     ]
 
 
-@pytest.mark.requirement("R107")
+@pytest.mark.requirement("R107", "R170")
 def test_development_review_and_tests_are_recorded_in_the_shared_state(story: Story) -> None:
     story.sprint()
 
     shared = meta(story.state)
 
     assert shared["implementation_context"] == [
-        {"task": "DEV-001", "changed_files": ["auth.py", "api.py"], "is_fix": False}
+        {"task": "DEV-001", "changed_files": ["auth.py", "api.py"], "is_fix": False, "syntax_clean": True}
     ]
     assert shared["review_feedback_trends"] == [
         {

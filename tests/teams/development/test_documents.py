@@ -115,11 +115,12 @@ def test_the_log_of_the_developers_has_an_entry_for_every_development_task(story
         "- Changed files: 2",
         "  - auth.py",
         "  - a b.py",
+        "- Syntax: clean",
         "- Fix: no",
         f"- Commit: {COMMIT}",
         "- tokens expire",
     ]
-    assert section(log, "DEV-fix-1")[:2] == ["- Changed files: 0", "- Fix: yes"]
+    assert section(log, "DEV-fix-1")[:3] == ["- Changed files: 0", "- Syntax: clean", "- Fix: yes"]
 
 
 @pytest.mark.requirement("R91")

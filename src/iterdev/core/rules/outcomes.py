@@ -66,6 +66,7 @@ def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Su
         discoveries=result.discoveries,
         dependencies=meaning.dependencies,
         resolved_debt=meaning.resolved_debt,
+        syntax_clean=success.syntax_clean,
     )
     status, error = _status(success, meaning)
     sprint, named = team.sprint(state, task.id), meaning.resolved_debt

@@ -65,6 +65,8 @@ class Success(Struct, frozen=True, kw_only=True, tag=True):
     changed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What the user should know about the attempt, such as changes that were set aside."""
+    syntax_clean: bool = True
+    """Whether every changed file could be read by its kind."""
     measured: Measurement | None = None
     """The test runs that iterdev made."""
     usage: Usage = Usage()

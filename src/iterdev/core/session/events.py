@@ -83,6 +83,7 @@ class Done(_Work, frozen=True, kw_only=True, tag=True, gc=False):
     """External packages that the work needs."""
     resolved_debt: tuple[str, ...] = ()
     """Ids of debt that the work resolves; it counts when the task is completed."""
+    syntax_clean: bool = True
 
 
 class Failed(_Work, frozen=True, kw_only=True, tag=True):

@@ -42,6 +42,8 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     usage: Usage = Usage()
     resolved_debt: tuple[str, ...] = ()
     """Ids of debt that is resolved when the task is completed."""
+    syntax_clean: bool = True
+    """Whether every file that the last attempt changed could be read by its kind."""
     replaced_agents: tuple[str, ...] = ()
     """Agents that cannot do this task."""
     denied: tuple[str, ...] = ()
@@ -184,6 +186,7 @@ class TaskTableDraft(Draft[TaskTable]):
                 "commit": outcome.commit,
                 "changed": outcome.changed,
                 "resolved_debt": outcome.resolved_debt,
+                "syntax_clean": outcome.syntax_clean,
                 "ended_at": at,
                 "error": "",
             }

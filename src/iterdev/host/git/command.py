@@ -64,6 +64,25 @@ def git(
     seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Runs git and returns its output; an unexpected exit code raises."""
+    given = None if stdin is None else stdin.encode("utf-8", "backslashreplace")
+    done = _run(args, cwd, given, env or {}, seconds)
+    stdout, stderr = (text.decode("utf-8", "backslashreplace") for text in (done.stdout, done.stderr))
+    if done.returncode not in accept:
+        raise GitFailed(args, done.returncode, stderr)
+    return subprocess.CompletedProcess(done.args, done.returncode, stdout, stderr)
+
+
+def git_bytes(*args: str, cwd: Path, stdin: bytes) -> bytes:
+    """The output of a git that prints the contents of files."""
+    done = _run(args, cwd, stdin, {}, SECONDS)
+    if done.returncode:
+        raise GitFailed(args, done.returncode, done.stderr.decode("utf-8", "backslashreplace"))
+    return done.stdout
+
+
+def _run(
+    args: tuple[str, ...], cwd: Path, stdin: bytes | None, env: Mapping[str, str], seconds: float
+) -> subprocess.CompletedProcess[bytes]:
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
     options = ("-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *excludes)
@@ -72,13 +91,10 @@ def git(
         with subprocess.Popen(
             ["git", *options, *args],
             cwd=cwd,
-            env={**_inherited(), **VARIABLES, **marker.variable, **(env or {})},
+            env={**_inherited(), **VARIABLES, **marker.variable, **env},
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="backslashreplace",
             process_group=0,
         ) as process:
             try:
@@ -93,8 +109,6 @@ def git(
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {seconds:g} s"
         raise HostError(message, hint="run `iterdev doctor`") from error
-    if process.returncode not in accept:
-        raise GitFailed(args, process.returncode, stderr)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 

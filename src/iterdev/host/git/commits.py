@@ -1,9 +1,9 @@
 """Commits and what they change."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from iterdev.host.git.command import Identity, git, git_names
+from iterdev.host.git.command import Identity, git, git_bytes, git_names
 
 
 def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tuple[str, ...]:
@@ -14,6 +14,27 @@ def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tu
 def count(top: Path, old: str, new: str) -> int:
     """How many commits lead from one to the other."""
     return int(git("rev-list", "--count", f"{old}..{new}", cwd=top).stdout)
+
+
+def contents(top: Path, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+    """The files of a commit, as far as it has them."""
+    asked = "".join(f"{commit}:{name}\n" for name in names if "\n" not in name)
+    rest = git_bytes("cat-file", "--batch", cwd=top, stdin=asked.encode("utf-8", "surrogateescape"))
+    found: dict[str, bytes] = {}
+    for name in (name for name in names if "\n" not in name):
+        header, _, rest = rest.partition(b"\n")
+        _, kind, size = header.rsplit(b" ", 2) if not header.endswith(b" missing") else (b"", b"", b"0")
+        if kind:
+            content, rest = rest[: int(size)], rest[int(size) + 1 :]
+            found |= {name: content} if kind == b"blob" else {}
+    return found
+
+
+def ignored(worktree: Path, names: Sequence[str]) -> set[str]:
+    """Those of the paths that git ignores."""
+    asked = "\0".join(names)
+    listed = git("check-ignore", "-z", "--stdin", cwd=worktree, stdin=asked, accept=(0, 1, 128)).stdout
+    return {name for name in listed.split("\0") if name}
 
 
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:

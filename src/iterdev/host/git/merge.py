@@ -65,6 +65,26 @@ def finished(top: Path, base: str, other: str, commit: str) -> FinishedMerge:
     )
 
 
+def left_conflicts(top: Path, worktree: Path, base: str, commit: str) -> list[str]:
+    """One sentence per conflict that a change left in a file, with all three of its markers."""
+    lines: dict[str, list[int]] = {}
+    for name, line in sorted(_new_markers(top, base, commit)):
+        lines.setdefault(name, []).append(line)
+    return [
+        f"{name}:{line}: a conflict marker is left"
+        for name, places in lines.items()
+        for line in _beginnings(worktree / name, places)
+    ]
+
+
+def _beginnings(file: Path, places: list[int]) -> list[int]:
+    """Git also lists lines of seven equals signs alone, which underline a heading elsewhere."""
+    text = file.read_bytes().splitlines() if file.is_file() else []
+    kinds = [(place, text[place - 1][:1] if place <= len(text) else b"") for place in places]
+    rest = [kind for _, kind in kinds]
+    return [place for at, (place, kind) in enumerate(kinds) if kind == b"<" and rest[at + 1 : at + 3] == [b"=", b">"]]
+
+
 def _new_markers(top: Path, old: str, new: str) -> set[tuple[str, int]]:
     """Conflict markers that came with a change, as file and line."""
     options = ("--check", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")

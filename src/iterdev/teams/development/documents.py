@@ -202,10 +202,11 @@ def dev_log(state: State) -> str:
     for task, progress in state.tasks.rows():
         if task.role == Role.developer and progress.status in {Status.landing, Status.completed}:
             files = "".join(f"  - {name}\n" for name in progress.changed)
+            syntax = "clean" if progress.syntax_clean else "not clean"
             fix, commit = "yes" if fields(task).round else "no", conflict_tasks.commit_note(state, task.id) or "-"
             entries.append(
                 f"## {task.id}\n\n- Changed files: {len(progress.changed)}\n{files}"
-                f"- Fix: {fix}\n- Commit: {commit}\n- {progress.findings or '-'}\n"
+                f"- Syntax: {syntax}\n- Fix: {fix}\n- Commit: {commit}\n- {progress.findings or '-'}\n"
             )
     return "# Development log\n\n" + "\n".join(entries) if entries else ""
 

@@ -103,7 +103,12 @@ def _meta(state: State) -> dict[str, object]:
             for task, design in part.designs.items()
         ],
         "implementation_context": [
-            {"task": task.id, "changed_files": list(progress.changed), "is_fix": fields(task).round > 0}
+            {
+                "task": task.id,
+                "changed_files": list(progress.changed),
+                "is_fix": fields(task).round > 0,
+                "syntax_clean": progress.syntax_clean,
+            }
             for task, progress in state.tasks.rows()
             if task.role == Role.developer and progress.status is Status.completed
         ],

@@ -1,0 +1,134 @@
+"""Checks a change before it is handed in: Python files are read by the interpreter that the project itself uses."""
+
+import json
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from iterdev.core.errors import HostError
+from iterdev.execution.context import Attempt, in_thread
+from iterdev.host import python_source, static_checks
+from iterdev.host.git import commits, merge
+from iterdev.host.processes.spawn import run
+from iterdev.host.static_checks import ChangedFile, Checked, PythonFile
+
+KINDS = (".py", ".json", ".toml")
+GIVEN, ANSWER = "given.json", "answer.json"
+LIMIT = 60.0
+"""Seconds for the project's interpreter."""
+TEMPLATE = ("{{", "{%")
+"""In the path of a file that is a template, whatever its name ends with."""
+LOWEST = re.compile(r"(?:>=|~=|\^|==)\s*(\d+)\.(\d+)")
+
+
+class _Answer(Struct, frozen=True):
+    version: tuple[int, int]
+    files: Mapping[str, PythonFile]
+    """By path."""
+
+
+async def check_change(attempt: Attempt, commit: str, changed: Sequence[str]) -> Checked:
+    job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
+    names = [name for name in changed if name.endswith(KINDS) and not any(mark in name for mark in TEMPLATE)]
+    before = await in_thread(commits.contents, top, job.base, names) if names else {}
+    files = {name: ChangedFile(before=before.get(name), after=_content(tree / name)) for name in names}
+    files |= await _read_python(attempt, files)
+    # A planned file that was deleted has been dealt with.
+    planned = [name for name in job.planned if name not in changed]
+    checked = await in_thread(static_checks.check, tree, files, planned, partial(commits.ignored, tree))
+    if job.merge:
+        return checked
+    left = await in_thread(merge.left_conflicts, top, tree, job.base, commit)
+    return msgspec.structs.replace(checked, faults=(*left, *checked.faults))
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+
+
+async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> dict[str, ChangedFile]:
+    """The Python files with what the interpreter says of them; nothing if no interpreter can judge them."""
+    python = {name: file for name, file in files.items() if name.endswith(".py") and file.after is not None}
+    if not python:
+        return {}
+    folder = attempt.workspace.temp / "checks"
+    asked = await in_thread(_write, folder, python)
+    answer = await _by_project(attempt, folder)
+    if answer is None:
+        answer = await in_thread(_by_us, asked)
+    await in_thread(shutil.rmtree, folder, ignore_errors=True)
+    required = await in_thread(required_python, attempt.workspace.tree)
+    if required and answer.version < required:
+        return {}
+
+    def said(number: int, part: str) -> PythonFile | None:
+        return answer.files.get(str(folder / f"{number}-{part}"))
+
+    return {
+        name: msgspec.structs.replace(file, python_before=said(number, "before"), python_after=said(number, "after"))
+        for number, (name, file) in enumerate(python.items())
+    }
+
+
+def _write(folder: Path, python: Mapping[str, ChangedFile]) -> list[tuple[str, str]]:
+    """Writes both versions of each file for the interpreter, and the list of them: name and path."""
+    asked: list[tuple[str, str]] = []
+    folder.mkdir(exist_ok=True)
+    for number, (name, file) in enumerate(python.items()):
+        for part, content in (("before", file.before), ("after", file.after)):
+            if content is not None:
+                path = folder / f"{number}-{part}"
+                path.write_bytes(content)
+                asked.append((name, str(path)))
+    (folder / GIVEN).write_text(json.dumps(asked), encoding="utf-8")
+    return asked
+
+
+async def _by_project(attempt: Attempt, folder: Path) -> _Answer | None:
+    """What the `python` of the workspace's environment says; None if there is none that works."""
+    env = attempt.environment()
+    program = next((found for name in ("python", "python3") if (found := shutil.which(name, path=env.get("PATH")))), "")
+    if not program:
+        return None
+    script = await in_thread(Path(python_source.__file__).read_text, encoding="utf-8")
+    argv = [program, "-I", "-S", "-c", script, str(folder / GIVEN), str(folder / ANSWER)]
+    spawn, tree = attempt.spawn(write=False, network=False), str(attempt.workspace.tree)
+    with suppress(HostError):
+        finished = await run(spawn, argv, cwd=tree, env=env, limit=LIMIT)
+        return None if finished.code or finished.timed_out else await in_thread(_read_answer, folder)
+    return None
+
+
+def _read_answer(folder: Path) -> _Answer | None:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((folder / ANSWER).read_bytes(), type=_Answer)
+    return None
+
+
+def _by_us(asked: Sequence[tuple[str, str]]) -> _Answer:
+    found = {path: python_source.read(Path(path).read_bytes(), name) for name, path in asked}
+    return msgspec.convert({"version": sys.version_info[:2], "files": found}, _Answer)
+
+
+def required_python(tree: Path) -> tuple[int, int] | None:
+    """The oldest Python that the project says it needs."""
+    texts: list[str] = []
+    with suppress(OSError, ValueError):
+        document = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
+        poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
+        texts += [str(document.get("project", {}).get("requires-python", "")), str(poetry.get("python", ""))]
+    for name, pattern in (("setup.cfg", r"python_requires\s*=(.*)"), ("setup.py", r"python_requires\s*=(.*)")):
+        with suppress(OSError, ValueError):
+            texts += re.findall(pattern, (tree / name).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError):
+        texts.append(f"=={(tree / '.python-version').read_text(encoding='utf-8').strip()}")
+    found = [(int(version[1]), int(version[2])) for text in texts if (version := LOWEST.search(text))]
+    return max(found, default=None)

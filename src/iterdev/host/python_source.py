@@ -1,0 +1,53 @@
+"""What an interpreter says of Python files: whether it can read them, and which modules they import.
+
+This file is also run by the interpreter of the project (`python -c`), which may be older or newer than iterdev's; it
+therefore needs nothing but the standard library of Python 3.6.
+"""
+
+import ast
+import json
+import sys
+import warnings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def read(source: bytes, name: str) -> "dict[str, object]":
+    """The error with its line, and the imports that must not fail, with their lines."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, name)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return {"error": str(getattr(error, "msg", error)), "line": getattr(error, "lineno", None) or 0, "imports": []}
+    return {"error": "", "line": 0, "imports": list(_imports(tree))}
+
+
+def _imports(node: ast.AST) -> "Iterator[list[str | int]]":
+    """Leaves out what is inside of `try`, `if` and `with`: such imports may fail, or are not executed at all."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield [alias.name, child.lineno]
+        elif isinstance(child, ast.ImportFrom):
+            yield ["." * child.level + (child.module or ""), child.lineno]
+        elif not isinstance(child, (ast.Try, ast.If, ast.With)):
+            yield from _imports(child)
+
+
+def main(given: str, answer: str) -> None:
+    """Reads files that are given as `[name, path]`, and writes the answers, with the version of the interpreter."""
+    with open(given, encoding="utf-8") as file:  # noqa: PTH123
+        listed = json.load(file)
+    found = {}
+    for name, path in listed:
+        with open(path, "rb") as file:  # noqa: PTH123
+            found[path] = read(file.read(), name)
+    with open(answer, "w", encoding="utf-8") as file:  # noqa: PTH123
+        json.dump({"version": sys.version_info[:2], "files": found}, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
