@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Background
+from tests.e2e.conftest import Background, typed
 from tests.session_files import left_behind, messages, rows, statuses
 
 LEARNED = {"result": {"wisdom": {"learnings": ["tabs are better"]}}}
@@ -100,3 +100,52 @@ def test_without_a_point_to_go_back_to_nothing_happens(repo: Repo) -> None:
     assert '"DEV-999"' in refused.stderr
     assert "DEV-001" in refused.stderr
     assert repo.git("rev-parse", f"iterdev/{session}") == tip
+
+
+def test_whoever_does_the_work_again_is_told_why_it_was_rolled_back_and_not_to_take_it_over(repo: Repo) -> None:
+    session = finished(repo)
+    undone = repo.git("rev-parse", f"refs/iterdev/{session}/DEV-001/1")
+    repo.iterdev("rollback", session, "DEV-001", "--reason", "it is too slow")
+    calls = len(repo.calls())
+
+    repo.iterdev("resume", session)
+
+    prompt = str(repo.calls()[calls]["prompt"])
+    earlier = prompt.partition("## Earlier attempts\n")[2].partition("\n\n")[0]
+    assert earlier == f"- commit {undone} was rolled back because it is too slow: do not take it over"
+
+
+@pytest.mark.parametrize("diverged", [False, True], ids=["fast forward", "merge"])
+def test_what_was_accepted_is_named_with_the_command_that_undoes_it(repo: Repo, *, diverged: bool) -> None:
+    session = finished(repo)
+    if diverged:
+        repo.write("mine.txt", "mine\n")
+        repo.commit("mine")
+    before = repo.git("rev-parse", "main^{tree}")
+    assert repo.iterdev("accept", session).returncode == 0
+    accepted = repo.git("rev-parse", "main")
+
+    done = repo.iterdev("rollback", session, "DEV-001")
+
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("main still has"))
+    assert accepted[:12] in line
+    assert repo.git("rev-parse", "main") == accepted
+    undoing = typed(repo, line.partition("undo it there with: ")[2].replace("-m 1", "--no-edit -m 1"))
+    assert undoing.returncode == 0, undoing.stderr
+    assert repo.git("rev-parse", "main^{tree}") == before
+
+
+def test_a_branch_that_is_checked_out_does_not_go_back_under_the_user(repo: Repo) -> None:
+    session = finished(repo)
+    repo.git("switch", "-q", f"iterdev/{session}")
+    before = repo.git("rev-parse", "HEAD")
+
+    refused = repo.iterdev("rollback", session, "DEV-001")
+
+    assert refused.returncode == 2
+    assert "is checked out in" in refused.stderr
+    assert (repo.git("rev-parse", "HEAD"), repo.git("status", "--porcelain")) == (before, "")
+    assert statuses(repo.folder())["DEV-001"] == "completed"
+    hint = refused.stderr.partition("hint: ")[2].strip()
+    assert typed(repo, hint).returncode == 0
+    assert repo.iterdev("rollback", session, "DEV-001").returncode == 0

@@ -6,12 +6,13 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.rules import rollback
+from iterdev.core.session.events import Accepted
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.effects import Effects
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
-from iterdev.host.git import session_branch
+from iterdev.host.git import acceptance, refs, session_branch
 
 NO_EFFECTS = Effects()
 
@@ -20,9 +21,10 @@ class RolledBack(Struct, frozen=True, kw_only=True):
     branch: str
     tip: str
     undone: tuple[TaskId, ...]
-    accepted: str
-    """The commit of the user's branch that keeps work which was accepted before; empty if there is none."""
-    accepted_into: str
+    accepted: Accepted | None
+    """That the user's branch still has what was accepted before."""
+    undo: str
+    """The command that undoes it there."""
 
 
 def roll_back(
@@ -44,11 +46,13 @@ def roll_back(
             begun = complete_rollback(repository, log, effect)
     if begun is None:
         raise AssertionError("a rollback that was recorded is completed")
-    state = log.state
-    return RolledBack(
-        branch=ids.branch(session),
-        tip=begun.tip,
-        undone=begun.undone,
-        accepted=state.lifecycle.accepted,
-        accepted_into=state.session.branch,
-    )
+    accepted = _accepted(repository, session)
+    undo = acceptance.undo(repository.top, session, accepted.commit, begun.tip) if accepted else ""
+    return RolledBack(branch=ids.branch(session), tip=begun.tip, undone=begun.undone, accepted=accepted, undo=undo)
+
+
+def _accepted(repository: Repository, session: SessionId) -> Accepted | None:
+    """What was accepted last, if the branch that it was merged into still has it."""
+    entries = reversed(repository.journal.read(session))
+    last = next((entry.event for entry in entries if isinstance(entry.event, Accepted)), None)
+    return last if last and refs.contains(repository.top, last.branch, last.commit) else None

@@ -133,9 +133,12 @@ def _urgent_feedback(state: State, asked: str) -> list[str]:
 
 
 def _earlier_attempts(state: State, task: Task, context: PromptContext) -> list[str]:
-    """The commits of attempts that were interrupted or failed, and the checkpoint that they saved."""
-    commits = state.tasks.progress[task.id].unmerged_commits
-    lines = [f"- commit {commit}: take what is good from it" for commit in commits]
+    """The commits of attempts that were interrupted, failed or were undone, and the checkpoint that they saved."""
+    progress = state.tasks.progress[task.id]
+    lines = [f"- commit {commit}: take what is good from it" for commit in progress.unmerged_commits]
+    for commit, reason in progress.rolled_back:
+        what = f"commit {commit} was" if commit else "an earlier attempt was"
+        lines.append(f"- {what} rolled back{f' because {reason}' if reason else ''}: do not take it over")
     saved = checkpoints.newest(state.checkpoints, task.id)
     if saved and (data := context.checkpoint):
         how = f"iterdev checkpoint restore --session-id {state.session.id} --task {task.id}"

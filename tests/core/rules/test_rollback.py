@@ -114,7 +114,9 @@ def test_what_was_learned_in_undone_work_is_forgotten_but_its_cost_is_not() -> N
 
     assert spent == story.state.spending.total == Usage(cost_usd=2)
     assert not story.state.wisdom.notes
-    assert story.state.tasks.progress[TaskId("DEV-001")].unmerged_commits == ("commit of DEV-001",)
+    again = story.state.tasks.progress[TaskId("DEV-001")]
+    assert again.unmerged_commits == ()
+    assert [commit for commit, _ in again.rolled_back] == ["commit of DEV-001"]
 
 
 @pytest.mark.requirement("R132")

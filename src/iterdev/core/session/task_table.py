@@ -38,6 +38,8 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     commit: str | None = None
     unmerged_commits: tuple[str, ...] = ()
     """Commits of earlier attempts that did not succeed; kept, and shown to the next one."""
+    rolled_back: tuple[tuple[str | None, str], ...] = ()
+    """Commits that a rollback undid, with the reason for it."""
     changed: tuple[str, ...] = ()
     usage: Usage = Usage()
     resolved_debt: tuple[str, ...] = ()
@@ -294,17 +296,22 @@ class TaskTableDraft(Draft[TaskTable]):
         self.set(wave=0)
 
     def _go_back(self, event: events.RollbackStarted) -> None:
-        """Drops what became of tasks since; what they cost and the commits they made stay known."""
+        """Drops what became of tasks since; what they cost, and what was undone and why, stay known."""
         for task in event.removed:
             self._removed[task] = self._progress[task]
             for owned in (self._order, self._plan, self._progress):
                 owned.pop(task, None)
         self._plan.update({row.id: row for row in event.rows})
+        for row in event.rows:
+            before = self._progress[row.id]
+            if before.attempt:
+                undone = (*before.rolled_back, (before.commit, event.reason))
+                self._progress[row.id] = replace(before, rolled_back=undone, commit=None)
         self._start_over(row.id for row in event.rows)
 
 
 def _restarted(before: Progress) -> Progress:
-    return Progress(requests=before.requests, number=before.number, usage=before.usage)
+    return Progress(requests=before.requests, number=before.number, usage=before.usage, rolled_back=before.rolled_back)
 
 
 def _last_number(ended: events.AttemptEnded) -> int:

@@ -10,7 +10,7 @@ from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.host.git import refs, session_branch
-from iterdev.host.git.command import GitFailed, git_names, users_git
+from iterdev.host.git.command import GitFailed, git, git_names, users_git
 from iterdev.host.git.merge import try_merge
 
 
@@ -38,6 +38,18 @@ def accept(top: Path, session: SessionId, into: str) -> str:
         )
     _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
     return refs.head(top)
+
+
+def undo(top: Path, session: SessionId, accepted: str, to: str) -> str:
+    """The command that takes accepted work out of the user's branch: a merge as a whole, else what came after `to`."""
+    parents, _, message = git("show", "--no-patch", "--format=%P%n%B", accepted, cwd=top).stdout.partition("\n")
+    # The merge of a landing names its task too.
+    if " " in parents and f"Iterdev-Session: {session}" in message and "Iterdev-Task:" not in message:
+        return f"git revert -m 1 {accepted[:12]}"
+    if git("rev-list", "--merges", "--max-count=1", f"{to}..{accepted}", cwd=top).stdout:
+        reverse = f"git diff --binary {accepted[:12]} {to[:12]} | git apply --index"
+        return f"{reverse} && git commit -m 'Undo {ids.branch(session)}'"
+    return f"git revert --no-edit {to[:12]}..{accepted[:12]}"
 
 
 def _require_branch(top: Path, into: str) -> None:

@@ -66,6 +66,12 @@ def is_ancestor(top: Path, commit: str, of: str) -> bool:
     return git("merge-base", "--is-ancestor", commit, of, cwd=top, accept=(0, 1)).returncode == 0
 
 
+def contains(top: Path, branch: str, commit: str) -> bool:
+    """Whether a branch of the user has a commit; both may be gone."""
+    tip = resolve(top, f"refs/heads/{branch}")
+    return bool(tip and resolve(top, commit) and is_ancestor(top, commit, tip))
+
+
 def move_refs(top: Path, *moves: tuple[str, str, str | None]) -> bool:
     """Moves all of the refs from their old values to their new ones, or none of them; see `move_ref`."""
     lines = (

@@ -14,5 +14,6 @@ def rollback(*, session: arguments.SelectedSession, task: str, reason: str) -> N
     done = roll_back(*session, task, reason)
     click.echo(f"{done.branch} is at {done.tip[:12]} again, as before {task}; undone: {', '.join(done.undone)}")
     if done.accepted:
-        click.echo(f"{done.accepted_into} keeps what was accepted as {done.accepted[:12]}")
+        branch, commit = done.accepted.branch, done.accepted.commit[:12]
+        click.echo(f"{branch} still has what was accepted as {commit}; undo it there with: {done.undo}")
     click.echo(f"Go on with: iterdev resume {session.id}")
