@@ -69,7 +69,8 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False) -
             hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
         )
     into = state.session.branch or refs.current_branch(repository.top)
-    accepted = Accepted(into, acceptance.accept(repository.top, session, into))
+    merged = acceptance.accept(repository.top, session, into)
+    accepted = Accepted(into, merged.commit, merged.notes)
     log.record(accepted)
     return accepted
 

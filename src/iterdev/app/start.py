@@ -19,7 +19,8 @@ from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock
-from iterdev.host.git import refs, session_branch, worktrees
+from iterdev.host.git import refs, session_branch
+from iterdev.host.git.checkout import checkouts
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
@@ -88,7 +89,7 @@ def _reserved(repository: Repository, name: SessionId, base: str, folder: Path) 
 def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     """An id that is in no journal, session folder, branch or ref of the repository, whatever is left of the others."""
     patterns = [ids.folder(engine, SessionId("*")) for engine in Engine]
-    tops = {repository.top, *worktrees.paths(repository.top)}
+    tops = {repository.top, *checkouts(repository.top)}
     folders = (folder for top in tops for pattern in patterns for folder in top.glob(pattern))
     taken = {*repository.sessions(), *(folder.name for folder in folders), *session_branch.names(repository.top)}
     prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)

@@ -14,7 +14,7 @@ def test_the_user_gets_the_work_as_it_is_when_nothing_else_happened(project: Rep
     commit = work(project, base, "a")
     branch(project, commit)
 
-    assert accept(project.path, SESSION, "main") == commit
+    assert accept(project.path, SESSION, "main").commit == commit
     assert (project.path / "a").read_text() == "text\n"
     assert (project.git("rev-parse", "main"), project.git("status", "--porcelain")) == (commit, "")
 
@@ -36,7 +36,7 @@ def test_the_work_is_merged_with_what_the_user_did_meanwhile(project: Repo, base
     project.write("mine.txt", "mine\n")
     mine = project.commit()
 
-    commit = accept(project.path, SESSION, "main")
+    commit = accept(project.path, SESSION, "main").commit
 
     assert parents(project, commit) == [mine, theirs]
     assert project.git("log", "-1", "--format=%an|%s", commit) == f"Tester|Merge {BRANCH}"
@@ -232,6 +232,6 @@ def test_the_merge_has_the_name_that_the_user_has_set_for_this_shell(
     project.commit()
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Another")
 
-    commit = accept(project.path, SESSION, "main")
+    commit = accept(project.path, SESSION, "main").commit
 
     assert project.git("log", "-1", "--format=%an|%cn", commit) == "Another|Tester"

@@ -320,6 +320,8 @@ class Finished(Struct, frozen=True, tag=True):
 class Accepted(Struct, frozen=True, tag=True):
     branch: str
     commit: str
+    notes: tuple[str, ...] = ()
+    """What is left for the user to do."""
 
 
 class Archived(Struct, frozen=True, tag=True):

@@ -6,19 +6,27 @@ It refuses whatever would lose something of the user's, and leaves the checkout 
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
-from iterdev.host.git import refs, session_branch
+from iterdev.host.git import refs, session_branch, submodules
 from iterdev.host.git.command import GitFailed, git, git_names, users_git
 from iterdev.host.git.merge import try_merge
 
 
-def accept(top: Path, session: SessionId, into: str) -> str:
-    """Merges the session's work into the branch that is checked out, fast-forward where possible; the new commit."""
+class Merged(Struct, frozen=True):
+    commit: str
+    notes: tuple[str, ...] = ()
+    """What is left for the user to do."""
+
+
+def accept(top: Path, session: SessionId, into: str) -> Merged:
+    """Merges the session's work into the branch that is checked out, fast-forward where possible."""
     _require_branch(top, into)
     if changed := git_names(
-        *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames", "-z"), cwd=top
+        *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "--no-renames", "-z"), cwd=top
     ):
         raise UserError(
             f'The checkout has uncommitted changes, such as "{changed[0][3:]}"',
@@ -36,8 +44,9 @@ def accept(top: Path, session: SessionId, into: str) -> str:
             f'"{lost[0]}" is not tracked by git, and the work of the session would overwrite it',
             hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
         )
+    notes = submodules.publish(top, "HEAD", merged, session)
     _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
-    return refs.head(top)
+    return Merged(refs.head(top), tuple(notes))
 
 
 def undo(top: Path, session: SessionId, accepted: str, to: str) -> str:

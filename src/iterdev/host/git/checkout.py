@@ -37,6 +37,12 @@ def status(top: Path) -> list[str]:
     return git_names("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top)
 
 
+def checkouts(top: Path) -> list[Path]:
+    """All checkouts of the repository, the main one first, also those whose folder is gone."""
+    entries = git_names("worktree", "list", "--porcelain", "-z", cwd=top)
+    return [Path(entry.removeprefix("worktree ")) for entry in entries if entry.startswith("worktree ")]
+
+
 def exclude(top: Path, pattern: str) -> None:
     """Makes git ignore our files, by the one file of patterns that is never committed."""
     path = top / git("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip()

@@ -85,7 +85,8 @@ def _run(
 ) -> subprocess.CompletedProcess[bytes]:
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
-    options = ("-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *excludes)
+    settings = ("core.hooksPath=/dev/null", "core.quotePath=false", "submodule.recurse=false")
+    options = (*(word for setting in settings for word in ("-c", setting)), *excludes)
     marker = ownership.marker()
     try:
         with subprocess.Popen(

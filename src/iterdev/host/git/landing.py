@@ -8,7 +8,7 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import HostError
 from iterdev.core.types import SessionId
-from iterdev.host.git import command, commits, refs, session_branch, worktrees
+from iterdev.host.git import command, commits, refs, session_branch, submodules, worktrees
 from iterdev.host.git.merge import merge_base, try_merge
 
 TRIES = 20
@@ -32,6 +32,10 @@ class Label(Struct, frozen=True, kw_only=True):
     @property
     def author(self) -> command.Identity:
         return command.Identity(f"{self.role} ({self.agent})", f"{self.role}@{DOMAIN}")
+
+    @property
+    def in_submodules(self) -> submodules.Work:
+        return submodules.Work(ref=self.ref, message=self.message(), author=self.author)
 
     def message(self, subject: str = "") -> str:
         return (
@@ -57,6 +61,7 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
     if not worktree.is_dir():
         return _keep_commits_of_deleted(top, worktree, base, label)
     worktrees.relink(top, worktree, base)
+    submodules.keep(worktree, base, label.in_submodules)
     tree, head = worktrees.write_tree(worktree), worktrees.head(worktree) or base
     if head != base and not refs.is_ancestor(top, base, head):
         refs.move_ref(top, f"{label.ref}-head", head)
@@ -95,6 +100,7 @@ def keep_interrupted(top: Path, worktree: Path, base: str, label: Label) -> str 
     kept = refs.resolve(top, label.ref)
     if kept and worktree.is_dir():
         worktrees.relink(top, worktree, base)
+        submodules.keep(worktree, base, label.in_submodules)
         if worktrees.write_tree(worktree) == commits.tree_of(top, kept):
             return kept
     return keep(top, worktree, base, label) or kept

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from iterdev.core.session.conflicts import FinishedMerge
-from iterdev.host.git import commits, worktrees
+from iterdev.host.git import commits, submodules, worktrees
 from iterdev.host.git.command import Identity, git
 
 
@@ -44,7 +44,9 @@ def is_as_begun(top: Path, worktree: Path, base: str) -> bool:
         return False
     worktrees.relink(top, worktree, base)
     begun = git("rev-parse", "--verify", "--quiet", "AUTO_MERGE^{tree}", cwd=worktree, accept=(0, 1, 128)).stdout
-    return bool(begun) and worktrees.write_tree(worktree) == begun.strip()
+    # What is not committed in a submodule is in no tree.
+    same = bool(begun) and not submodules.is_touched(worktree)
+    return same and worktrees.write_tree(worktree) == begun.strip()
 
 
 def finished(top: Path, base: str, other: str, commit: str) -> FinishedMerge:

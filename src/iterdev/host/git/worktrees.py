@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from iterdev.host.git import submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import git, git_names
 from iterdev.host.git.refs import resolve
@@ -11,12 +12,7 @@ from iterdev.host.git.refs import resolve
 
 def add(top: Path, path: Path, commit: str) -> None:
     git("worktree", "add", "--quiet", "--force", "--detach", str(path), commit, cwd=top)
-
-
-def paths(top: Path) -> list[Path]:
-    """The checkouts of the repository, also those whose folder is gone."""
-    entries = git_names("worktree", "list", "--porcelain", "-z", cwd=top)
-    return [Path(entry.removeprefix("worktree ")) for entry in entries if entry.startswith("worktree ")]
+    submodules.check_out(path, top)
 
 
 def remove(top: Path, path: Path) -> None:
@@ -25,12 +21,14 @@ def remove(top: Path, path: Path) -> None:
 
 def prune(top: Path) -> None:
     git("worktree", "prune", cwd=top)
+    submodules.prune(top)
 
 
 def reset(path: Path, commit: str) -> None:
     """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
+    submodules.check_out(path)
 
 
 def write_tree(worktree: Path) -> str:
@@ -135,3 +133,4 @@ def restore_files(worktree: Path, commit: str, names: Iterable[str]) -> None:
     stage(worktree)
     options = (f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
     git("restore", *options, cwd=worktree, stdin="\0".join(names))
+    submodules.check_out(worktree)

@@ -22,3 +22,5 @@ def accept(*, session: arguments.SelectedSession, force: bool) -> None:
             raise
         accepted = completion.accept(*session, force=True)
     click.echo(f"{accepted.branch} is now at {accepted.commit[:12]} with the work of {session.id}")
+    for note in accepted.notes:
+        click.echo(note)
