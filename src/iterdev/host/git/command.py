@@ -8,12 +8,14 @@ its whole tree ends at the time limit, and with an engine that is killed (`host/
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.host.git import full_disk
 from iterdev.host.processes import ownership
 
 OLDEST = (2, 38)
@@ -87,7 +89,7 @@ def _run(
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
     settings = ("core.hooksPath=/dev/null", "core.quotePath=false", "submodule.recurse=false")
     options = (*(word for setting in settings for word in ("-c", setting)), *excludes)
-    marker = ownership.marker()
+    marker, began = ownership.marker(), time.time()
     try:
         with subprocess.Popen(
             ["git", *options, *args],
@@ -110,6 +112,9 @@ def _run(
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {seconds:g} s"
         raise HostError(message, hint="run `iterdev doctor`") from error
+    if process.returncode and full_disk.is_reason(stderr):
+        objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
+        full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from iterdev.core.errors import UserError
+from iterdev.host.git import full_disk
 from iterdev.host.git.command import GitFailed, git
 
 ZERO = ""
@@ -97,6 +98,7 @@ def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
 
 
 def _moved(done: CompletedProcess[str], ref: str) -> bool:
-    if done.returncode and "cannot lock ref" not in done.stderr:
+    full = full_disk.is_reason(done.stderr.encode())
+    if done.returncode and (full or "cannot lock ref" not in done.stderr):
         raise GitFailed(("update-ref", ref), done.returncode, done.stderr)
     return done.returncode == 0
