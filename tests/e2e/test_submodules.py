@@ -2,6 +2,7 @@
 
 import pytest
 from tests.conftest import Repo
+from tests.e2e.conftest import script
 from tests.session_files import left_behind, statuses
 
 
@@ -43,3 +44,20 @@ def test_work_in_a_submodule_lands_and_can_be_accepted(shop: Repo, script: str) 
         assert shop.git("-C", "lib", "rev-parse", ref) == work
     assert shop.git("-C", "lib", "show", f"{work}:more.txt") == "2"
     assert len(shop.git("-C", "lib", "worktree", "list").splitlines()) == 1
+
+
+def test_in_the_sandbox_files_of_a_submodule_are_changed_and_iterdev_commits_them(shop: Repo) -> None:
+    work = "cd lib && git log --oneline && echo 2 > more.txt && ! git commit -qam x && ! rm .git"
+    script(shop, f"[[rule]]\nrole = 'developer'\nrun = '''{work}'''\nresult = {{}}\n")
+    settings = (shop.path / "iterdev.toml").read_text().replace("[run]", "[run]\nsandbox = true")
+    shop.write("iterdev.toml", settings.replace('test = "true"', 'test = "cd lib && test -e more.txt"'))
+    shop.commit("a sandbox")
+
+    run = shop.iterdev("run", "-y", "--pipeline", "patch", "Fix the prices")
+
+    left, session = left_behind(shop), shop.folder().name
+    work = shop.git("rev-parse", f"iterdev/{session}:lib")
+    assert statuses(shop.folder())["DEV-001"] == "completed", run.stdout + run.stderr
+    assert shop.git("-C", "lib", "show", f"{work}:more.txt") == "2"
+    assert shop.git("-C", "lib", "rev-parse", f"refs/iterdev/{session}/DEV-001/1") == work
+    assert left == []

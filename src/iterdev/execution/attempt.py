@@ -95,7 +95,8 @@ async def _by_procedure(attempt: Attempt, conversations: list[TaskConversation])
         return await verify(attempt, conversations)
     if job.merge:
         with attempt.effect("begin merge"):
-            await in_thread(merge.begin, attempt.workspace.tree, job.base, job.merge.commit, attempt.label.author)
+            top, tree = attempt.context.top, attempt.workspace.tree
+            await in_thread(merge.begin, top, tree, job.base, job.merge.commit, attempt.label.author)
     async with open_conversation(attempt) as conversation:
         conversations.append(conversation)
         result = await conversation.ask(job.prompt)

@@ -80,9 +80,9 @@ class _Tester(Struct):
     async def measure_base(self, suites: Sequence[detect.Suite]) -> tuple[SuiteReport, ...]:
         """The tests as they were before the session, so that old failures are not blamed on it."""
         job, tree = self.attempt.job, self.attempt.workspace.tree
-        await in_thread(worktrees.reset, tree, job.session_base)
+        await in_thread(worktrees.reset, self.attempt.context.top, tree, job.session_base)
         reports = await self.measure(suites)
-        await in_thread(worktrees.reset, tree, job.base)
+        await in_thread(worktrees.reset, self.attempt.context.top, tree, job.base)
         return reports
 
     async def measure(self, suites: Sequence[detect.Suite]) -> tuple[SuiteReport, ...]:
@@ -134,7 +134,7 @@ class _Tester(Struct):
         outside = [name for name in changed if name not in job.changed]
         if not outside:
             return self.conclude(measured, new_baseline, commit=commit, changed=changed)
-        await in_thread(worktrees.restore_files, attempt.workspace.tree, job.base, outside)
+        await in_thread(worktrees.restore_files, attempt.context.top, attempt.workspace.tree, job.base, outside)
         commit = await keep(attempt)
         measured = judge(await self.measure(suites), baseline)
         note = f"{job.task.id}: the {job.task.role} changed files outside the change, which were restored: "

@@ -138,7 +138,7 @@ def test_looking_does_not_change_a_byte_of_the_users_index(project: Repo, tree: 
     assert commit
     session_branch.create(project.path, SessionId("ids-demo"), base)
     landing.land(project.path, commit, label(), worked_on=base, tip=base)
-    worktrees.reset(tree, base)
+    worktrees.reset(project.path, tree, base)
     worktrees.remove(project.path, tree)
     worktrees.prune(project.path)
 
@@ -222,7 +222,7 @@ def test_an_exclude_file_that_cannot_be_written_is_an_error_of_the_host(project:
 def test_a_reset_worktree_is_exactly_the_commit_but_keeps_ignored_files(project: Repo, base: str, tree: Path) -> None:
     project.write(".gitignore", "cache/\n")
     later = project.commit()
-    worktrees.reset(tree, later)
+    worktrees.reset(project.path, tree, later)
     (tree / "cache").mkdir()
     (tree / "cache" / "made-by-setup").touch()
     (tree / "README.md").unlink()
@@ -232,7 +232,7 @@ def test_a_reset_worktree_is_exactly_the_commit_but_keeps_ignored_files(project:
     subprocess.run(["git", "init", "-q", "nested"], cwd=tree, check=True)
     subprocess.run(["git", "add", "-A", "new"], cwd=tree, check=True)
 
-    worktrees.reset(tree, later)
+    worktrees.reset(project.path, tree, later)
 
     wanted = contents(project.path) | contents(tree / "cache")
     assert {name.removeprefix("cache/") for name in contents(tree)} - {"cache"} == wanted.keys()
@@ -357,7 +357,7 @@ def test_files_are_put_back_to_what_they_were(project: Repo, base: str, tree: Pa
     (tree / "[id].txt").write_text("new")
     (tree / "i.txt").write_text("stays")
 
-    worktrees.restore_files(tree, base, ["README.md", "iterdev.toml", "new file.txt", "[id].txt"])
+    worktrees.restore_files(project.path, tree, base, ["README.md", "iterdev.toml", "new file.txt", "[id].txt"])
 
     assert contents(tree).keys() == {"README.md", "iterdev.toml", "i.txt"}
     assert (tree / "README.md").read_text() == "# Sample\n"

@@ -175,7 +175,7 @@ def test_the_work_of_an_agent_that_switched_to_another_branch_is_kept_on_the_bas
     project.git("branch", "old", work(project, base, "old.txt"))
     project.write("new.txt", "new\n")
     newer = project.commit()
-    worktrees.reset(tree, newer)
+    worktrees.reset(project.path, tree, newer)
     shell(tree, "git checkout -q old; echo 1 > a; git add a; git commit -qm astray; echo 2 > b")
 
     commit = landing.keep(project.path, tree, newer, label())
@@ -209,7 +209,7 @@ def test_an_agent_that_began_a_new_history_without_a_commit_is_handled(project: 
 def test_an_agent_that_went_back_in_the_history_is_handled(project: Repo, tree: Path, base: str) -> None:
     project.write("later.txt", "later\n")
     later = project.commit()
-    worktrees.reset(tree, later)
+    worktrees.reset(project.path, tree, later)
     shell(tree, f"git reset -q --hard {base}; echo 1 > a")
 
     commit = landing.keep(project.path, tree, later, label())

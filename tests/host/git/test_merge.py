@@ -32,7 +32,7 @@ class Collision:
         (project.path / "gone.txt").unlink()
         self.other = project.commit("other")
         project.git("checkout", "-q", "main")
-        merge.begin(tree, self.tip, self.other, label().author)
+        merge.begin(project.path, tree, self.tip, self.other, label().author)
 
     def keep(self) -> str:
         commit = landing.keep(self.project.path, self.tree, self.tip, label(), merged=self.other)
@@ -78,7 +78,7 @@ def test_settings_of_the_user_change_nothing_about_a_merge(project: Repo, tree: 
 def test_files_that_setting_up_left_are_not_in_the_way(collision: Collision) -> None:
     shell(collision.tree, "git merge --abort; echo mine > added.txt; echo mine > clean.txt")
 
-    merge.begin(collision.tree, collision.tip, collision.other, label().author)
+    merge.begin(collision.project.path, collision.tree, collision.tip, collision.other, label().author)
 
     assert (collision.tree / "added.txt").read_text() == "added\n"
 
@@ -116,7 +116,7 @@ def test_a_merge_without_a_change_of_files_is_a_commit_too(project: Repo, tree: 
     project.git("reset", "-q", "--hard", base)
     project.write("a.txt", "a\n")
     tip = project.git("commit-tree", f"{other}^{{tree}}", "-p", base, "-m", "the same")
-    merge.begin(tree, tip, other, label().author)
+    merge.begin(project.path, tree, tip, other, label().author)
 
     commit = landing.keep(project.path, tree, tip, label(), merged=other)
 
@@ -160,7 +160,7 @@ def test_of_a_file_that_one_side_removed_either_side_may_be_taken(project: Repo,
     project.write("README.md", "# Other\n")
     other = project.commit("changed")
     for way in ("rm -f README.md", "echo '# Other' > README.md"):
-        merge.begin(tree, tip, other, label().author)
+        merge.begin(project.path, tree, tip, other, label().author)
         shell(tree, way)
         commit = str(landing.keep(project.path, tree, tip, label(), merged=other))
 
@@ -170,17 +170,17 @@ def test_of_a_file_that_one_side_removed_either_side_may_be_taken(project: Repo,
 def test_a_merge_that_was_not_changed_is_as_begun(collision: Collision) -> None:
     assert merge.is_as_begun(collision.project.path, collision.tree, collision.tip)
 
-    merge.begin(collision.tree, collision.tip, collision.other, label().author)
+    merge.begin(collision.project.path, collision.tree, collision.tip, collision.other, label().author)
     shell(collision.tree, "echo half > README.md")
     assert not merge.is_as_begun(collision.project.path, collision.tree, collision.tip)
 
 
 def test_a_worktree_is_not_merging_any_more_when_it_is_used_again(collision: Collision) -> None:
-    worktrees.reset(collision.tree, collision.tip)
+    worktrees.reset(collision.project.path, collision.tree, collision.tip)
     assert worktrees.is_untouched(collision.tree, collision.tip)
     shell(collision.tree, "! git rev-parse -q --verify MERGE_HEAD")
 
-    merge.begin(collision.tree, collision.tip, collision.other, label().author)
+    merge.begin(collision.project.path, collision.tree, collision.tip, collision.other, label().author)
     shell(collision.tree, TOGETHER)
     commit = collision.keep()
     worktrees.set_head(collision.tree, commit)

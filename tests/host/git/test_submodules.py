@@ -9,7 +9,7 @@ from tests.host.conftest import contents, label
 from tests.host.git.test_landing import SESSION, branch, shell
 
 from iterdev.core.errors import UserError
-from iterdev.host.git import landing, merge, worktrees
+from iterdev.host.git import landing, merge, submodules, worktrees
 from iterdev.host.git.acceptance import accept
 
 ALLOWED = ("-c", "protocol.file.allow=always")
@@ -93,7 +93,7 @@ def test_the_next_attempt_finds_what_the_last_one_did_in_a_submodule(
     commit = str(landing.keep(project.path, tree, base, label()))
 
     worktrees.add(project.path, tmp_path / "other", commit)
-    worktrees.reset(tree, base)
+    worktrees.reset(project.path, tree, base)
 
     assert (tmp_path / "other" / "lib" / "shop" / "new.txt").read_text() == "mine\n"
     assert contents(tree) == contents(project.path)
@@ -102,12 +102,40 @@ def test_the_next_attempt_finds_what_the_last_one_did_in_a_submodule(
 def test_a_merge_with_work_in_a_submodule_is_not_as_begun(project: Repo, base: str, tree: Path) -> None:
     project.write("other.txt", "other\n")
     other = project.commit("other")
-    merge.begin(tree, base, other, label().author)
+    merge.begin(project.path, tree, base, other, label().author)
     before = merge.is_as_begun(project.path, tree, base)
 
     shell(tree / "lib/shop", "echo mine > new.txt")
 
     assert (before, merge.is_as_begun(project.path, tree, base)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "rm .git; git init -q; git config core.fsmonitor 'touch {proof}; false'",
+        "git init -q {other}; echo gitdir: {other}/.git > .git; git config core.fsmonitor 'touch {proof}; false'",
+        "rm .git",
+    ],
+    ids=["own repository", "other repository", "no repository"],
+)
+def test_a_submodule_that_the_agent_led_to_another_repository_is_put_right_and_not_run(
+    project: Repo, base: str, users: Path, tree: Path, tmp_path: Path, script: str
+) -> None:
+    proof = tmp_path / "proof"
+    shell(tree / "lib/shop", f"echo mine > new.txt; {script.format(proof=proof, other=tmp_path / 'other')}")
+    proof.unlink(missing_ok=True)
+
+    commit = landing.keep(project.path, tree, base, label())
+
+    kept = inside(project, users, "rev-parse", REF)
+    assert project.git("rev-parse", f"{commit}:lib/shop") == kept
+    assert inside(project, users, "show", f"{kept}:new.txt") == "mine"
+    assert not proof.exists()
+
+
+def test_the_links_of_all_submodules_are_known(project: Repo, base: str, tree: Path) -> None:
+    assert list(submodules.links(project.path, tree)) == [tree / "lib/shop/.git", tree / "lib/shop/parts/.git"]
 
 
 def test_a_ref_is_named_only_if_it_exists(project: Repo, base: str, tree: Path) -> None:

@@ -195,6 +195,23 @@ def test_git_looks_and_commits_and_the_commit_is_kept(
     assert project.git("fsck", "--full", "--strict") == ""
 
 
+def test_the_settings_of_a_repository_that_was_made_inside_start_nothing_outside(
+    inside: Inside, workspace: Workspace, project: Repo, base: str, tmp_path: Path
+) -> None:
+    proof = tmp_path / "proof"
+    done = inside(
+        f"git init -q evil; cd evil; git config core.fsmonitor 'touch {proof}; false'; cd ..;"
+        f"git update-index --add --cacheinfo 160000,{base},evil; echo '[submodule \"e\"] path = evil' > .gitmodules"
+    )
+    assert done.code == 0, said(done)
+
+    git_objects.adopt(workspace, base)
+    worktrees.is_untouched(workspace.tree, base)
+    landing.keep(project.path, workspace.tree, base, label())
+
+    assert not proof.exists()
+
+
 def test_what_was_only_added_to_the_index_is_kept_too(
     inside: Inside, workspace: Workspace, project: Repo, base: str
 ) -> None:

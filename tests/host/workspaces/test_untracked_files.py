@@ -36,7 +36,7 @@ def test_work_beside_them_is_seen_and_kept(project: Repo, tree: Path, base: str)
     project.write("config/known.toml", "a = 1\n")
     known = project.commit("configured")
     project.write("config/local.toml", "b = 2\n")
-    worktrees.reset(tree, known)
+    worktrees.reset(project.path, tree, known)
 
     bring(project.path, tree, copies=["config"], links=[])
     (tree / "config" / "new.toml").write_text("c = 3\n", encoding="utf-8")
@@ -53,7 +53,7 @@ def test_they_stay_when_the_worktree_is_reset_for_the_next_attempt(project: Repo
     project.write("node_modules/x.js", "")
     bring(project.path, tree, copies=[".env"], links=["node_modules"])
 
-    worktrees.reset(tree, base)
+    worktrees.reset(project.path, tree, base)
 
     assert (tree / ".env").exists()
     assert (tree / "node_modules" / "x.js").exists()

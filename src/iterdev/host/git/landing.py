@@ -61,7 +61,7 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
     if not worktree.is_dir():
         return _keep_commits_of_deleted(top, worktree, base, label)
     worktrees.relink(top, worktree, base)
-    submodules.keep(worktree, base, label.in_submodules)
+    submodules.keep(top, worktree, base, label.in_submodules)
     tree, head = worktrees.write_tree(worktree), worktrees.head(worktree) or base
     if head != base and not refs.is_ancestor(top, base, head):
         refs.move_ref(top, f"{label.ref}-head", head)
@@ -100,7 +100,7 @@ def keep_interrupted(top: Path, worktree: Path, base: str, label: Label) -> str 
     kept = refs.resolve(top, label.ref)
     if kept and worktree.is_dir():
         worktrees.relink(top, worktree, base)
-        submodules.keep(worktree, base, label.in_submodules)
+        submodules.keep(top, worktree, base, label.in_submodules)
         if worktrees.write_tree(worktree) == commits.tree_of(top, kept):
             return kept
     return keep(top, worktree, base, label) or kept

@@ -27,12 +27,12 @@ def try_merge(top: Path, ours: str, theirs: str) -> tuple[str, bool, tuple[str, 
     return tree, False, tuple(dict.fromkeys(name for name in conflicts if name))
 
 
-def begin(worktree: Path, base: str, commit: str, author: Identity) -> None:
+def begin(top: Path, worktree: Path, base: str, commit: str, author: Identity) -> None:
     """Merges into a worktree as far as git can, without a commit; conflicts are marked in the files.
 
     The worktree is reset first: tracked files that the project's setup changed would prevent the merge.
     """
-    worktrees.reset(worktree, base)
+    worktrees.reset(top, worktree, base)
     plain = ("-c", "rerere.enabled=false", "-c", "merge.conflictStyle=merge")
     options = ("--quiet", "--no-commit", "--no-ff", "--no-autostash", "--strategy=ort")
     git(*plain, "merge", *options, commit, cwd=worktree, env=author.variables, accept=(0, 1))
@@ -45,7 +45,7 @@ def is_as_begun(top: Path, worktree: Path, base: str) -> bool:
     worktrees.relink(top, worktree, base)
     begun = git("rev-parse", "--verify", "--quiet", "AUTO_MERGE^{tree}", cwd=worktree, accept=(0, 1, 128)).stdout
     # What is not committed in a submodule is in no tree.
-    same = bool(begun) and not submodules.is_touched(worktree)
+    same = bool(begun) and not submodules.is_touched(top, worktree)
     return same and worktrees.write_tree(worktree) == begun.strip()
 
 

@@ -41,7 +41,7 @@ def branches_stamp(top: Path) -> tuple[object, ...]:
 
     A repository that keeps its refs in tables has one stamp for all of them, which also changes when a task lands.
     """
-    common = _common_dir(top)
+    common = common_dir(top)
     heads = common / "refs" / "heads"
     loose: list[object] = []
     for folder, inner, files in os.walk(heads):
@@ -52,7 +52,7 @@ def branches_stamp(top: Path) -> tuple[object, ...]:
 
 
 @lru_cache(maxsize=64)
-def _common_dir(top: Path) -> Path:
+def common_dir(top: Path) -> Path:
     return top / git("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
 
 

@@ -4,7 +4,9 @@ Nothing has to be fetched, and a commit that an agent makes in one is in the use
 keeps it. A submodule that the user has not initialised is left alone.
 """
 
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +16,8 @@ from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.host.git import refs
-from iterdev.host.git.checkout import checkouts, status
-from iterdev.host.git.command import Identity, git, git_names
+from iterdev.host.git.checkout import status
+from iterdev.host.git.command import EXCLUDES, Identity, git, git_names
 
 GITLINK = "160000"
 FILE = ".gitmodules"
@@ -44,35 +46,63 @@ def listed(worktree: Path) -> list[Submodule]:
     paths = [f":(literal){setting.partition(chr(10))[2]}" for setting in settings if setting]
     entries = git_names("ls-files", "--stage", "-z", "--", *paths, cwd=worktree) if paths else []
     fields = (entry.partition("\t")[::2] for entry in entries)
-    return [Submodule(path, stage.split()[1]) for stage, path in fields if stage.startswith(GITLINK)]
+    inside = ((stage, path) for stage, path in fields if ".." not in Path(path).parts and not Path(path).is_absolute())
+    return [Submodule(path, stage.split()[1]) for stage, path in inside if stage.startswith(GITLINK)]
 
 
-def check_out(worktree: Path, *tops: Path) -> None:
-    """Makes the submodules of a worktree exactly what it names, as far as a checkout of the user has them.
-
-    The first of the checkouts that has one provides it; without any, those that git knows.
-    """
+def check_out(top: Path, worktree: Path) -> None:
+    """Makes the submodules of a worktree exactly what it names, as far as the user has them in the checkout `top`."""
     for module in listed(worktree):
-        own = worktree / module.path
-        if not _is_repository(own):
-            others = (top / module.path for top in (*tops, *checkouts(worktree)))
-            users = next((place for place in others if _is_repository(place)), None)
-            if users is None or refs.resolve(users, module.commit) is None:
-                continue
-            git("worktree", "add", "--quiet", "--force", "--detach", str(own), module.commit, cwd=users)
-        elif refs.resolve(own, module.commit):
+        users, own = top / module.path, worktree / module.path
+        if not _is_repository(users) or refs.resolve(users, module.commit) is None:
+            continue
+        if _is_linked(own, users):
             git("checkout", "--quiet", "--force", "--detach", module.commit, cwd=own)
             git("clean", "--quiet", "-ffd", cwd=own)
-        check_out(own, *(top / module.path for top in tops))
+        else:
+            if own.is_symlink():
+                own.unlink()
+            shutil.rmtree(own, ignore_errors=True)
+            git("worktree", "add", "--quiet", "--force", "--detach", str(own), module.commit, cwd=users)
+        check_out(users, own)
 
 
-def is_touched(worktree: Path) -> bool:
+def links(top: Path, worktree: Path) -> Iterator[Path]:
+    """The files that lead from submodules to their repositories."""
+    for _, users, own in _present(top, worktree):
+        yield own / ".git"
+        yield from links(users, own)
+
+
+def disarm(worktree: Path, trusted: Path, writable: Path) -> None:
+    """Cuts the links from a worktree to repositories that an agent in a sandbox could write.
+
+    Git would run in them to look for changes, with their settings, which can name programs to start. Repositories in
+    the folder `trusted` cannot have been written, except for its part that is `writable`.
+    """
+    for entry in git_names("ls-files", "--stage", "-z", cwd=worktree):
+        stage, _, path = entry.partition("\t")
+        own = worktree / path
+        if not stage.startswith(GITLINK) or not os.path.lexists(own / ".git"):
+            continue
+        target = _target(own)
+        if target and target.is_relative_to(trusted) and not target.is_relative_to(writable):
+            disarm(own, trusted, writable)
+        else:
+            _cut(own)
+
+
+def _cut(own: Path) -> None:
+    link = own / ".git"
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
+    else:
+        link.unlink(missing_ok=True)
+
+
+def is_touched(top: Path, worktree: Path) -> bool:
     """Whether a submodule is not exactly what the worktree names."""
-    present = [module for module in listed(worktree) if _is_repository(worktree / module.path)]
-    return any(
-        refs.resolve(worktree / module.path, "HEAD") != module.commit or status(worktree / module.path)
-        for module in present
-    )
+    return any(refs.resolve(own, "HEAD") != module.commit or status(own) for module, _, own in _present(top, worktree))
 
 
 def prune(top: Path) -> None:
@@ -83,43 +113,68 @@ def prune(top: Path) -> None:
             prune(users)
 
 
-def keep(worktree: Path, base: str, work: Work) -> None:
+def keep(top: Path, worktree: Path, base: str, work: Work) -> None:
     """Commits all that an attempt left in submodules, and puts it under the attempt's ref there.
 
     The inner ones come first, because the outer ones name their commits.
     """
-    for module in listed(worktree):
-        own = worktree / module.path
-        if not _is_repository(own) or (head := refs.resolve(own, "HEAD")) is None:
-            continue
-        before = _named(worktree, base, module.path)
-        keep(own, before or head, work)
+    for module, users, own in _present(top, worktree):
+        before, head = _named(worktree, base, module.path), refs.resolve(own, "HEAD")
+        keep(users, own, before or module.commit, work)
         git("add", "--all", cwd=own)
-        tree = git("write-tree", cwd=own).stdout.strip()
-        if tree != git("rev-parse", f"{head}^{{tree}}", cwd=own).stdout.strip():
-            commit = ("commit-tree", tree, "-p", head)
-            head = git(*commit, cwd=own, stdin=work.message, env=work.author.variables).stdout.strip()
+        tree, parents = git("write-tree", cwd=own).stdout.strip(), ("-p", head) if head else ()
+        if not head or tree != git("rev-parse", f"{head}^{{tree}}", cwd=own).stdout.strip():
+            made = git("commit-tree", tree, *parents, cwd=own, stdin=work.message, env=work.author.variables)
+            head = made.stdout.strip()
             git("update-ref", "--no-deref", "HEAD", head, cwd=own)
         if head != before:
-            _keep_head(worktree, own, module.path, head, work)
+            refs.keep_under(own, work.ref, head)
+    _keep_added(top, worktree, work)
 
 
-def _keep_head(worktree: Path, own: Path, path: str, head: str, work: Work) -> None:
-    if not _is_added(worktree, own):
-        refs.keep_under(own, work.ref, head)
-    elif not _has_ref(own, head, "refs/remotes"):
-        # The repository of a submodule that the agent has added goes with the worktree.
-        target = f"+HEAD:{work.ref}-{re.sub('[^A-Za-z0-9]+', '-', path)}"
-        git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(own), target, cwd=worktree)
+def _keep_added(top: Path, worktree: Path, work: Work) -> None:
+    """Keeps the commits of submodules that the agent has added, whose repositories go with the worktree.
+
+    They are not trusted: no git is run in one, except to read its objects, and not even that after a sandbox.
+    """
+    if (worktree.parent / EXCLUDES.parent / "objects").is_dir():
+        return
+    for module in listed(worktree):
+        own = worktree / module.path
+        if _is_repository(own) and not _is_repository(top / module.path):
+            target = f"+HEAD:{work.ref}-{re.sub('[^A-Za-z0-9]+', '-', module.path)}"
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+            git("fetch", *options, str(own), target, cwd=worktree, accept=(0, 1, 128))
 
 
-def _is_added(worktree: Path, own: Path) -> bool:
-    """Whether the repository of a submodule is inside of the part of git's folder that belongs to the worktree."""
-    common, admin = (
-        Path(git("rev-parse", "--path-format=absolute", option, cwd=folder).stdout.rstrip("\n"))
-        for option, folder in (("--git-common-dir", own), ("--git-dir", worktree))
-    )
-    return common.is_relative_to(admin)
+def _present(top: Path, worktree: Path) -> Iterator[tuple[Submodule, Path, Path]]:
+    """The submodules of a worktree that are worktrees of the user's, with both folders.
+
+    What leads to any other repository is put right first: its settings could make git run a program.
+    """
+    for module in listed(worktree):
+        users, own = top / module.path, worktree / module.path
+        if not _is_repository(users) or not own.is_dir() or own.is_symlink():
+            continue
+        if not _is_linked(own, users):
+            _cut(own)
+            git("worktree", "repair", cwd=users)
+        if _is_linked(own, users):
+            yield module, users, own
+
+
+def _is_linked(own: Path, users: Path) -> bool:
+    target = _target(own)
+    return target is not None and target.parent == Path(os.path.realpath(refs.common_dir(users)), "worktrees")
+
+
+def _target(own: Path) -> Path | None:
+    """The folder of git that the link of a submodule leads to, if there is such a link and such a folder."""
+    link = own / ".git"
+    if not link.is_file() or link.is_symlink() or own.is_symlink():
+        return None
+    target = Path(os.path.realpath(own / os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()))
+    return target if target.is_dir() else None
 
 
 def publish(top: Path, old: str, new: str, session: SessionId) -> list[str]:

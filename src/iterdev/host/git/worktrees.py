@@ -12,7 +12,7 @@ from iterdev.host.git.refs import resolve
 
 def add(top: Path, path: Path, commit: str) -> None:
     git("worktree", "add", "--quiet", "--force", "--detach", str(path), commit, cwd=top)
-    submodules.check_out(path, top)
+    submodules.check_out(top, path)
 
 
 def remove(top: Path, path: Path) -> None:
@@ -24,11 +24,11 @@ def prune(top: Path) -> None:
     submodules.prune(top)
 
 
-def reset(path: Path, commit: str) -> None:
+def reset(top: Path, path: Path, commit: str) -> None:
     """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
-    submodules.check_out(path)
+    submodules.check_out(top, path)
 
 
 def write_tree(worktree: Path) -> str:
@@ -128,9 +128,9 @@ def is_untouched(worktree: Path, commit: str) -> bool:
     return head(worktree) == commit and not status(worktree)
 
 
-def restore_files(worktree: Path, commit: str, names: Iterable[str]) -> None:
+def restore_files(top: Path, worktree: Path, commit: str, names: Iterable[str]) -> None:
     """Puts files back to what they are in the commit, or removes those that are not in it."""
     stage(worktree)
     options = (f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
     git("restore", *options, cwd=worktree, stdin="\0".join(names))
-    submodules.check_out(worktree)
+    submodules.check_out(top, worktree)

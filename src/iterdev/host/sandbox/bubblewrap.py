@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.host.git import submodules
 from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Workspace
@@ -105,6 +106,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             *self._shown("--ro-bind", store.admin / "commondir", store.admin / "gitdir"),
             *("--ro-bind", "/dev/null", str(store.admin / "config.worktree")),
             *self._shown("--ro-bind", workspace.tree / ".git" if write else workspace.tree),
+            *self._shown("--ro-bind", *submodules.links(self.top, workspace.tree)),
         ]
 
     def _shown(self, option: str, *paths: Path) -> list[str]:

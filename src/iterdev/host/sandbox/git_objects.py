@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from iterdev.host.git import command, commits, worktrees
+from iterdev.host.git import command, commits, submodules, worktrees
 from iterdev.host.workspaces.pool import Workspace
 
 NAMED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -48,13 +48,15 @@ def prepare(workspace: Workspace) -> Store:
 def adopt(workspace: Workspace, base: str) -> None:
     """Copies the objects that a sandboxed git has made to the repository; without a sandbox there are none.
 
-    A HEAD that was deleted is restored to the base; git's other files cannot be deleted in the sandbox.
+    A HEAD that was deleted is restored to the base; git's other files cannot be deleted in the sandbox. Repositories
+    that were made inside of the worktree are made plain folders.
     """
     if not (workspace.private / "objects").is_dir() or not workspace.tree.is_dir():
         return
     store = prepare(workspace)
     if not (store.admin / "HEAD").is_file():
         (store.admin / "HEAD").write_text(f"{base}\n", encoding="ascii")
+    submodules.disarm(workspace.tree, store.common, store.admin)
     for file in store.new.glob("[0-9a-f][0-9a-f]/*"):
         name = file.parent.name + file.name
         if NAMED.fullmatch(name) and _is_plain(file) and _is_genuine(file, name):

@@ -145,7 +145,7 @@ class Pool:
         _make(workspace.slot)
         if (workspace.tree / ".git").exists():
             with suppress(command.GitFailed):
-                worktrees.reset(workspace.tree, commit)
+                worktrees.reset(self._top, workspace.tree, commit)
                 return True
         if workspace.tree.exists():
             worktrees.remove(self._top, workspace.tree)
