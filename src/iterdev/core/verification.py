@@ -39,6 +39,10 @@ class SuiteReport(Struct, frozen=True, kw_only=True):
     """Where the suite is, relative to the top of the repository."""
     exit_code: int
     timed_out: bool = False
+    hung: tuple[str, ...] = ()
+    """The tests that were running when the suite was ended because it took too long."""
+    missing_program: str = ""
+    """The program without which the suite could not start."""
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()

@@ -21,8 +21,10 @@ from iterdev.execution.conversation import TaskConversation, open_conversation, 
 from iterdev.execution.kept_work import keep
 from iterdev.host.git import commits, worktrees
 from iterdev.host.processes.spawn import ProgramResult, run
-from iterdev.host.test_suites import detect
+from iterdev.host.test_suites.find import find, in_order
+from iterdev.host.test_suites.invocations import configured
 from iterdev.host.test_suites.run import measure
+from iterdev.host.test_suites.suite import Suite
 
 DETECTION_LIMIT = 20.0
 """Seconds to find out whether a test runner is there."""
@@ -63,21 +65,21 @@ class _Tester(Struct):
     gave_up: str = ""
     iterations: int = 0
 
-    async def suites(self) -> tuple[detect.Suite, ...] | AgentFailure:
+    async def suites(self) -> tuple[Suite, ...] | AgentFailure:
         """The configured command, or what the project's files say, or what the agent names."""
         job = self.attempt.job
         if command := job.settings.project.test:
-            return (detect.configured(command),)
-        if found := await in_thread(detect.find, self.attempt.workspace.tree, self._works):
-            return (found,)
+            return (configured(command),)
+        if found := await in_thread(find, self.attempt.workspace.tree, self._works):
+            return in_order(found, job.changed)
         answer = await (await self._agent()).ask(job.prompt)
         if isinstance(answer, AgentFailure):
             return answer
         self.answer = answer
         named = getattr(answer, "test_command", None)
-        return (detect.configured(named),) if named else ()
+        return (configured(named),) if named else ()
 
-    async def measure_base(self, suites: Sequence[detect.Suite]) -> tuple[SuiteReport, ...]:
+    async def measure_base(self, suites: Sequence[Suite]) -> tuple[SuiteReport, ...]:
         """The tests as they were before the session, so that old failures are not blamed on it."""
         job, tree = self.attempt.job, self.attempt.workspace.tree
         await in_thread(worktrees.reset, self.attempt.context.top, tree, job.session_base)
@@ -85,7 +87,7 @@ class _Tester(Struct):
         await in_thread(worktrees.reset, self.attempt.context.top, tree, job.base)
         return reports
 
-    async def measure(self, suites: Sequence[detect.Suite]) -> tuple[SuiteReport, ...]:
+    async def measure(self, suites: Sequence[Suite]) -> tuple[SuiteReport, ...]:
         """Runs the suites on the work tree as it is; what the tests write into it is removed again."""
         attempt, workspace = self.attempt, self.attempt.workspace
         limit = attempt.job.settings.limits.test
@@ -122,7 +124,7 @@ class _Tester(Struct):
         return how in {Reaction.pause_provider, Reaction.stop} or (how in REPLACING and self.attempt.job.replaceable)
 
     async def finish(
-        self, suites: Sequence[detect.Suite], measured: Verification, baseline: tuple[SuiteReport, ...]
+        self, suites: Sequence[Suite], measured: Verification, baseline: tuple[SuiteReport, ...]
     ) -> Success:
         """Keeps what the agent fixed, as far as it kept to the files of the change."""
         attempt, job = self.attempt, self.attempt.job

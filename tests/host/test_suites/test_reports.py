@@ -2,11 +2,17 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from iterdev.host.test_suites import reports
-from iterdev.host.test_suites.reports import Tally
+from iterdev.host.test_suites.reports import json as json_reports
+from iterdev.host.test_suites.reports import text as text_reports
+from iterdev.host.test_suites.reports import xml
+from iterdev.host.test_suites.reports.events import events, unfinished
+from iterdev.host.test_suites.reports.tally import Tally
+from iterdev.host.test_suites.reports.tap import harness, tap
 
 PYTEST = """<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests">
 <testsuite name="pytest" errors="1" failures="1" skipped="1" tests="6" time="0.052"><properties />
@@ -21,24 +27,6 @@ PYTEST_COLLECTION = """<?xml version="1.0" encoding="utf-8"?><testsuites name="p
 <testsuite name="pytest" errors="1" failures="0" skipped="0" tests="1" time="0.115">
 <testcase classname="" name="tests.test_q" time="0.000"><error message="collection failure">E</error></testcase>
 </testsuite></testsuites>"""
-
-NODE = """<?xml version="1.0" encoding="utf-8"?>
-<testsuites>
-	<testcase name="one" time="0.001581" classname="test"/>
-	<testcase name="three" time="0.000162" classname="test">
-		<skipped type="skipped" message="true"/>
-	</testcase>
-	<testsuite name="s" time="0.000477" disabled="0" errors="0" tests="1" failures="0" skipped="0" hostname="vm">
-		<testcase name="one" time="0.000184" classname="test"/>
-		<testcase name="one" time="0.000184" classname="test" failure="1 == 2">
-			<failure type="testCodeFailure" message="1 == 2">AssertionError</failure>
-		</testcase>
-	</testsuite>
-	<testcase name="t/b.test.js" time="0.108497" classname="test" failure="test failed">
-		<failure type="testCodeFailure" message="test failed">[Error: test failed]</failure>
-	</testcase>
-	<!-- tests 6 -->
-</testsuites>"""
 
 JEST = json.dumps(
     {
@@ -129,99 +117,128 @@ test src/lib.rs - add (line 1) ... ok
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.09s
 """
 
-RULES = ("=" * 70, "-" * 70)
+TAP = """\
+TAP version 13
+# outer
+ok 1 should be strictly equal
+not ok 2 one is two
+  ---
+    operator: equal
+    stack: |-
+      ok 7 not a point
+  ...
+# b took 12ms
+ok 3 should be truthy
+ok 4 later # SKIP not now
+not ok 5 some day # TODO
+noise of a test
 
-UNITTEST = """\
-test_bad (test_a.C.test_bad) ... FAIL
-test_doc (test_a.C.test_doc)
-A docstring. ... ok
-test_noise (test_a.C.test_noise) ... noise
-ok
-test_tail (test_a.C.test_tail) ... no end of lineok
-test_skip (test_a.C.test_skip) ... skipped 'r'
-test_sub (test_a.C.test_sub) ...{space}
-  test_sub (test_a.C.test_sub) (i=1) ... FAIL
-  test_sub (test_a.C.test_sub) (i=2) ... FAIL
-test_xf (test_a.C.test_xf) ... expected failure
-test_xs (test_a.C.test_xs) ... unexpected success
-ERROR
-setUpClass (test_a.E) ... skipped 'w'
-test_b (unittest.loader._FailedTest.test_b) ... ERROR
-
-{double}
-ERROR: setUpClass (test_a.D)
-{single}
-RuntimeError
-
-{double}
-ERROR: test_b (unittest.loader._FailedTest.test_b)
-{single}
-ImportError: Failed to import test module: test_b
-
-{double}
-FAIL: test_bad (test_a.C.test_bad)
-{single}
-AssertionError: x
-
-{double}
-FAIL: test_sub (test_a.C.test_sub) (i=1)
-{single}
-AssertionError: 1 != 0
-
-{double}
-FAIL: test_sub (test_a.C.test_sub) (i=2)
-{single}
-AssertionError: 2 != 0
-
-{double}
-UNEXPECTED SUCCESS: test_xs (test_a.C.test_xs)
-{single}
-Ran 9 tests in 0.002s
-
-FAILED (failures=3, errors=2, skipped=2, expected failures=1, unexpected successes=1)
-""".format(space=" ", double=RULES[0], single=RULES[1])
-
-UNITTEST_BEFORE_3_11 = """\
-test_sub (test_a.C) ... test_ok (test_a.C) ... ok
-
-{double}
-FAIL: test_sub (test_a.C) (i=1)
-{single}
-AssertionError: 1 != 0
-
-{single}
-Ran 2 tests in 0.001s
-
-FAILED (failures=1)
-""".format(double=RULES[0], single=RULES[1])
-
-UNITTEST_3_12_1 = f"""\
-test_a (test_s.C.test_a) ... skipped 'c'
-
-{RULES[1]}
-Ran 0 tests in 0.000s
-
-NO TESTS RAN (skipped=1)
+1..5
+# tests 5
+# pass  3
+# fail  1
 """
 
-UNITTEST_TWICE = f"""\
-test_a (base.C.test_a) ... ok
-test_a (base.C.test_a) ... ok
-
-{RULES[1]}
-Ran 2 tests in 0.000s
-
-OK
+TAP_NESTED = """\
+TAP version 14
+# Subtest: test/a.js
+    # Subtest: inner
+        ok 1 - deep
+        not ok 2 - down
+        1..2
+    not ok 1 - inner # time=1.2ms
+    ok 2 - beside
+    1..2
+not ok 1 - test/a.js # time=51.3ms
+ok 2 - test/b.js {
+    ok 1 - braces
+    1..1
+}
+1..2
 """
+
+AVA = """\
+TAP version 13
+ok 1 - three # SKIP
+not ok 2 - four # TODO
+ok 3 - a \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} one
+not ok 4 - a \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} two
+not ok 5 - Error: Cannot find module 'nope'
+  ---
+    name: Error
+  ...
+not ok 6 - test/b.js exited with a non-zero exit code: 1
+
+1..4
+# tests 3
+# pass 1
+# skip 1
+# fail 4
+"""
+
+UVU = """\
+a.js
+• ✘   (1 / 2)
+
+   FAIL  "two words"
+    Expected values to be strictly equal:  (is)
+
+ named  • ✘   (1 / 2)
+
+   FAIL  named  "bad"
+    boo
+
+
+b.js
+•   (1 / 1)
+
+  Total:     5
+  Passed:    3
+  Skipped:   1
+  Duration:  1.16ms
+"""
+
+EVENTS = """\
+{"event": "begin", "test": ""}
+{"event": "start", "test": "a.py::test_ok"}
+{"event": "passed", "test": "a.py::test_ok"}
+{"event": "start", "test": "a.py::test_teardown"}
+{"event": "passed", "test": "a.py::test_teardown"}
+{"event": "failed", "test": "a.py::test_teardown"}
+{"event": "start", "test": "a.py::test_skip"}
+{"event": "skipped", "test": "a.py::test_skip"}
+{"event": "start", "test": "a.py::test_ok"}
+{"event": "failed", "test": "a.py::test_ok"}
+{"event": "failed", "test": "b.py"}
+{"event": "end", "test": ""}
+"""
+
+
+def recorded(name: str) -> str:
+    """A report that a real runner wrote for a small project."""
+    return Path(__file__).with_name("recorded").joinpath(name).read_text()
+
 
 Reader = Callable[[str], Tally | None]
+READERS = (
+    xml.junit,
+    xml.trx,
+    json_reports.jest,
+    json_reports.go,
+    json_reports.meson,
+    json_reports.rspec,
+    text_reports.cargo,
+    text_reports.uvu,
+    tap,
+    events,
+)
 
 
 @pytest.mark.parametrize(
     ("read", "text", "tally"),
     [
         pytest.param(
-            reports.junit,
+            xml.junit,
             PYTEST,
             Tally(
                 passed=("tests.test_p::test_ok", "tests.test_p.TestC::test_m[a b]"),
@@ -230,16 +247,10 @@ Reader = Callable[[str], Tally | None]
             ),
             id="pytest",
         ),
-        pytest.param(reports.junit, PYTEST_COLLECTION, Tally(failed=("tests.test_q",)), id="pytest collection"),
-        pytest.param(reports.junit, "<testsuites/>", Tally(), id="an empty report"),
+        pytest.param(xml.junit, PYTEST_COLLECTION, Tally(failed=("tests.test_q",)), id="pytest collection"),
+        pytest.param(xml.junit, "<testsuites/>", Tally(), id="an empty report"),
         pytest.param(
-            reports.junit,
-            NODE,
-            Tally(passed=("one", "s::one"), failed=("s::one [2]", "t/b.test.js"), skipped=1),
-            id="node",
-        ),
-        pytest.param(
-            reports.jest,
+            json_reports.jest,
             JEST,
             Tally(
                 passed=("src/a.test.js::d > ok",),
@@ -249,7 +260,7 @@ Reader = Callable[[str], Tally | None]
             id="jest",
         ),
         pytest.param(
-            reports.go,
+            json_reports.go,
             GO,
             Tally(
                 passed=("example.com/g::TestOk", "example.com/g::TestSub/a"),
@@ -259,19 +270,19 @@ Reader = Callable[[str], Tally | None]
             id="go",
         ),
         pytest.param(
-            reports.go,
+            json_reports.go,
             GO_BEFORE_1_24,
             Tally(passed=("example.com/g::TestOk",), failed=("example.com/g/bad",)),
             id="go before 1.24",
         ),
         pytest.param(
-            reports.go,
+            json_reports.go,
             GO_CUT_SHORT,
             Tally(passed=("example.com/g::TestOk",), failed=("example.com/g", "example.com/g::TestExit")),
             id="go cut short",
         ),
         pytest.param(
-            reports.cargo,
+            text_reports.cargo,
             CARGO,
             Tally(
                 passed=("tests::ok", "tests::pan", "tests::ok [2]", "src/lib.rs - add"),
@@ -281,33 +292,106 @@ Reader = Callable[[str], Tally | None]
             id="cargo",
         ),
         pytest.param(
-            reports.unittest,
-            UNITTEST,
+            text_reports.cargo,
+            recorded("cargo.txt"),
             Tally(
-                passed=("test_a.C::test_doc", "test_a.C::test_noise", "test_a.C::test_tail", "test_a.C::test_xf"),
+                passed=("foo::tests::ok", "foo::tests::pan", "a::ok", "foo::src/lib.rs - add"),
+                failed=("foo::tests::bad",),
+                skipped=1,
+            ),
+            id="cargo with its standard error",
+        ),
+        pytest.param(
+            partial(tap, comments=True),
+            TAP,
+            Tally(
+                passed=("outer > should be strictly equal", "b took > should be truthy"),
+                failed=("outer > one is two",),
+                skipped=2,
+            ),
+            id="TAP of tape",
+        ),
+        pytest.param(
+            tap,
+            TAP_NESTED,
+            Tally(
+                passed=("test/a.js > inner > deep", "test/a.js > beside", "test/b.js > braces"),
+                failed=("test/a.js > inner > down",),
+            ),
+            id="TAP with subtests",
+        ),
+        pytest.param(tap, "1..0 # SKIP no server\n", Tally(skipped=1), id="TAP that skips everything"),
+        pytest.param(
+            tap,
+            AVA,
+            Tally(
+                passed=("a \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} one",),
                 failed=(
-                    "test_a.D::setUpClass",
-                    "test_a.C::test_bad",
-                    "test_a.C::test_sub",
-                    "test_a.C::test_xs",
-                    "unittest.loader._FailedTest::test_b",
+                    "a \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} two",
+                    "Error: Cannot find module 'nope'",
+                    "test/b.js exited with a non-zero exit code: 1",
                 ),
                 skipped=2,
             ),
-            id="unittest",
+            id="TAP of ava",
         ),
         pytest.param(
-            reports.unittest,
-            UNITTEST_BEFORE_3_11,
-            Tally(passed=("test_a.C::test_ok",), failed=("test_a.C::test_sub",)),
-            id="unittest before 3.11",
+            text_reports.uvu,
+            UVU,
+            Tally(
+                passed=("a.js #1", "a.js > named #1", "b.js #1"),
+                failed=("a.js > two words", "a.js > named > bad"),
+                skipped=1,
+            ),
+            id="uvu",
         ),
-        pytest.param(reports.unittest, UNITTEST_3_12_1, Tally(skipped=1), id="unittest 3.12.1"),
         pytest.param(
-            reports.unittest,
-            UNITTEST_TWICE,
-            Tally(passed=("base.C::test_a", "base.C::test_a [2]")),
-            id="unittest, one class imported twice",
+            events,
+            EVENTS,
+            Tally(
+                passed=("a.py::test_ok",),
+                failed=("a.py::test_teardown", "a.py::test_ok [2]", "b.py"),
+                skipped=1,
+            ),
+            id="events",
+        ),
+        pytest.param(
+            xml.junit,
+            recorded("ctest.xml"),
+            Tally(passed=("ok",), failed=("bad", "gone"), skipped=2),
+            id="ctest",
+        ),
+        pytest.param(
+            xml.junit,
+            recorded("phpunit.xml"),
+            Tally(
+                passed=("ATest::testOk", "ATest::testData with data set #0", 'ATest::testData with data set "named"'),
+                failed=("ATest::testBad",),
+                skipped=1,
+            ),
+            id="phpunit",
+        ),
+        pytest.param(
+            xml.junit,
+            recorded("surefire.xml"),
+            Tally(passed=("shop.TillTest::adds",), failed=("shop.TillTest::breaks", "shop.TillTest::fails"), skipped=1),
+            id="surefire",
+        ),
+        pytest.param(
+            json_reports.meson,
+            recorded("meson.json"),
+            Tally(passed=("ok", "xf"), failed=("bad one",), skipped=1),
+            id="meson",
+        ),
+        pytest.param(
+            json_reports.rspec,
+            recorded("rspec.json"),
+            Tally(
+                passed=("spec/a_spec.rb::thing works", "spec/a_spec.rb::thing inner is fine"),
+                failed=("spec/a_spec.rb::thing fails",),
+                skipped=1,
+            ),
+            id="rspec",
         ),
     ],
 )
@@ -315,7 +399,7 @@ def test_a_report_is_read(read: Reader, text: str, tally: Tally) -> None:
     assert read(text) == tally
 
 
-@pytest.mark.parametrize("read", [reports.junit, reports.jest, reports.go, reports.cargo, reports.unittest])
+@pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("text", ["", "ok", "{}", "[]", "<html/>", "make: *** [Makefile:2: test] Error 1\n"])
 def test_text_of_another_kind_is_no_report(read: Reader, text: str) -> None:
     assert read(text) is None
@@ -324,15 +408,11 @@ def test_text_of_another_kind_is_no_report(read: Reader, text: str) -> None:
 @pytest.mark.parametrize(
     ("read", "text"),
     [
-        pytest.param(reports.junit, PYTEST[:-20], id="XML without its end"),
-        pytest.param(reports.jest, JEST[:-20], id="JSON without its end"),
-        pytest.param(reports.jest, JEST.replace('"passed"', '"splendid"'), id="an unknown outcome"),
-        pytest.param(reports.cargo, CARGO.replace("test tests::bad ... FAILED\n", ""), id="a failure is missing"),
-        pytest.param(reports.cargo, CARGO.partition("test result")[0], id="a binary crashed"),
-        pytest.param(reports.unittest, UNITTEST.replace("Ran 9", "Ran 10"), id="a test is missing"),
-        pytest.param(reports.unittest, UNITTEST.replace("failures=3", "failures=4"), id="a failure is not explained"),
-        pytest.param(reports.unittest, UNITTEST.replace("successes=1", "successes=2"), id="a success is missing"),
-        pytest.param(reports.unittest, UNITTEST_TWICE.replace("OK", "FAILED"), id="failed without a failure"),
+        pytest.param(xml.junit, PYTEST[:-20], id="XML without its end"),
+        pytest.param(json_reports.jest, JEST[:-20], id="JSON without its end"),
+        pytest.param(json_reports.jest, JEST.replace('"passed"', '"splendid"'), id="an unknown outcome"),
+        pytest.param(text_reports.cargo, CARGO.replace("test tests::bad ... FAILED\n", ""), id="a failure is missing"),
+        pytest.param(text_reports.cargo, CARGO.partition("test result")[0], id="a binary crashed"),
     ],
 )
 def test_a_report_whose_sums_do_not_agree_is_refused(read: Reader, text: str) -> None:
@@ -344,18 +424,129 @@ def test_a_failed_go_test_with_passing_subtests_is_kept() -> None:
         '"fail","Package":"example.com/g","Test":"TestSub/b/c"', '"pass","Package":"example.com/g","Test":"TestSub/b/c"'
     )
 
-    tally = reports.go(text)
+    tally = json_reports.go(text)
 
     assert tally is not None
     assert "example.com/g::TestSub" in tally.failed
 
 
 def test_a_jest_file_that_breaks_outside_of_its_tests_has_failed() -> None:
-    tally = reports.jest(JEST.replace('"status": "failed", "title": "bad"', '"status": "passed", "title": "bad"'))
+    tally = json_reports.jest(JEST.replace('"status": "failed", "title": "bad"', '"status": "passed", "title": "bad"'))
 
     assert tally is not None
     assert tally.failed == ("src/a.test.js", "src/b.test.js")
 
 
 def test_the_output_of_go_is_shown_as_without_json() -> None:
-    assert reports.go_output(GO) == "b_test.go:3: undefined\nFAIL\texample.com/g/bad [build failed]\n"
+    assert json_reports.go_output(GO) == "b_test.go:3: undefined\nFAIL\texample.com/g/bad [build failed]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1..2\nok 1 - a\n", "a point is missing"),
+        ("ok 1 - a\n", "there is no plan"),
+        ("1..1\nok 1 - a\n1..1\n", "there are two plans"),
+        ("1..2\nok 1 - a\nok 3 - b\n", "a number is missing"),
+        ("1..1\nok 1 - a\nBail out! no disk\n", "the run was given up"),
+        ("    ok 1 - in\n    1..2\nok 1 - out\n1..1\n", "a subtest is missing"),
+        ("ok 1 - a {\n    ok 1 - in\n    1..1\n1..1\n", "the braces are not closed"),
+    ],
+)
+def test_tap_that_breaks_the_protocol_is_refused(text: str, why: str) -> None:
+    assert tap(text) is None, why
+
+
+def test_a_subtest_may_be_a_word_only() -> None:
+    assert tap("ok\n    1..1\n    ok\nok 1 - test/a.js\n1..1\n") == Tally(passed=("test/a.js > ",))
+
+
+def test_a_brace_that_nothing_follows_is_part_of_a_name() -> None:
+    assert tap("ok 1 - a {\nok 2 - b {\n1..2\n") == Tally(passed=("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('{"event": "end", "test": ""}\n', ""),
+        ("passed", "splendid"),
+        ('{"event": "begin", "test": ""}', '{"event": "begin", "test": "", "more": 1}'),
+        ('{"event": "begin", "test": ""}', '{"event": "beg'),
+    ],
+)
+def test_events_that_are_cut_or_changed_are_refused(old: str, new: str) -> None:
+    assert events(EVENTS.replace(old, new)) is None
+
+
+def test_a_test_that_has_not_ended_was_running() -> None:
+    cut = EVENTS[: EVENTS.index('{"event": "passed", "test": "a.py::test_teardown"}') + 20]
+
+    assert unfinished(cut) == ("a.py::test_teardown",)
+
+
+def test_a_go_test_that_has_not_ended_was_running() -> None:
+    assert json_reports.go_unfinished(GO_CUT_SHORT) == ("example.com/g::TestExit",)
+
+
+def test_a_perl_program_that_failed_for_another_reason_is_named() -> None:
+    streams = {"t/a.t": "ok 1 - fine\n1..1\n", "t/b.t": "ok 1 - fine\n"}
+
+    assert harness(streams, frozenset({"t/a.t", "t/b.t", "t/c.t"})) == Tally(
+        passed=("t/a.t > fine",), failed=("t/a.t", "t/b.t", "t/c.t")
+    )
+    assert harness(streams, frozenset()) is None
+
+
+TRX = """<?xml version="1.0" encoding="utf-8"?>
+<TestRun xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Results>
+<UnitTestResult testName="Shop.Tests.Ok" outcome="Passed" />
+<UnitTestResult testName="Shop.Tests.Bad" outcome="Failed" />
+<UnitTestResult testName="Shop.Tests.Late" outcome="Timeout" />
+<UnitTestResult testName="Shop.Tests.Skip" outcome="NotExecuted" />
+</Results></TestRun>"""
+
+
+def test_an_unknown_outcome_of_dotnet_is_a_failure() -> None:
+    assert xml.trx(TRX) == Tally(passed=("Shop.Tests.Ok",), failed=("Shop.Tests.Bad", "Shop.Tests.Late"), skipped=1)
+
+
+def test_the_documents_of_one_run_are_read_together() -> None:
+    assert xml.junit(PYTEST_COLLECTION, "<testsuite/>") == Tally(failed=("tests.test_q",))
+    assert xml.junit(PYTEST_COLLECTION, "<testsuite>") is None
+    assert xml.junit() is None
+
+
+DIGITS = "9" * 5000
+HOSTILE = {
+    "XML nested deep": "<testsuite>" * 100_000 + "</testsuite>" * 100_000,
+    "XML that expands": '<!DOCTYPE a [<!ENTITY b "ccccc">]><testsuite name="&b;"/>',
+    "JSON nested deep": '{"testResults": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "JSON nested deep in a field that is not read": '{"event": "begin", "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "a number of 5,000 digits in cargo": f"test a ... ok\ntest result: ok. {DIGITS} passed; 0 failed; 0 ignored; x",
+    "a number of 5,000 digits in TAP": f"1..{DIGITS}\nok {DIGITS} - a\n",
+    "a number of 5,000 digits in JSON": f'{{"examples": [], "summary": {{"example_count": {DIGITS}}}}}',
+    "a number of 5,000 digits in uvu": f"  Total:     {DIGITS}\n  Passed:    1\n  Skipped:   0\n",
+    "TAP nested deep": "".join(f"{'    ' * depth}ok 1 - a\n" for depth in range(3000)),
+    "spaces": " " * 1_000_000,
+    "one long line of cargo": "test " + "a - should panic " * 100_000,
+    "many lines that begin like a result": "test a ... \n" * 100_000 + "test result: ok. 1 passed; 1 failed\n" * 1000,
+    "many marks of uvu": "• " * 500_000 + "(1 / 1" + "(1 / 1)\n" * 10_000,
+    "one long name of go": '{"Action":"run","Package":"a","Test":"' + "a/" * 500_000 + '"',
+    "lines of a cargo binary": "     Running (" + "a/" * 500_000,
+}
+
+
+@pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_report_is_refused_and_does_not_stop_the_reader(read: Reader, name: str) -> None:
+    assert read(HOSTILE[name]) is None
+
+
+def test_a_name_of_go_with_many_slashes_is_read() -> None:
+    name = "a/" * 200_000
+    text = f'{{"Action":"run","Package":"p","Test":"{name}"}}\n{{"Action":"pass","Package":"p","Test":"{name}"}}\n'
+
+    tally = json_reports.go(text)
+
+    assert tally is not None
+    assert len(tally.passed) == 1

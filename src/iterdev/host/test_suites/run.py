@@ -1,15 +1,30 @@
 """Runs a test suite and reads which tests passed."""
 
-import shlex
+import hashlib
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+import msgspec
+
 from iterdev.core.verification import SuiteReport, excerpt
 from iterdev.host.processes.spawn import ProgramResult
-from iterdev.host.test_suites import detect, reports
-from iterdev.host.test_suites.detect import Kind, Suite, read_text
+from iterdev.host.test_suites.invocations import NPM, Invocation, recognise
+from iterdev.host.test_suites.projects import node
+from iterdev.host.test_suites.projects.files import parent, read_text
+from iterdev.host.test_suites.reports.tally import Tally
+from iterdev.host.test_suites.reports.tap import tap
+from iterdev.host.test_suites.runners import BUILD, RUNNERS, Results, Run, Runner
+from iterdev.host.test_suites.suite import Suite
+
+REPORT_LIMIT = 100_000_000
+"""Characters; a longer report is not read."""
+_REPORTERS = Path(__file__).with_name("reporters")
+_NOT_FOUND = 127
+"""The exit code with which the shell says that there is no such program."""
 
 
 class RunCommand(Protocol):
@@ -18,45 +33,40 @@ class RunCommand(Protocol):
     ) -> ProgramResult: ...
 
 
-_NODE_OPTIONS = (
-    "--test-reporter=spec --test-reporter-destination=stdout"
-    ' --test-reporter=junit "--test-reporter-destination={report}"'
-)
 _NO_FILES = {
-    "CI": "true",  # keeps jest and vitest from watching files, and from writing snapshots that are missing
-    "COVERAGE_FILE": "{report}.coverage",
-    "HYPOTHESIS_STORAGE_DIRECTORY": "{report}.hypothesis",
+    "COVERAGE_FILE": "{scratch}/coverage",
+    "HYPOTHESIS_STORAGE_DIRECTORY": "{scratch}/hypothesis",
+    "NODE_V8_COVERAGE": "",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+_WATCHERS = frozenset({"jest", "vitest", "ava", "npm"})
+"""Runners that watch files and write missing snapshots unless CI is set; other tests behave as for their author."""
+_JOINED = {"PYTHONPATH": ":", "RUBYLIB": ":", "RUBYOPT": " ", "PYTEST_PLUGINS": ","}
+"""Variables to which a value is added, with what separates their values."""
+
+
+def only(suite: Suite, tests: Sequence[str]) -> Suite | None:
+    """The suite restricted to the named tests, or nearly so, or None if its runner cannot be restricted."""
+    runner = RUNNERS.get(suite.kind)
+    possible = runner is not None and runner.restrict is not None and recognise(suite.command) is not None
+    return msgspec.structs.replace(suite, tests=tuple(tests)) if possible and tests else None
 
 
 async def measure(
     suite: Suite, root: Path, *, run: RunCommand, scratch: Path, env: Mapping[str, str], limit: float
 ) -> SuiteReport:
     """Runs the suite in root without leaving files there, and reads the runner's own report if it wrote one."""
-    kind = detect.kind_behind_npm(root) if suite.kind == "npm" else suite.kind
-    runner = detect.RUNNERS.get(kind)
-    with _folder(scratch) as folder:
-        report = Path(folder, "report")
-        command = _reporting(suite.command, runner, report) if runner else suite.command
-        environment = _environment(kind, root, report, env)
-        finished = await run(("sh", "-c", command), cwd=str(root), env=environment, limit=limit)
-        text = _relative(read_text(report), root)
-    tally = runner.read(text) if runner and not finished.timed_out else None
-    # The output of some runners was redirected to the report.
-    printed = reports.go_output(text) if kind == "go" else text if runner and runner.stream else ""
-    outputs = (finished.stdout.decode(errors="replace"), finished.stderr.decode(errors="replace"), printed)
-    counts = tally or reports.Tally()
-    return SuiteReport(
-        command=suite.command,
-        exit_code=finished.code,
-        timed_out=finished.timed_out,
-        passed=counts.passed,
-        failed=counts.failed,
-        skipped=counts.skipped,
-        counted=tally is not None,
-        output=excerpt(*outputs),
-    )
+    named, suite = suite.command, _behind_npm(suite, root)
+    call = recognise(suite.command)
+    runner = RUNNERS.get(suite.kind) if call else None
+    with _folder(scratch) as temporary:
+        places = Run(root / suite.folder, Path(temporary), _build_folder(Path(temporary).parent, root, suite))
+        command = _prepared(suite, call, runner, places) if call and runner else suite.command
+        before = _times(runner, places)
+        environment = _environment(suite, root, runner, places, env)
+        finished = await run(("sh", "-c", command), cwd=str(places.folder), env=environment, limit=limit)
+        results = _results(finished, runner, places, before, root)
+    return _report(msgspec.structs.replace(suite, command=named), finished, runner, results)
 
 
 def _folder(scratch: Path) -> TemporaryDirectory[str]:
@@ -64,28 +74,131 @@ def _folder(scratch: Path) -> TemporaryDirectory[str]:
     return TemporaryDirectory(dir=scratch.resolve(), prefix="tests-")
 
 
-def _reporting(command: str, runner: detect.Runner, report: Path) -> str:
-    quoted = shlex.quote(str(report))
-    flags = runner.flags.format(report=quoted)
-    if detect.NPM.fullmatch(command):
-        end, glue = len(command), " " if " -- " in command else " -- "
-    else:
-        end, glue = detect.end_of_call(runner, command), " "
-    called = f"{command[:end]}{glue}{flags}{command[end:]}" if flags else command
-    return f"{called} {runner.stream} {quoted}" if runner.stream else called
+def _behind_npm(suite: Suite, root: Path) -> Suite:
+    """The commands of the package's own script, so that its runner can be asked for a report."""
+    match = NPM.fullmatch(suite.command)
+    script = node.test_script(root / suite.folder, match["arguments"] or "") if match else ""
+    call = recognise(script)
+    return msgspec.structs.replace(suite, command=script, kind=call.kind) if call else suite
 
 
-def _environment(kind: Kind, root: Path, report: Path, env: Mapping[str, str]) -> Mapping[str, str]:
-    variables = {name: value.format(report=report) for name, value in _NO_FILES.items()}
-    if kind == "node":
-        variables["NODE_OPTIONS"] = f"{env.get('NODE_OPTIONS', '')} {_NODE_OPTIONS.format(report=report)}"
-    if kind == "cargo" and "target" not in read_text(root / ".gitignore"):
-        variables["CARGO_TARGET_DIR"] = str(report.parent.parent / "target")
+def _build_folder(scratch: Path, root: Path, suite: Suite) -> Path:
+    source = f"{root.resolve()}/{suite.folder}/{suite.kind}"
+    return scratch / f"build-{hashlib.sha256(source.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+def _prepared(suite: Suite, call: Invocation, runner: Runner, places: Run) -> str:
+    for name in runner.reporters:
+        shutil.copy(_REPORTERS / name, places.scratch)
+    if suite.tests and runner.restrict:
+        places.selection.write_bytes(msgspec.json.encode(_selectable(suite.tests)))
+        call = runner.restrict(call, suite.tests)
+    return runner.ask(call, places)
+
+
+def _selectable(tests: Sequence[str]) -> list[str]:
+    """A test whose name has an address is selected by its function, with all of its parameters."""
+    return [test.partition("[")[0] if "0x…" in test else test for test in tests]
+
+
+def _environment(
+    suite: Suite, root: Path, runner: Runner | None, places: Run, env: Mapping[str, str]
+) -> Mapping[str, str]:
+    variables = {name: value.format(scratch=places.scratch) for name, value in _NO_FILES.items()}
+    if suite.kind in _WATCHERS:
+        variables["CI"] = "true"
+    variables[BUILD] = str(places.scratch / "source" if suite.kind == "autotools" else places.build)
+    if suite.kind == "cargo" and "target" not in read_text(root / ".gitignore"):
+        variables["CARGO_TARGET_DIR"] = env.get("CARGO_TARGET_DIR", str(places.scratch.parent / "target"))
+    if tools := _node_tools(root, suite.folder):
+        variables["PATH"] = ":".join((*tools, env.get("PATH", "")))
+    for name, value in (runner.environment(places) if runner else {}).items():
+        given = env.get(name, "") if name in _JOINED else ""
+        variables[name] = f"{value}{_JOINED[name]}{given}" if given else value
     return {**env, **variables}
 
 
-def _relative(text: str, root: Path) -> str:
-    """Makes paths relative to root, because the same tests run in several worktrees."""
-    for top in {root.absolute(), root.resolve()}:
+def _node_tools(root: Path, folder: str) -> list[str]:
+    """Where npm itself looks for the programs of a script."""
+    tools = [str(root / folder / "node_modules/.bin")]
+    while folder:
+        folder = parent(folder)
+        tools.append(str(root / folder / "node_modules/.bin"))
+    return [path for path in tools if Path(path).is_dir()]
+
+
+def _times(runner: Runner | None, places: Run) -> Mapping[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in (runner.files(places) if runner else ()) if path.exists()}
+
+
+def _results(
+    finished: ProgramResult, runner: Runner | None, places: Run, before: Mapping[Path, int], root: Path
+) -> Results:
+    written = [path for path, time in _times(runner, places).items() if before.get(path) != time]
+    files = {_name(path, places): read_text(path, REPORT_LIMIT) for path in written}
+    return Results(
+        report=_relative(_limited(places.report), root, places.folder),
+        stdout=finished.stdout.decode(errors="replace"),
+        stderr=finished.stderr.decode(errors="replace"),
+        files=files,
+    )
+
+
+def _limited(path: Path) -> str:
+    text = read_text(path, REPORT_LIMIT + 1)
+    return text if len(text) <= REPORT_LIMIT else ""
+
+
+def _name(path: Path, places: Run) -> str:
+    for top in (places.scratch / "source", places.scratch, places.build, places.folder):
+        if path.is_relative_to(top):
+            return str(path.relative_to(top))
+    return path.name
+
+
+def _relative(text: str, root: Path, folder: Path) -> str:
+    """Makes paths relative to the suite, because the same tests run in several worktrees."""
+    for top in (folder.absolute(), folder.resolve(), root.absolute(), root.resolve()):
         text = text.replace(f"{top}/", "")
     return text
+
+
+def _report(suite: Suite, finished: ProgramResult, runner: Runner | None, results: Results) -> SuiteReport:
+    tally = None
+    if not finished.timed_out:
+        tally = runner.read(results) if runner else tap(results.stdout)
+    counts = tally or Tally()
+    captured = runner.output(results.report) if runner and runner.captures else ""
+    return SuiteReport(
+        command=suite.command,
+        folder=suite.folder,
+        exit_code=finished.code,
+        timed_out=finished.timed_out,
+        passed=counts.passed,
+        failed=counts.failed,
+        skipped=counts.skipped,
+        counted=tally is not None,
+        hung=runner.running(results.report) if runner and finished.timed_out else (),
+        missing_program="" if tally else _missing(finished.code, results.stderr + captured),
+        output=excerpt(results.stdout, results.stderr, captured),
+    )
+
+
+_NO_PROGRAM = re.compile(
+    r"^[^:\n]{0,500}: (?:line )?(?:\d{1,9}: )?([^:\n]{1,200}): (?:command )?not found$"
+    r"|^/?\S{0,100}env: .([^:\n]{1,200}).: No such file or directory$",
+    re.MULTILINE,
+)
+_NO_MODULE = re.compile(r"^\S*python\S*: No module named '?([\w.]+)", re.MULTILINE)
+
+
+def _missing(code: int, errors: str) -> str:
+    """The program or the module without which the suite could not start."""
+    found = _NO_PROGRAM.search(errors) if code == _NOT_FOUND else _NO_MODULE.search(errors) if code else None
+    return (
+        (found[1] or found[found.lastindex or 0])
+        if found
+        else "a program that the test command starts"
+        if code == _NOT_FOUND
+        else ""
+    )

@@ -1,0 +1,64 @@
+"""Finds the test suites of a repository, also those of projects below its top."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from iterdev.host.test_suites.projects import built, makefiles, node, python, scripted
+from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, look
+from iterdev.host.test_suites.suite import Kind, Suite, Works
+
+SUITES = 30
+"""More are not run; those nearest to the top come first."""
+
+_LANGUAGES: dict[str, frozenset[Kind]] = {
+    ".py": frozenset({"pytest", "unittest"}),
+    ".go": frozenset({"go"}),
+    ".rs": frozenset({"cargo", "nextest"}),
+    ".java": frozenset({"maven", "gradle"}),
+    ".kt": frozenset({"maven", "gradle"}),
+    ".rb": frozenset({"rspec", "minitest"}),
+    ".php": frozenset({"phpunit"}),
+    ".pl": frozenset({"prove"}),
+    ".pm": frozenset({"prove"}),
+    ".t": frozenset({"prove"}),
+    ".swift": frozenset({"swift"}),
+    ".cs": frozenset({"dotnet"}),
+    ".fs": frozenset({"dotnet"}),
+    **dict.fromkeys(
+        (".c", ".h", ".cc", ".cpp", ".hpp", ".cxx"), frozenset[Kind]({"ctest", "meson", "autotools", "make"})
+    ),
+    **dict.fromkeys(
+        (".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts", ".vue", ".svelte"),
+        frozenset[Kind]({"mocha", "jest", "vitest", "ava", "uvu", "node", "jasmine", "bun", "deno", "tap", "npm"}),
+    ),
+}
+
+
+def find(root: Path, works: Works) -> tuple[Suite, ...]:
+    """The suites that the files of a repository indicate; a test belongs to one of them only."""
+    files = look(root)
+    found = dict.fromkeys(_found(files, works))
+    suites = sorted(found, key=lambda suite: suite.folder.count("/") + bool(suite.folder))
+    return tuple(suites[:SUITES]) or tuple(makefiles.find(files))
+
+
+def _found(files: ProjectFiles, works: Works) -> Iterable[Suite]:
+    yield from python.find(files, works)
+    yield from node.find(files)
+    yield from built.find(files, works)
+    yield from scripted.find(files, works)
+
+
+def in_order(suites: Sequence[Suite], changed: Iterable[str]) -> tuple[Suite, ...]:
+    """Those that the changed files concern first, then the others, each in the given order."""
+    concerned = {suite for name in changed for suite in _concerned(suites, name)}
+    return (*(s for s in suites if s in concerned), *(s for s in suites if s not in concerned))
+
+
+def _concerned(suites: Sequence[Suite], name: str) -> Iterable[Suite]:
+    """The suites of the folder nearest to a file, of its language if there are any."""
+    around = [suite for suite in suites if is_inside(name, suite.folder)]
+    kinds = _LANGUAGES.get(PurePosixPath(name).suffix, frozenset[Kind]())
+    same = [suite for suite in around if suite.kind in kinds] or around
+    deepest = max((len(suite.folder) for suite in same), default=0)
+    return (suite for suite in same if len(suite.folder) == deepest)
