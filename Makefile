@@ -4,13 +4,14 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 AGENTS := .agents/.installed
 OPTIONAL := .agents-optional/.tried
+RUNNERS := .test-runners/.installed
 
 .PHONY: demo test check bench conformance lock docs clean system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
 
-test: $(STAMP) $(AGENTS) $(OPTIONAL) system check  ## everything that CI runs
+test: $(STAMP) $(AGENTS) $(OPTIONAL) $(RUNNERS) system check  ## everything that CI runs
 	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(STAMP)  ## lint, format, strict types, layers
@@ -53,10 +54,15 @@ $(OPTIONAL): tests/agents/optional-clis.txt  # further coding agents, each where
 	done < $<
 	@touch $@
 
+$(RUNNERS): tests/host/test_suites/runners.txt  # test runners of Node whose reports are read
+	@mkdir -p .test-runners
+	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .test-runners $$(cat $<) >/dev/null
+	@touch $@
+
 system:  # the tests use the program in a real terminal, and agents in a real sandbox
 	@{ command -v tmux && command -v bwrap; } >/dev/null \
 		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes tmux bubblewrap >/dev/null; } \
 		|| { echo "tmux and bubblewrap are needed by the tests; install them with your package manager" >&2; exit 1; }
 
 clean:
-	rm -rf .venv .agents .agents-optional .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .agents .agents-optional .test-runners .mypy_cache .ruff_cache .pytest_cache
