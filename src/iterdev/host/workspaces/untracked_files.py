@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ IS_TRACKED = ", which have it already, from git"
 
 def bring(top: Path, worktree: Path, *, copies: Iterable[str], links: Iterable[str]) -> None:
     """Must be called on a new worktree, whose files are all tracked."""
+    (worktree.parent / command.EXCLUDES).unlink(missing_ok=True)
     brought = [part for name in copies for part in _copy(top, worktree, _checked(top, name, "copy"))]
     for name in links:
         place = worktree / _checked(top, name, "link")
@@ -27,19 +29,50 @@ def bring(top: Path, worktree: Path, *, copies: Iterable[str], links: Iterable[s
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(top / name)
         brought.append(name)
-    if brought:
-        _ignore(worktree, brought)
+    ignore(worktree, brought)
 
 
-def _ignore(worktree: Path, names: Iterable[str]) -> None:
-    """Makes git ignore them in this worktree and nowhere else, in addition to the user's global patterns."""
+def ignore(worktree: Path, names: Iterable[str]) -> None:
+    """Makes git ignore further files in this worktree and nowhere else, in addition to the user's global patterns."""
     patterns = worktree.parent / command.EXCLUDES
-    patterns.unlink(missing_ok=True)
+    known = patterns.read_bytes().splitlines() if patterns.exists() else _users_patterns(worktree)
+    new = [os.fsencode("/" + re.sub(r"[][*?\\ ]", r"\\\g<0>", name)) for name in sorted(names)]
+    if added := [line for line in new if line not in known]:
+        patterns.parent.mkdir(exist_ok=True)
+        patterns.write_bytes(b"\n".join([*known, *added]) + b"\n")
+
+
+def _users_patterns(worktree: Path) -> list[bytes]:
     own = command.users_excludes(worktree)
-    lines = [os.fsdecode(own.read_bytes())] if own.is_file() else []
-    lines += ["/" + re.sub(r"[][*?\\ ]", r"\\\g<0>", name) for name in names]
-    patterns.parent.mkdir(exist_ok=True)
-    patterns.write_bytes(os.fsencode("\n".join(lines) + "\n"))
+    return own.read_bytes().splitlines() if own.is_file() else []
+
+
+def visible(worktree: Path) -> frozenset[str]:
+    """The untracked files that git does not ignore; of a folder with nothing else in it, only the folder."""
+    options = ("--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    return frozenset(command.git_names("ls-files", *options, cwd=worktree))
+
+
+@contextmanager
+def ignoring_new_files(worktree: Path) -> Iterator[None]:
+    """What appears in the worktree meanwhile is no work: git ignores it."""
+    seen = visible(worktree)
+    yield
+    ignore(worktree, visible(worktree) - seen)
+
+
+@contextmanager
+def restoring_tracked_files(worktree: Path) -> Iterator[None]:
+    """What is written to tracked files meanwhile is undone, unless they had been changed before."""
+    changed = _changed(worktree)
+    yield
+    if written := _changed(worktree) - changed:
+        options = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        command.git("checkout", "--quiet", *options, cwd=worktree, stdin="\0".join(sorted(written)))
+
+
+def _changed(worktree: Path) -> frozenset[str]:
+    return frozenset(command.git_names("diff-files", "--name-only", "-z", cwd=worktree))
 
 
 def git_variables(worktree: Path) -> dict[str, str]:
