@@ -21,3 +21,8 @@ def workspaces_of(top: Path) -> Path:
 def temps() -> Path:
     """The folder of temp dirs; short, because the path of a socket has 107 characters at most."""
     return state_root() / "tmp"
+
+
+def environments() -> Path:
+    """The folder of the environments that all workspaces share."""
+    return state_root() / "environments"

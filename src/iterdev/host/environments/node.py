@@ -1,0 +1,291 @@
+"""The `node_modules` of a workspace, made by the package manager that the project's lock file names.
+
+They are kept by the content of the lock files and package.json files, and copied into the tree of each workspace, where
+the links between the packages of the repository stay inside of the tree.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from iterdev.host.environments import folder_copies
+from iterdev.host.environments.cache import Entry, Made
+from iterdev.host.environments.folder_copies import Moves
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
+
+Manager = Literal["npm", "pnpm", "yarn", "bun"]
+FORMAT = "1"
+LOCKS: Mapping[str, Manager] = {
+    "package-lock.json": "npm",
+    "npm-shrinkwrap.json": "npm",
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+}
+SETTINGS = (
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "pnpm-workspace.yaml",
+    ".pnpmfile.cjs",
+    "bunfig.toml",
+    ".nvmrc",
+    ".node-version",
+)
+DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+HOOKS = {"HUSKY": "0", "HUSKY_SKIP_INSTALL": "1", "SIMPLE_GIT_HOOKS": "0", "LEFTHOOK": "0"}
+"""Install scripts that would change the settings of the user's repository are told not to."""
+APART = {"npm_config_package_import_method": "clone-or-copy"}
+"""pnpm's own store is not to be reached by hard links, which an agent could write through."""
+QUIET = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false", "CI": "true"}
+MODULES = "node_modules"
+DEEPEST = 4
+"""Levels at which packages of a repository are looked for."""
+
+
+class NodeProject(Struct, frozen=True, kw_only=True):
+    manager: Manager
+    lock: str = ""
+    version: str = ""
+    """Of the package manager, as far as it is known."""
+    depends: bool = True
+    """Whether there is anything to install."""
+    prepares: str = ""
+    """The script by which the project builds itself after its dependencies are installed."""
+    digest: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"node-{hashlib.sha256(f'{FORMAT} {self.digest}'.encode()).hexdigest()[:24]}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        match self.manager:
+            case "npm":
+                return ("npm", "ci") if self.lock else ("npm", "install", "--no-package-lock")
+            case "pnpm":
+                frozen = "--frozen-lockfile" if self.lock else "--no-lockfile"
+                return ("pnpm", "install", frozen)
+            case "yarn" if self.version.startswith("1"):
+                return ("yarn", "install", "--non-interactive", "--frozen-lockfile" if self.lock else "--no-lockfile")
+            case "yarn":
+                return ("yarn", "install", *(("--immutable",) if self.lock else ()))
+            case "bun":
+                return ("bun", "install", *(("--frozen-lockfile",) if self.lock else ("--no-save",)))
+
+
+def read(tree: Path) -> NodeProject | None:
+    """None if there is no Node project at the top of the tree."""
+    package = _package(tree / "package.json")
+    if package is None:
+        return None
+    lock = next((name for name in LOCKS if (tree / name).is_file()), "")
+    manager: Manager = LOCKS.get(lock, "npm")
+    named = re.match(r"(npm|pnpm|yarn|bun)(?:@(\d[\w.]*))?", str(package.get("packageManager", "")))
+    if named and (not lock or named[1] != "npm"):
+        manager = msgspec.convert(named[1], type=Manager)
+    version = named[2] if named and named[1] == manager and named[2] else _locked_version(tree, manager)
+    scripts = package.get("scripts")
+    prepare = str(scripts.get("prepare", "")) if isinstance(scripts, Mapping) else ""
+    packages = _package_files(tree)
+    return NodeProject(
+        manager=manager,
+        lock=lock,
+        version=version,
+        depends=any(any(inner.get(name) for name in DEPENDENCIES) for inner in map(_package, packages) if inner),
+        prepares="" if re.search(r"husky|lefthook|simple-git-hooks|is-ci|patch-package", prepare) else prepare,
+        digest=_digest(tree, packages, manager),
+    )
+
+
+def _locked_version(tree: Path, manager: Manager) -> str:
+    """The version of a package manager that wrote the lock file, as far as it matters."""
+    if manager == "yarn":
+        modern = (tree / ".yarnrc.yml").exists() or b"\n__metadata:" in _bytes(tree / "yarn.lock")
+        return "4" if modern else "1"
+    if manager == "pnpm" and (match := re.match(rb"lockfileVersion: '?(\d+)", _bytes(tree / "pnpm-lock.yaml"))):
+        return {b"5": "7", b"6": "8"}.get(match[1], "9")
+    return ""
+
+
+def planned(project: NodeProject) -> str:
+    return f"made by `{' '.join(project.command)}`" if project.depends else "the project declares nothing to install"
+
+
+async def prepare(work: Workplace, project: NodeProject) -> Part:
+    """Installs what the project depends on, unless the tree brings it along."""
+    if not project.depends:
+        return Part(made=False)
+    started = anyio.current_time()
+    _remove_leading_outside(work.tree)
+    if _tracks_modules(work):
+        return Part(described=("Node: the repository contains its node_modules",))
+    async with work.cache.locked(project.key):
+        entry = work.cache.find(project.key)
+        if entry and await _laid(work, entry):
+            described = f"{entry.made.source}, from the cache in {seconds_since(started)}"
+            return _part(described, entry.made.problems + await _prepared(work, project))
+        if (work.tree / MODULES).exists():
+            # Brought by `link` or `copy`, or made before in this workspace.
+            return _part("node_modules of the workspace as they are", ())
+        source, problems, passing = await _make(work, project)
+        if source is None:
+            return Part(problems=problems)
+        folders = {str(path.relative_to(work.tree)): path for path in module_folders(work.tree)}
+        if work.trusted and not passing and folders:
+            made = Made(ecosystem="node", source=source, places={"tree": str(work.tree)}, problems=problems)
+            entry = await in_thread(work.cache.publish, project.key, made, folders, {})
+            await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
+    return _part(f"{source} in {seconds_since(started)}", problems)
+
+
+def _part(described: str, problems: tuple[str, ...]) -> Part:
+    return Part(described=(f"Node: {described}",), problems=problems)
+
+
+async def _laid(work: Workplace, entry: Entry) -> bool:
+    if await in_thread(work.cache.is_laid, entry, work.tree):
+        return True
+    for folder in module_folders(work.tree):
+        await in_thread(shutil.rmtree, folder, ignore_errors=True)
+    return await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
+
+
+async def _prepared(work: Workplace, project: NodeProject) -> tuple[str, ...]:
+    """Runs the project's own build, which the package manager does after it has installed everything."""
+    if not project.prepares:
+        return ()
+    try:
+        await work.call(project.manager, "run", "prepare", variables={**HOOKS, **APART, **QUIET})
+    except CommandFailed as failed:
+        return (str(failed),)
+    return ()
+
+
+async def _make(work: Workplace, project: NodeProject) -> tuple[str | None, tuple[str, ...], bool]:
+    """What node_modules were made from, what is wrong with them, and whether that may be better next time."""
+    failures: list[CommandFailed] = []
+    for command in _commands(work, project):
+        try:
+            await work.call(*command, variables={**HOOKS, **APART, **QUIET})
+        except CommandFailed as failed:
+            failures.append(failed)
+        else:
+            return f"made by `{' '.join(project.command)}`", (), False
+    problem = f"{failures[0]}; set `setup` under [project] in iterdev.toml to install the packages yourself"
+    if not await in_thread(_copy_users, work):
+        return None, (problem,), True
+    return "a copy of your node_modules", (problem,), True
+
+
+def _commands(work: Workplace, project: NodeProject) -> Iterator[tuple[str, ...]]:
+    """The package manager that is installed, else the one that npm fetches."""
+    name, *words = project.command
+    if name == "npm" or work.program(name):
+        yield project.command
+    if name != "npm":
+        modern = name == "yarn" and not project.version.startswith("1")
+        package = "@yarnpkg/cli-dist" if modern else name
+        version = f"@{project.version}" if project.version else ""
+        yield ("npx", "--yes", "--package", f"{package}{version}", name, *words)
+
+
+def _copy_users(work: Workplace) -> bool:
+    """Copies the user's packages; links into the checkout then lead into the workspace."""
+    checkout = work.checkout
+    if checkout is None or not (checkout / MODULES).is_dir():
+        return False
+    moves = Moves({str(checkout): str(work.tree), str(checkout.resolve()): str(work.tree)})
+    for folder in module_folders(work.tree):
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in module_folders(checkout):
+        target = work.tree / folder.relative_to(checkout)
+        if target.parent.is_dir():
+            folder_copies.lay(folder, folder_copies.listing(folder, moves), target, moves, hard_links=False)
+    return True
+
+
+def _tracks_modules(work: Workplace) -> bool:
+    from iterdev.host.git.command import git  # noqa: PLC0415
+
+    return bool(git("ls-files", "--", f"{MODULES}/", cwd=work.tree).stdout)
+
+
+def _remove_leading_outside(tree: Path) -> None:
+    """Removes a link to the node_modules of the checkout if the packages of the repository would come from there."""
+    link = tree / MODULES
+    if link.is_symlink() and any(os.path.lexists(link / name) for name in own_packages(tree)):
+        link.unlink()
+
+
+def own_packages(tree: Path) -> dict[str, Path]:
+    """The packages of a repository with several, by their names."""
+    found = {}
+    for file in _package_files(tree):
+        package = _package(file) or {}
+        if file.parent != tree and isinstance(name := package.get("name"), str) and name:
+            found[name] = file.parent
+    return found
+
+
+def module_folders(tree: Path) -> list[Path]:
+    """Every node_modules of the repository that is not inside of another one."""
+    return [folder for folder in places_of_modules(tree) if folder.is_dir() and not folder.is_symlink()]
+
+
+def places_of_modules(tree: Path) -> list[Path]:
+    """Where node_modules are, or links to them."""
+    return [file.parent / MODULES for file in _package_files(tree)]
+
+
+def _package_files(tree: Path) -> list[Path]:
+    """Every package.json of the repository itself."""
+    return sorted(_search(tree, DEEPEST))
+
+
+def _search(folder: Path, depth: int) -> Iterator[Path]:
+    if (folder / "package.json").is_file():
+        yield folder / "package.json"
+    if depth:
+        for child in folder.iterdir():
+            if child.is_dir() and not child.is_symlink() and child.name != MODULES and not child.name.startswith("."):
+                yield from _search(child, depth - 1)
+
+
+def _digest(tree: Path, packages: list[Path], manager: str) -> str:
+    digest = hashlib.sha256(f"{manager}\n{os.path.realpath(shutil.which('node') or '')}\n".encode())
+    for path in packages:
+        package = _package(path) or {}
+        # Scripts and versions of the packages change often, and have no influence on what is installed.
+        parts = {
+            name: package.get(name)
+            for name in (*DEPENDENCIES, "name", "workspaces", "overrides", "resolutions", "pnpm", "bin", "engines")
+        }
+        digest.update(str(path.relative_to(tree)).encode() + msgspec.json.encode(parts))
+    for name in (*LOCKS, *SETTINGS):
+        path = tree / name
+        digest.update(name.encode() + (_bytes(path)))
+    for patch in sorted((tree / "patches").glob("*.patch")):
+        digest.update(patch.read_bytes())
+    return digest.hexdigest()
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _package(path: Path) -> dict[str, object] | None:
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,292 @@
+"""The virtual environment of a workspace, in which the project's own packages are imported from the workspace.
+
+It is a copy of a cached one, or of the user's own if that has everything the project declares; otherwise it is made
+from what the project declares.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+from msgspec import Struct
+
+from iterdev.host.environments import folder_copies
+from iterdev.host.environments.cache import Entry, Made
+from iterdev.host.environments.folder_copies import Moves
+from iterdev.host.environments.python import hook, installed, interpreters
+from iterdev.host.environments.python.installed import PythonEnvironment
+from iterdev.host.environments.python.installer import (
+    ISOLATED,
+    PROJECT_PATH,
+    Installer,
+    Shortfall,
+    is_editable,
+    path_entries,
+    site_packages,
+    told,
+    variables,
+)
+from iterdev.host.environments.python.project import PythonProject, interpreter
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
+
+FORMAT = "1"
+"""Of cached environments; raised when older ones are not to be used any more."""
+LARGEST_COPY = 2 << 30
+"""Bytes of a user's environment; a larger one is read where it is."""
+LARGEST_GENERATED = 1 << 20
+HOOK = "_iterdev_loaded_modules"
+MARKER = ".iterdev-key"
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """What an environment is made from."""
+
+    key: str
+    described: str
+    user: PythonEnvironment | None = None
+
+
+async def prepare(work: Workplace, project: PythonProject) -> Part:
+    home = work.home / "python"
+    source = await _choose(work, project)
+    if source is None:
+        text = "Python: the project declares nothing that is not installed; `python3` is used as it is"
+        return Part(made=False, described=(text,))
+    made, problems = await _provide(work, project, source, home)
+    if not made:
+        return Part(problems=problems)
+    _replace_users(work, home)
+    version = site_packages(home).parent.name.removeprefix("python")
+    below = [str(source.user.prefix)] if source.user and source.user.kind == "installation" else []
+    python = str((home / "bin" / "python").resolve().parents[1])
+    return Part(
+        variables=variables(home, work.variables),
+        described=(f"Python {version}: {made}",),
+        problems=problems,
+        folders=(*below, python),
+    )
+
+
+def planned(tree: Path, checkout: Path | None, outer: Mapping[str, str], project: PythonProject) -> tuple[str, str]:
+    """What the environment would be made from, and the key of its cache entry; nothing is run."""
+    for user in interpreters.users_environments(checkout, outer):
+        if _fits(project, tree, user):
+            return _users(user), _key(project, user.fingerprint())
+    return _declared(project), _key(project, interpreter(outer))
+
+
+async def _choose(work: Workplace, project: PythonProject) -> Source | None:
+    """None if the Python on the PATH will do as it is."""
+    for user in interpreters.users_environments(work.checkout, work.variables):
+        key = _key(project, user.fingerprint())
+        known = work.cache.find(key) is not None
+        if known or await in_thread(_fits, project, work.tree, user):
+            return Source(key=key, described=_users(user), user=user)
+    if not project.declares:
+        return None
+    system = await interpreters.system(work)
+    fits = await in_thread(_fits, project, work.tree, system) if system else False
+    if system and fits:
+        key = _key(project, system.fingerprint())
+        return Source(key=key, described=_users(system), user=system) if project.installable else None
+    return Source(key=_key(project, interpreter(work.variables)), described=_declared(project))
+
+
+def _fits(project: PythonProject, tree: Path, user: PythonEnvironment) -> bool:
+    return installed.satisfies_python(user.version, project.requires_python) and not installed.missing(
+        project, tree, user
+    )
+
+
+def _key(project: PythonProject, base: str) -> str:
+    text = f"{FORMAT}\n{project.digest}\n{base}"
+    return f"python-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
+def _users(user: PythonEnvironment) -> str:
+    return f'a copy of your environment "{user.prefix}"' if user.kind == "virtual" else f'on top of "{user.prefix}"'
+
+
+def _declared(project: PythonProject) -> str:
+    names = list(dict.fromkeys(group.name for group in project.groups))
+    told_first = [*(["the project's dependencies"] if project.installable else []), *names][:4]
+    return f"made from {', '.join(told_first)}" if told_first else "made for the tests"
+
+
+async def _provide(work: Workplace, project: PythonProject, source: Source, home: Path) -> tuple[str, tuple[str, ...]]:
+    """Puts the environment into the workspace. Returns what it is, empty if there is none, and the problems."""
+    started = anyio.current_time()
+    async with work.cache.locked(source.key):
+        entry = work.cache.find(source.key)
+        if entry and await _lay(work, project, entry, home):
+            return f"{entry.made.source}, from the cache in {seconds_since(started)}", entry.made.problems
+        if entry is None and _marked(home) == _stamp(source.key, project):
+            return f"{source.described}, made before in this workspace", ()
+        await in_thread(shutil.rmtree, home, ignore_errors=True)
+        before = await in_thread(work.untracked)
+        try:
+            shortfalls = await _make(work, project, source, home)
+        except CommandFailed as failed:
+            await in_thread(shutil.rmtree, home, ignore_errors=True)
+            return "", (told(failed),)
+        _add_hook(home)
+        problems = tuple(shortfall.text for shortfall in shortfalls)
+        if work.trusted and not any(shortfall.offline for shortfall in shortfalls):
+            generated = await in_thread(work.untracked) - before
+            made = Made(
+                ecosystem="python",
+                source=source.described,
+                places=_places(work, home),
+                builds_in_tree=any(name.endswith((".so", ".pyd")) for name in generated),
+                problems=problems,
+            )
+            kept = {name: work.tree / name for name in generated if _is_shared(work.tree, name)}
+            entry = await in_thread(work.cache.publish, source.key, made, {"python": home}, kept)
+            await in_thread(work.cache.lay, entry, _places(work, home), home.parent, work.tree)
+        _mark(home, _stamp(source.key, project))
+    count = sum(1 for _ in site_packages(home).glob("*.dist-info"))
+    how = "" if source.user else f", {count} packages installed by {'uv' if work.program('uv') else 'pip'}"
+    return f"{source.described}{how} in {seconds_since(started)}", problems
+
+
+async def _lay(work: Workplace, project: PythonProject, entry: Entry, home: Path) -> bool:
+    """Puts a copy of a cached environment into the workspace, unless it is there already."""
+    if not (entry.content / "python" / "bin" / "python").exists():
+        # The interpreter was uninstalled.
+        return False
+    compiled = entry.made.builds_in_tree or project.compiles
+    is_there = _marked(home) == _stamp(entry.key, project)
+    # Where the project was installed once more, some of the files are not those of the entry.
+    if is_there and (compiled or await in_thread(work.cache.is_laid, entry, home.parent)):
+        return True
+    await in_thread(shutil.rmtree, home, ignore_errors=True)
+    if not await in_thread(work.cache.lay, entry, _places(work, home), home.parent, work.tree):
+        return False
+    if compiled:
+        await Installer.of(work, home).install_project(project, dependencies=False)
+    _mark(home, _stamp(entry.key, project))
+    return True
+
+
+def _places(work: Workplace, home: Path) -> dict[str, str]:
+    return {"environment": str(home), "tree": str(work.tree)}
+
+
+def _stamp(key: str, project: PythonProject) -> str:
+    return f"{key}\n{project.sources}\n"
+
+
+def _marked(home: Path) -> str:
+    marker = home / MARKER
+    return marker.read_text(encoding="utf-8") if marker.is_file() else ""
+
+
+def _mark(home: Path, stamp: str) -> None:
+    (home / MARKER).write_text(stamp, encoding="utf-8")
+
+
+async def _make(work: Workplace, project: PythonProject, source: Source, home: Path) -> tuple[Shortfall, ...]:
+    """Makes the environment in its place, and returns what could not be installed."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    if source.user:
+        return await _make_from_users(work, project, source.user, home)
+    try:
+        return await _make_from_declared(work, project, home)
+    except CommandFailed as failed:
+        users = interpreters.users_environments(work.checkout, work.variables)
+        fallback = next(users, None) or await interpreters.system(work)
+        await in_thread(shutil.rmtree, home, ignore_errors=True)
+        lacking = await in_thread(installed.missing, project, work.tree, fallback) if fallback else ["all"]
+        if fallback is None or set(lacking) & set(project.runtime):
+            raise
+        without = f", which lacks {', '.join(lacking[:4])}" if lacking else ""
+        used = Shortfall(f'{told(failed)}; until then "{fallback.prefix}" is used{without}', offline=True)
+        return (used, *await _make_from_users(work, project, fallback, home))
+
+
+async def _make_from_declared(work: Workplace, project: PythonProject, home: Path) -> tuple[Shortfall, ...]:
+    installer = Installer.of(work, home)
+    try:
+        await installer.create(project)
+        return await installer.install_all(project)
+    except CommandFailed as failed:
+        if installer.uv is None or failed.offline:
+            raise
+    # Settings of pip that uv does not read, such as an index, may make the difference.
+    await in_thread(shutil.rmtree, home, ignore_errors=True)
+    installer = Installer(work=work, home=home, uv=None)
+    await installer.create(project)
+    return await installer.install_all(project)
+
+
+async def _make_from_users(
+    work: Workplace, project: PythonProject, user: PythonEnvironment, home: Path
+) -> tuple[Shortfall, ...]:
+    moves = _moves(work, project, user, home)
+    listed = await in_thread(folder_copies.listing, user.prefix, moves) if user.kind == "virtual" else None
+    if listed and sum(file.size for file in listed.files) <= LARGEST_COPY:
+        await in_thread(folder_copies.lay, user.prefix, listed, home, moves, hard_links=False)
+    else:
+        await _make_on_top(work, user, home)
+    if not project.installable or (is_editable(work.tree, project, home) and not project.compiles):
+        return ()
+    return await Installer.of(work, home).install_project(project, dependencies=False)
+
+
+def _moves(work: Workplace, project: PythonProject, user: PythonEnvironment, home: Path) -> Moves:
+    """From the user's environment to the copy, and from where the project was installed to the workspace."""
+    places = {str(user.prefix): str(home)}
+    if work.checkout:
+        places |= {str(work.checkout): str(work.tree), str(work.checkout.resolve()): str(work.tree)}
+    source = installed.editable_source(user, project.name)
+    if source and not any(source.is_relative_to(place) for place in places):
+        # Installed from another clone of the same project.
+        top = source.parent if source.name in {"src", "lib", "python"} else source
+        places[str(top)] = str(work.tree)
+    return Moves(places)
+
+
+async def _make_on_top(work: Workplace, user: PythonEnvironment, home: Path) -> None:
+    """Makes an environment that imports the packages of the user's after its own."""
+    await work.call(str(user.python), "-m", "venv", "--without-pip", str(home))
+    packages = site_packages(home)
+    # The project may be among the user's packages too, from the checkout.
+    (packages / PROJECT_PATH).write_text(path_entries(work.tree), encoding="utf-8")
+    base = f"import os, site; os.environ.get({ISOLATED!r}) or site.addsitedir({str(user.packages)!r})\n"
+    (packages / "_iterdev_2_base.pth").write_text(base, encoding="utf-8")
+
+
+def _add_hook(home: Path) -> None:
+    packages = site_packages(home)
+    for name in (f"{HOOK}.py", f"{HOOK}.pth"):
+        (packages / name).unlink(missing_ok=True)
+    shutil.copyfile(hook.__file__, packages / f"{HOOK}.py")
+    line = f'import os; os.environ.get("{hook.FILE}") and __import__("{HOOK}")\n'
+    (packages / f"{HOOK}.pth").write_text(line, encoding="utf-8")
+
+
+def _replace_users(work: Workplace, home: Path) -> None:
+    """Puts this environment in the place of a `.venv` that was brought from the checkout, whose code it imports."""
+    for name in (".venv", "venv"):
+        place = work.tree / name
+        if not (place / "pyvenv.cfg").exists() or place.resolve() == home.resolve():
+            continue
+        if place.is_symlink():
+            place.unlink()
+        elif f"{name}/pyvenv.cfg" in work.untracked():
+            shutil.rmtree(place)
+        else:
+            continue
+        place.symlink_to(home)
+
+
+def _is_shared(tree: Path, name: str) -> bool:
+    """Whether a file that the build left in the tree, such as one with the version, belongs to every workspace."""
+    path = tree / name
+    parts = path.relative_to(tree).parts
+    for_build = any(part in {"build", "__pycache__"} or part.endswith((".egg-info", ".dist-info")) for part in parts)
+    if for_build or name.endswith((".so", ".pyd", ".pyc", ".o")) or path.is_symlink() or not path.is_file():
+        return False
+    return path.stat().st_size <= LARGEST_GENERATED

@@ -1,0 +1,64 @@
+"""Whether an environment of the user has what a project declares."""
+
+from pathlib import Path
+
+import pytest
+
+from iterdev.host.environments.python.installed import PythonEnvironment, missing, satisfies_python, virtual_environment
+from iterdev.host.environments.python.project import PythonProject
+from iterdev.host.environments.python.requirement_groups import Group
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> PythonEnvironment:
+    """With six 1.16 and requests 2.0, which needs urllib3, which is not there."""
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    for name, version, needs in (("six", "1.16", ""), ("requests", "2.0", "urllib3>=1")):
+        folder = packages / f"{name}-{version}.dist-info"
+        folder.mkdir(parents=True)
+        needed = f"Requires-Dist: {needs}\n" if needs else ""
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}")
+    return PythonEnvironment(prefix=tmp_path, version="3.11.7", packages=packages, kind="virtual")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "lacking"),
+    [
+        ("six", []),
+        ("Six>=1.10", []),
+        ("six>=2", ["six>=2"]),
+        ("attrs", ["attrs"]),
+        ("attrs; python_version < '3.8'", []),
+        ("requests", ["urllib3>=1"]),
+        ("-e ./other", []),
+        ("git+https://example.org/x", []),
+    ],
+)
+def test_requirements_are_compared_with_what_is_installed(
+    environment: PythonEnvironment, tmp_path: Path, requirement: str, lacking: list[str]
+) -> None:
+    project = PythonProject(runtime=(), groups=(Group(name="tests", requirements=(requirement,)),))
+
+    assert missing(project, tmp_path, environment) == lacking
+
+
+def test_the_fingerprint_changes_when_a_package_is_installed(environment: PythonEnvironment) -> None:
+    before = environment.fingerprint()
+
+    (environment.packages / "attrs-1.dist-info").mkdir()
+
+    assert environment.fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    ("version", "requires", "fits"),
+    [("3.11.7", ">=3.9", True), ("3.8.1", ">=3.9", False), ("3.11.7", "", True), ("3.11.7", "nonsense", True)],
+)
+def test_an_interpreter_has_to_fit_the_project(version: str, requires: str, *, fits: bool) -> None:
+    assert satisfies_python(version, requires) is fits
+
+
+def test_a_folder_that_only_looks_like_an_environment_is_none(tmp_path: Path) -> None:
+    (tmp_path / "pyvenv.cfg").write_text("home = /nowhere\nversion = 3.11.7\n")
+
+    assert virtual_environment(tmp_path) is None

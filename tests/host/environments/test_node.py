@@ -1,0 +1,134 @@
+"""The node_modules of a workspace: who makes them, whose packages they lead to, and that git does not see them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.host.environments.conftest import Bench
+
+from iterdev.host.environments.node import read
+from iterdev.host.environments.proof import NotShown, Proven, judge_node
+from iterdev.host.git import worktrees
+from iterdev.host.workspaces import untracked_files
+
+pytestmark = pytest.mark.anyio
+needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+
+
+def write_workspaces(bench: Bench) -> str:
+    """A repository with a package `calc`, and a package `app` that depends on it."""
+    bench.repo.write("package.json", json.dumps({"name": "top", "private": True, "workspaces": ["packages/*"]}))
+    calc = {"name": "calc", "version": "1.0.0", "main": "index.js"}
+    bench.repo.write("packages/calc/package.json", json.dumps(calc))
+    bench.repo.write("packages/calc/index.js", "module.exports = 'of the base'\n")
+    app = {"name": "app", "version": "1.0.0", "dependencies": {"calc": "^1.0.0"}}
+    bench.repo.write("packages/app/package.json", json.dumps(app))
+    return bench.repo.commit()
+
+
+@needs_npm
+async def test_the_packages_of_a_repository_are_linked_inside_of_the_workspace(bench: Bench) -> None:
+    base = write_workspaces(bench)
+    one, two = bench.workspace("one"), bench.workspace("two")
+    await bench.prepare(one)
+    (two.tree / "packages" / "calc" / "index.js").write_text("module.exports = 'of the change'\n")
+
+    environment = await bench.prepare(two)
+
+    assert "from the cache" in environment.described[0]
+    assert "of the change" in bench.call(environment, two, "node", "-p", "require('calc')")
+    assert "of the base" in bench.call(environment, one, "node", "-p", "require('calc')")
+    assert judge_node(two.tree) == Proven()
+    assert worktrees.is_untouched(one.tree, base)
+
+
+async def test_linked_node_modules_that_lead_to_the_packages_of_the_checkout_are_replaced(bench: Bench) -> None:
+    write_workspaces(bench)
+    modules = bench.repo.path / "node_modules"
+    modules.mkdir()
+    (modules / "calc").symlink_to("../packages/calc")
+    (modules / "absolute").symlink_to(bench.repo.path / "packages" / "calc")
+    workspace = bench.workspace()
+    untracked_files.bring(bench.repo.path, workspace.tree, copies=[], links=["node_modules"])
+    before = judge_node(workspace.tree)
+
+    # Without a package manager, as without a network, the user's packages are copied.
+    environment = await bench.prepare(workspace, PATH=str(bench.folder / "tools"))
+
+    assert isinstance(before, NotShown)
+    assert "calc" in before.reason
+    assert "a copy of your node_modules" in environment.described[0]
+    assert judge_node(workspace.tree) == Proven()
+    assert (workspace.tree / "node_modules" / "absolute").resolve() == workspace.tree / "packages" / "calc"
+    assert modules.is_dir()
+
+
+async def test_what_cannot_be_installed_is_told_with_the_command(bench: Bench) -> None:
+    bench.repo.write("package.json", json.dumps({"name": "x", "devDependencies": {"mocha": "*"}}))
+    bench.repo.commit()
+
+    environment = await bench.prepare(bench.workspace(), PATH=str(bench.folder / "tools"))
+
+    [problem] = environment.problems
+    assert "install" in problem
+    assert "`setup` under [project]" in problem
+
+
+async def test_a_project_without_dependencies_needs_no_package_manager(bench: Bench) -> None:
+    bench.repo.write("package.json", json.dumps({"name": "x", "scripts": {"test": "node --test"}}))
+    bench.repo.commit()
+
+    environment = await bench.prepare(bench.workspace(), PATH=str(bench.folder / "tools"))
+
+    assert environment.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "package", "command"),
+    [
+        (["package-lock.json"], {}, "npm ci"),
+        ([], {}, "npm install --no-package-lock"),
+        (["pnpm-lock.yaml"], {}, "pnpm install --frozen-lockfile"),
+        (["yarn.lock"], {}, "yarn install --non-interactive --frozen-lockfile"),
+        (["yarn.lock", ".yarnrc.yml"], {}, "yarn install --immutable"),
+        (["yarn.lock"], {"packageManager": "yarn@4.1.0"}, "yarn install --immutable"),
+        (["bun.lock"], {}, "bun install --frozen-lockfile"),
+        ([], {"packageManager": "pnpm@9.0.0"}, "pnpm install --no-lockfile"),
+    ],
+)
+def test_the_package_manager_is_the_one_of_the_lock_file(
+    tmp_path: Path, files: list[str], package: dict[str, object], command: str
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text("")
+    (tmp_path / "package.json").write_text(json.dumps({"name": "x", "dependencies": {"ms": "2"}} | package))
+
+    project = read(tmp_path)
+
+    assert project
+    assert " ".join(project.command) == command
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "changes"),
+    [
+        ("package-lock.json", "{}", True),
+        ("packages/a/package.json", '{"name": "a", "dependencies": {"ms": "3"}}', True),
+        ("package.json", '{"name": "x", "version": "9", "scripts": {"test": "mocha"}}', False),
+        ("index.js", "1", False),
+    ],
+)
+def test_the_digest_changes_with_what_decides_the_packages(
+    tmp_path: Path, name: str, text: str, *, changes: bool
+) -> None:
+    (tmp_path / "packages" / "a").mkdir(parents=True)
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    before = read(tmp_path)
+
+    (tmp_path / name).write_text(text)
+    after = read(tmp_path)
+
+    assert before
+    assert after
+    assert (before.digest != after.digest) is changes
