@@ -12,8 +12,10 @@ from iterdev.app.agents import agent_view
 from iterdev.core.errors import IterdevError
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import paths
+from iterdev.host.environments import environment
 from iterdev.host.git import command, refs, session_branch
 from iterdev.host.sandbox import bubblewrap
+from iterdev.host.secrets import allowed_environment
 
 ENOUGH_DISK = 500 * 1024 * 1024
 
@@ -52,6 +54,7 @@ def _repository(repository: Repository) -> Iterator[Finding]:
         yield Finding("branches of sessions", error.message, error.hint)
     if repository.settings.run.sandbox:
         yield _sandbox(repository)
+    yield from _environments(repository)
     state = repository.top / STATE
     writable = os.access(state if state.exists() else repository.top, os.W_OK)
     yield Finding("state folder", "" if writable else f'"{state}" is not writable', f"chmod u+w {state}")
@@ -63,6 +66,16 @@ def _repository(repository: Repository) -> Iterator[Finding]:
     for summary in repository.summaries():
         stuck = summary.attempts and not repository.engine_alive(summary)
         yield Finding(f"session {summary.id}", "its engine died" if stuck else "", f"iterdev resume {summary.id}")
+
+
+def _environments(repository: Repository) -> Iterator[Finding]:
+    """What programs in a workspace would use; nothing is made."""
+    if setup := repository.settings.project.setup:
+        yield Finding(f"environment, made by `{setup}`")
+        return
+    top, variables = repository.top, allowed_environment(os.environ)
+    for plan in environment.plans(top, cache=paths.environments(), checkout=top, variables=variables):
+        yield Finding(f"environment of {plan.described} ({'in the cache' if plan.cached else 'not made yet'})")
 
 
 def _agents(repository: Repository) -> Iterator[Finding]:

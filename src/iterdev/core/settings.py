@@ -65,7 +65,8 @@ class RoleSettings(Struct, frozen=True, kw_only=True):
 
 class Project(Struct, frozen=True, kw_only=True):
     setup: str | None = None
-    """A shell command that makes a new worktree ready, run once in each."""
+    """A shell command that makes a new worktree ready, run once in each; iterdev then makes no environment itself.
+    What it leaves in the worktree is no part of a change."""
     test: str | None = None
     """The shell command that runs the tests; found automatically when absent."""
     copy: tuple[str, ...] = ()

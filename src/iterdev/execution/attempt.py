@@ -44,8 +44,7 @@ async def run_attempt(job: Job, context: AttemptContext, scope: anyio.CancelScop
     outcome: Ending = Interrupted()
     checked: tuple[PackageCheck, ...] = ()
     with scope:
-        if fresh:
-            await set_up(attempt)
+        await set_up(attempt, fresh=fresh)
         checked = await check_packages(attempt)
         unmet = problems(checked, job.overridden)
         outcome = Unmet() if unmet else await _within_limit(attempt, conversations)

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from iterdev.agents.contract import Agent, Permissions
 from iterdev.execution.contract import Effect, Job, SessionLink
+from iterdev.host.environments import environment
 from iterdev.host.git import landing
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.processes.spawn import Spawn
@@ -70,7 +71,11 @@ class Attempt(Struct, frozen=True):
         return self.context.effect(name, task=self.job.task.id, **fields)
 
     def environment(self, *, for_agent: bool = False) -> dict[str, str]:
-        """What a program in the workspace may see, with a temp dir, ports and containers of its own."""
+        """What a program in the workspace may see, with the environment of its project."""
+        return self.outer_environment(for_agent=for_agent) | dict(environment.current(self.workspace).variables)
+
+    def outer_environment(self, *, for_agent: bool = False) -> dict[str, str]:
+        """The same without the environment of the project, but with a temp dir, ports and containers of its own."""
         slot = self.workspace.slot
         own = {
             "TMPDIR": str(self.workspace.temp),
@@ -89,5 +94,6 @@ class Attempt(Struct, frozen=True):
 
     def spawn(self, *, write: bool = True, network: bool = True, files: tuple[str, ...] = ()) -> Spawn:
         """Starts programs in the workspace, inside the sandbox if there is one."""
-        context, access = self.context, Access(write=write, network=network, files=files)
+        context, readable = self.context, environment.current(self.workspace).folders
+        access = Access(write=write, network=network, files=files, readable=readable)
         return context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn

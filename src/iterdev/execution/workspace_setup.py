@@ -1,5 +1,7 @@
 """Prepares a workspace before the agent is asked: untracked files, the project's setup, the packages of the task."""
 
+from collections.abc import Mapping, Sequence
+
 import anyio
 import msgspec
 
@@ -7,6 +9,8 @@ from iterdev.core.collaboration.external_packages import PackageCheck, PackageSt
 from iterdev.core.errors import HostError
 from iterdev.core.results import Dependency
 from iterdev.execution.context import Attempt, in_thread
+from iterdev.host import paths
+from iterdev.host.environments import environment
 from iterdev.host.processes.spawn import ProgramResult, run
 from iterdev.host.workspaces import untracked_files
 
@@ -14,20 +18,49 @@ PAUSE = 0.5
 """Seconds between two checks whether a workspace is ready."""
 
 
-async def set_up(attempt: Attempt) -> None:
+async def set_up(attempt: Attempt, *, fresh: bool) -> None:
+    """Prepares a new workspace completely; in one that was used before, only the environment may have to be another."""
+    if fresh:
+        await _set_up_files(attempt)
+    await _update_environment(attempt)
+    if fresh and (command := attempt.job.settings.project.ready):
+        await _until_ready(attempt, command, attempt.job.settings.limits.ready)
+
+
+async def _set_up_files(attempt: Attempt) -> None:
     project, limits = attempt.job.settings.project, attempt.job.settings.limits
     top, tree = attempt.context.top, attempt.workspace.tree
     await in_thread(untracked_files.bring, top, tree, copies=project.copy, links=project.link)
     if project.setup:
-        with attempt.effect("set up workspace", command=project.setup):
+        with attempt.effect("set up workspace", command=project.setup), untracked_files.ignoring_new_files(tree):
             finished = await _run(attempt, project.setup, limits.setup)
         if finished.code or finished.timed_out:
             raise HostError(
                 f"The setup command `{project.setup}` {_failure(attempt, finished)}",
                 hint="fix `setup` under [project] in iterdev.toml",
             )
-    if project.ready:
-        await _until_ready(attempt, project.ready, limits.ready)
+        environment.made_by_setup(attempt.workspace, attempt.outer_environment())
+
+
+async def _update_environment(attempt: Attempt) -> None:
+    """Makes what the project of the workspace needs, unless it is there or the user's `setup` makes it."""
+    job, context = attempt.job, attempt.context
+    if job.settings.project.setup:
+        return
+
+    async def call(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
+        return await run(attempt.spawn(), argv, cwd=cwd, env=env, limit=limit)
+
+    with attempt.effect("make environment"):
+        await environment.prepare(
+            attempt.workspace,
+            cache=paths.environments(),
+            checkout=context.top if context.checkout else None,
+            trusted=job.base == job.session_base,
+            run=call,
+            variables=attempt.outer_environment(),
+            limit=job.settings.limits.setup,
+        )
 
 
 async def _until_ready(attempt: Attempt, command: str, limit: float) -> None:

@@ -61,6 +61,8 @@ class Access(Struct, frozen=True, kw_only=True):
     network: bool
     files: tuple[str, ...] = ()
     """Further files and folders to write to, where they exist."""
+    readable: tuple[str, ...] = ()
+    """Further folders to read, where they exist."""
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
@@ -88,6 +90,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 *(*empty, *blocked, "--bind", str(own_home), str(self.home)),
                 *self._shown("--ro-bind-try", *(self.home / name for name in READABLE_AT_HOME), *tools),
                 *self._shown("--ro-bind", PACKAGE, self.top, store.common),
+                *self._shown("--ro-bind-try", *map(Path, access.readable)),
                 *self._shown("--bind-try", *map(Path, access.files)),
                 *self._workspace(workspace, store, write=access.write),
                 *("--chdir", cwd, "--"),
