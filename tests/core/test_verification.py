@@ -24,6 +24,9 @@ def uncounted(exit_code: int, *, timed_out: bool = False) -> SuiteReport:
     return SuiteReport(command="t", exit_code=exit_code, timed_out=timed_out, counted=False)
 
 
+NOT_THERE = SuiteReport(command="t", exit_code=127, missing_program="t", counted=False)
+
+
 def passes(verification: Verification) -> bool:
     """Whether the tests say that the change is good."""
     return verification.passes(ENOUGH)
@@ -69,8 +72,8 @@ def reports(draw: st.DrawFn) -> SuiteReport:
         pytest.param(uncounted(0), None, 1.0, id="exit code 0"),
         pytest.param(uncounted(0), uncounted(1), 1.0, id="exit code 0 after 1"),
         pytest.param(uncounted(0), counted("abc"), None, id="exit code 0, but the report is gone"),
-        pytest.param(uncounted(127), uncounted(127), None, id="the runner is not installed"),
-        pytest.param(uncounted(127), counted("abc"), 0.0, id="the runner is gone"),
+        pytest.param(NOT_THERE, NOT_THERE, None, id="the runner is not installed"),
+        pytest.param(NOT_THERE, counted("abc"), 0.0, id="the runner is gone"),
         pytest.param(uncounted(2), None, 0.0, id="exit code 2"),
         pytest.param(uncounted(2), uncounted(0), 0.0, id="exit code 2 after 0"),
         pytest.param(uncounted(2), uncounted(1), None, id="exit code 2 after 1"),
@@ -166,10 +169,26 @@ def test_the_reason_why_nothing_was_measured_names_the_command_and_the_error() -
     )
 
 
-def test_the_first_tests_of_a_repository_are_told_apart() -> None:
-    assert compare(named("a"), counted(exit_code=5)).first
-    assert not compare(named("a", "b"), named("a")).first
-    assert not compare(named("a"), None).first
+@pytest.mark.parametrize(
+    ("base", "first"),
+    [
+        pytest.param([], True, id="no suite before"),
+        pytest.param([counted(exit_code=5)], True, id="no test before"),
+        pytest.param([uncounted(1)], True, id="nothing could be run before"),
+        pytest.param([counted("a")], False, id="a test before"),
+        pytest.param([uncounted(0)], False, id="a suite that only has an exit code"),
+    ],
+)
+def test_the_first_tests_of_a_repository_are_told_apart(base: list[SuiteReport], first: bool) -> None:  # noqa: FBT001
+    assert judge([named("a", "b")], base).first is first
+
+
+def test_the_tests_that_hung_are_named() -> None:
+    hung = replace(uncounted(-9, timed_out=True), hung=("tests.T::test_wait",))
+
+    assert compare(hung, named("a")).note == (
+        "`t` did not finish in time; tests.T::test_wait did not end (exit code -9)."
+    )
 
 
 def in_folders(**suites: SuiteReport) -> list[SuiteReport]:
@@ -181,17 +200,17 @@ def in_folders(**suites: SuiteReport) -> list[SuiteReport]:
     [
         pytest.param({"a": counted("ab"), "b": counted("cd")}, {"a"}, 1.0, id="all pass"),
         pytest.param({"a": counted("ab"), "b": counted("c", "d")}, {"a"}, 0.75, id="the other one fails"),
-        pytest.param({"a": uncounted(127), "b": counted("cd")}, {"a"}, None, id="the one that matters says nothing"),
-        pytest.param({"a": uncounted(127), "b": counted("cd")}, {"b"}, 1.0, id="another one says nothing"),
-        pytest.param({"a": uncounted(127), "b": counted("cd")}, None, None, id="every one matters"),
-        pytest.param({"a": uncounted(127), "b": counted("c", "d")}, {"a"}, 0.5, id="nothing said, and one fails"),
+        pytest.param({"a": NOT_THERE, "b": counted("cd")}, {"a"}, None, id="the one that matters says nothing"),
+        pytest.param({"a": NOT_THERE, "b": counted("cd")}, {"b"}, 1.0, id="another one says nothing"),
+        pytest.param({"a": NOT_THERE, "b": counted("cd")}, None, None, id="every one matters"),
+        pytest.param({"a": NOT_THERE, "b": counted("c", "d")}, {"a"}, 0.5, id="nothing said, and one fails"),
         pytest.param({"a": counted("abcdefgh"), "b": uncounted(1)}, {"a"}, 0.0, id="one fails as a whole"),
     ],
 )
 def test_suites_are_judged_together(
     change: dict[str, SuiteReport], concerned: set[str] | None, rate: float | None
 ) -> None:
-    base = in_folders(a=counted("ab") if change["a"].counted else uncounted(127), b=counted("cd"))
+    base = in_folders(a=counted("ab") if change["a"].counted else NOT_THERE, b=counted("cd"))
 
     assert judge(in_folders(**change), base, concerned).pass_rate == rate
 

@@ -18,8 +18,6 @@ CAUSE_LIMIT = 160
 _NO_TESTS = 5
 """The exit code with which pytest, and unittest since Python 3.12, say that there was nothing to run."""
 
-_NOT_FOUND = 127
-"""The exit code of a shell whose program is not there."""
 _PARAMETERS = re.compile(r"\[[^\[]*\]$|\([^(]*\)$")
 _PLACE = re.compile(r"^.*(?:::|/|\.(?=\w+$)| > )")
 _TELLING = re.compile(r"(?:Error|Exception)\b|(?i:error:|no module named|not found|cannot find|no such file|fatal:)")
@@ -74,7 +72,9 @@ class Verification(Struct, frozen=True, kw_only=True):
     flaky: tuple[str, ...] = ()
     """Tests that failed and then passed with the same code; they are not blamed on the change."""
     first: bool = False
-    """No test ran before the change: it brought the first ones."""
+    """No test passed before the change: it brought the first ones."""
+    environment: tuple[str, ...] = ()
+    """What the environment of the tests was made from."""
     note: str = ""
     output: str = ""
 
@@ -105,6 +105,17 @@ def judge(
     Each suite that the change concerns (by its folder; None: all of them) has to say something: the others cannot speak
     for it. A suite that fails is never outvoted.
     """
+    first = any(one.passed for one in changes) and not any(_shows_something(base) for base in bases)
+    return replace(_judged_together(changes, bases, concerned), first=first)
+
+
+def _shows_something(base: SuiteReport) -> bool:
+    return bool(base.passed) or (not base.counted and base.exit_code == 0)
+
+
+def _judged_together(
+    changes: Sequence[SuiteReport], bases: Sequence[SuiteReport], concerned: Collection[str] | None
+) -> Verification:
     before = {(base.folder, base.command): base for base in bases}
     compared = [(one.folder, compare(one, before.get((one.folder, one.command)))) for one in changes]
     if len(compared) == 1:
@@ -123,7 +134,6 @@ def judge(
         missing=_joined(part.missing for part in parts),
         known_failures=_joined(part.known_failures for part in parts),
         flaky=_joined(part.flaky for part in parts),
-        first=bool(measured) and all(part.first for part in measured),
         note=" ".join(notes),
         output=excerpt(*(part.output for part in parts if part.failures or not part.pass_rate)),
     )
@@ -171,7 +181,6 @@ def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:
         missing=missing,
         known_failures=_without(change.failed, failures),
         flaky=change.flaky,
-        first=base is not None and not before.passed and bool(change.passed),
         note=note,
         output=change.output,
     )
@@ -212,7 +221,7 @@ def _overruled(change: SuiteReport, before: SuiteReport) -> tuple[float | None, 
     if change.doubt:
         return None, f"{change.doubt}."
     problem = _problem(change)
-    if problem and problem != _problem(before):
+    if problem and (not _problem(before) or change.timed_out != before.timed_out):
         return 0.0, f"`{change.command}` {problem} (exit code {change.exit_code}){_cause(change)}."
     if problem and not change.passed:
         return None, f"`{change.command}` {problem}, as it did before the change{_cause(change)}."
@@ -226,9 +235,10 @@ def _overruled(change: SuiteReport, before: SuiteReport) -> tuple[float | None, 
 def _problem(report: SuiteReport) -> str:
     """How a run failed, if no failing test explains it."""
     if report.timed_out:
-        return "did not finish in time"
-    if report.exit_code == _NOT_FOUND and not report.counted:
-        return "could not be started"
+        hung = f"; {', '.join(report.hung)} did not end" if report.hung else ""
+        return f"did not finish in time{hung}"
+    if report.missing_program:
+        return f"could not be started without {report.missing_program}"
     if report.exit_code == 0 or report.failed:
         return ""
     no_tests = report.counted and not report.passed and report.exit_code == _NO_TESTS

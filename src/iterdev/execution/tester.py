@@ -1,33 +1,26 @@
 """The procedure `verify`: iterdev runs the tests itself; the agent is asked only to fix what fails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 
-import anyio.from_thread
 import msgspec
 from msgspec import Struct
 
 from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
-from iterdev.core.errors import HostError
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.results import Result, shortened
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited
-from iterdev.core.verification import TEST_FIXES, Measurement, SuiteReport, Verification, judge
+from iterdev.core.verification import TEST_FIXES, Measurement, SuiteReport, Verification
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
 from iterdev.execution.kept_work import keep
+from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.host.git import commits, worktrees
-from iterdev.host.processes.spawn import ProgramResult, run
-from iterdev.host.test_suites.find import find, in_order
 from iterdev.host.test_suites.invocations import configured
-from iterdev.host.test_suites.run import measure
 from iterdev.host.test_suites.suite import Suite
 
-DETECTION_LIMIT = 20.0
-"""Seconds to find out whether a test runner is there."""
 NAMED = 5
 """Tests that a summary names."""
 NOTHING = "no test command was found or named, so nothing was verified"
@@ -37,21 +30,21 @@ async def verify(attempt: Attempt, conversations: list[TaskConversation]) -> Suc
     """Adds the conversation with the agent to the list if the agent has to be asked."""
     job = attempt.job
     async with AsyncExitStack() as stack:
-        tester = _Tester(attempt, stack, conversations)
+        tester = _Tester(attempt, SuiteRuns(attempt), stack, conversations)
         suites = await tester.suites()
         if isinstance(suites, AgentFailure):
             return unsuccessful(suites)
-        if not suites:
+        baseline = job.baseline or await tester.runs.on_base(suites)
+        if not suites and not baseline:
             return tester.conclude(Verification(note=NOTHING), ())
-        baseline = job.baseline or await tester.measure_base(suites)
-        measured = judge(await tester.measure(suites), baseline)
+        measured = await tester.runs.on_change(suites, baseline)
         # A run without a pass rate says nothing, so there is nothing to fix.
         while measured.pass_rate is not None and not measured.passes(job.pass_rate) and tester.iterations < TEST_FIXES:
             if failure := await tester.ask_for_fix(measured):
                 return unsuccessful(failure)
             if tester.gave_up:
                 break
-            measured = judge(await tester.measure(suites), baseline)
+            measured = await tester.runs.on_change(suites, baseline)
         return await tester.finish(suites, measured, baseline)
 
 
@@ -59,6 +52,7 @@ class _Tester(Struct):
     """The workspace, the agent when it is needed, and the number of fixes that it tried."""
 
     attempt: Attempt
+    runs: SuiteRuns
     stack: AsyncExitStack
     conversations: list[TaskConversation]
     answer: Result | None = None
@@ -67,40 +61,14 @@ class _Tester(Struct):
 
     async def suites(self) -> tuple[Suite, ...] | AgentFailure:
         """The configured command, or what the project's files say, or what the agent names."""
-        job = self.attempt.job
-        if command := job.settings.project.test:
-            return (configured(command),)
-        if found := await in_thread(find, self.attempt.workspace.tree, self._works):
-            return in_order(found, job.changed)
-        answer = await (await self._agent()).ask(job.prompt)
+        if found := await self.runs.find():
+            return found
+        answer = await (await self._agent()).ask(self.attempt.job.prompt)
         if isinstance(answer, AgentFailure):
             return answer
         self.answer = answer
         named = getattr(answer, "test_command", None)
         return (configured(named),) if named else ()
-
-    async def measure_base(self, suites: Sequence[Suite]) -> tuple[SuiteReport, ...]:
-        """The tests as they were before the session, so that old failures are not blamed on it."""
-        job, tree = self.attempt.job, self.attempt.workspace.tree
-        await in_thread(worktrees.reset, self.attempt.context.top, tree, job.session_base)
-        reports = await self.measure(suites)
-        await in_thread(worktrees.reset, self.attempt.context.top, tree, job.base)
-        return reports
-
-    async def measure(self, suites: Sequence[Suite]) -> tuple[SuiteReport, ...]:
-        """Runs the suites on the work tree as it is; what the tests write into it is removed again."""
-        attempt, workspace = self.attempt, self.attempt.workspace
-        limit = attempt.job.settings.limits.test
-        await in_thread(worktrees.stage, workspace.tree)
-        reports = []
-        for suite in suites:
-            with attempt.effect("run tests", command=suite.command):
-                report = await measure(
-                    suite, workspace.tree, run=self._run, scratch=workspace.temp, env=attempt.environment(), limit=limit
-                )
-            reports.append(report)
-        await in_thread(worktrees.restore_staged, workspace.tree)
-        return tuple(reports)
 
     async def ask_for_fix(self, measured: Verification) -> AgentFailure | None:
         """Lets the agent try once. A failure that ends the attempt is returned; with any other the agent gave up."""
@@ -138,7 +106,7 @@ class _Tester(Struct):
             return self.conclude(measured, new_baseline, commit=commit, changed=changed)
         await in_thread(worktrees.restore_files, attempt.context.top, attempt.workspace.tree, job.base, outside)
         commit = await keep(attempt)
-        measured = judge(await self.measure(suites), baseline)
+        measured = await self.runs.on_change(suites, baseline)
         note = f"{job.task.id}: the {job.task.role} changed files outside the change, which were restored: "
         kept = tuple(name for name in changed if name not in outside) if commit else ()
         return self.conclude(measured, new_baseline, commit=commit, changed=kept, notes=(note + ", ".join(outside),))
@@ -160,7 +128,7 @@ class _Tester(Struct):
             result=msgspec.structs.replace(answer, findings=shortened(_summary(measured) + gave_up)),
             commit=commit,
             changed=changed,
-            notes=(*notes, *unverified),
+            notes=(*notes, *unverified, *(f"{job.task.id}: {doubt}" for doubt in self.runs.doubts)),
             measured=Measurement(verification=measured, baseline=baseline, iterations=self.iterations),
         )
 
@@ -169,23 +137,6 @@ class _Tester(Struct):
         if not self.conversations:
             self.conversations.append(await self.stack.enter_async_context(open_conversation(self.attempt)))
         return self.conversations[0]
-
-    async def _run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
-        """Runs a suite; its output is cut later, so secrets are removed first."""
-        spawn = self.attempt.spawn(network=self.attempt.permissions.network)
-        done = await run(spawn, argv, cwd=cwd, env=env, limit=limit)
-        return msgspec.structs.replace(done, stdout=self._clean(done.stdout), stderr=self._clean(done.stderr))
-
-    def _works(self, argv: Sequence[str]) -> bool:
-        """Whether a program of the workspace succeeds; called from a thread."""
-        tree, env = str(self.attempt.workspace.tree), self.attempt.environment()
-        try:
-            return anyio.from_thread.run(partial(self._run, argv, cwd=tree, env=env, limit=DETECTION_LIMIT)).code == 0
-        except HostError:
-            return False
-
-    def _clean(self, output: bytes) -> bytes:
-        return self.attempt.context.redact(output.decode("utf-8", "replace")).encode()
 
 
 def _summary(measured: Verification) -> str:

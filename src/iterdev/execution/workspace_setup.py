@@ -22,7 +22,7 @@ async def set_up(attempt: Attempt, *, fresh: bool) -> None:
     """Prepares a new workspace completely; in one that was used before, only the environment may have to be another."""
     if fresh:
         await _set_up_files(attempt)
-    await _update_environment(attempt)
+    await update_environment(attempt, attempt.job.base)
     if fresh and (command := attempt.job.settings.project.ready):
         await _until_ready(attempt, command, attempt.job.settings.limits.ready)
 
@@ -42,8 +42,8 @@ async def _set_up_files(attempt: Attempt) -> None:
         environment.made_by_setup(attempt.workspace, attempt.outer_environment())
 
 
-async def _update_environment(attempt: Attempt) -> None:
-    """Makes what the project of the workspace needs, unless it is there or the user's `setup` makes it."""
+async def update_environment(attempt: Attempt, commit: str) -> None:
+    """Makes what the project needs as it is in a commit, unless it is there or the user's `setup` makes it."""
     job, context = attempt.job, attempt.context
     if job.settings.project.setup:
         return
@@ -56,7 +56,7 @@ async def _update_environment(attempt: Attempt) -> None:
             attempt.workspace,
             cache=paths.environments(),
             checkout=context.top if context.checkout else None,
-            trusted=job.base == job.session_base,
+            trusted=commit == job.session_base,
             run=call,
             variables=attempt.outer_environment(),
             limit=job.settings.limits.setup,

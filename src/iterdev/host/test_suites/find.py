@@ -51,8 +51,13 @@ def _found(files: ProjectFiles, works: Works) -> Iterable[Suite]:
 
 def in_order(suites: Sequence[Suite], changed: Iterable[str]) -> tuple[Suite, ...]:
     """Those that the changed files concern first, then the others, each in the given order."""
-    concerned = {suite for name in changed for suite in _concerned(suites, name)}
-    return (*(s for s in suites if s in concerned), *(s for s in suites if s not in concerned))
+    first = concerned(suites, changed)
+    return (*(s for s in suites if s in first), *(s for s in suites if s not in first))
+
+
+def concerned(suites: Sequence[Suite], changed: Iterable[str]) -> set[Suite]:
+    """The suites that test the changed files."""
+    return {suite for name in changed for suite in _concerned(suites, name)}
 
 
 def _concerned(suites: Sequence[Suite], name: str) -> Iterable[Suite]:
