@@ -27,8 +27,8 @@ def python(*flags: str) -> str:
     return f'#!/bin/sh\nexec {shlex.join((sys.executable, *flags))} "$@"\n'
 
 
-WITH_PYTEST = {"environment/bin/python": python()}
-WITHOUT_PYTEST = {"environment/bin/python": python("-S")}
+WITH_PYTEST = {f"environment/bin/{name}": python() for name in ("python", "python3")}
+WITHOUT_PYTEST = {f"environment/bin/{name}": python("-S") for name in ("python", "python3")}
 
 
 def write(root: Path, files: Mapping[str, str]) -> Path:

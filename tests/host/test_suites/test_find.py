@@ -15,8 +15,8 @@ PLAIN = "def test_a():\n    assert True\n"
 CASES = "import unittest\nclass C(unittest.TestCase):\n    def test_a(self):\n        pass\n"
 PACKAGE = '{"name": "p", "scripts": {"test": "%s"}}'
 SCRIPTS = '{"scripts": {%s}}'
-PYTEST = ("python -m pytest", "pytest", "")
-DISCOVER = "python -m unittest discover"
+PYTEST = ("python3 -m pytest", "pytest", "")
+DISCOVER = "python3 -m unittest discover"
 BUILD = '"${ITERDEV_BUILD:-build}"'
 
 Found = tuple[str, Kind, str]
@@ -76,17 +76,17 @@ def found(root: Path) -> list[Found]:
         ),
         pytest.param(
             {**WITH_PYTEST, "manage.py": "import django", "polls/tests.py": CASES},
-            [("python manage.py test", "unittest", "")],
+            [("python3 manage.py test", "unittest", "")],
             id="Django",
         ),
         pytest.param(
             {**WITH_PYTEST, "web/manage.py": "import django", "web/polls/tests.py": CASES},
-            [("python manage.py test", "unittest", "web")],
+            [("python3 manage.py test", "unittest", "web")],
             id="Django below the top",
         ),
         pytest.param(
             {**WITH_PYTEST, "runtests.py": "", "tests/test_a.py": CASES},
-            [("python runtests.py", "unittest", "")],
+            [("python3 runtests.py", "unittest", "")],
             id="a script that runs tests",
         ),
     ],
@@ -100,7 +100,7 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
     [
         pytest.param(
             {"tox.ini": "[testenv]\ncommands =\n    coverage run -m pytest {posargs:tests}\n    coverage report\n"},
-            "python -m pytest tests",
+            "python3 -m pytest tests",
             "",
             id="tox, behind coverage",
         ),
@@ -109,13 +109,13 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
                 "tox.ini": "[testenv]\nsetenv =\n    MODE = x y\n    py: A = b\n"
                 "commands = pytest -x -n auto --cov=a -m 'not slow' {posargs}\n"
             },
-            "MODE='x y' python -m pytest -m 'not slow'",
+            "MODE='x y' python3 -m pytest -m 'not slow'",
             "",
             id="tox, with a variable and options",
         ),
         pytest.param(
             {"tox.ini": "[testenv]\nchangedir = tests\ncommands = {envpython} -m unittest {posargs}\n"},
-            "python -m unittest",
+            "python3 -m unittest",
             "tests",
             id="tox, in another folder",
         ),
@@ -124,7 +124,7 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
                 "tox.ini": "[testenv:docs]\ncommands = pytest docs\n"
                 "[testenv:py311]\ncommands = python -m unittest tests\n"
             },
-            "python -m unittest tests",
+            "python3 -m unittest tests",
             "",
             id="tox, one environment of several",
         ),
@@ -133,13 +133,13 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
                 "tox.toml": "[env_run_base]\n"
                 "commands = [['python', '-m', 'unittest', {replace='posargs', default=['-q']}]]\n"
             },
-            "python -m unittest -q",
+            "python3 -m unittest -q",
             "",
             id="tox.toml",
         ),
         pytest.param(
             {"pyproject.toml": "[tool.tox]\nlegacy_tox_ini = '''\n[testenv]\ncommands = python -m unittest -b\n'''\n"},
-            "python -m unittest -b",
+            "python3 -m unittest -b",
             "",
             id="tox in pyproject",
         ),
@@ -149,19 +149,19 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
                 "@nox.session(python=['3.11'])\ndef tests(session):\n    session.install('.')\n"
                 "    session.run('python', '-m', 'unittest', '-b', *session.posargs)\n"
             },
-            "python -m unittest -b",
+            "python3 -m unittest -b",
             "",
             id="nox",
         ),
         pytest.param(
             {"pyproject.toml": "[tool.hatch.envs.default.scripts]\ntest = 'pytest {args:tests}'\n"},
-            "python -m pytest tests",
+            "python3 -m pytest tests",
             "",
             id="hatch",
         ),
         pytest.param(
             {"pyproject.toml": "[tool.pdm.scripts]\ntest = {cmd = 'python -m unittest -b'}\n"},
-            "python -m unittest -b",
+            "python3 -m unittest -b",
             "",
             id="pdm",
         ),
@@ -351,8 +351,8 @@ def test_no_test_of_a_monorepo_belongs_to_two_suites(tmp_path: Path) -> None:
     suites = found(write(tmp_path, files))
 
     assert suites == [
-        ("python -m pytest --ignore=services/api", "pytest", ""),
-        ("python -m pytest", "pytest", "services/api"),
+        ("python3 -m pytest --ignore=services/api", "pytest", ""),
+        ("python3 -m pytest", "pytest", "services/api"),
         ("mocha", "mocha", "services/web"),
     ]
 
@@ -451,7 +451,7 @@ def test_what_a_change_concerns_comes_first() -> None:
         ("pytest $(ls)", "custom"),
         ("python3 -m unittest discover -s tests", "unittest"),
         ("python manage.py test polls", "unittest"),
-        ("python manage.py migrate", "custom"),
+        ("python3 manage.py migrate", "custom"),
         ("node --test tests/", "node"),
         ("node --import tsx --test", "node"),
         ("npx vitest run", "vitest"),

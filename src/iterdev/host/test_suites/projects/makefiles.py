@@ -32,6 +32,6 @@ def _behind(prerequisites: str, recipe: str) -> Suite | None:
     needed = [name for name in prerequisites.split("#", maxsplit=1)[0].split() if name not in _LINTS]
     if len(lines) != 1 or needed or "$(" in re.sub(r"\$\((?:PYTHON|PY|PYTHON3)\)", "", lines[0]) or "${" in lines[0]:
         return None
-    command = re.sub(r"\$\((?:PYTHON|PY|PYTHON3)\)", "python", lines[0])
+    command = re.sub(r"\$\((?:PYTHON|PY|PYTHON3)\)", "python3", lines[0])
     call = recognise(command)
     return Suite(command=command, kind=call.kind) if call and call.kind != "make" else None

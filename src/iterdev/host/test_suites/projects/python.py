@@ -14,6 +14,8 @@ from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, joi
 from iterdev.host.test_suites.projects.python_commands import DeclaredCommand, declared
 from iterdev.host.test_suites.suite import Suite, Works
 
+PYTHON = "python3"
+"""The interpreter of the project's environment, which is the first on the path; every environment has this name."""
 DEPTH = 4
 """How deep below the top projects of their own are looked for."""
 FILES = 300
@@ -61,8 +63,7 @@ def find(files: ProjectFiles, works: Works) -> Iterator[Suite]:
     projects = [project for project in _projects(files) if project.tests or _configures_pytest(files, project)]
     if not projects:
         return
-    python = "python" if works(("python", "-c", "")) else "python3"
-    has = _Modules(python, works)
+    has = _Modules(works)
     covered: list[str] = []
     for project in projects:
         if not any(is_inside(path, project.folder) for path in covered):
@@ -73,8 +74,7 @@ def find(files: ProjectFiles, works: Works) -> Iterator[Suite]:
 class _Modules:
     """Which modules the project's interpreter has; each is asked for once."""
 
-    def __init__(self, python: str, works: Works) -> None:
-        self.python = python
+    def __init__(self, works: Works) -> None:
         self._works = works
         self._known: dict[str, bool] = {}
 
@@ -82,7 +82,7 @@ class _Modules:
         name = str(module)
         if name not in self._known:
             code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({name!r}) is None)"
-            self._known[name] = self._works((self.python, "-c", code))
+            self._known[name] = self._works((PYTHON, "-c", code))
         return self._known[name]
 
 
@@ -128,12 +128,12 @@ def _suites(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[S
     if by_pytest or (not explicit and (styled or _configures_pytest(files, project))):
         only_unittest = bool(project.tests) and not styled and "pytest" not in has
         if not only_unittest:
-            yield from by_pytest or (_pytest(files, project, has),)
+            yield from by_pytest or (_pytest(files, project),)
             return
     elif explicit:
         yield from explicit
         return
-    yield from _unittest(files, project, has)
+    yield from _unittest(files, project)
 
 
 def _explicit(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[Suite]:
@@ -151,7 +151,7 @@ def _explicit(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator
 
 
 def _declared_suite(files: ProjectFiles, project: _Project, command: DeclaredCommand, has: _Modules) -> Suite | None:
-    words = _python_words(list(command.words), has.python)
+    words = _python_words(list(command.words))
     found = runner(words)
     if found is None or found.kind not in {"pytest", "unittest"}:
         return None
@@ -161,23 +161,23 @@ def _declared_suite(files: ProjectFiles, project: _Project, command: DeclaredCom
         return None
     if found.kind == "pytest":
         kept = [word for word in _wanted(arguments) if not _is_missing_path(files, folder, word)]
-        program = [has.python, "-m", "pytest", *map(shlex.quote, kept), *_ignored(files, project, kept)]
+        program = [PYTHON, "-m", "pytest", *map(shlex.quote, kept), *_ignored(files, project, kept)]
         return Suite(command=" ".join((*command.variables, *program)), kind="pytest", folder=folder)
     module = arguments[1] if arguments[0] == "-m" else ""
     if (module and module != "unittest" and module not in has) or (
         not module and _is_missing_path(files, folder, arguments[0])
     ):
         return None
-    text = " ".join((*command.variables, has.python, *map(shlex.quote, arguments)))
+    text = " ".join((*command.variables, PYTHON, *map(shlex.quote, arguments)))
     return Suite(command=text, kind="unittest", folder=folder)
 
 
-def _python_words(words: list[str], python: str) -> list[str]:
+def _python_words(words: list[str]) -> list[str]:
     """The command without the tools that tests are run through, and with the project's interpreter."""
     if words and program_name(words[0]) in _PROGRAM_MODULES:
-        return [python, "-m", *_PROGRAM_MODULES[program_name(words[0])], *words[1:]]
+        return [PYTHON, "-m", *_PROGRAM_MODULES[program_name(words[0])], *words[1:]]
     if words and re.fullmatch(r"python[\d.]*", program_name(words[0])):
-        return [python, *words[1:]]
+        return [PYTHON, *words[1:]]
     return words
 
 
@@ -197,9 +197,9 @@ def _is_missing_path(files: ProjectFiles, folder: str, word: str) -> bool:
     return looks_like_path and not (files.root / folder / word.partition("::")[0]).exists()
 
 
-def _pytest(files: ProjectFiles, project: _Project, has: _Modules) -> Suite:
+def _pytest(files: ProjectFiles, project: _Project) -> Suite:
     ignored = _ignored(files, project, ())
-    return Suite(command=" ".join((has.python, "-m pytest", *ignored)), kind="pytest", folder=project.folder)
+    return Suite(command=" ".join((PYTHON, "-m pytest", *ignored)), kind="pytest", folder=project.folder)
 
 
 def _ignored(files: ProjectFiles, project: _Project, arguments: Sequence[str]) -> list[str]:
@@ -238,20 +238,20 @@ def _configures_pytest(files: ProjectFiles, project: _Project) -> bool:
     )
 
 
-def _unittest(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[Suite]:
+def _unittest(files: ProjectFiles, project: _Project) -> Iterator[Suite]:
     folder = project.folder
     tests = {path: text for path, text in project.tests.items() if _UNITTEST_STYLE.search(text)}
     if "manage.py" in files.folders.get(folder, ()) and "django" in files.text(folder, "manage.py"):
-        yield Suite(command=f"{has.python} manage.py test", kind="unittest", folder=folder)
+        yield Suite(command=f"{PYTHON} manage.py test", kind="unittest", folder=folder)
         return
     for script in _SCRIPTS:
         where, _, name = script.rpartition("/")
         if name in files.folders.get(join(folder, where), ()):
-            yield Suite(command=f"{has.python} {script}", kind="unittest", folder=folder)
+            yield Suite(command=f"{PYTHON} {script}", kind="unittest", folder=folder)
             return
     for start, top, pattern in _discoveries(files, folder, tests):
         options = ("-s", start, *(("-t", top) if top != start else ()), *(("-p", pattern) if pattern else ()))
-        text = f"{has.python} -m unittest discover {shlex.join(options)}"
+        text = f"{PYTHON} -m unittest discover {shlex.join(options)}"
         yield Suite(command=text, kind="unittest", folder=folder)
 
 
