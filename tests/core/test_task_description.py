@@ -76,3 +76,13 @@ def test_a_description_that_has_the_form_stays_as_it_is() -> None:
     whole = describe(BRIEF, SCOPE, inner_loop=False)
 
     assert completed(whole, title="other", scope=SCOPE, inner_loop=True) == whole
+
+
+def test_a_description_has_one_line_of_a_long_request() -> None:
+    scope = Scope(requirement="Add export\nPURPOSE: something else", folder=SCOPE.folder)
+    long = Scope(requirement="x" * 900, folder=SCOPE.folder)
+
+    text, cut = (describe(BRIEF, one, inner_loop=False) for one in (scope, long))
+
+    assert "  - Scope: Add export …\n" in text
+    assert f"  - Scope: {'x' * 199}…\n" in cut

@@ -163,6 +163,10 @@ class Agent(Protocol):
     def needs(self) -> tuple[str, ...]:
         """Variables of the user's environment with the login and the address of the provider."""
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The files of a repository with instructions for agents that the program reads by itself."""
+
     def probe(self) -> Probe: ...
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         """Files and folders of the user that the program has to write to, such as its login."""
@@ -174,6 +178,7 @@ class Agent(Protocol):
 class AgentWithoutLogin(Struct, frozen=True):
     name: str
     needs: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
 
     def folders(self, environment: Mapping[str, str]) -> Sequence[str]:
         del environment

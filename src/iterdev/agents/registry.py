@@ -41,6 +41,11 @@ def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agen
     return AcpAgent(name, row.command, row, model=model, args=table.args, home=home, root=str(root))
 
 
+def reads(name: str, configured: Mapping[str, AgentSettings], root: Path) -> tuple[str, ...]:
+    """The repository's files with instructions that the agent reads by itself; nothing is known of an unknown one."""
+    return make(name, configured, root).reads if name in {*configured, *KNOWN_AGENTS} else ()
+
+
 def _resolve_path(path: str, root: Path) -> str:
     """A path of the configuration: relative to the checkout, or below the user's home."""
     return str(root / Path(path).expanduser())

@@ -86,7 +86,7 @@ async def observe(name: str, scenario: Scenario, spawn: Spawn, *, turn_timeout: 
     """Plays the scenario; a turn that takes longer than the timeout has no reply."""
     rules = (Rule(match=r"\S", steps=scenario.steps), Rule(name="next", steps=(done("went on"),)))
     with TemporaryDirectory(prefix="iterdev-check-") as folder, serving(Script(rules=rules)) as model:
-        assignment = _assignment(name, scenario, Path(folder), model)
+        assignment = scratch_assignment(name, scenario, Path(folder), model)
         agent = agent_in_home(name, Path(folder, "home"))
         run = ScenarioRun(agent=agent, assignment=assignment, spawn=spawn, timeout=turn_timeout, events=[])
         replies = await _COURSES[scenario.course](run, scenario.prompts)
@@ -103,7 +103,7 @@ async def observe(name: str, scenario: Scenario, spawn: Spawn, *, turn_timeout: 
         )
 
 
-def _assignment(name: str, scenario: Scenario, folder: Path, model: ModelServer) -> Assignment:
+def scratch_assignment(name: str, scenario: Scenario, folder: Path, model: ModelServer) -> Assignment:
     home, workspace, session, temporary = (folder / part for part in ("home", "workspace", "session", "tmp"))
     for place in (home, workspace, session, temporary):
         place.mkdir()

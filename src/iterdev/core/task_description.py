@@ -4,6 +4,8 @@ import re
 
 from msgspec import Struct
 
+SCOPE_LENGTH = 200
+"""Characters of a request in a description; the prompt has all of it."""
 SECTIONS = ("PURPOSE:", "TASK:", "CONTEXT:", "EXPECTED:", "CONSTRAINTS:", "InnerLoop:")
 
 
@@ -30,7 +32,7 @@ def describe(brief: Brief, scope: Scope, *, inner_loop: bool) -> str:
             *(f"  - {step}" for step in brief.steps),
             "CONTEXT:",
             f"  - Session: {scope.folder}",
-            f"  - Scope: {scope.requirement}",
+            f"  - Scope: {_one_line(scope.requirement)}",
             *upstream,
             f"  - Shared memory: {scope.folder}/.msg/meta.json",
             f"EXPECTED: {brief.expected}",
@@ -39,6 +41,12 @@ def describe(brief: Brief, scope: Scope, *, inner_loop: bool) -> str:
             f"InnerLoop: {'true' if inner_loop else 'false'}",
         ]
     )
+
+
+def _one_line(text: str) -> str:
+    first, *more = text.strip().splitlines() or [""]
+    cut = f"{first[: SCOPE_LENGTH - 1]}…" if len(first) > SCOPE_LENGTH else first
+    return f"{cut} …" if more and cut == first else cut
 
 
 def missing_sections(description: str) -> tuple[str, ...]:

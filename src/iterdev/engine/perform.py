@@ -17,12 +17,13 @@ from iterdev.core.session.events import AttemptStarted, Event, TableEdited, Team
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
+from iterdev.engine.prompt_context import PromptContexts
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import stored_checkpoint
 from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
 from iterdev.host import clock, paths, provider_pauses
-from iterdev.host.git import commits, landing
+from iterdev.host.git import landing
 from iterdev.store.daily_spending import DailySpending
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries
@@ -60,15 +61,14 @@ class Performer:
     def __init__(self, repository: Repository, log: SessionLog, effect: Effect, show: Callable[[State], None]) -> None:
         self._settings, self._top, self._log = repository.settings, repository.top, log
         self._effect, self._now, self._show = effect, log.now, show
-        self._instructions = repository.instructions()
         self._limits = SharedLimits(repository.journal)
         self._folder = repository.folder(log.state)
+        self._contexts = PromptContexts(repository, self._folder)
         exposed = not repository.settings.run.sandbox
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
         self._projector.prepare()
         self._rests_until = 0.0
         self._projected_seq = 0
-        self._changed: tuple[str, tuple[str, ...]] = ("", ())
         self.is_behind = False
         """Events were recorded that the session folder does not show yet."""
 
@@ -195,16 +195,7 @@ class Performer:
     async def _job(self, state: State, task: Task, command: Start, checkpoint: str) -> Job:
         session, team = state.session, self._log.team
         role, schema = team.roles[task.role], team.result_schema(task.role)
-        changed = await self._changed_files(session.base, state.branch.tip)
-        dumps = partial(json.dumps, ensure_ascii=False)
-        found = await in_thread(discoveries.read, self._folder / discoveries.NAME)
-        context = prompts.PromptContext(
-            board=discoveries.NAME,
-            discoveries=tuple(f"- {one.worker} {one.type}: {dumps(one.data, default=str)}" for one in found),
-            changed=changed,
-            instructions=self._instructions.get(task.role, ""),
-            checkpoint=checkpoint,
-        )
+        context = await self._contexts.make(state, team, task, agent=command.agent, checkpoint=checkpoint)
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
         return Job(
             session=session.id,
@@ -218,7 +209,7 @@ class Performer:
             prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),
             schema=schema,
             limit=command.limit,
-            changed=changed,
+            changed=context.changed,
             merge=conflict_tasks.merge_of(state, task.id),
             planned=team.planned_files(state, task),
             baseline=team.baseline(state),
@@ -228,12 +219,6 @@ class Performer:
             news_of=tuple(one for one in needs if state.packages.latest(one) is None),
             overridden=tuple(state.packages.overridden),
         )
-
-    async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
-        """The files that the session has changed so far; git is called once for each landing."""
-        if self._changed[0] != tip:
-            self._changed = (tip, await in_thread(commits.changed_files, self._top, base, tip))
-        return self._changed[1]
 
     async def _add_discoveries(self, task: TaskId, found: Sequence[Discovery]) -> None:
         if found:

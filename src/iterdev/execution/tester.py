@@ -75,7 +75,8 @@ class _Tester(Struct):
         agent = await self._agent()
         self.iterations += 1
         job = self.attempt.job
-        answer = await agent.ask(prompts.fix_tests(job.task.id, measured, job.changed, job.schema))
+        prompt = "" if agent.requests else job.prompt
+        answer = await agent.ask(prompts.fix_tests(job.task.id, measured, job.changed, job.schema, prompt=prompt))
         if isinstance(answer, AgentFailure):
             if self._ends_attempt(answer):
                 return answer

@@ -144,6 +144,10 @@ class Team(TeamRules, TeamViews, Protocol):
     def prompt_parts(self, state: State, task: Task, context: PromptContext) -> TeamParts:
         return TeamParts(introduction=f"You are the {task.role}.")
 
+    def change_shown_since(self, state: State, task: Task) -> str:
+        """The commit since which the task's prompt shows what was changed; empty if it shows nothing of it."""
+        return ""
+
     def result_schema(self, role: Role) -> Mapping[str, object]:
         return results.schema(self.roles[role].result)
 

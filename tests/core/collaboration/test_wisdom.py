@@ -115,7 +115,7 @@ def test_a_prompt_has_what_earlier_sessions_learned_with_its_evidence() -> None:
 
     prompt = story.prompt("DEV-001")
 
-    assert "## What earlier sessions learned\n- learnings: use tabs (from ids-old, DEV-001, abcdef1)\n" in prompt
+    assert "## What earlier sessions learned\n```\n- learnings: use tabs (from ids-old, DEV-001, abcdef1)\n" in prompt
 
 
 @pytest.mark.parametrize("text", ["use tabs", "tests are slow"])

@@ -44,6 +44,10 @@ class AcpAgent(msgspec.Struct, frozen=True):
     def needs(self) -> tuple[str, ...]:
         return self.program.needs
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.program.reads
+
     def probe(self) -> Probe:
         name, row = self.command[0], self.program
         install = row.install or f'install it, or fix "acp" of [agents.{self.name}] in iterdev.toml'

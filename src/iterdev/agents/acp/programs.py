@@ -35,6 +35,8 @@ class Program(Struct, frozen=True, kw_only=True):
     """Where its login, its settings and its conversations are, relative to the user's home."""
     needs: tuple[str, ...] = ()
     """Variables of the user's environment with which it finds its login and its provider."""
+    reads: tuple[str, ...] = ()
+    """The repository's files with instructions that it reads by itself."""
     resumes: bool = True
     """A new process can resume the conversation of an earlier one."""
     save_delay: float = 0
@@ -100,6 +102,7 @@ PROGRAMS: Mapping[str, Program] = {
             "GEMINI_MODEL",
         ),
         folders=(".gemini",),
+        reads=("GEMINI.md",),
         resumes=False,
         version="0.61.0",
         install="npm install -g @google/gemini-cli",
@@ -118,6 +121,7 @@ PROGRAMS: Mapping[str, Program] = {
         key_settings={"security": {"auth": {"selectedType": "openai"}}},
         folders=(".qwen",),
         needs=(*OPENAI, "DASHSCOPE_API_KEY"),
+        reads=("AGENTS.md", "QWEN.md"),
         save_delay=0.5,
         version="0.15.10",
         install="npm install -g @qwen-code/qwen-code",
@@ -137,6 +141,7 @@ PROGRAMS: Mapping[str, Program] = {
         settings_variable="OPENCODE_CONFIG_CONTENT",
         folders=(".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"),
         needs=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_API_KEY"),
+        reads=("AGENTS.md",),
         version="1.18.33",
         install="npm install -g opencode-ai",
         login="run opencode auth login",
@@ -147,6 +152,7 @@ PROGRAMS: Mapping[str, Program] = {
         flags=("--no-auto-update", "--disable-builtin-mcps", "--no-ask-user", f"--allow-tool={TOOLS}"),
         model_flag="--model",
         folders=(".copilot",),
+        reads=("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"),
         needs=(
             "COPILOT_GITHUB_TOKEN",
             "GH_TOKEN",
@@ -168,6 +174,7 @@ PROGRAMS: Mapping[str, Program] = {
         variables={"GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false", "GOOSE_DISABLE_SESSION_NAMING": "true"},
         model_variable="GOOSE_MODEL",
         folders=(".config/goose", ".local/share/goose", ".local/state/goose"),
+        reads=("AGENTS.md",),
         needs=(
             "GOOSE_PROVIDER",
             "GOOSE_MODEL",
@@ -189,6 +196,7 @@ PROGRAMS: Mapping[str, Program] = {
         variables={"KIMI_CODE_NO_AUTO_UPDATE": "1", "KIMI_DISABLE_TELEMETRY": "1"},
         home_variables={"KIMI_CODE_HOME": ".kimi-code"},
         folders=(".kimi-code",),
+        reads=("AGENTS.md",),
         needs=("KIMI_API_KEY", "KIMI_BASE_URL", "MOONSHOT_API_KEY"),
         version="2.1.0",
         install="npm install -g @moonshot-ai/kimi-code",

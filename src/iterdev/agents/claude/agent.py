@@ -70,6 +70,9 @@ class ClaudeAgent(msgspec.Struct, frozen=True):
         "CLAUDE_CONFIG_DIR",
     )
 
+    # It reads CLAUDE.md only together with the project's settings, which can start programs.
+    reads: ClassVar[tuple[str, ...]] = ()
+
     def probe(self) -> Probe:
         return probe_program(self.program, agent=self.name, install=INSTALL, last_known_good=LAST_KNOWN_GOOD)
 

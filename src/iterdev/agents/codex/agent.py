@@ -43,8 +43,6 @@ BASE_SETTINGS: Mapping[str, object] = {
     "approval_policy": "never",
     # The agent's commands do not need the provider's key.
     "shell_environment_policy.exclude": [*KEYS, TOOLS_TOKEN],
-    # Codex ignores the file in an untrusted project, together with settings that start programs.
-    "developer_instructions": "When the repository has a file AGENTS.md, read it first and follow it.",
 }
 
 
@@ -58,6 +56,8 @@ class CodexAgent(msgspec.Struct, frozen=True):
     now: Callable[[], float] = time.time
 
     needs: ClassVar[tuple[str, ...]] = (*KEYS, "OPENAI_BASE_URL", "CODEX_HOME", "CODEX_CA_CERTIFICATE")
+    # In a project that is not trusted it ignores AGENTS.md, together with settings that start programs.
+    reads: ClassVar[tuple[str, ...]] = ()
 
     def probe(self) -> Probe:
         return probe_program(self.program, agent=self.name, install=INSTALL, last_known_good=LAST_KNOWN_GOOD)

@@ -38,6 +38,8 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     commit: str | None = None
     unmerged_commits: tuple[str, ...] = ()
     """Commits of earlier attempts that did not succeed; kept, and shown to the next one."""
+    failure: str = ""
+    """Why the last of them failed; shown to the next one."""
     rolled_back: tuple[tuple[str | None, str], ...] = ()
     """Commits that a rollback undid, with the reason for it."""
     changed: tuple[str, ...] = ()
@@ -194,6 +196,8 @@ class TaskTableDraft(Draft[TaskTable]):
             }
         elif outcome.commit:
             fields["unmerged_commits"] = (*before.unmerged_commits, outcome.commit)
+        if isinstance(outcome, events.Done | events.Failed):
+            fields["failure"] = outcome.error if isinstance(outcome, events.Failed) else ""
         if event.status in FINAL:
             self._update(task, **fields)
             self._close(task, event.status, at, error=event.error)
@@ -291,7 +295,8 @@ class TaskTableDraft(Draft[TaskTable]):
         for name in tasks:
             before = self._progress[name]
             kept = (*before.unmerged_commits, before.commit) if before.commit else before.unmerged_commits
-            self._progress[name] = replace(_restarted(before), unmerged_commits=kept)
+            failure = before.failure or (before.error if before.status is Status.failed else "")
+            self._progress[name] = replace(_restarted(before), unmerged_commits=kept, failure=failure)
         self._index_again()
         self.set(wave=0)
 

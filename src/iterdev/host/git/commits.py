@@ -1,7 +1,8 @@
-"""Commits and what they change."""
+"""Commits, what is in them, and what they change."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from iterdev.host.git.command import Identity, git, git_bytes, git_names
 
@@ -40,6 +41,29 @@ def ignored(worktree: Path, names: Sequence[str]) -> set[str]:
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:
     """Writes the difference of two commits for `git apply`. Git writes the file, because it need not be UTF-8."""
     git("diff", "--binary", "--no-ext-diff", "--no-color", f"--output={path}", old, new, cwd=top)
+
+
+def diff_text(top: Path, old: str, new: str, limit: int) -> str:
+    """The difference of two commits as people read it; empty if it has more bytes than the limit."""
+    with TemporaryDirectory() as folder:
+        # In a file, because it can be larger than the memory.
+        path = Path(folder, "diff")
+        git("diff", "--no-ext-diff", "--no-textconv", "--no-color", f"--output={path}", old, new, cwd=top)
+        return path.read_text(encoding="utf-8", errors="replace") if path.stat().st_size <= limit else ""
+
+
+def diff_stat(top: Path, old: str, new: str, most: int) -> str:
+    """How many lines of which files differ, for so many files."""
+    width = ("--stat-width=120", "--stat-name-width=90", f"--stat-count={most}")
+    return git("diff", "--no-ext-diff", "--no-color", *width, old, new, cwd=top).stdout
+
+
+def file_names(top: Path, commit: str) -> list[str]:
+    return git_names("ls-tree", "-r", "-z", "--name-only", commit, cwd=top)
+
+
+def file_text(top: Path, commit: str, path: str) -> str:
+    return git("cat-file", "blob", f"{commit}:{path}", cwd=top).stdout
 
 
 _trees: dict[str, str] = {}

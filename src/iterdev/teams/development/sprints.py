@@ -94,17 +94,21 @@ def design_of(state: State, sprint: int) -> Design | None:
     return next((design for task, design in designs if fields(state.tasks.plan[task]).sprint == sprint), None)
 
 
-def _items(state: State, sprint: int) -> list[WorkItem]:
+def base_of(state: State, sprint: int) -> str:
+    """The commit that the work of a sprint is on top of."""
+    rows = rows_of(state, Role.architect, sprint) if sprint > 1 else ()
+    return next((base for row in rows if (base := state.tasks.progress[row.id].base)), state.session.base)
+
+
+def items_of_sprint(state: State, sprint: int) -> list[WorkItem]:
     design = design_of(state, sprint)
     return items_towards(design, goal(state, sprint)) if design else []
 
 
 def items_of(state: State, task: Task) -> Sequence[WorkItem]:
-    """What of the breakdown a developer's task has to do, which may be nothing; all of the sprint's for the others."""
+    """What of the breakdown a developer's task has to do, which may be nothing."""
     sprint = fields(task).sprint
-    items = _items(state, sprint)
-    if task.role != Role.developer:
-        return items
+    items = items_of_sprint(state, sprint)
     rows = [row.id for row in _developers(state, sprint)]
     return batch(items, rows.index(task.id), len(rows)) if task.id in rows else []
 
@@ -130,7 +134,7 @@ def additional_tasks(state: State) -> tuple[Event, ...]:
     rows = _developers(state, part.sprint) if part.pipeline is Pipeline.multi_sprint else ()
     if not rows:
         return ()
-    needed = rows_needed(_items(state, part.sprint), len(rows), part.thresholds.batch)
+    needed = rows_needed(items_of_sprint(state, part.sprint), len(rows), part.thresholds.batch)
     missing, last = needed - len(rows), rows[-1]
     if missing <= 0 or state.tasks.status(last.id) is not Status.pending:
         return ()

@@ -1,0 +1,64 @@
+"""Collects what only the shell knows when a prompt is made: the board, the change, the repository's conventions."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+from iterdev.agents import registry
+from iterdev.core import conventions
+from iterdev.core.prompts import CHANGED_SHOWN, DIFF_SHOWN, PromptContext, ShownChange
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.engine.repository import Repository
+from iterdev.execution.context import in_thread
+from iterdev.host.git import commits
+from iterdev.store.session_folder import discoveries
+from iterdev.teams.contract import Team
+
+
+class PromptContexts:
+    """Makes the context of every prompt of a session; what seldom changes is read once."""
+
+    def __init__(self, repository: Repository, folder: Path) -> None:
+        self._top, self._settings, self._folder = repository.top, repository.settings, folder
+        self._instructions = repository.instructions()
+        self._changed: tuple[str, tuple[str, ...]] = ("", ())
+        self._conventions: tuple[str, ...] | None = None
+
+    async def make(self, state: State, team: Team, task: Task, *, agent: str, checkpoint: str) -> PromptContext:
+        base, tip, dumps = state.session.base, state.branch.tip, partial(json.dumps, ensure_ascii=False)
+        found = await in_thread(discoveries.read, self._folder / discoveries.NAME)
+        read_by_itself = registry.reads(agent, self._settings.agents, self._top)
+        return PromptContext(
+            board=discoveries.NAME,
+            discoveries=tuple(f"- {one.worker} {one.type}: {dumps(one.data, default=str)}" for one in found),
+            changed=await self._changed_files(base, tip),
+            instructions=self._instructions.get(task.role, ""),
+            checkpoint=checkpoint,
+            conventions=conventions.unread(await self._convention_files(base), read_by_itself),
+            test_command=self._settings.project.test or "",
+            baseline=team.baseline(state),
+            change=await self._shown_change(team.change_shown_since(state, task), tip),
+        )
+
+    async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
+        """The files that the session has changed so far; git is called once for each landing."""
+        if self._changed[0] != tip:
+            self._changed = (tip, await in_thread(commits.changed_files, self._top, base, tip))
+        return self._changed[1]
+
+    async def _convention_files(self, base: str) -> tuple[str, ...]:
+        """Those of the session's base: what an agent writes into one of them is not yet a convention."""
+        if self._conventions is None:
+            paths = await in_thread(commits.file_names, self._top, base)
+            readme = conventions.readme(paths)
+            text = await in_thread(commits.file_text, self._top, base, readme) if readme else ""
+            self._conventions = conventions.files(paths, text)
+        return self._conventions
+
+    async def _shown_change(self, since: str, tip: str) -> ShownChange | None:
+        if since in {"", tip}:
+            return None
+        diff = await in_thread(commits.diff_text, self._top, since, tip, DIFF_SHOWN)
+        stat = "" if diff else await in_thread(commits.diff_stat, self._top, since, tip, CHANGED_SHOWN)
+        return ShownChange(since=since, tip=tip, stat=stat, diff=diff)

@@ -1,0 +1,65 @@
+"""What agents are told in a whole session, with facts that only git and the files know."""
+
+import pytest
+from tests.app.conftest import Team
+from tests.conftest import Repo
+
+SUBTRACTS = {"write": {"calc.py": "def add(a, b):\n    return a - b\n"}}
+CRITICAL = {
+    "severity": "critical",
+    "file": "calc.py",
+    "line": 2,
+    "dimension": "correctness",
+    "description": "subtracts",
+}
+
+
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_every_agent_is_told_the_request_the_conventions_of_the_base_and_the_test_command(
+    repo: Repo, team: Team, engine: str
+) -> None:
+    repo.write("CONTRIBUTING.md", "Use tabs.\n")
+    repo.write("app/AGENTS.md", "No globals.\n")
+    repo.commit()
+    repo.write("CLAUDE.md", "not committed")
+    repo.behave(developer={"write": {"GEMINI.md": "by an agent"}})
+
+    run = team.run("Add a greeting\n\nIn two languages.", pipeline="sprint", engine=engine)
+
+    assert run.succeeded, run.lines
+    for task in ("DESIGN-001", "DEV-001", "REVIEW-001"):
+        (prompt,) = team.prompts(task)
+        assert "```\nAdd a greeting\n\nIn two languages.\n```" in prompt
+        assert "- CONTRIBUTING.md\n- app/AGENTS.md\n\n" in prompt
+        assert "- CLAUDE.md" not in prompt
+        assert "- GEMINI.md" not in prompt
+        assert "Command: `true`." in prompt
+
+
+def test_a_tester_is_told_what_was_asked_for_and_what_has_to_hold(repo: Repo, team: Team) -> None:
+    team.use_tests("test ! -e broken || test -e fixed")
+    repo.behave(developer={"write": {"broken": ""}}, tester={"run": "rm broken"})
+
+    run = team.run("Add a greeting in two languages", pipeline="sprint")
+
+    (prompt,) = team.prompts("VERIFY-001")
+    assert run.succeeded, run.lines
+    assert "```\nAdd a greeting in two languages\n```" in prompt
+    assert "  - it is there" in prompt
+    assert "The tests fail." in prompt
+
+
+def test_a_reviewer_and_a_fixer_see_the_change_and_a_long_one_as_its_summary(repo: Repo, team: Team) -> None:
+    repo.write("calc.py", "def add(a, b):\n    return a + b\n")
+    repo.commit()
+    long = {"write": {"calc.py": "x = 1\n" * 20_000}}
+    repo.behave(**{"DEV-001": SUBTRACTS, "REVIEW-001": {"score": 4, "issues": [CRITICAL]}, "DEV-fix-1": long})
+
+    run = team.run(pipeline="sprint")
+
+    first, fix, again = (team.prompts(task)[0] for task in ("REVIEW-001", "DEV-fix-1", "REVIEW-002"))
+    assert run.succeeded, run.lines
+    assert "-    return a + b\n+    return a - b\n" in first
+    assert "-    return a + b\n+    return a - b\n" in fix
+    assert "+x = 1" not in again
+    assert "1 file changed, 20000 insertions(+), 2 deletions(-)" in again

@@ -1,0 +1,44 @@
+"""What is in commits, and how they differ."""
+
+import pytest
+from tests.conftest import Repo
+
+from iterdev.host.git import commits
+
+
+@pytest.fixture
+def change(repo: Repo) -> tuple[str, str]:
+    """Two commits; the second one changes two files, one of which is no text."""
+    old = repo.git("rev-parse", "HEAD")
+    repo.write("größe.txt", "one\ntwo\n")
+    (repo.path / "picture.bin").write_bytes(b"\0\1\2")
+    return old, repo.commit()
+
+
+def test_a_diff_is_shown_as_people_read_it(repo: Repo, change: tuple[str, str]) -> None:
+    repo.git("config", "diff.external", "false")
+    repo.git("config", "color.diff", "always")
+
+    text = commits.diff_text(repo.path, *change, limit=10_000)
+
+    assert "+++ b/größe.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n" in text
+    assert "Binary files /dev/null and b/picture.bin differ" in text
+
+
+def test_a_diff_that_is_too_long_is_left_out_and_its_summary_names_the_files(
+    repo: Repo, change: tuple[str, str]
+) -> None:
+    text, stat = commits.diff_text(repo.path, *change, limit=100), commits.diff_stat(repo.path, *change, most=1)
+
+    assert text == ""
+    assert "größe.txt" in stat
+    assert "picture.bin" not in stat
+    assert "2 files changed" in stat
+
+
+def test_the_files_of_a_commit_are_those_that_git_knows(repo: Repo, change: tuple[str, str]) -> None:
+    repo.write("later.txt", "not committed")
+
+    assert {"größe.txt", "README.md"} <= set(commits.file_names(repo.path, change[1]))
+    assert "later.txt" not in commits.file_names(repo.path, change[1])
+    assert commits.file_text(repo.path, change[1], "größe.txt") == "one\ntwo\n"
