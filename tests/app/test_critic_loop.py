@@ -268,3 +268,36 @@ def test_a_fix_that_fails_skips_its_review_and_is_told(repo: Repo, team: Team) -
     assert statuses(folder)["REVIEW-002"] == "skipped"
     assert "DEV-fix-1" in rows(folder)["REVIEW-002"]["error"]
     assert [run.view.counts[status] for status in ("completed", "failed", "skipped")] == [4, 1, 1]
+
+
+VAGUE = {"severity": "high", "description": "nothing is tested"}
+
+
+@pytest.mark.requirement("R91")
+def test_a_finding_without_its_place_is_asked_for_again(repo: Repo, team: Team) -> None:
+    repo.behave(**{"REVIEW-001#1": {"issues": [CRITICAL, VAGUE]}, "REVIEW-001": {"issues": []}})
+
+    run = team.run(pipeline="sprint")
+
+    again = team.prompts("REVIEW-001")[1:]
+    assert run.succeeded, run.lines
+    assert len(again) == 1
+    assert '"issues[1]" does not name its file and line and dimension' in again[0]
+    assert statuses(repo.folder()) == dict.fromkeys(SPRINT, "completed")
+
+
+@pytest.mark.requirement("R91")
+@pytest.mark.parametrize(
+    "later", [{"issues": [VAGUE]}, {"exit": 3}, {"silent": True}, {"result": {"status": "failed"}}]
+)
+def test_a_review_whose_findings_never_get_a_place_is_kept_with_a_warning(
+    repo: Repo, team: Team, later: dict[str, object]
+) -> None:
+    repo.behave(**{"REVIEW-001#1": {"issues": [VAGUE]}, "REVIEW-001": later})
+
+    run = team.run(pipeline="sprint")
+
+    report = (repo.folder() / "review" / "review-001.md").read_text(encoding="utf-8")
+    assert rows(repo.folder())["REVIEW-001"]["status"] == "completed"
+    assert "no file given (no dimension given): nothing is tested" in report
+    assert any("although it was asked for" in warning for warning in run.view.warnings)

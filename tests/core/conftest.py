@@ -84,7 +84,9 @@ def task(
 def review(score: float = 9, *severities: str) -> Review:
     """A review that gives every dimension the same score, with one finding of each severity."""
     issues = tuple(
-        Finding(severity=severity, description=f"{severity} problem", file="app.py", line=number)
+        Finding(
+            severity=severity, description=f"{severity} problem", file="app.py", line=number, dimension="correctness"
+        )
         for number, severity in enumerate(severities, 1)
     )
     scores = Scores(correctness=score, completeness=score, maintainability=score, security=score)

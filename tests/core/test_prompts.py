@@ -129,8 +129,8 @@ def test_a_fix_gets_critical_findings_then_high_ones_and_no_others() -> None:
     story = after_review("low", "high", "medium", "critical")
 
     assert quoted(prompt(story, "DEV-fix-1"), "Findings to fix") == [
-        "- [critical] app.py:4 (no dimension given): critical problem",
-        "- [high] app.py:2 (no dimension given): high problem",
+        "- [critical] app.py:4 (correctness): critical problem",
+        "- [high] app.py:2 (correctness): high problem",
     ]
 
 
@@ -174,7 +174,7 @@ def test_a_later_fix_gets_the_findings_of_the_latest_review_only() -> None:
 
     found = quoted(prompt(story, "DEV-fix-2"), "Findings to fix")
 
-    assert found == ["- [high] app.py:1 (no dimension given): high problem"]
+    assert found == ["- [high] app.py:1 (correctness): high problem"]
 
 
 def test_what_the_team_learned_and_discovered_is_passed_on() -> None:

@@ -162,6 +162,7 @@ def test_every_finding_is_asked_for_a_place_and_a_dimension_and_taken_without() 
     assert {"file", "line", "dimension"} <= set(asked["required"])
     assert asked["properties"]["dimension"]["enum"] == list(SCORES)
     assert isinstance(review, Review)
+    assert review.omissions == '"issues[0]" does not name its file and line and dimension'
     assert review.issues[0].reference == "no file given (no dimension given)"
 
 
@@ -257,3 +258,14 @@ def test_whatever_an_agent_hands_in_survives_the_journal(
 
     assert CODEC.decode(CODEC.encode(event)) == event
     assert result.discoveries == (Discovery("convention", data),)
+
+
+@pytest.mark.requirement("R91")
+def test_a_dimension_that_is_none_of_the_four_counts_as_not_named() -> None:
+    issue = {"severity": "low", "description": "slow", "file": "a.py", "line": 1}
+    named, other = (
+        handed_in(Role.reviewer, issues=[issue | {"dimension": word}]) for word in ("Correctness", "performance")
+    )
+
+    assert named.omissions == ""
+    assert other.omissions == '"issues[0]" does not name its dimension'

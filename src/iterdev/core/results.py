@@ -89,6 +89,11 @@ class Result(Struct, frozen=True, kw_only=True):
     tech_debt: tuple[TechDebt | str, ...] = ()
     wisdom: LearnedTexts = LearnedTexts()
 
+    @property
+    def omissions(self) -> str:
+        """What it lacks of what the schema asks for, though it can be used without; it is asked for again."""
+        return ""
+
 
 def schema(kind: type[Result]) -> dict[str, object]:
     """The JSON Schema of a result, for the agent to read."""

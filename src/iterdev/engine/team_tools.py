@@ -238,6 +238,8 @@ class TeamTools:
             caller.reported = results.decode(body, kind=caller.job.role.result, task=task.id)
         except Misfit as misfit:
             raise CallRejected(f"The result was not accepted: {misfit}. Fix it and report it again.") from misfit
+        if lacking := caller.reported.omissions:
+            return {"accepted": True, "note": f"{lacking}. Add it and report the result again."}
         return {"accepted": True, "note": f"This is the result of {task.id}. You may end now."}
 
     def _acting_for(self, caller: ToolUser, task: str, role: str = "") -> tuple[TaskId, str]:

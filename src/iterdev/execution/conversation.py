@@ -94,16 +94,26 @@ class TaskConversation(Struct):
     """The result that the agent handed in through a tool."""
 
     async def ask(self, prompt: str) -> Result | AgentFailure:
-        """The result that the prompt leads to; a misfit is sent back with the exact error."""
+        """The result that the prompt leads to; one that does not fit, or lacks something, is sent back saying what.
+
+        A result that can be used although it lacks something is used in the end, whatever the later requests led to.
+        """
         await self.tools.take_result()
-        self.reported = None
-        job = self.attempt.job
+        job, usable = self.attempt.job, None
         for _ in range(CORRECTIONS + 1):
-            answer = self._read(await self._send(prompt))
-            if not isinstance(answer, Misfit):
-                return answer
-            prompt = prompts.correction(str(answer), job.schema)
-        return AgentFailure(kind=FailureKind.silent, message=f"{job.agent} gave no usable result: {answer}")
+            self.reported = None
+            match self._read(await self._send(prompt)):
+                case Misfit() as misfit:
+                    problem = str(misfit)
+                case Result(status="completed", omissions=problem) as result if problem:
+                    usable = result
+                case Result(status="completed") as result:
+                    return result
+                case Result() | AgentFailure() as unsuccessful:
+                    return usable or unsuccessful
+            prompt = prompts.correction(problem, job.schema)
+        message = f"{job.agent} gave no usable result: {problem}"
+        return usable or AgentFailure(kind=FailureKind.silent, message=message)
 
     def _read(self, reply: Reply) -> Result | AgentFailure | Misfit:
         job = self.attempt.job

@@ -49,6 +49,16 @@ def test_what_the_architect_wrote_under_a_heading_is_not_repeated(title: str) ->
 
 
 @pytest.mark.requirement("R85")
+def test_the_strategy_and_the_integration_points_of_the_architect_are_shown() -> None:
+    chosen = replace(design(), strategy="components", integration_points=("api calls auth.check(token)",))
+
+    text = design_document(DESIGN, chosen)
+
+    assert "**Strategy**: components\n" in text
+    assert section(text, "Integration points") == ["- api calls auth.check(token)"]
+
+
+@pytest.mark.requirement("R85")
 def test_the_breakdown_has_every_field_of_each_task_and_an_order_that_can_be_followed() -> None:
     document = json.loads(breakdown(DESIGN, design()))
 
@@ -141,6 +151,17 @@ def test_a_review_names_dimensions_and_places(story: Story) -> None:
     ]
     (finding,) = section(text, "Findings")
     assert re.fullmatch(r"- F-\w{8} \[CRITICAL\] auth.py:7 \(security\): tokens never expire .*the date", finding)
+
+
+@pytest.mark.requirement("R91")
+@pytest.mark.parametrize(
+    ("said", "shown"), [("It follows the design.\n", "It follows the design."), ("", "The reviewer did not say.")]
+)
+def test_a_review_has_a_part_on_design_alignment(story: Story, said: str, shown: str) -> None:
+    story.add(task("REVIEW-001"))
+    story.complete("REVIEW-001", review=replace(review(9), design_alignment=said))
+
+    assert section(documents(story.state)["review/review-001.md"], "Design alignment") == [shown]
 
 
 @pytest.mark.requirement("R91")

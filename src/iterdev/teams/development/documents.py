@@ -70,15 +70,18 @@ def design_document(task: TaskId, design: Design) -> str:
     """What the architect wrote, and under their own headings the parts of a design that it does not have yet."""
     chosen = decision(design)
     links = [f"- {part.name} uses {other}" for part in design.components for other in part.dependencies]
+    named = [f"- {point}" for point in design.integration_points]
     parts = {
         "Decision": [f"- {name.capitalize()}: {text or '-'}" for name, text in chosen.items()],
-        "Integration points": links or ["None."],
+        "Integration points": named or links or ["None."],
         "Risks": ["None were named."],
     }
-    missing = {title: lines for title, lines in parts.items() if not _has_heading(design.design, title)}
+    own = {"Integration points"} if named else set()
+    missing = {title: lines for title, lines in parts.items() if title in own or not _has_heading(design.design, title)}
     return "\n".join(
         (
             f"# {task}\n",
+            *([f"**Strategy**: {design.strategy}\n"] if design.strategy else []),
             design.design.strip() + "\n",
             *_section("Components", map(_component, design.components)),
             *_section("Tasks", map(_work_item, design.tasks)),
@@ -154,6 +157,8 @@ def review_document(state: State, task: TaskId, review: Review) -> str:
             f"**Files reviewed**: {', '.join(files) or '-'}\n",
             "## Dimensions\n",
             *(f"- {name}: {getattr(review.scores, name):g} (weight {part} %)" for name, part in critic.WEIGHTS.items()),
+            "\n## Design alignment\n",
+            review.design_alignment.strip() or "The reviewer did not say.",
             "\n## Findings\n",
             *([_finding(issue, seen) for issue in review.issues] or ["None."]),
             *(["\n## Fixed since the review before\n", *map(_finding, seen.fixed)] if seen and seen.fixed else []),

@@ -1,11 +1,18 @@
 """What the agents of the development team hand in, one schema per role."""
 
+from enum import StrEnum
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from iterdev.core.results import Dependency, Result
 from iterdev.core.types import Severity
+
+REFERENCE = ("file", "line", "dimension")
+"""What every finding is asked for."""
+OMISSIONS_NAMED = 5
+"""Findings that are named when they lack something."""
 
 Score = Annotated[float, Meta(ge=1, le=10)]
 
@@ -43,8 +50,22 @@ class Milestone(Struct, frozen=True, kw_only=True):
     """The ids of the breakdown's items that belong to it."""
 
 
+class Strategy(StrEnum):
+    """How an architect cuts the work."""
+
+    direct = "direct"
+    """One module changes."""
+    components = "components"
+    """Several modules change, and meet at integration points."""
+    phases = "phases"
+    """A large refactoring, in milestones that each leave the code working."""
+
+
 class Design(Result, frozen=True, kw_only=True):
     design: str
+    strategy: Annotated[str, Meta(extra_json_schema={"enum": list(Strategy)})] = ""
+    """A word of the architect's own is shown as it is."""
+    integration_points: tuple[str, ...] = ()
     components: Annotated[tuple[Component, ...], Meta(min_length=1)]
     tasks: Annotated[tuple[WorkItem, ...], Meta(min_length=1)]
     milestones: tuple[Milestone, ...] = ()
@@ -86,6 +107,13 @@ class Finding(Struct, frozen=True, kw_only=True):
         return Severity(self.severity.lower())
 
     @property
+    def omissions(self) -> tuple[str, ...]:
+        """What every finding is asked for and this one does not say."""
+        known = self.dimension.casefold() in Scores.__struct_fields__
+        lacking = {"file": not self.file, "line": self.line in {None, ""}, "dimension": not known}
+        return tuple(name for name in REFERENCE if lacking[name])
+
+    @property
     def place(self) -> str:
         return f"{self.file}:{self.line}" if self.line not in {None, ""} else self.file
 
@@ -98,6 +126,18 @@ class Finding(Struct, frozen=True, kw_only=True):
 class Review(Result, frozen=True, kw_only=True):
     scores: Scores
     issues: tuple[Finding, ...] = ()
+    design_alignment: Annotated[
+        str, Meta(description="whether the change follows the design, and where it does not")
+    ] = ""
+
+    @property
+    def omissions(self) -> str:
+        found = (
+            f'"issues[{number}]" does not name its {" and ".join(lacking)}'
+            for number, issue in enumerate(self.issues)
+            if (lacking := issue.omissions)
+        )
+        return "; ".join(islice(found, OMISSIONS_NAMED))
 
 
 class Decision(Result, frozen=True, kw_only=True):

@@ -80,7 +80,8 @@ def interpret(state: State, task: Task, success: Success) -> Interpretation:
             accepted = events.DesignAccepted(task=task.id, design=design, revised=revised)
             return Interpretation(events=(accepted, *_unknown_feedback(state, task.id, design)))
         case Review() as review:
-            return Interpretation(events=(critic.scored(task.id, review, part.thresholds),))
+            lacking = [Warned(f"{task.id}: {review.omissions}, although it was asked for")] * bool(review.omissions)
+            return Interpretation(events=(critic.scored(task.id, review, part.thresholds), *lacking))
         case Development() as work:
             return Interpretation(dependencies=work.external_dependencies, resolved_debt=work.resolved_debt)
         case _ if measured := success.measured:

@@ -31,12 +31,9 @@ from iterdev.teams.development import (
 )
 from iterdev.teams.development import columns as csv_columns
 from iterdev.teams.development.requirement_analysis import TEAM_OF, Assessment, analyse
-from iterdev.teams.development.results import Finding
+from iterdev.teams.development.results import REFERENCE, Finding
 from iterdev.teams.development.roles import ROLES, WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.development.state import FOLDED, Development, DevelopmentDraft, development
-
-REFERENCE = ("file", "line", "dimension")
-"""What every finding is asked for. One without is accepted all the same."""
 
 
 @cache
