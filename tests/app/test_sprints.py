@@ -44,6 +44,21 @@ def test_a_session_of_two_milestones_runs_two_sprints(repo: Repo, team: Team, en
     assert left_behind(repo) == []
 
 
+def test_commits_and_the_table_have_the_titles_of_the_architects_tasks(repo: Repo, team: Team) -> None:
+    tasks = [{"id": name, "title": name.capitalize()} for name in ("store it", "load it", "serve it")]
+    repo.behave(architect={"result": {"tasks": tasks}})
+
+    done = team.run("Keep greetings", pipeline="multi-sprint")
+
+    folder = repo.folder()
+    message = repo.git("log", "--format=%B", "--reverse", f"main..iterdev/{folder.name}")
+    assert done.succeeded, done.lines
+    assert [rows(folder)[name]["title"] for name in ("DEV-001", "DEV-002")] == ["Store it (+1 more)", "Serve it"]
+    assert message.startswith("DEV-001: Store it (+1 more)\n\n- Store it\n- Load it\n\nIterdev-Session: ")
+    assert "\nDEV-002: Serve it\n\nIterdev-Session: " in message
+    assert inspect.replay(team.repository, team.session).difference is None
+
+
 @pytest.mark.requirement("R33")
 @pytest.mark.parametrize("engine", ["wave", "beat"])
 def test_nobody_is_asked_to_do_the_rest_when_there_is_none(repo: Repo, team: Team, engine: str) -> None:

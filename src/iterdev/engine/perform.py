@@ -212,6 +212,7 @@ class Performer:
             changed=context.changed,
             merge=conflict_tasks.merge_of(state, task.id),
             planned=team.planned_files(state, task),
+            commit_body=team.commit_body(state, task),
             baseline=team.baseline(state),
             pass_rate=team.pass_rate(state),
             replaceable=bool(outcomes.other_agents(state, task.id, command.agent)),

@@ -57,7 +57,13 @@ class Attempt(Struct, frozen=True):
     def label(self) -> landing.Label:
         job, task = self.job, self.job.task
         return landing.Label(
-            session=job.session, task=task.id, number=job.number, role=task.role, agent=job.agent, title=task.title
+            session=job.session,
+            task=task.id,
+            number=job.number,
+            role=task.role,
+            agent=job.agent,
+            title=task.title,
+            body=job.commit_body,
         )
 
     @property

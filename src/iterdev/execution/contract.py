@@ -44,6 +44,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """Work that is to be merged; the merge is begun before the agent is asked."""
     planned: tuple[str, ...] = ()
     """Files that have to be there when the work is done."""
+    commit_body: tuple[str, ...] = ()
+    """The lines of the commit's message below the title of the task."""
     baseline: tuple[SuiteReport, ...] = ()
     """The test runs on the session's base, if they have been made."""
     pass_rate: float = 1.0

@@ -155,6 +155,10 @@ class Team(TeamRules, TeamViews, Protocol):
         """The files that have to be there when the task is done."""
         return ()
 
+    def commit_body(self, state: State, task: Task) -> tuple[str, ...]:
+        """The lines of the commit's message below the title of the task."""
+        return ()
+
     def baseline(self, state: State) -> tuple[SuiteReport, ...]:
         """The test runs on the session's base, if they have been made."""
         return ()

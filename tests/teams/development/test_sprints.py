@@ -255,6 +255,60 @@ def test_each_developer_is_told_the_items_of_its_own_row() -> None:
     ]
 
 
+def titled(*titles: str) -> Design:
+    tasks = tuple(WorkItem(id=f"task-{number}", title=title) for number, title in enumerate(titles))
+    return msgspec.structs.replace(a_design(), tasks=tasks)
+
+
+@ENGINES
+def test_a_developers_task_has_the_titles_of_its_items_once_the_design_is_there(engine: Engine) -> None:
+    story = begun(engine)
+    before = [story.row(name).title for name in ("DEV-001", "DEV-002")]
+    story.does(
+        "DESIGN-001", done("", design=titled("Add items", "Take items", "Count\nitems", "Print them", "Sell them"))
+    )
+    story.goes_on()
+
+    after = [story.row(name).title for name in ("DEV-001", "DEV-002")]
+
+    assert before == ["Implement the design, part 1", "Implement the design, part 2"]
+    assert after == ["Add items (+2 more)", "Print them (+1 more)"]
+    assert sprints.commit_body(story.state, story.row("DEV-001")) == ("- Add items", "- Take items", "- Count items")
+
+
+def test_a_single_item_gives_its_whole_title_and_a_long_one_is_cut() -> None:
+    story = Story(pipeline=Pipeline.sprint)
+    story.goes_on()
+    story.does(
+        "DESIGN-001", done("", design=titled("Add percentage discounts to total() and to the printed receipts, too"))
+    )
+    story.goes_on()
+
+    assert story.row("DEV-001").title == "Add percentage discounts to total() and to the printed rece…"
+    assert sprints.commit_body(story.state, story.row("DEV-001")) == ()
+
+
+@pytest.mark.parametrize("title", ["", " \n "])
+def test_an_item_without_a_title_is_called_by_its_id(title: str) -> None:
+    story = Story(pipeline=Pipeline.sprint)
+    story.goes_on()
+    story.does("DESIGN-001", done("", design=titled(title)))
+    story.goes_on()
+
+    assert story.row("DEV-001").title == "task-0"
+
+
+def test_a_title_that_a_person_wrote_is_kept_when_the_design_is_there() -> None:
+    story = Story(pipeline=Pipeline.sprint)
+    story.goes_on()
+    mine = msgspec.structs.replace(story.row("DEV-001"), title="My own words")
+    story.edits(events.RowEdit(task=mine, status=Status.pending))
+    story.does("DESIGN-001", done("", design=titled("Add items")))
+    story.goes_on()
+
+    assert story.row("DEV-001").title == "My own words"
+
+
 def test_each_developer_has_to_leave_the_files_of_its_own_items() -> None:
     story = begun(Engine.beat)
     items = tuple(WorkItem(id=f"task-{number}", title="t", files=(f"{number}.py",)) for number in range(4))

@@ -147,7 +147,7 @@ class TasksAdded(Struct, frozen=True, tag=True):
 
 
 class TasksReplanned(Struct, frozen=True, tag=True):
-    """Rows that have not begun get other dependencies, and with them other waves."""
+    """Rows that have not begun get other titles, or other dependencies and with them other waves."""
 
     tasks: tuple[Task, ...]
 

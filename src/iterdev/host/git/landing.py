@@ -22,6 +22,8 @@ class Label(Struct, frozen=True, kw_only=True):
     role: str
     agent: str
     title: str
+    body: tuple[str, ...] = ()
+    """Lines below the title."""
     part: str = ""
     """The suffix of the ref, for a part of the work."""
 
@@ -38,8 +40,9 @@ class Label(Struct, frozen=True, kw_only=True):
         return submodules.Work(ref=self.ref, message=self.message(), author=self.author)
 
     def message(self, subject: str = "") -> str:
+        body = "\n".join(self.body) + "\n\n" if self.body else ""
         return (
-            f"{subject or f'{self.task}: {self.title}'}\n\n"
+            f"{subject or f'{self.task}: {self.title}'}\n\n{body}"
             f"Iterdev-Session: {self.session}\nIterdev-Task: {self.task}\nIterdev-Attempt: {self.number}\n"
         )
 

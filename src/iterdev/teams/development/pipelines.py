@@ -182,7 +182,7 @@ def first_tasks(pipeline: Pipeline, scope: Scope, engine: Engine) -> tuple[Task,
         case Pipeline.sprint:
             tasks = _sprint(new, new(DESIGN, DESIGN.purpose, "DESIGN"), (title,))
         case Pipeline.multi_sprint:
-            titles, check = (f"{title} (first batch)", f"{title} (the rest)"), engine is Engine.wave
+            titles, check = (part_title(1), part_title(2)), engine is Engine.wave
             tasks = _sprint(new, new(MILESTONES, DESIGN.purpose, "DESIGN"), titles, check=check)
     return dispatched(tasks, pipeline, scope)
 
@@ -249,16 +249,30 @@ def reverification(fix: Task, scope: Scope, existing: Collection[TaskId]) -> Tas
     return new(VERIFY, f"Verify the fix (round {own.round})", "VERIFY", [fix.id])
 
 
-def increments(last: Task, count: int, scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
-    """Further development tasks behind the last one, for a breakdown that is too long for those that are there."""
+def increments(last: Task, numbers: Sequence[int], scope: Scope, existing: Collection[TaskId]) -> tuple[Task, ...]:
+    """Further development tasks behind the last one, for a breakdown that is too long for those that are there.
+
+    `numbers` are those of the parts of the breakdown that they do.
+    """
     new = TaskFactory(fields(last).pipeline, scope, sprint=fields(last).sprint, existing=existing)
-    title, before, added = f"{headline(scope.requirement)} (more of the rest)", last.id, []
-    for _ in range(count):
-        added.append(new(INCREMENT, title, "DEV", [before], [*last.context_from, before]))
+    before, added = last.id, []
+    for number in numbers:
+        added.append(new(INCREMENT, part_title(number), "DEV", [before], [*last.context_from, before]))
         before = added[-1].id
     return tuple(added)
 
 
-def headline(text: str) -> str:
+def part_title(number: int) -> str:
+    """The title of a developer's task until the design says what its items are."""
+    return f"Implement the design, part {number}"
+
+
+def items_title(titles: Sequence[str]) -> str:
+    """The title of a developer's task that does the items with these titles; it becomes the subject of the commit."""
+    more = f" (+{len(titles) - 1} more)" if len(titles) > 1 else ""
+    return headline(titles[0], HEADLINE - len(more)) + more
+
+
+def headline(text: str, length: int = HEADLINE) -> str:
     """The first line as a title: that of the requirement becomes the first line of the commit."""
-    return shortened(text.strip().splitlines()[0], HEADLINE)
+    return shortened(" ".join(text.strip().splitlines()[0].split()), length)

@@ -37,6 +37,11 @@ class WorkItem(Struct, frozen=True, kw_only=True):
     feedback: Annotated[tuple[str, ...], Meta(description="ids of the user's feedback that this task takes up")] = ()
 
     @property
+    def name(self) -> str:
+        """The title in one line, or where there is none the id."""
+        return " ".join(self.title.split()) or " ".join(self.id.split()) or "untitled"
+
+    @property
     def criteria(self) -> tuple[str, ...]:
         criteria = self.acceptance_criteria
         return criteria if isinstance(criteria, tuple) else (criteria,) if criteria else ()

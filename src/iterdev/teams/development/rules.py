@@ -37,9 +37,10 @@ def plan(state: State) -> tuple[Event, ...]:
 
 
 def before_work(state: State) -> tuple[Event, ...]:
-    """More tasks for a long breakdown, or what became of feedback because something was planned or completed."""
-    if (added := sprints.additional_tasks(state)) or not any(item.is_open for item in state.feedback):
-        return added
+    """More tasks for a long breakdown, titles after its items, or what became of feedback that was taken up."""
+    planned = sprints.additional_tasks(state) or sprints.titled_tasks(state)
+    if planned or not any(item.is_open for item in state.feedback):
+        return planned
     return *_planned_feedback(state), *_addressed_feedback(state)
 
 

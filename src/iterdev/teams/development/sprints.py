@@ -4,7 +4,10 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 
+from msgspec.structs import replace
+
 from iterdev.core.collaboration import tech_debt
+from iterdev.core.results import shortened
 from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, TasksAdded, TasksReplanned, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining, redirected
@@ -50,6 +53,8 @@ def batch(items: Sequence[WorkItem], place: int, rows: int) -> Sequence[WorkItem
     return items[place * size : (place + 1) * size]
 
 
+ITEM_LENGTH = 200
+"""Characters of an item's title in the body of a commit's message."""
 NOTHING_LEFT = "nothing of the breakdown was left to do"
 SPRINT_GATE = "sprint"
 """The kind of the question between two sprints."""
@@ -139,11 +144,38 @@ def additional_tasks(state: State) -> tuple[Event, ...]:
     if missing <= 0 or state.tasks.status(last.id) is not Status.pending:
         return ()
     plan, dependants = state.tasks.plan, state.tasks.dependants
-    added = pipelines.increments(last, missing, state.scope, plan.keys())
+    added = pipelines.increments(last, range(len(rows) + 1, needed + 1), state.scope, plan.keys())
     after = [redirected(plan[task], last.id, added[-1].id) for task in dependants.get(last.id, ())]
     checks = [plan[other] for row in after for other in dependants.get(row.id, ())]
     placed = joining([*added, *after, *checks], plan)
     return TasksAdded(placed[: len(added)]), TasksReplanned(placed[len(added) :])
+
+
+def titled_tasks(state: State) -> tuple[Event, ...]:
+    """Tasks of developers that have not begun get the titles of their items, if they still have those of the template.
+
+    Any other title is a person's.
+    """
+    sprint = development(state).sprint
+    if state.session.by_hand or design_of(state, sprint) is None:
+        return ()
+    renamed = []
+    goals_as_titles = {pipelines.headline(text) for text in (goal(state, sprint), state.session.requirement)}
+    for number, task in enumerate(_developers(state, sprint), 1):
+        from_template = task.title in {*goals_as_titles, pipelines.part_title(number)}
+        if not from_template or state.tasks.status(task.id) is not Status.pending:
+            continue
+        items = items_of(state, task)
+        title = pipelines.items_title([item.name for item in items]) if items else task.title
+        if title != task.title:
+            renamed.append(replace(task, title=title))
+    return (TasksReplanned(tuple(renamed)),) if renamed else ()
+
+
+def commit_body(state: State, task: Task) -> tuple[str, ...]:
+    """Every item of a task that does several; the subject names only the first."""
+    items = items_of(state, task) if task.role == Role.developer else ()
+    return tuple(f"- {shortened(item.name, ITEM_LENGTH)}" for item in items) if len(items) > 1 else ()
 
 
 def _developers(state: State, sprint: int) -> list[Task]:

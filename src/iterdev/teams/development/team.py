@@ -89,6 +89,7 @@ class DevelopmentTeam(contract.Team):
     choice_on_resume = staticmethod(sprints.choice_on_resume)
     reopened = staticmethod(sprints.reopened)
     planned_files = staticmethod(sprints.planned_files)
+    commit_body = staticmethod(sprints.commit_body)
     documents = staticmethod(documents.documents)
     ledger_entry = staticmethod(records.ledger_entry)
     records = staticmethod(records.records)
