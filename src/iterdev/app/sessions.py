@@ -8,8 +8,11 @@ from msgspec import Struct
 from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
+from iterdev.host.workspaces.pool import workspace_around
 
 SESSION_DIR = "ITERDEV_SESSION_DIR"
+ATTEMPT = ("ITERDEV_TASK", "ITERDEV_SESSION", "ITERDEV_RESULT")
+"""Variables that together are set only inside of an attempt."""
 
 
 class SessionChoice(Struct, frozen=True):
@@ -27,6 +30,20 @@ def repository_of_attempt(environment: Mapping[str, str]) -> Repository | None:
     """The repository of the session that an attempt belongs to; the attempt itself is in a worktree."""
     folder = Path(environment.get(SESSION_DIR, ""))
     return Repository(folder) if folder.is_absolute() and folder.is_dir() else None
+
+
+def refuse_inside_attempt(command: str, environment: Mapping[str, str], folder: Path) -> None:
+    """Raises if the command is called by an agent, which may neither start a team nor decide about its own session."""
+    if all(environment.get(name) for name in ATTEMPT):
+        task, session = environment["ITERDEV_TASK"], environment["ITERDEV_SESSION"]
+        where = f'the attempt at "{task}" of the session "{session}"'
+    elif workspace := workspace_around(folder):
+        where = f'the workspace "{workspace}" of a session'
+    else:
+        return
+    raise UserError(
+        f"`iterdev {command}` cannot be used inside of {where}", hint="do the task itself; `iterdev team` has the tools"
+    )
 
 
 def session_ids(folder: Path) -> list[SessionId]:

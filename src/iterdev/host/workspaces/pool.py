@@ -22,6 +22,8 @@ from iterdev.host.git import command, worktrees
 
 _delete = partial(worktrees.delete, ignore_errors=True)
 BORROWER = "attempt.json"
+TREE = "tree"
+"""The name of the worktree in its slot."""
 TRIES = 5
 DELETIONS = 8
 """At once."""
@@ -35,7 +37,7 @@ class Workspace(Struct, frozen=True):
 
     @property
     def tree(self) -> Path:
-        return self.slot / "tree"
+        return self.slot / TREE
 
     @property
     def result(self) -> Path:
@@ -50,6 +52,12 @@ class Workspace(Struct, frozen=True):
         """The entries of the slot that neither git nor iterdev made."""
         ours = {self.tree.name, self.result.name, self.private.name, BORROWER}
         return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
+
+
+def workspace_around(folder: Path) -> Path | None:
+    """The worktree of a workspace that the folder is in."""
+    slots = (Workspace(place.parent, place) for place in (folder, *folder.parents) if place.name == TREE)
+    return next((slot.tree for slot in slots if slot.private.is_dir() or (slot.slot / BORROWER).is_file()), None)
 
 
 class Borrower(Struct, frozen=True, kw_only=True):

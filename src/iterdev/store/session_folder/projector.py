@@ -105,7 +105,7 @@ class Projector:
         """What a person changed in tasks.csv since iterdev last wrote it; each change is reported once.
 
         An unreadable table raises; unless `strict`, it may be half written and is read again later. While agents that
-        can write to the folder run (`beside_agents`), a table that is unreadable or claims a result is refused.
+        can write to the folder run (`beside_agents`), one is refused that is unreadable or claims what no agent may.
         """
         body = self._foreign_table(state)
         if body is None:
@@ -119,7 +119,8 @@ class Projector:
             if strict and not beside_agents:
                 raise
             return Edited()
-        if guarded and (claims := [words for row, known in rows if (words := claim(row, *known))]):
+        at_work = {state.tasks.plan[task].role for task in state.attempts.running}
+        if guarded and (claims := [words for row, known in rows if (words := claim(row, *known, at_work=at_work))]):
             return self._refuse(state, body, ", ".join(claims))
         if missing:
             self._write_again(state, body)

@@ -1,6 +1,8 @@
 """The command `iterdev`. Each subcommand is in the module of its name in `commands`."""
 
+import os
 from importlib import import_module
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,6 +13,8 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
+FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "rollback")
+"""Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
 
 COMMANDS = {
     "session": {
@@ -73,6 +77,16 @@ class App(CommandGroup):
                 command = getattr(import_module(f"iterdev.surfaces.cli.commands.{folder}.{name}"), name)
                 return command if isinstance(command, click.Command) else None
         return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command and command.name in FOR_PEOPLE and not {"-h", "--help"} & set(rest):
+            from iterdev.app.sessions import refuse_inside_attempt  # noqa: PLC0415 - most commands do not need it
+
+            refuse_inside_attempt(command.name, os.environ, Path.cwd())
+        return name, command, rest
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for folder, commands in COMMANDS.items():
