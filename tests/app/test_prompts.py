@@ -63,3 +63,22 @@ def test_a_reviewer_and_a_fixer_see_the_change_and_a_long_one_as_its_summary(rep
     assert "-    return a + b\n+    return a - b\n" in fix
     assert "+x = 1" not in again
     assert "1 file changed, 20000 insertions(+), 2 deletions(-)" in again
+
+
+def test_conventions_of_the_board_and_lines_that_a_person_wrote_reach_wisdom_and_prompts(
+    repo: Repo, team: Team
+) -> None:
+    board = '{"type": "convention", "data": {"name": "tabs", "description": "indent with tabs"}}'
+    key = "ghp_" + "a1" * 18
+    by_hand = f"echo '- ask before deleting {key}' >> $ITERDEV_SESSION_DIR/wisdom/decisions.md"
+    repo.behave(**{"DESIGN-001": {"run": f"echo '{board}' >> $ITERDEV_SESSION_DIR/discoveries.ndjson; {by_hand}"}})
+
+    run = team.run(pipeline="sprint")
+
+    conventions = (repo.folder() / "wisdom" / "conventions.md").read_text(encoding="utf-8")
+    (prompt,) = team.prompts("DEV-001")
+    assert run.succeeded, run.lines
+    assert "- conventions: tabs: indent with tabs\n" in prompt
+    assert "- decisions: ask before deleting " in prompt
+    assert not any(key in prompt or key in note.text for note in team.repository.state(team.session).wisdom.notes)
+    assert "- tabs: indent with tabs (W-" in conventions

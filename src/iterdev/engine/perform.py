@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import msgspec
+
 from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
 from iterdev.core.limits import budget, providers
@@ -28,6 +30,7 @@ from iterdev.store.daily_spending import DailySpending
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.projector import Edited, Projector, Refused
+from iterdev.store.session_folder.wisdom_files import WisdomReader
 from iterdev.store.session_log import Rule, SessionLog
 
 COALESCE = 0.3
@@ -64,6 +67,7 @@ class Performer:
         self._limits = SharedLimits(repository.journal)
         self._folder = repository.folder(log.state)
         self._contexts = PromptContexts(repository, self._folder)
+        self._wisdom, self._redact = WisdomReader(self._folder), repository.redact
         exposed = not repository.settings.run.sandbox
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
         self._projector.prepare()
@@ -108,6 +112,7 @@ class Performer:
     async def start(self, executor: Executor, command: Start) -> None:
         task = self._log.state.tasks.plan[command.task]
         checkpoint = self._restored(task)
+        await self._take_over_wisdom()
         state = self._log.state
         job = await self._job(state, task, command, checkpoint)
         self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip))
@@ -133,6 +138,14 @@ class Performer:
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
         if isinstance(report.outcome, Success):
             await self._add_discoveries(report.task, report.outcome.result.discoveries)
+        await self._take_over_wisdom()
+
+    async def _take_over_wisdom(self) -> None:
+        """Records what people and agents added to the wisdom files and the board since the last call."""
+        if written := await in_thread(self._wisdom.changed):
+            clean = [msgspec.structs.replace(entry, text=self._redact(entry.text)) for entry in written]
+            if new := outcomes.taken_over(self._log.state, clean, self._now()):
+                self.append(*new)
 
     def changed(self) -> None:
         """Called when a tool of an agent has written to the log."""

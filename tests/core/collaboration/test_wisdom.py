@@ -4,8 +4,19 @@ import pytest
 from tests.core.conftest import Story, done, review, task
 
 from iterdev.core.collaboration import wisdom
-from iterdev.core.collaboration.wisdom import Earlier, Note, Wisdom, WisdomInherited, WisdomRejected, handed_down
+from iterdev.core.collaboration.wisdom import (
+    Earlier,
+    Note,
+    Wisdom,
+    WisdomInherited,
+    WisdomRejected,
+    Written,
+    convention,
+    handed_down,
+    written_lines,
+)
 from iterdev.core.results import LearnedTexts
+from iterdev.core.rules.outcomes import taken_over
 from iterdev.core.types import Engine, TaskId
 
 
@@ -138,3 +149,53 @@ def test_an_entry_that_was_rejected_in_an_earlier_session_is_not_used_when_it_is
     story.does("DEV-001", done("f", wisdom=LearnedTexts(learnings=("use tabs",))))
 
     assert "use tabs" not in story.prompt("DEV-002")
+
+
+def test_lines_that_a_person_wrote_are_told_from_those_of_iterdev() -> None:
+    content = """# Conventions
+
+- indent with tabs (W-0123abcd, DEV-001, abcdef1)
+- W-0123abcd is rejected (we use spaces)
+- name tests as claims (such as this one)
+* no globals
+   two words
+"""
+
+    found = written_lines("conventions", content)
+
+    assert [entry.text for entry in found] == ["name tests as claims (such as this one)", "no globals", "two words"]
+    assert {entry.file for entry in found} == {"conventions"}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"name": "tabs", "description": "indent with tabs", "example": "\tx"}, "tabs: indent with tabs (such as x)"),
+        ({"name": "tabs"}, "tabs"),
+        ({"description": 7}, "7"),
+        ({"example": "x"}, None),
+        ({}, None),
+    ],
+)
+def test_a_convention_of_the_board_becomes_an_entry(data: dict[str, object], text: str | None) -> None:
+    entry = convention(data, "DEV-001")
+
+    assert (entry.text if entry else None) == text
+
+
+def test_what_was_written_is_taken_over_once_and_not_if_it_was_rejected_or_undone() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.does("DEV-001")
+    written = [
+        Written(file="learnings", text="by hand"),
+        Written(file="learnings", text="by  hand"),
+        Written(file="conventions", text="of a task", worker="DEV-001"),
+        Written(file="conventions", text="of undone work", worker="DEV-002"),
+        Written(file="learnings", text="use tabs"),
+    ]
+    story.happens(WisdomRejected(learned("use tabs").id, "no"))
+
+    story.happens(*taken_over(story.state, written, story.now))
+
+    assert [(note.text, note.task) for note in story.state.wisdom.notes] == [("by hand", ""), ("of a task", "DEV-001")]
+    assert taken_over(story.state, written, story.now) == ()

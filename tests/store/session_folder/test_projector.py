@@ -12,11 +12,13 @@ from iterdev.core.collaboration.messages import MessageDeleted, MessagesCleared
 from iterdev.core.collaboration.wisdom import WisdomRejected, note
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.results import Discovery, LearnedTexts
+from iterdev.core.rules.outcomes import taken_over
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.projector import TABLE, Edited
+from iterdev.store.session_folder.wisdom_files import WisdomReader
 from iterdev.teams.development import critic
 from iterdev.teams.development.roles import Pipeline
 
@@ -87,6 +89,30 @@ def test_continuing_leaves_the_wisdom_files_and_the_board_as_they_are(story: Sto
     story.restart()
 
     assert {path: path.read_text() for path in written} == written
+
+
+def test_a_line_that_a_person_wrote_is_not_written_a_second_time(story: Story) -> None:
+    path = story.folder / "wisdom" / "learnings.md"
+    text = "# Learnings\n\n* tests  are slow (on a train)\nno list at all\n"
+    path.write_text(text)
+
+    found = WisdomReader(story.folder).changed()
+    story.tell(*taken_over(story.state, found, 0))
+    story.project()
+
+    assert [note.text for note in story.state.wisdom.notes] == ["tests are slow (on a train)", "no list at all"]
+    assert path.read_text() == text
+
+
+def test_wisdom_files_are_read_again_only_after_a_change(story: Story) -> None:
+    reader = WisdomReader(story.folder)
+    (story.folder / "wisdom" / "issues.md").write_text("- slow\n")
+    (story.folder / "discoveries.ndjson").write_text('{"type": "convention", "worker": 7, "data": {"name": "tabs"}}\n')
+
+    first, second = reader.changed(), reader.changed()
+
+    assert [(entry.file, entry.text) for entry in first] == [("issues", "slow"), ("conventions", "tabs")]
+    assert second == []
 
 
 def test_every_file_of_a_finished_session_is_made_again_from_the_journal(story: Story) -> None:

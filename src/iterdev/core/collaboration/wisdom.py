@@ -15,13 +15,20 @@ from msgspec.structs import replace
 from iterdev.core.ids import CHINESE
 from iterdev.core.results import shortened
 
-FILES = ("learnings", "decisions", "conventions", "issues")
+CONVENTIONS = "conventions"
+FILES = ("learnings", "decisions", CONVENTIONS, "issues")
 INHERITED = 20
 """Entries of earlier sessions that a new one is given."""
 SHOWN = 300
-"""Characters of such an entry."""
+"""Characters of such an entry, and of one that stands in a file."""
+WRITTEN_LINES = 100
+"""Lines of one wisdom file that are taken over, so that a long text does not fill every prompt."""
 LOOKED_AT = 20
 """How many earlier sessions are read, the newest ones."""
+
+
+_BULLET = re.compile(r"^[-*+]\s+")
+_OWN = re.compile(r"\(W-[0-9a-f]{8}(?:, [^()]*)?\)$|^- W-[0-9a-f]{8} is rejected \(")
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -43,6 +50,30 @@ def note(file: str, text: str, *, session: str, task: str, commit: str, at: floa
     words = " ".join(text.split())
     digest = hashlib.sha256(f"{file}\0{words}".encode()).hexdigest()
     return Note(id=f"W-{digest[:8]}", file=file, text=words, session=session, task=task, commit=commit, at=at)
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """An entry that stands in a file of the session folder, and came from no result."""
+
+    file: str
+    text: str
+    worker: str = ""
+    """Who put it on the discovery board; nobody for a line that a person wrote into a wisdom file."""
+
+
+def written_lines(file: str, content: str) -> list[Written]:
+    """The lines of a wisdom file that iterdev did not write: it ends its own with the id and the evidence."""
+    lines = (line.strip() for line in content.splitlines())
+    texts = [_BULLET.sub("", line) for line in lines if line and not line.startswith("#") and not _OWN.search(line)]
+    return [Written(file=file, text=text) for text in texts[:WRITTEN_LINES] if text]
+
+
+def convention(data: Mapping[str, object], worker: str) -> Written | None:
+    """A convention of the discovery board as an entry; none if it says nothing."""
+    name, description, example = (str(data.get(key) or "").strip() for key in ("name", "description", "example"))
+    text = ": ".join(part for part in (name, description) if part)
+    text += f" (such as {example})" if text and example else ""
+    return Written(file=CONVENTIONS, text=text, worker=worker) if text else None
 
 
 class WisdomNoted(Struct, frozen=True, tag=True):

@@ -7,7 +7,7 @@ from iterdev.core.collaboration.wisdom import Note, WisdomNoted
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
-from iterdev.core.results import Result
+from iterdev.core.results import Result, shortened
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport, Success
@@ -105,6 +105,21 @@ def _learned(state: State, task: TaskId, result: Result, commit: str | None, at:
 
 def note(state: State, file: str, text: str, task: TaskId, commit: str, at: float) -> Note:
     return wisdom.note(file, text, session=state.session.id, task=task, commit=commit, at=at)
+
+
+def taken_over(state: State, written: Iterable[wisdom.Written], at: float) -> tuple[Event, ...]:
+    """Entries of the session folder that are not known yet; what a task wrote counts as long as its work does."""
+    known, tasks = {one.id for one in state.wisdom.notes} | set(state.wisdom.rejected), state.tasks
+    new: dict[str, Note] = {}
+    for entry in written:
+        task = TaskId(entry.worker) if entry.worker in tasks.plan else TaskId("")
+        if task and tasks.status(task) is Status.pending:
+            continue
+        commit = (tasks.progress[task].commit or "") if task else ""
+        one = note(state, entry.file, shortened(entry.text, wisdom.SHOWN), task, commit, at)
+        if one.id not in known:
+            new.setdefault(one.id, one)
+    return (WisdomNoted(tuple(new.values())),) if new else ()
 
 
 def _answered(state: State, task: TaskId, at: float) -> Iterator[ProviderAnswered]:

@@ -233,7 +233,7 @@ class Projector:
             wanted = list(_wisdom_lines(state, name))
             path = self._folder / "wisdom" / f"{name}.md"
             known = path.read_text(encoding="utf-8", errors="replace").splitlines() if wanted and path.exists() else ()
-            present = {_without_evidence(line) for line in known}
+            present = {text for line in known for text in (_without_evidence(line), _as_entry(line))}
             new: dict[str, str] = {}
             for line in wanted:
                 if _without_evidence(line) not in present:
@@ -250,6 +250,11 @@ def _wisdom_lines(state: State, file: str) -> Iterator[str]:
     for note in notes:
         if note.id in state.wisdom.rejected:
             yield f"- {note.id} is rejected ({state.wisdom.rejected[note.id] or 'no reason given'})"
+
+
+def _as_entry(line: str) -> str:
+    """A line of a person in the form in which iterdev would write it."""
+    return f"- {' '.join(line.strip().removeprefix('-').removeprefix('*').removeprefix('+').split())}"
 
 
 def _without_evidence(line: str) -> str:
