@@ -155,6 +155,9 @@ def assert_forced_convergence_is_recorded(repo: Repo, run: Run, engine: str) -> 
     assert problem in (folder / "wisdom" / "issues.md").read_text(encoding="utf-8")
     assert warning in (folder / "context.md").read_text(encoding="utf-8")
     assert warning in run.view.warnings
+    review = f"{folder.relative_to(repo.path)}/review/review-004.md"
+    assert any("the latest review is REVIEW-004: score " in line and line.endswith(review) for line in run.lines)
+    assert "### The latest review, REVIEW-004\n" in (folder / "context.md").read_text(encoding="utf-8")
 
 
 def assert_every_round_is_on_the_bus(repo: Repo, engine: str) -> None:

@@ -156,7 +156,9 @@ def test_the_view_tells_pipeline_round_and_sprint() -> None:
 
     assert (view.pipeline, view.position) == ("sprint", "")
     assert view.facts == (("GC Rounds", "2/2"), ("Sprint", "sprint-1"))
-    assert view.steps == ("fix round 1 of 2", "fix round 2 of 2")
+    assert view.steps[:2] == ("fix round 1 of 2", "fix round 2 of 2")
+    assert view.steps[2].startswith("the latest review is REVIEW-003: score 6 (correctness 6, ")
+    assert view.steps[2].endswith("/review/review-003.md")
 
 
 def test_the_view_of_several_sprints_tells_their_goals_and_where_the_work_is() -> None:

@@ -1,15 +1,19 @@
 """What the views and the report say about the development team."""
 
+import re
+
+import msgspec
+
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
-from iterdev.teams.development.documents import BREAKDOWN, artifact
+from iterdev.teams.development.documents import BREAKDOWN, artifact, review_document
 from iterdev.teams.development.events import SprintRecord, TestsMeasured
 from iterdev.teams.development.roles import Role, Signal
 from iterdev.teams.development.rules import PIPELINE_GATE, UNTESTED, is_tested, last_test_run, shortcomings
-from iterdev.teams.development.state import Verdict, development
+from iterdev.teams.development.state import Verdict, development, rows_of
 
 
 def task_notes(state: State, task: TaskId) -> TaskNotes:
@@ -72,7 +76,22 @@ def _steps(state: State) -> list[str]:
             steps.append(f"sprint {sprint} of {sprints.total(state)}: {sprints.goal(state, sprint)}{note}")
         rounds = range(1, part.rounds.get(sprint, 0) + 1)
         steps += [f"fix round {number} of {part.thresholds.rounds}" for number in rounds]
+        steps += [_latest_review(state, review) for review in _left_by_force(state, sprint)]
     return steps
+
+
+def _left_by_force(state: State, sprint: int) -> list[TaskId]:
+    """The latest review of a sprint whose convergence was forced."""
+    part = development(state)
+    reviews = [row.id for row in rows_of(state, Role.reviewer, sprint) if row.id in part.reviews]
+    return reviews[-1:] if sprint in part.forced else []
+
+
+def _latest_review(state: State, task: TaskId) -> str:
+    verdict, path = development(state).verdicts[task], f"{state.session.folder}/{artifact(state.tasks.plan[task])}"
+    dimensions = msgspec.structs.asdict(verdict.review.scores) if verdict.review else {}
+    scores = ", ".join(f"{name} {score:g}" for name, score in dimensions.items())
+    return f"the latest review is {task}: score {verdict.score or 0:g} ({scores}), {path}"
 
 
 def _reservations(state: State) -> list[str]:
@@ -131,7 +150,9 @@ def _verdicts(state: State) -> str:
     part = development(state)
     lines = [_test_line(run) for run in part.test_runs.values()]
     lines += [_review_line(state, task, verdict) for task, verdict in part.verdicts.items() if verdict.review]
-    return "## Verdicts\n\n" + "".join(f"- {line}\n" for line in lines) if lines else ""
+    reviews = (review for sprint in part.forced for review in _left_by_force(state, sprint))
+    shown = "".join(f"\n{_shown_review(state, review)}" for review in dict.fromkeys(reviews))
+    return "## Verdicts\n\n" + "".join(f"- {line}\n" for line in lines) + shown if lines else ""
 
 
 def _test_line(run: TestsMeasured) -> str:
@@ -151,6 +172,12 @@ def _review_line(state: State, task: TaskId, verdict: Verdict) -> str:
     since = f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
     found = f"{critic.critical_count(review)} critical, {len(review.issues)} findings" if review else ""
     return f"{task}: score {verdict.score or 0:g}, {found}, {verdict.signal}{since}"
+
+
+def _shown_review(state: State, task: TaskId) -> str:
+    """The report of a review as a part of another document."""
+    text = review_document(state, task, development(state).reviews[task])
+    return re.sub(r"(?m)^## ", "#### ", text).replace(f"# {task}\n", f"### The latest review, {task}\n", 1)
 
 
 def _deliverables(state: State) -> tuple[tuple[str, tuple[str, ...]], ...]:
