@@ -16,6 +16,7 @@ from iterdev.teams.contract import as_json
 from iterdev.teams.development import critic
 from iterdev.teams.development.critic import Comparison
 from iterdev.teams.development.events import TestsMeasured
+from iterdev.teams.development.requirement_analysis import TEAM_OF
 from iterdev.teams.development.results import Component, Design, Finding, Review, WorkItem
 from iterdev.teams.development.roles import Role, fields
 from iterdev.teams.development.sprints import execution_order
@@ -219,13 +220,14 @@ def dev_log(state: State) -> str:
 def interactive_results(state: State) -> dict[str, str]:
     """One file per interactive task, and the analyzer's, which ran before the first wave."""
     part, analysis = development(state), development(state).analysis
+    planned = dict.fromkeys(task.role for task in state.tasks.plan.values())
     analyzer = {
         "task_id": "task-analysis",
         "status": "completed",
         "pipeline_mode": part.pipeline or analysis.pipeline,
         "capabilities": [capability.role for capability in analysis.capabilities],
         "complexity_score": analysis.score,
-        "roles_needed": list(dict.fromkeys(task.role for task in state.tasks.plan.values())),
+        "roles_needed": list(planned or TEAM_OF[part.pipeline or analysis.pipeline]),
         "timestamp": moment(state.created_at),
     }
     files = {"interactive/task-analyzer-result.json": as_json(analyzer)}

@@ -123,9 +123,10 @@ class DevelopmentTeam(contract.Team):
 
     def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
         _check_reviewer(settings, agents)
-        analysis = analyse(request.requirement, request.files)
         if isinstance(request.assessment, Assessment):
-            analysis = requirement_analysis.applied(analysis, request.assessment)
+            analysis = requirement_analysis.assessed(request.requirement, request.files, request.assessment)
+        else:
+            analysis = analyse(request.requirement, request.files)
         pipeline = Pipeline(request.pipeline) if request.pipeline else None
         thresholds = events.Thresholds(rounds=settings.limits.rounds)
         return (events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds),)
