@@ -433,3 +433,11 @@ def test_long_lists_and_long_requests_are_cut() -> None:
     assert text.count("a line") < len(story.state.session.requirement.splitlines()) / 2
     assert part(text, "The user's request").splitlines()[-2:] == ["... (cut)", "```"]
     assert part(text, "Changed files").splitlines()[-1] == "- ... and 700 more"
+
+
+def test_a_long_entry_of_others_is_cut() -> None:
+    around = msgspec.structs.replace(AROUND, discoveries=("x" * 99_999,))
+
+    (line,) = quoted(prompt(in_sprint(), "DEV-001", around), "Discoveries on the board")
+
+    assert len(line) == prompts.LINE_SHOWN

@@ -13,6 +13,7 @@ from msgspec import Struct
 from iterdev.core import task_description
 from iterdev.core.collaboration import checkpoints, feedback, wisdom
 from iterdev.core.ids import moment
+from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.state import State
@@ -25,6 +26,9 @@ DISCOVERIES_SHOWN = 30
 CHANGED_SHOWN = 200
 FAILURES_SHOWN = 30
 SUITES_SHOWN = 5
+COMMITS_SHOWN = 5
+LINE_SHOWN = 1000
+"""Characters of one entry of a list."""
 REQUEST_SHOWN = 20_000
 OUTPUT_SHOWN = 4000
 ERROR_SHOWN = 2000
@@ -214,8 +218,8 @@ def _earlier_attempts(state: State, task: Task, context: PromptContext) -> list[
     progress = state.tasks.progress[task.id]
     failure = progress.failure[:ERROR_SHOWN]
     lines = [f"The attempt before this one failed. Do not repeat it:\n{fence(failure)}"] if failure else []
-    lines += [f"- commit {commit}: take what is good from it" for commit in progress.unmerged_commits]
-    for commit, reason in progress.rolled_back:
+    lines += [f"- commit {commit}: take what is good from it" for commit in progress.unmerged_commits[-COMMITS_SHOWN:]]
+    for commit, reason in progress.rolled_back[-COMMITS_SHOWN:]:
         what = f"commit {commit} was" if commit else "an earlier attempt was"
         lines.append(f"- {what} rolled back{f' because {reason}' if reason else ''}: do not take it over")
     saved = checkpoints.newest(state.checkpoints, task.id)
@@ -234,13 +238,14 @@ def _conflicting_work(state: State, task: Task) -> list[str]:
     conflict, work, tasks = state.conflicts.by_task[other].found, state.tasks.progress[other], state.tasks
     begun = conflict_tasks.merge_of(state, task.id) is not None
     standing = "is being merged here" if begun else "is merged here already; look whether the merge is right"
-    others = [f"- {name}: {tasks.plan[name].title} (commit {tasks.progress[name].commit})" for name in conflict.others]
+    others = [f"{name}: {tasks.plan[name].title} (commit {tasks.progress[name].commit})" for name in conflict.others]
     return [
         f"The work of {other}, commit {work.commit}, {standing}.",
         MERGE_BEGUN if begun else "",
         "It is in conflict with:",
-        *others,
-        f"In: {', '.join(conflict.files)}",
+        *listed(others, CHANGED_SHOWN),
+        "In:",
+        *listed(conflict.files, CHANGED_SHOWN),
     ]
 
 
@@ -305,8 +310,12 @@ def part(title: str, lines: Sequence[str]) -> str:
 
 
 def quoted(title: str, lines: Sequence[str]) -> str:
-    """A part that consists of the text of others."""
-    return part(title, [fence("\n".join(lines))] if lines else [])
+    """A part that consists of the text of others, one entry a line."""
+    return part(title, [fenced_lines(lines)] if lines else [])
+
+
+def fenced_lines(lines: Sequence[str]) -> str:
+    return fence("\n".join(shortened(line, LINE_SHOWN) for line in lines))
 
 
 def listed(names: Sequence[str], most: int) -> list[str]:

@@ -10,6 +10,7 @@ from iterdev.core.prompts import (
     PromptContext,
     TeamParts,
     fence,
+    fenced_lines,
     listed,
     part,
     quoted,
@@ -29,6 +30,7 @@ from iterdev.teams.development.state import development, rows_of
 DEBT_SHOWN = 20
 DESIGN_SHOWN = 20_000
 ITEMS_SHOWN = 40
+CRITERIA_SHOWN = 20
 FINDINGS_SHOWN = 60
 NOTHING_OF_IT = (
     "Nothing of the breakdown is yours: others do all of it. Do what the description above says; "
@@ -195,7 +197,7 @@ def findings_to_fix(state: State, task: Task) -> list[str]:
                 if issue.suggestion:
                     found.append(f"  Suggestion: {issue.suggestion}")
         failing += _failing(state, source)
-    lines = [*([fence("\n".join(found))] if found else []), *failing]
+    lines = [*([fenced_lines(found)] if found else []), *failing]
     return lines or ["- The score was too low; raise the quality of the changed code."]
 
 
@@ -231,7 +233,7 @@ def _items(items: Sequence[WorkItem]) -> list[str]:
         source = f" (because of {', '.join(item.feedback)})" if item.feedback else ""
         files = f" [{', '.join(item.files)}]" if item.files else ""
         lines.append(f"- {item.id}: {item.title}{source}{files}")
-        lines += [f"  - {criterion}" for criterion in item.criteria]
+        lines += [f"  - {criterion}" for criterion in item.criteria[:CRITERIA_SHOWN]]
     return lines
 
 
@@ -266,5 +268,4 @@ def _findings_before(state: State, task: Task) -> str:
     ]
     base = state.tasks.progress[before].base
     since = f"What was changed since: `git diff {base} {state.branch.tip}`."
-    found = fence("\n".join(lines[:FINDINGS_SHOWN]))
-    return part(f"Findings of {before}", [since, NAME_AGAIN, found]) if lines else ""
+    return part(f"Findings of {before}", [since, NAME_AGAIN, fenced_lines(lines[:FINDINGS_SHOWN])]) if lines else ""
