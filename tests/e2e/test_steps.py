@@ -63,7 +63,8 @@ def test_after_every_step_the_session_the_ledger_and_the_shared_state_are_up_to_
         (6, 6, 0, 0, 6),
     ]
     assert fixing == [(0, 0)] * 2 + [(1, 1)] * 4
-    assert (happened[0], happened[1]) == (("DesignAccepted", "DESIGN-001"), ("Landed", "DEV-001"))
+    # The design gave the developer's task its title.
+    assert (happened[0], happened[1]) == (("TasksReplanned", None), ("Landed", "DEV-001"))
     assert happened[3] == ("Landed", "DEV-fix-1")
     assert session(repo)["status"] == "completed"
 

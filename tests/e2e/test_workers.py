@@ -317,7 +317,7 @@ def test_a_worker_cannot_call_back_for_another_while_the_engine_runs(repo: Repo)
 
     assert done.returncode == 0, done.stderr
     assert (repo.home / "code").read_text().strip() == "2"
-    assert "is still running in process" in (repo.home / "said").read_text()
+    assert "`iterdev run` cannot be used inside of the attempt" in (repo.home / "said").read_text()
     assert worked(repo) == ["DESIGN-001", "DEV-001", "REVIEW-001"]
 
 
