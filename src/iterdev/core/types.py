@@ -18,10 +18,15 @@ class Engine(StrEnum):
 
 
 class Mode(StrEnum):
-    """How a task is run: as part of a wave's batch, or as a conversation of its own."""
+    """How a task is run: as part of a wave's batch, or as a conversation of its own before or after the batch."""
 
     csv_wave = "csv-wave"
     interactive = "interactive"
+    pre_wave = "pre-wave"
+
+    @property
+    def is_conversation(self) -> bool:
+        return self is not Mode.csv_wave
 
 
 class TaskKind(StrEnum):

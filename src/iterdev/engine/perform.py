@@ -37,7 +37,10 @@ COALESCE = 0.3
 """Seconds between two writes of the session folder, except for urgent events."""
 REST = 20
 """The pause after a write, as a multiple of its duration: a large table must not keep the engine busy with files."""
-URGENT = (events.WaveStarted, events.WaveMerged, events.GateOpened, events.TasksAdded, events.Finished, TeamEvent)
+URGENT = (
+    *(events.WaveStarted, events.WaveMerged, events.TaskSkipped, events.TasksAdded),
+    *(events.GateOpened, events.Finished, TeamEvent),
+)
 """Events after which the session folder is written at once."""
 
 

@@ -16,7 +16,6 @@ from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.results import Misfit, Result, Usage, decode
 from iterdev.core.session.events import Failed, Interrupted, Limited
 from iterdev.core.settings import Limits
-from iterdev.core.types import Mode
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.contract import ToolAccess
 from iterdev.host.sandbox import git_objects
@@ -149,7 +148,7 @@ class TaskConversation(Struct):
         if why := await self.attempt.context.link.objection(job.task.id, before):
             return AgentFailure(kind=FailureKind.stopped, message=why)
         with self.attempt.effect("ask agent", agent=job.agent):
-            if job.task.mode is Mode.interactive:
+            if job.task.mode.is_conversation:
                 reply = await ask_to_finish(self._send_counted, text, job.settings.limits, job.agent)
             else:
                 # Other tasks have the attempt's own limit.

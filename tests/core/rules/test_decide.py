@@ -30,6 +30,16 @@ def answer(story: Story, choice: str) -> None:
     story.happens(events.GateAnswered(asked(story).id, choice))
 
 
+def recorded_with(story: Story, event: events.Event) -> tuple[events.Event, ...]:
+    """What is recorded in one step with this event, once that is decided."""
+    while True:
+        (command,) = story.decides()
+        assert isinstance(command, Record)
+        if event in command.events:
+            return command.events
+        story.happens(*command.events)
+
+
 def wide(count: int, **policy: object) -> Story:
     """Tasks that could all run at once."""
     return Story(*(task(f"DEV-{number:03d}") for number in range(1, count + 1)), **policy)
@@ -189,6 +199,37 @@ def test_interactive_tasks_run_after_the_batch_of_their_wave_one_at_a_time() -> 
             story.does(name)
 
     assert order == [["DEV-001"], ["DESIGN-001"], ["DESIGN-002"]]
+
+
+def test_conversations_before_a_wave_run_before_its_batch_one_at_a_time() -> None:
+    story = Story(
+        *(task("DEV-001"), task("DEV-002"), task("DESIGN-002", mode=Mode.interactive)),
+        *(task("DESIGN-001", mode=Mode.pre_wave), task("DESIGN-003", mode=Mode.pre_wave)),
+    )
+    order = []
+    while started := story.goes_on():
+        order.append(started)
+        story.starts(*started)
+        assert story.goes_on() == []
+        for name in started:
+            story.ends(name, done())
+
+    assert order == [["DESIGN-001"], ["DESIGN-003"], ["DEV-001", "DEV-002"], ["DESIGN-002"]]
+
+
+@pytest.mark.requirement("R48", "R49")
+def test_what_cannot_run_is_skipped_in_the_moment_in_which_its_wave_starts() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-001"), task("VERIFY-002", "DEV-002"))
+    story.goes_on()
+    story.fails("DEV-001")
+    story.does("DEV-002")
+
+    decided = recorded_with(story, events.WaveStarted(2))
+
+    assert decided == (
+        events.WaveStarted(2),
+        events.TaskSkipped(TaskId("VERIFY-001"), "Dependency failed or skipped: DEV-001"),
+    )
 
 
 @pytest.mark.requirement("R59")

@@ -124,8 +124,8 @@ def _next_of_wave(state: State, team: TeamRules, now: float) -> tuple[Command, .
     tasks = state.tasks
     if not tasks.wave:
         following = min((wave for wave, count in tasks.open_in_wave.items() if count), default=None)
-        return (Record(team.finish(state) if following is None else (events.WaveStarted(following),)),)
-    if skips := _skips(state, (task for task in tasks.blocked_by_failure if tasks.plan[task].wave == tasks.wave)):
+        return (Record(team.finish(state) if following is None else _start_of_wave(state, following)),)
+    if skips := _skips_of_wave(state, tasks.wave):
         return (Record(skips),)
     # A fix of the work of an earlier wave may belong into a wave before this one.
     if not state.attempts.running and any(count and wave < tasks.wave for wave, count in tasks.open_in_wave.items()):
@@ -133,6 +133,11 @@ def _next_of_wave(state: State, team: TeamRules, now: float) -> tuple[Command, .
     if tasks.open_in_wave.get(tasks.wave):
         return _within_wave(state, team, now)
     return (Record(_end_of_wave(state, team)),)
+
+
+def _start_of_wave(state: State, wave: int) -> tuple[Event, ...]:
+    """What cannot run is skipped together with the start, so that no wave file shows it as open."""
+    return events.WaveStarted(wave), *_skips_of_wave(state, wave)
 
 
 def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
@@ -144,12 +149,15 @@ def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ..
         return (Record(tuple(events.TaskFailed(task.id, error) for task in ready)),)
     if completed := _without_work(state, team, ready):
         return (Record(completed),)
+    running = {tasks.plan[task].mode for task in state.attempts.running}
     batch = [task.id for task in ready if task.mode is Mode.csv_wave and task.kind is not TaskKind.decision]
-    if batch or any(tasks.plan[task].mode is Mode.csv_wave for task in state.attempts.running):
+    conversations = sorted((task for task in ready if task.id not in batch), key=lambda task: tasks.order[task.id])
+    before = [task for task in conversations if task.mode is Mode.pre_wave]
+    if not before and Mode.pre_wave not in running and (batch or Mode.csv_wave in running):
         return starts(state, batch, now, min(policy.attempt_limit, left))
-    if state.attempts.running or not ready:
+    if running or not conversations:
         return ()
-    first = min(ready, key=lambda task: tasks.order[task.id])
+    (first, *_) = before or conversations
     if first.kind is TaskKind.decision:
         return (Record(team.decision(state, first)),)
     return starts(state, [first.id], now, policy.attempt_limit)
@@ -177,6 +185,10 @@ def _failed_completely(state: State) -> list[TaskId]:
     tried = [task.id for task, progress in rows if task.wave == state.tasks.wave and progress.number]
     failed = [task for task in tried if state.tasks.status(task) is Status.failed]
     return failed if len(failed) == len(tried) else []
+
+
+def _skips_of_wave(state: State, wave: int) -> tuple[events.TaskSkipped, ...]:
+    return _skips(state, (task for task in state.tasks.blocked_by_failure if state.tasks.plan[task].wave == wave))
 
 
 def _skips(state: State, blocked: Iterable[TaskId]) -> tuple[events.TaskSkipped, ...]:

@@ -11,7 +11,7 @@ from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Mode, Severity, Status, TaskId
+from iterdev.core.types import Severity, Status, TaskId
 from iterdev.teams.contract import as_json
 from iterdev.teams.development import critic
 from iterdev.teams.development.critic import Comparison
@@ -232,7 +232,7 @@ def interactive_results(state: State) -> dict[str, str]:
     }
     files = {"interactive/task-analyzer-result.json": as_json(analyzer)}
     for task, progress in state.tasks.rows():
-        if task.mode is Mode.interactive and progress.status.is_final:
+        if task.mode.is_conversation and progress.status.is_final:
             result: dict[str, object] = {
                 "task_id": task.id,
                 "status": progress.status,
