@@ -37,7 +37,7 @@ def test_an_observer_sees_lines_views_and_questions(sessions: Sessions) -> None:
     assert lines[-1].startswith("  VERIFY-001 completed")
     assert {len(view.tasks) for view in views[-3:]} == {1}
     assert views[-1].omitted == {Status.completed: 1}
-    assert is_done(sessions.state(session))
+    assert is_done(sessions.repository, session)
 
 
 def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessions: Sessions) -> None:
@@ -60,7 +60,7 @@ def test_a_step_ends_before_the_work_is_done(sessions: Sessions) -> None:
 
     assert result.ending is Ending.stepped
     assert result.view.counts[Status.completed] == 1
-    assert not is_done(sessions.state(session))
+    assert not is_done(sessions.repository, session)
 
 
 def test_a_role_without_a_ready_task_is_idle(sessions: Sessions) -> None:

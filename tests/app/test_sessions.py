@@ -25,14 +25,18 @@ def test_the_newest_session_is_meant_unless_one_is_named(sessions: Sessions) -> 
     assert named_or_newest(sessions.repository, "first") == first
 
 
-def test_of_several_unfinished_sessions_the_user_chooses_one_to_resume(sessions: Sessions) -> None:
+@pytest.mark.requirement("R120")
+def test_of_several_unfinished_sessions_only_the_user_chooses_one_to_resume(sessions: Sessions) -> None:
     first, second = sessions.start("First thing"), sessions.start("Second thing")
     sessions.start("Third thing", *failed())
 
     choice = to_resume(sessions.repository)
 
-    assert choice == SessionChoice((first, second), second)
-    assert choice.unasked() == second
+    assert isinstance(choice, SessionChoice)
+    assert choice.sessions == (first, second)
+    with pytest.raises(UserError, match=f"Several sessions are unfinished: {first}, {second}") as error:
+        choice.unasked()
+    assert error.value.hint == f"name one: iterdev resume {second}"
     assert to_continue(sessions.repository) == second
 
 

@@ -146,6 +146,22 @@ def test_in_a_terminal_resume_asks_which_of_several_unfinished_sessions(repo: Re
     assert document(folders / second / "session.json")["status"] == "paused"
 
 
+@pytest.mark.requirement("R120")
+def test_without_a_terminal_resume_lists_the_unfinished_sessions_and_takes_none(repo: Repo) -> None:
+    repo.iterdev("run", "Fix the first thing")
+    repo.iterdev("run", "Fix the second thing")
+    folders = repo.path / ".workflow" / ".csv-wave"
+    first, second = sorted(path.name for path in folders.iterdir())
+
+    refused = repo.iterdev("resume", "-y")
+
+    assert refused.returncode == 2
+    assert f"Several sessions are unfinished: {first}, {second}" in refused.stderr
+    assert f"hint: name one: iterdev resume {second}" in refused.stderr
+    assert {document(folders / name / "session.json")["status"] for name in (first, second)} == {"paused"}
+    assert repo.iterdev("resume", "-y", first).returncode == 0
+
+
 @pytest.mark.requirement("R15")
 def test_continuing_only_adds_to_the_wisdom_and_the_board(repo: Repo) -> None:
     killed_at_work(repo, architect={"result": {"wisdom": {"decisions": ["one file is enough"]}}})

@@ -33,6 +33,11 @@ def project(repository: Repository, log: SessionLog) -> None:
     projector.write(log.state)
 
 
+def table_edited(repository: Repository, state: State) -> bool:
+    """Whether a person changed tasks.csv, and no engine has read it yet."""
+    return Projector(repository.folder(state), repository.journal, repository.team(state)).is_edited(state)
+
+
 def require_task(state: State, text: str) -> TaskId:
     if text not in state.tasks.plan:
         raise UserError(f'There is no task "{text}" in {state.session.id}', hint=f"iterdev status {state.session.id}")

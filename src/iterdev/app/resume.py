@@ -7,12 +7,13 @@ from msgspec import Struct
 
 from iterdev.app import completion
 from iterdev.app.completion import CompletionFailure
+from iterdev.app.edits import table_edited
 from iterdev.app.inspect import status
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, TasksReset
 from iterdev.core.session.state import State
-from iterdev.core.types import UNSUCCESSFUL, Ending, Role, SessionId
+from iterdev.core.types import UNSUCCESSFUL, Ending, Phase, Role, SessionId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.loop import OneStep, OneWorker
 from iterdev.engine.repository import Repository
@@ -39,9 +40,12 @@ def one_worker(repository: Repository, name: str) -> OneWorker | None:
     return OneWorker(name)
 
 
-def is_done(state: State) -> bool:
-    """Whether there is nothing left for an engine to do."""
-    return state.lifecycle.is_finished and all(progress.status.is_final for progress in state.tasks.progress.values())
+def is_done(repository: Repository, session: SessionId) -> bool:
+    """Whether there is nothing left for an engine to do, also not in a table that a person edited since."""
+    state = repository.state(session)
+    if not state.lifecycle.is_finished or any(not one.status.is_final for one in state.tasks.progress.values()):
+        return False
+    return state.lifecycle.phase is Phase.archived or not table_edited(repository, state)
 
 
 async def run_session(
@@ -63,7 +67,7 @@ async def run_session(
     if resumes:
         answer_on_resume(log)
     ending = Ending.over
-    if not is_done(log.state):
+    if not is_done(repository, session):
         if auto:
             answer_with_defaults(log)
         ending = await drive(repository, session, observer, scope=scope, executor=executor)

@@ -1,12 +1,13 @@
 """Opens a repository, and finds a session by its name or as the newest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from iterdev.app.edits import table_edited
 from iterdev.core.errors import IterdevError, UserError
-from iterdev.core.types import SessionId
+from iterdev.core.types import Phase, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.host.workspaces.pool import workspace_around
 
@@ -70,8 +71,16 @@ def to_continue(repository: Repository, name: str = "") -> SessionId | SessionCh
             return SessionChoice(tuple(sessions), error)
     if unfinished := repository.unfinished():
         return unfinished[-1]
+    if edited := _newest_edited(repository):
+        return edited
     hint = f"iterdev status {repository.newest()}; all sessions: {', '.join(sessions)}"
     return SessionChoice(tuple(sessions), UserError("No session is unfinished", hint=hint))
+
+
+def _newest_edited(repository: Repository) -> SessionId | None:
+    """The newest finished session whose table a person has edited since."""
+    finished = (one.id for one in reversed(repository.summaries()) if one.phase is Phase.completed)
+    return next((one for one in finished if table_edited(repository, repository.state(one))), None)
 
 
 def to_resume(repository: Repository, name: str = "") -> SessionId | SessionChoice:
@@ -79,4 +88,12 @@ def to_resume(repository: Repository, name: str = "") -> SessionId | SessionChoi
     if name:
         return repository.find(name)
     unfinished = repository.unfinished()
-    return SessionChoice(tuple(unfinished), unfinished[-1]) if len(unfinished) > 1 else to_continue(repository)
+    if len(unfinished) <= 1:
+        return to_continue(repository)
+    return one_of(unfinished, hint=f"name one: iterdev resume {unfinished[-1]}")
+
+
+def one_of(sessions: Sequence[SessionId], *, hint: str) -> SessionChoice:
+    """A choice that nobody but the user can make."""
+    listed = ", ".join(sessions)
+    return SessionChoice(tuple(sessions), UserError(f"Several sessions are unfinished: {listed}", hint=hint))

@@ -19,7 +19,7 @@ from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.journal import NAME, Damaged, Journal
-from iterdev.store.session_folder import rebuild
+from iterdev.store.session_folder import projector, rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
@@ -175,11 +175,14 @@ class Repository:
             if folder.name in known:
                 continue
             base, branch = refs.head(self.top), refs.current_branch(self.top)
+            digest = projector.table_digest(folder)
             try:
                 created, events = rebuild.session_events(folder, engine, self.teams, base=base, branch=branch)
             except UserError:
                 continue
-            create(journal, events, at=created or clock.now())
+            state = create(journal, events, at=created or clock.now())
+            # What was read just now is no edit; a later one is compared with it.
+            journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
 
 
 def _instructions(role: Role, path: Path) -> str:

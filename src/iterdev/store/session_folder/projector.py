@@ -128,6 +128,10 @@ class Projector:
             self._table = body
         return Edited(rows=tuple(row for row, _ in rows), missing=missing)
 
+    def is_edited(self, state: State) -> bool:
+        """Whether a person changed tasks.csv since iterdev last wrote it, and it was not read back yet."""
+        return self._foreign_table(state) is not None
+
     def _refuse(self, state: State, body: bytes, why: str) -> Edited | Refused:
         """Keeps the edit in another file and writes the table again; the same edit is kept and reported once."""
         path, digest = self._folder / TABLE, _digest(body)
@@ -260,6 +264,11 @@ def _as_entry(line: str) -> str:
 def _without_evidence(line: str) -> str:
     """A line without its evidence, whose format has changed between versions."""
     return line.rpartition(" (")[0]
+
+
+def table_digest(folder: Path) -> str:
+    """Identifies the content of tasks.csv."""
+    return _digest(atomic_files.read(folder / TABLE) or b"")
 
 
 def _digest(body: bytes) -> str:

@@ -53,7 +53,7 @@ def show_run(
     scope: OneStep | OneWorker | None = None,
     as_json: bool = False,
 ) -> ExitCode:
-    with _observer(session, quiet=as_json or resume.is_done(repository.state(session))) as observer:
+    with _observer(session, quiet=as_json or resume.is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or resume.LocalExecutor
         run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
         result = anyio.run(run, repository, session, observer)
