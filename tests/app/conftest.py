@@ -72,6 +72,15 @@ class Sessions:
         return [type(entry.event).__name__ for entry in read if not isinstance(entry.event, Announced)]
 
 
+def commit_on_branch(repo: Repo, session: SessionId | str) -> str:
+    """What a worker that iterdev did not start leaves: a commit on the session's branch."""
+    branch = f"refs/heads/iterdev/{session}"
+    found = repo.git("for-each-ref", "--format=%(objectname)", branch) or repo.git("rev-parse", "HEAD")
+    tip = repo.git("commit-tree", "-p", found, "-m", "made elsewhere", f"{found}^{{tree}}")
+    repo.git("update-ref", branch, tip)
+    return tip
+
+
 def failed() -> Sequence[events.Event]:
     """The developer's task failed, and nothing else is left to do."""
     return (

@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from tests.app.conftest import commit_on_branch
 from tests.conftest import Repo
 from tests.session_files import left_behind, messages, rows, statuses
 
@@ -240,7 +241,7 @@ def test_a_team_has_a_name(repo: Repo, words: tuple[str, ...], name: str) -> Non
 @pytest.mark.requirement("R116", "R117")
 @pytest.mark.parametrize("text", ["[developer] DEV-001 is done", "[developer] all of it is there"])
 def test_a_worker_from_elsewhere_calls_back_and_its_task_is_done(repo: Repo, text: str) -> None:
-    begun(repo)
+    commit_on_branch(repo, begun(repo))
 
     repo.iterdev("run", "-y", text)
 
@@ -250,9 +251,10 @@ def test_a_worker_from_elsewhere_calls_back_and_its_task_is_done(repo: Repo, tex
 
 
 @pytest.mark.requirement("R116", "R131")
-@pytest.mark.parametrize("text", ["DEV-001 is done", "DEV-001: done", "It is there. [developer] DEV-001"])
+@pytest.mark.parametrize("text", ["DEV-001 is done", "DEV-001: done", "DEV-001 is there. [developer]"])
 def test_a_task_is_recognised_by_its_id_and_leaves_a_message_and_a_way_back(repo: Repo, text: str) -> None:
     session = begun(repo)
+    commit_on_branch(repo, session)
 
     done = repo.iterdev("run", text)
 
@@ -306,6 +308,18 @@ def test_no_verdict_is_taken_on_a_word(repo: Repo, text: str, role: str) -> None
     assert f"iterdev run --role {role} {session}" in refused.stderr
     assert statuses(repo.folder("beat"))["REVIEW-001"] == "pending"
     assert repo.iterdev("run", "--role", role, session).returncode == 0
+
+
+@pytest.mark.requirement("R116")
+def test_a_request_with_a_tag_in_it_beside_an_open_session_completes_nothing(repo: Repo) -> None:
+    begun(repo)
+    before = rows(repo.folder("beat"))
+
+    done = repo.iterdev("run", "-y", "--pipeline", "patch", "Add a [developer] section to the README")
+
+    assert done.returncode == 0, done.stderr
+    assert rows(repo.folder("beat")) == before
+    assert set(statuses(repo.folder()).values()) == {"completed"}
 
 
 @pytest.mark.requirement("R95", "R116")

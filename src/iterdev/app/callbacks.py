@@ -1,15 +1,18 @@
 """Texts that report to a session instead of asking for a new one: a task is done, or the team lacks something."""
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from iterdev.app.sessions import SessionChoice, to_resume
+from iterdev.app.sessions import SessionChoice, one_of, to_continue
+from iterdev.core import ids
 from iterdev.core.collaboration.messages import COORDINATOR, Escalation, compose
 from iterdev.core.rules import worker_callbacks
 from iterdev.core.rules.escalations import capability_gap
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
+from iterdev.host.git import refs
 
 
 class WorkerCallback(Struct, frozen=True, kw_only=True):
@@ -30,19 +33,27 @@ Callback: TypeAlias = WorkerCallback | CapabilityGap
 
 
 def callback_in(repository: Repository, text: str) -> Callback | None:
-    """The report in a text, recognised by a role's tag, a task id or a keyword at its beginning."""
+    """The report that a text is, recognised by a role's tag, a task id or a keyword at its beginning."""
     if callback := worker_callbacks.callback(text, repository.workers):
-        is_request = not text.lstrip().startswith("[") and not repository.unfinished()
-        return None if is_request else WorkerCallback(session=to_resume(repository), callback=callback)
+        return WorkerCallback(session=_addressed(repository, text, repository.unfinished()), callback=callback)
     if (lacking := capability_gap(text)) is not None:
-        return CapabilityGap(session=to_resume(repository), lacking=lacking)
+        return CapabilityGap(session=_addressed(repository, text, repository.unfinished()), lacking=lacking)
     prefixes = [role.prefix for team in repository.teams.values() for role in team.roles.values()]
     task = worker_callbacks.begins_with_task(text, prefixes)
     having = [one for one in repository.unfinished() if task in repository.state(one).tasks.plan] if task else []
     if not having:
         return None
-    session = SessionChoice(tuple(having), having[-1]) if len(having) > 1 else having[0]
+    session = _addressed(repository, text, having)
     return WorkerCallback(session=session, callback=worker_callbacks.Callback(None, text))
+
+
+def _addressed(repository: Repository, text: str, sessions: Sequence[SessionId]) -> SessionId | SessionChoice:
+    """The session that the text names among these, or the only one."""
+    words = {word.strip("(:,;.)") for word in text.split()}
+    fitting = [session for session in sessions if session in words] or sessions
+    if len(fitting) > 1:
+        return one_of(fitting, hint=f"name one in the text, such as: ... ({fitting[-1]})")
+    return fitting[0] if fitting else to_continue(repository)
 
 
 def record(repository: Repository, session: SessionId, reported: Callback) -> None:
@@ -52,7 +63,14 @@ def record(repository: Repository, session: SessionId, reported: Callback) -> No
         raise repository.still_running(session)
     match reported:
         case WorkerCallback(callback=callback):
-            log.transact(lambda state, _: [worker_callbacks.completed(state, log.team, callback)])
+            tip = _commits_elsewhere(repository, session, log.state.branch.tip)
+            log.transact(lambda state, _: [worker_callbacks.completed(state, log.team, callback, tip)])
         case CapabilityGap(lacking=lacking):
             summary = repository.redact(lacking)
             log.record(compose(COORDINATOR, kind=Escalation.capability_gap, summary=summary))
+
+
+def _commits_elsewhere(repository: Repository, session: SessionId, landed: str) -> str:
+    """The tip of the session's branch if it has commits on top of what has landed, or else nothing."""
+    tip = refs.resolve(repository.top, f"refs/heads/{ids.branch(session)}")
+    return tip if tip and tip != landed and refs.is_ancestor(repository.top, landed, tip) else ""

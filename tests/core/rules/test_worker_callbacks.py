@@ -83,19 +83,19 @@ def test_no_verdict_is_taken_on_a_word() -> None:
     story = Story(task("REVIEW-001"))
 
     with pytest.raises(UserError, match="REVIEW-001 cannot be completed by a message: it has no review yet"):
-        worker_callbacks.completed(story.state, DEVELOPMENT, Callback("reviewer", "REVIEW-001 is fine"))
+        worker_callbacks.completed(story.state, DEVELOPMENT, Callback("reviewer", "REVIEW-001 is fine"), "a new tip")
 
 
-@pytest.mark.parametrize("text", ["[developer] DEV-001 is done", "DEV-001 is done [developer]", "[developer] done"])
-def test_a_developer_s_word_completes_the_task_that_it_names_or_the_next_one(text: str) -> None:
+@pytest.mark.parametrize("text", ["[developer] DEV-001 is done", " ## [developer]\nDEV-001", "[developer] done"])
+def test_a_developer_s_word_for_a_commit_completes_the_task_that_it_names_or_the_next_one(text: str) -> None:
     story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
     told = worker_callbacks.callback(text, WORKERS)
     assert told
 
-    event = worker_callbacks.completed(story.state, DEVELOPMENT, told)
+    event = worker_callbacks.completed(story.state, DEVELOPMENT, told, "a new tip")
     story.happens(event)
 
-    assert event.task == "DEV-001"
+    assert (event.task, story.state.branch.tip) == ("DEV-001", "a new tip")
     assert story.status("DEV-001") == "completed"
 
 
@@ -103,4 +103,4 @@ def test_a_task_that_waits_for_others_cannot_be_completed() -> None:
     story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
 
     with pytest.raises(UserError, match="DEV-002 cannot be completed yet: it waits for DEV-001"):
-        worker_callbacks.completed(story.state, DEVELOPMENT, Callback("developer", "DEV-002 is done"))
+        worker_callbacks.completed(story.state, DEVELOPMENT, Callback("developer", "DEV-002 is done"), "a new tip")

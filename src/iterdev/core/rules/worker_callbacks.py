@@ -21,9 +21,9 @@ class Callback(Struct, frozen=True):
 
 
 def callback(text: str, roles: Collection[Role]) -> Callback | None:
-    """A message with the tag of a worker, such as `[developer]`."""
-    found = re.search(rf"\[({'|'.join(map(re.escape, roles))})\]\s*", text, re.DOTALL)
-    return Callback(found[1], (text[: found.start()] + text[found.end() :]).strip()) if found else None
+    """A message that begins with the tag of a worker, such as `[developer]`, also as a heading."""
+    found = re.match(rf"[\s#]*\[({'|'.join(map(re.escape, roles))})\]", text)
+    return Callback(found[1], text[found.end() :].strip()) if found else None
 
 
 def begins_with_task(text: str, prefixes: Collection[str]) -> TaskId | None:
@@ -33,8 +33,11 @@ def begins_with_task(text: str, prefixes: Collection[str]) -> TaskId | None:
     return TaskId(name) if ids.prefix_of(name) in prefixes else None
 
 
-def completed(state: State, team: TeamRules, message: Callback) -> TaskReported:
-    """The task that the worker names, or the next one of its role, is completed; no verdict is taken from a message."""
+def completed(state: State, team: TeamRules, message: Callback, tip: str) -> TaskReported:
+    """The task that the worker names, or the next one of its role, is completed, if its work is there.
+
+    Work that a worker did elsewhere is what it committed on the session's branch, up to `tip`; empty if there is none.
+    """
     task = _task_of(state, message)
     session = state.session.id
     if unmet := state.tasks.unmet(task.id):
@@ -42,12 +45,15 @@ def completed(state: State, team: TeamRules, message: Callback) -> TaskReported:
             f"{task.id} cannot be completed yet: it waits for {', '.join(unmet)}",
             hint=f"iterdev why {session} {task.id}",
         )
-    if team.roles[task.role].procedure is not Procedure.change and not _has_output(state, team, task):
+    role = team.roles[task.role]
+    is_committed = role.procedure is Procedure.change and tip not in {"", state.branch.tip}
+    if not is_committed and not _has_output(state, team, task):
+        commits = f"commit its work on {ids.branch(session)}, or: " if role.procedure is Procedure.change else ""
         raise UserError(
-            f"{task.id} cannot be completed by a message: it has no {team.roles[task.role].output} yet",
-            hint=f"iterdev run --role {task.role} {session}",
+            f"{task.id} cannot be completed by a message: it has no {role.output} yet",
+            hint=f"{commits}iterdev run --role {task.role} {session}",
         )
-    return TaskReported(task=task.id, findings=shortened(message.text))
+    return TaskReported(task=task.id, findings=shortened(message.text), tip=tip if is_committed else "")
 
 
 def reported(state: State, team: TeamRules, tasks: Iterable[TaskId]) -> tuple[TaskReported, ...]:

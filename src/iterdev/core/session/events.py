@@ -172,6 +172,8 @@ class TaskReported(Struct, frozen=True, kw_only=True, tag=True):
 
     task: TaskId
     findings: str
+    tip: str = ""
+    """Where the session's branch is with the commits of a worker that worked elsewhere."""
 
 
 class TaskFailed(Struct, frozen=True, tag=True):

@@ -39,7 +39,7 @@ class Branch(Struct, frozen=True, kw_only=True):
 
 
 BRANCH_EVENTS = (
-    *(events.Landed, events.LandingRefused, events.EngineStarted),
+    *(events.Landed, events.LandingRefused, events.EngineStarted, events.TaskReported),
     *(events.RollbackStarted, events.RollbackCompleted),
 )
 
@@ -48,6 +48,8 @@ def evolve_branch(part: Branch, event: object, _: float = 0) -> Branch:
     match event:
         case events.Landed(tip=tip) | events.LandingRefused(tip=tip) | events.EngineStarted(_, tip):
             return replace(part, tip=tip, opened=True)
+        case events.TaskReported(tip=tip):
+            return replace(part, tip=tip, opened=True) if tip else part
         case events.RollbackStarted(tip=tip, snapshot=snapshot):
             return replace(part, tip=tip, rewind=snapshot)
         case events.RollbackCompleted():

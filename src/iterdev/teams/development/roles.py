@@ -27,7 +27,14 @@ ROLES: dict[str, RoleSpec] = {
     role.name: role
     for role in (
         RoleSpec(name=Role.architect, prefix="DESIGN", procedure=Procedure.read, result=Design, output="design"),
-        RoleSpec(name=Role.developer, prefix="DEV", procedure=Procedure.change, result=Development, loops=True),
+        RoleSpec(
+            name=Role.developer,
+            prefix="DEV",
+            procedure=Procedure.change,
+            result=Development,
+            output="commit",
+            loops=True,
+        ),
         RoleSpec(name=Role.tester, prefix="VERIFY", procedure=Procedure.verify, result=Testing, output="test run"),
         RoleSpec(name=Role.reviewer, prefix="REVIEW", procedure=Procedure.read, result=Review, output="review"),
         RoleSpec(
