@@ -103,18 +103,23 @@ def test_when_nobody_could_resolve_it_everything_says_that_the_work_has_not_land
 
 
 @pytest.mark.requirement("R130")
-def test_with_abort_the_second_one_fails_and_its_work_is_kept(repo: Repo, team: Team) -> None:
-    collide(repo)
+def test_with_abort_the_second_one_is_done_again_on_what_landed_and_its_work_is_kept(repo: Repo, team: Team) -> None:
+    again = {"write": {}, "run": "test $(wc -l < README.md) = 1 && echo again >> README.md"}
+    collide(repo, **{"DEV-001-fix-conflict": again, "DEV-002-fix-conflict": again})
     settings = (repo.path / "iterdev.toml").read_text()
     repo.write("iterdev.toml", settings.replace("[run]", '[run]\nconflicts = "abort"'))
 
     done = team.run(table=TWO_ROWS)
 
-    (lost,) = [name for name, status in statuses(repo.folder()).items() if status == "failed"]
-    assert not done.succeeded
-    assert "README.md" in rows(repo.folder())[lost]["error"]
-    kept = repo.git("show", f"refs/iterdev/{repo.folder().name}/{lost}/1:README.md")
-    assert kept == ("# One" if lost == "DEV-001" else "# Two")
+    folder = repo.folder()
+    aborted, fix = collided(folder)
+    ledger = {entry["id"]: entry for entry in json.loads((folder / "task-ledger.json").read_text())["tasks"]}
+    own, other = ("# One", "# Two") if aborted == "DEV-001" else ("# Two", "# One")
+    assert done.succeeded, done.lines
+    assert ledger[aborted]["conflict_info"]["resolution_strategy"] == "abort"
+    assert ledger[aborted]["conflict_info"]["resolved_by_task_id"] == fix
+    assert repo.git("show", f"refs/iterdev/{folder.name}/{aborted}/1:README.md") == own
+    assert repo.git("show", f"iterdev/{folder.name}:README.md") == f"{other}\nagain"
 
 
 @pytest.mark.requirement("R130")

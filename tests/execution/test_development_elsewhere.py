@@ -9,7 +9,7 @@ import pytest
 from tests.app.conftest import Sessions, Team, sessions  # noqa: F401 - a fixture
 from tests.app.test_conflicts import (  # noqa: F401 - run here as well
     test_a_conflict_task_need_not_know_git_and_all_of_the_work_comes_in,
-    test_with_abort_the_second_one_fails_and_its_work_is_kept,
+    test_with_abort_the_second_one_is_done_again_on_what_landed_and_its_work_is_kept,
 )
 from tests.app.test_critic_loop import (  # noqa: F401 - run here as well
     test_a_fix_that_fails_skips_its_review_and_is_told,

@@ -18,7 +18,7 @@ from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Status, TaskId
+from iterdev.core.types import ConflictStrategy, Status, TaskId
 from iterdev.core.verification import SuiteReport, Verification
 
 NOTES_SHOWN = 40
@@ -238,6 +238,8 @@ def _conflicting_work(state: State, task: Task) -> list[str]:
     conflict, work, tasks = state.conflicts.by_task[other].found, state.tasks.progress[other], state.tasks
     begun = conflict_tasks.merge_of(state, task.id) is not None
     standing = "is being merged here" if begun else "is merged here already; look whether the merge is right"
+    if state.conflicts.by_task[other].strategy is ConflictStrategy.abort:
+        standing = "is not here, and is not merged: do it again on top of what is here"
     others = [f"{name}: {tasks.plan[name].title} (commit {tasks.progress[name].commit})" for name in conflict.others]
     return [
         f"The work of {other}, commit {work.commit}, {standing}.",

@@ -48,8 +48,8 @@ class Run(Struct, frozen=True, kw_only=True):
     reviewer_differs: bool = False
     """The reviewer must be another agent than the developer."""
     conflicts: ConflictStrategy = ConflictStrategy.auto_merge
-    """When two developers changed the same file, one is asked to bring it together: where git cannot (`auto_merge`),
-    always (`manual`), or never, and what git cannot merge fails (`abort`)."""
+    """When two developers changed the same file, one is asked to bring it together: where git cannot (`auto_merge`), or
+    always (`manual`). With `abort`, what git cannot merge is kept aside, and done again on what landed first."""
 
 
 class RoleSettings(Struct, frozen=True, kw_only=True):

@@ -87,11 +87,11 @@ class ConflictStrategy(StrEnum):
     """What is done when two tasks changed the same file side by side."""
 
     auto_merge = "auto_merge"
-    """What git can merge is taken as it is; the rest becomes a conflict task."""
+    """What git can merge is taken as it is; the rest is merged by a conflict task."""
     manual = "manual"
-    """Every such file becomes a conflict task, also where git could merge it."""
+    """A conflict task looks at every such file, also where git could merge it."""
     abort = "abort"
-    """What git cannot merge fails; the work is kept."""
+    """What git cannot merge is not merged; the work is kept, and a conflict task does it again on what landed."""
 
 
 class TaskFields:

@@ -166,7 +166,7 @@ def test_every_type_of_the_coordinator_and_of_the_workers_is_said_by_some_event(
         story.does(name, done("", commit=commit, changed=("a.py",)))
     story.is_refused(dev, "a.py")
     story.happens(
-        events.ConflictResolved(task=dev, strategy=ConflictStrategy.auto_merge, status=Status.completed),
+        events.ConflictResolved(task=dev, strategy=ConflictStrategy.manual, fix=other, status=Status.completed),
     )
     story.is_refused(other, "a.py")
     for verification, iterations in ((measured(1), 0), (measured(0.5), 0), (measured(0.5), 5)):
@@ -197,9 +197,25 @@ def test_every_type_of_the_coordinator_and_of_the_workers_is_said_by_some_event(
         sender: {message.type for message in story.state.messages.sent if message.sender == sender} for sender in TYPES
     }
 
+    # The holder of a lock reports it to the coordinator, to whose types it belongs.
+    assert said["developer"] >= {"resource_locked"}
+    said["coordinator"].add("resource_locked")
+    said["developer"].remove("resource_locked")
     assert {sender: kinds - {"state_update"} for sender, kinds in said.items()} == {
         sender: set(kinds) for sender, kinds in TYPES.items()
     }
+
+
+@pytest.mark.requirement("R124")
+def test_the_holder_of_a_lock_tells_the_coordinator() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(LockGranted(resource="database", task=TaskId("DEV-001"), role="developer", until=2.0))
+
+    message = last(story)
+
+    assert (message.sender, message.to, message.type) == ("developer", "coordinator", "resource_locked")
+    assert message.summary == '[developer] DEV-001 locked "database"'
+    assert message.data["ref"] == "DEV-001"
 
 
 def test_a_developer_who_is_interrupted_says_where_the_work_so_far_is() -> None:

@@ -96,16 +96,38 @@ def test_what_landed_is_forgotten_when_nobody_can_collide_with_it_any_more() -> 
     assert (story.state.conflicts.touched, story.state.conflicts.started) == ({}, {})
 
 
-def test_what_git_merged_is_taken_as_it_is() -> None:
-    story = side_by_side("a.py", "a.py")
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("strategy", [ConflictStrategy.auto_merge, ConflictStrategy.abort])
+def test_what_git_merged_is_taken_as_it_is_and_its_conflict_task_needs_no_agent(strategy: ConflictStrategy) -> None:
+    story = side_by_side("a.py", "a.py", strategy=strategy)
     story.lands(TWO, "t2")
 
     started = story.goes_on()
 
-    assert story.state.conflicts.by_task[TWO].strategy == "auto_merge"
+    conflict = story.state.conflicts.by_task[TWO]
+    assert (conflict.strategy, conflict.resolved_by) == ("auto_merge", FIX)
+    assert (story.row(FIX).role, story.status(FIX)) == ("developer", "completed")
+    assert story.state.tasks.progress[FIX].findings == "git merged both changes of a.py"
     assert conflict_tasks.is_resolved(story.state, TWO)
     assert started == ["VERIFY-001"]
-    assert "conflict_resolved" in kinds(story)
+    assert story.row("VERIFY-001").wave == 2
+
+
+@pytest.mark.requirement("R130")
+@pytest.mark.parametrize("strategy", ConflictStrategy)
+@pytest.mark.parametrize("merged", [True, False])
+def test_the_developer_is_told_of_the_task_that_resolves_a_conflict(
+    strategy: ConflictStrategy, *, merged: bool
+) -> None:
+    story = side_by_side("a.py", "a.py", strategy=strategy)
+    story.lands(TWO, "t2") if merged else story.is_refused(TWO, "a.py")
+    story.goes_on()
+
+    (told,) = [message for message in story.state.messages.sent if message.type == "conflict_resolved"]
+
+    assert (told.sender, told.to) == ("coordinator", "developer")
+    assert told.data["resolved_by"] == told.data["ref"] == FIX
+    assert FIX in told.summary
 
 
 @pytest.mark.requirement("R130")
@@ -154,15 +176,19 @@ def test_a_row_that_is_only_called_like_a_conflict_task_is_a_developers_row() ->
 
 
 @pytest.mark.requirement("R130")
-def test_work_that_cannot_be_merged_fails_when_nobody_is_to_be_asked() -> None:
+def test_with_abort_work_that_git_cannot_merge_is_done_again_on_what_landed() -> None:
     story = side_by_side("a.py", "a.py", strategy=ConflictStrategy.abort)
     story.is_refused(TWO, "a.py")
 
-    story.goes_on()
+    started = story.goes_on()
 
-    assert story.status("DEV-002") == "failed"
-    assert "c2" in story.state.tasks.progress[TWO].error
-    assert story.status("VERIFY-001") == "skipped"
+    conflict = story.state.conflicts.by_task[TWO]
+    assert (started, conflict.strategy, conflict.resolved_by) == ([FIX], "abort", FIX)
+    assert story.row("VERIFY-001").deps == (ONE, FIX)
+    assert conflict_tasks.merge_of(story.state, FIX) is None
+    assert "commit c2, is not here, and is not merged: do it again on top of what is here" in story.prompt(FIX)
+    assert not conflict_tasks.is_resolved(story.state, TWO)
+    assert shown(story, TWO)[0] == "[WAIT]"
 
 
 def test_resolving_conflicts_comes_to_an_end() -> None:
@@ -174,8 +200,13 @@ def test_resolving_conflicts_comes_to_an_end() -> None:
         story.does(started[0], worked("a.py"))
         story.is_refused(TaskId(started[0]), "a.py")
 
+    last = TaskId("DEV-002" + "-fix-conflict" * 2)
     assert refused == 2
     assert story.status("VERIFY-001") == "skipped"
+    assert story.status(last) == "failed"
+    assert not any(conflict_tasks.is_resolved(story.state, task) for task in (TWO, FIX, last))
+    assert kinds(story).count("conflict_resolved") == 2
+    assert kinds(story)[-2:] == ["error", "sprint_complete"]
 
 
 def four_side_by_side(engine: Engine, *files: str) -> Story:

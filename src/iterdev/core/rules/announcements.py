@@ -3,6 +3,8 @@
 The team is asked first; what it does not announce is announced here.
 """
 
+from msgspec.structs import replace
+
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, tech_debt
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, Announced
 from iterdev.core.ids import moment
@@ -10,7 +12,7 @@ from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
-from iterdev.core.types import Role, Status, TaskId
+from iterdev.core.types import ConflictStrategy, Role, Status, TaskId
 
 QUOTED = 50
 """Characters of a text that a summary quotes."""
@@ -56,10 +58,13 @@ def _of_work(event: Event, state: State) -> Announced | None:
             return coordinator("conflict_detected", text, task=task, others=others, files=files)
         case events.LandingRefused(task=task, files=refused):
             return worker(state, task, "error", f"{task} does not merge with what landed: {', '.join(refused)}")
+        case events.ConflictResolved(task=task, fix=None, error=error):
+            return worker(state, task, "error", f"{task} failed: {error}")
         case events.ConflictResolved(task=task, strategy=strategy, fix=fix):
-            how = f"is to be resolved by {fix}" if fix else f"is resolved with {strategy}"
-            text = f"the conflict of {task} {how}"
-            return coordinator("conflict_resolved", text, task=task, strategy=strategy, resolved_by=fix)
+            how = "git merged both changes, see" if strategy is ConflictStrategy.auto_merge else "it is resolved by"
+            text = f"conflict of {task}: {how} {fix}"
+            told = coordinator("conflict_resolved", text, task=task, strategy=strategy, resolved_by=fix, ref=fix)
+            return replace(told, to=state.tasks.plan[task].role)
         case _:
             return None
 
@@ -106,8 +111,8 @@ def _of_parts(event: Event) -> Announced | None:
         case external_packages.PackagesOverridden(task):
             return coordinator("task_unblocked", f"{task} goes on without the packages that it needs", task=task)
         case locks.LockGranted(resource=resource, task=task, role=role):
-            text = f'{task} ({role}) locked "{resource}"'
-            return coordinator("resource_locked", text, resource=resource, task=task, role=role)
+            text = f'{task} locked "{resource}"'
+            return from_role(role, "resource_locked", text, resource=resource, task=task, role=role, ref=task)
         case locks.LockRefused(resource=resource, task=task, holder=holder):
             text = f'{task} wants "{resource}", which {holder} holds'
             return coordinator("resource_contention", text, resource=resource, task=task, holder=holder)

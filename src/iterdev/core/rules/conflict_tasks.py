@@ -1,7 +1,9 @@
-"""Conflict tasks: they merge work with what landed before it, where the two are in conflict.
+"""Conflict tasks: they bring work together with what landed before it, where the two are in conflict.
 
 Two of them that touch the same files would be in conflict again side by side, so each waits for those before it.
 """
+
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -10,7 +12,7 @@ from iterdev.core.rules.outcomes import completion, not_merged
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import tasks
 from iterdev.core.session.conflicts import MergeInProgress
-from iterdev.core.session.events import ConflictResolved, Event, TasksAdded, TasksReplanned
+from iterdev.core.session.events import ConflictResolved, Event, TaskCompleted, TasksAdded, TasksReplanned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Status, TaskId, TaskKind
@@ -23,10 +25,13 @@ def merged_by(state: State, task: TaskId) -> TaskId | None:
 
 
 def merge_of(state: State, task: TaskId) -> MergeInProgress | None:
-    """The merge that a conflict task finishes; None if git could merge the work, or its commit is not known."""
+    """The merge that a conflict task finishes; None if git merged the work, or it is to be done again."""
     other = merged_by(state, task)
     commit = state.tasks.progress[other].commit if other else None
-    if other is None or commit is None or state.conflicts.by_task[other].found.merged:
+    if other is None or commit is None:
+        return None
+    conflict = state.conflicts.by_task[other]
+    if conflict.found.merged or conflict.strategy is ConflictStrategy.abort:
         return None
     return MergeInProgress(task=other, commit=commit)
 
@@ -45,7 +50,7 @@ def is_resolved(state: State, task: TaskId) -> bool:
     """Whether nothing is left to do about a conflict; its conflict task has to be completed."""
     conflict = state.conflicts.by_task[task]
     if conflict.resolved_by is None:
-        return conflict.strategy is not None
+        return False
     return state.tasks.status(conflict_task_of(state, conflict.resolved_by) or conflict.resolved_by) is Status.completed
 
 
@@ -78,29 +83,29 @@ def not_landed(state: State) -> list[TaskId]:
 
 
 def resolution(state: State, team: TeamRules, task: TaskId) -> tuple[Event, ...]:
-    """What follows from a conflict: nothing more, a conflict task before the dependants, or the end of the task."""
+    """What follows from a conflict: a conflict task before the dependants, or the end of the task at the limit.
+
+    Where git has merged both changes and nobody is to look at it, the conflict task is completed with its creation.
+    """
     conflict, wanted = state.conflicts.by_task[task].found, state.policy.conflicts
-    automatic = conflict.merged and wanted is not ConflictStrategy.manual
-    if automatic or wanted is ConflictStrategy.abort or _chain(state, task) >= state.policy.conflict_fixes:
-        return _without_task(state, team, task, automatic=automatic)
+    strategy = ConflictStrategy.abort if wanted is ConflictStrategy.abort else ConflictStrategy.manual
+    at_limit = _chain(state, task) >= state.policy.conflict_fixes
+    if at_limit and not conflict.merged:
+        error = not_merged(state, task, conflict.files)
+        return (ConflictResolved(task=task, strategy=strategy, status=Status.failed, error=error),)
+    by_git = conflict.merged and (at_limit or wanted is not ConflictStrategy.manual)
     (fix,) = tasks.joining([_conflict_task(state, team, task)], state.tasks.plan)
+    status, error, follow = completion(state, team, task)
+    resolved = partial(ConflictResolved, task=task, fix=fix.id, status=status, error=error)
+    if by_git:
+        merged = TaskCompleted(fix.id, f"git merged both changes of {', '.join(conflict.files)}")
+        return TasksAdded((fix,)), resolved(strategy=ConflictStrategy.auto_merge), merged, *follow
     # The conflict tasks that it had before stay as they are.
     others = (other for other in state.tasks.dependants.get(task, ()) if merged_by(state, other) != task)
     waiting = tuple(tasks.redirected(state.tasks.plan[other], task, fix.id) for other in others)
-    replanned = (TasksReplanned(waiting),) if waiting else ()
-    status, error, follow = completion(state, team, task)
-    resolved = ConflictResolved(task=task, strategy=ConflictStrategy.manual, fix=fix.id, status=status, error=error)
-    return TasksAdded((fix,)), *replanned, resolved, *follow
-
-
-def _without_task(state: State, team: TeamRules, task: TaskId, *, automatic: bool) -> tuple[Event, ...]:
-    conflict = state.conflicts.by_task[task].found
-    strategy = ConflictStrategy.auto_merge if automatic else ConflictStrategy.abort
-    if not conflict.merged:
-        error = not_merged(state, task, conflict.files)
-        return (ConflictResolved(task=task, strategy=strategy, status=Status.failed, error=error),)
-    status, error, follow = completion(state, team, task)
-    return ConflictResolved(task=task, strategy=strategy, status=status, error=error), *follow
+    first = (TasksAdded((fix,)), *((TasksReplanned(waiting),) if waiting else ()))
+    # Where the conflict task does the work again, nothing follows from the work as it was.
+    return *first, resolved(strategy=strategy), *(follow if strategy is ConflictStrategy.manual else ())
 
 
 def _chain(state: State, task: TaskId) -> int:

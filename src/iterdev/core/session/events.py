@@ -244,10 +244,12 @@ class LandingRefused(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ConflictResolved(Struct, frozen=True, kw_only=True, tag=True):
+    """It is decided what becomes of work that is in conflict."""
+
     task: TaskId
     strategy: ConflictStrategy
     fix: TaskId | None = None
-    """The conflict task that merges both changes."""
+    """The conflict task; None if there have been too many of them, and the work is given up."""
     status: Status
     error: str = ""
 
