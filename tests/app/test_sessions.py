@@ -6,7 +6,7 @@ import pytest
 from tests.app.conftest import Sessions, failed
 
 from iterdev.app import inspect
-from iterdev.app.sessions import SessionChoice, named_or_newest, session_ids, to_continue, to_resume
+from iterdev.app.sessions import SessionChoice, named_or_newest, newest_of_team, session_ids, to_continue, to_resume
 from iterdev.core.errors import UserError
 from iterdev.engine.repository import STATE
 from iterdev.store.journal import NAME
@@ -23,6 +23,19 @@ def test_the_newest_session_is_meant_unless_one_is_named(sessions: Sessions) -> 
 
     assert named_or_newest(sessions.repository, None) == second
     assert named_or_newest(sessions.repository, "first") == first
+
+
+def test_a_team_means_its_newest_session_and_an_unfinished_one_first(sessions: Sessions) -> None:
+    sessions.start("First thing", team_name="night")
+    second = sessions.start("Second thing", team_name="night")
+    sessions.start("Third thing", *failed(), team_name="night")
+    fourth = sessions.start("Fourth thing")
+
+    assert newest_of_team(sessions.repository, "night") == second
+    assert newest_of_team(sessions.repository, "iterdev") == fourth
+    with pytest.raises(UserError, match='No session has the team "day"') as error:
+        newest_of_team(sessions.repository, "day")
+    assert error.value.hint == "teams: iterdev, night"
 
 
 @pytest.mark.requirement("R120")

@@ -62,7 +62,7 @@ def test_an_agent_over_mcp_sends_adds_and_reports(repo: Repo) -> None:
     assert left_behind(repo) == []
     assert messages(folder, "progress") == ["[developer] over MCP"]
     assert messages(folder, "dev_complete") == ["[developer] DEV-001 completed: reported over MCP"]
-    assert messages(folder, "resource_locked") == ['[coordinator] DEV-001 (developer) locked "database"']
+    assert messages(folder, "resource_locked") == ['[developer] DEV-001 locked "database"']
     assert messages(folder, "resource_unlocked") == ['[coordinator] DEV-001 released "database"']
     assert list(document(folder / ".msg" / "meta.json")["task_checkpoints"]) == ["DEV-001"]
     (found,) = lines(folder / "discoveries.ndjson")
@@ -138,11 +138,25 @@ def test_an_agent_on_the_command_line_locks_and_keeps_in_the_name_of_its_task(re
     assert "iterdev: Nothing was restored: there is no checkpoint of DEV-001" in log
     assert '{"step": 2}' in log
     assert messages(folder, "resource_locked") == [
-        '[coordinator] DEV-001 (developer) locked "database"',
-        '[coordinator] DEV-001 (developer) locked "door"',
+        '[developer] DEV-001 locked "database"',
+        '[developer] DEV-001 locked "door"',
     ]
     assert len(messages(folder, "resource_unlocked")) == 2
     assert len(messages(folder, "context_checkpoint_saved")) == 1
+
+
+def test_a_message_is_sent_to_the_newest_session_of_a_team(repo: Repo) -> None:
+    repo.iterdev("run", "--team", "night shift", "--pipeline", "patch", "Add a greeting")
+    words = ("--from", "tester", "--to", "coordinator", "--type", "progress", "--summary", "[tester] half of it")
+
+    sent = repo.iterdev("team", "log", "--team", "night shift", *words, "--ref", "verify/verify-001.json", "--json")
+    unknown = repo.iterdev("team", "log", "--team", "day", *words, "--json")
+
+    said = json.loads(sent.stdout)
+    assert (said["from"], said["to"], said["summary"]) == ("tester", "coordinator", "[tester] half of it")
+    assert said["data"] == {"ref": "verify/verify-001.json"}
+    assert messages(repo.folder(), "progress") == ["[tester] half of it"]
+    assert (unknown.returncode, "hint: teams: night shift" in unknown.stderr) == (2, True)
 
 
 @pytest.mark.requirement("R126")

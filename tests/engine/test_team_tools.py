@@ -92,6 +92,16 @@ def test_every_tool_is_offered_with_an_object_of_arguments(office: Office) -> No
     assert "$ref" not in json.dumps(tools)
 
 
+def test_a_message_names_its_team_and_what_it_is_about(office: Office) -> None:
+    (message,) = documents(office, log(team="iterdev", summary="half done", ref="src/app.py"))
+
+    assert message["data"] == {"ref": "src/app.py", "task": "DEV-001"}
+
+
+def test_an_agent_has_no_other_team_than_its_own(office: Office) -> None:
+    assert refusal(office, log(team="night", summary="hello")) == 'The team of this session is "iterdev", not "night".'
+
+
 @pytest.mark.requirement("R94", "R171")
 def test_a_message_is_sent_in_the_name_of_the_role_and_its_task(office: Office) -> None:
     (sent,) = documents(office, log(type="progress", summary="half way", data={"per_cent": 50}))

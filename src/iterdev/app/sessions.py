@@ -59,6 +59,17 @@ def named_or_newest(repository: Repository, name: str | None) -> SessionId:
     return repository.find(name) if name else repository.newest()
 
 
+def newest_of_team(repository: Repository, team: str) -> SessionId:
+    """The newest session of the team of that name; an unfinished one before those that are over."""
+    unfinished = set(repository.unfinished())
+    teams = {session: repository.state(session).session.team_name for session in repository.sessions()}
+    of_team = sorted((one for one in teams if teams[one] == team), key=unfinished.__contains__)
+    if not of_team:
+        known = ", ".join(sorted(set(teams.values())))
+        raise UserError(f'No session has the team "{team}"', hint=f"teams: {known}" if known else "iterdev sessions")
+    return of_team[-1]
+
+
 def to_continue(repository: Repository, name: str = "") -> SessionId | SessionChoice:
     """The session of that name, or the newest that is not finished."""
     sessions = repository.sessions()

@@ -10,7 +10,7 @@ import msgspec
 
 from iterdev.agents.contract import TOOLS_TOKEN, TOOLS_URL
 from iterdev.app.edits import edit_session
-from iterdev.app.sessions import repository_of_attempt
+from iterdev.app.sessions import newest_of_team, repository_of_attempt
 from iterdev.core.collaboration.tool_schemas import TOOLS
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
@@ -27,17 +27,20 @@ def call(
     folder: Path,
     *,
     session: str | None,
+    team: str = "",
     sender: str = "",
 ) -> Document:
     """The answer of a tool, over HTTP with the token of an attempt if the environment has one; raises CallRejected."""
     url, token = environment.get(TOOLS_URL), environment.get(TOOLS_TOKEN)
     if url and token:
         own = {"session_id": session} if session and tool != "board" else {}
-        return _request(url, token, tool, {**arguments, **own})
-    if not session:
+        named = {"team": team} if team and tool == "team_msg" else {}
+        return _request(url, token, tool, {**arguments, **own, **named})
+    if not session and not team:
         raise UserError("No session is named", hint="--session-id ID, from `iterdev sessions`")
     repository = repository_of_attempt(environment) or Repository(folder)
-    return use(repository, repository.find(session), tool, arguments, sender=sender)
+    found = repository.find(session) if session else newest_of_team(repository, team)
+    return use(repository, found, tool, arguments, sender=sender)
 
 
 def use(

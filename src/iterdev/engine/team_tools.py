@@ -73,9 +73,11 @@ class TeamTools:
 
     def use(self, caller: ToolUser, asked: tool_schemas.ToolArguments) -> Document:
         """Carries out a call, or raises CallRejected."""
-        session = getattr(asked, "session_id", "")
+        session, team = getattr(asked, "session_id", ""), getattr(asked, "team", "")
         if isinstance(caller, AttemptAccess) and session not in {"", caller.job.session}:
             raise CallRejected(f'You work for the session "{caller.job.session}", not for "{session}".')
+        if team not in {"", own := self._log.state.session.team_name}:
+            raise CallRejected(f'The team of this session is "{own}", not "{team}".')
         match asked:
             case tool_schemas.TeamMsg():
                 return self._message(caller, asked)
@@ -122,7 +124,7 @@ class TeamTools:
             to=messages.EVERYONE if asked.operation == "broadcast" else asked.to,
             kind=asked.kind,
             summary=self._redact(asked.summary),
-            data=self._redacted(asked.data),
+            data=self._redacted({**asked.data, **({"ref": asked.ref} if asked.ref else {})}),
             task=task.id if task else None,
         )
         if task and (objection := messages.objection(task.role, message, self._log.team.message_types)):

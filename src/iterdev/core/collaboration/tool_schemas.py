@@ -35,10 +35,12 @@ class TeamMsg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Annotated[
         dict[str, object], Meta(description="log: more for programs to read; of a state_update, what you share")
     ] = {}
+    ref: Annotated[str, Meta(description="log: what it is about, such as a file, a task or a commit")] = ""
     last: Annotated[Last, Meta(description="list: how many")] = DEFAULT_LAST
     id: Annotated[str, Meta(description="read, delete: the id of the message, such as MSG-007")] = ""
     role: Annotated[str, Meta(description="get_state: only of this role")] = ""
     session_id: Annotated[str, Meta(description="your own session, or nothing")] = ""
+    team: Annotated[str, Meta(description="the name of your own team, or nothing")] = ""
 
 
 class Board(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

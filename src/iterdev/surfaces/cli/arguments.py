@@ -72,13 +72,15 @@ def read_document(text: str, example: str) -> object:
         raise UserError(f'"{body[:80]}" is not JSON: {error}', hint=f"--data '{example}'") from error
 
 
-def call_tool(tool: str, given: Mapping[str, object], *, session: str | None, sender: str = "") -> dict[str, object]:
+def call_tool(
+    tool: str, given: Mapping[str, object], *, session: str | None, team: str = "", sender: str = ""
+) -> dict[str, object]:
     """The answer of a tool of the team to those arguments that are given."""
     from iterdev.app import team_tools  # noqa: PLC0415 - it loads the engine, which most commands do not need
 
     arguments = {key: value for key, value in given.items() if value is not None}
     try:
-        return team_tools.call(tool, arguments, os.environ, Path.cwd(), session=session, sender=sender)
+        return team_tools.call(tool, arguments, os.environ, Path.cwd(), session=session, team=team, sender=sender)
     except team_tools.CallRejected as rejection:
         hint = f"{click.get_current_context().command_path} --help"
         raise UserError(str(rejection), hint=hint) from rejection

@@ -22,16 +22,22 @@ OPERATIONS = {
 @click.command(help="Use the messages and discoveries of a session; in an attempt, for its own task")
 @click.argument("operation", type=click.Choice(list(OPERATIONS)))
 @arguments.person_session_id
+@click.option(
+    "--team", "team_name", metavar="NAME", default="", help="In place of the session: the newest of this team"
+)
 @click.option("--from", "from", metavar="ROLE", help="The sender, or whose messages to list")
 @click.option("--to", metavar="ROLE", help="The recipient  [default: coordinator]")
 @click.option("--type", metavar="TYPE", help="The type of the message or discovery")
 @click.option("--summary", metavar="TEXT", help="The message in one sentence")
+@click.option("--ref", metavar="REF", help="What the message is about, such as a file")
 @click.option("--data", metavar="JSON", help="More, as a JSON object; - reads it from standard input")
 @click.option("--last", type=click.IntRange(1, 100), metavar="N", help="How many to list  [default: 20]")
 @click.option("--id", metavar="MSG", help="The message to read or delete, such as MSG-007")
 @click.option("--role", metavar="ROLE", help="Whose shared state to get")
 @arguments.as_json
-def team(*, operation: str, session_id: str | None, data: str | None, as_json: bool, **given: object) -> None:
+def team(
+    *, operation: str, session_id: str | None, team_name: str, data: str | None, as_json: bool, **given: object
+) -> None:
     tool, name = OPERATIONS[operation]
     sender = str(given["from"] or "")
     if tool == "report_result":
@@ -39,7 +45,7 @@ def team(*, operation: str, session_id: str | None, data: str | None, as_json: b
     else:
         given |= {"operation": name, "data": arguments.read_document(data, EXAMPLE) if data else None}
         given |= {} if tool == "team_msg" else {"from": None}
-    answer = arguments.call_tool(tool, given, session=session_id, sender=sender)
+    answer = arguments.call_tool(tool, given, session=session_id, team=team_name, sender=sender)
     print_either(_text(operation, answer), answer, as_json=as_json)
 
 
