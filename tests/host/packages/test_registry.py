@@ -1,9 +1,15 @@
 """Packages of every ecosystem, looked up and judged by its own tools."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import anyio
 import pytest
@@ -17,6 +23,13 @@ from iterdev.host.processes.spawn import Supervisor
 CARGO = """\
 #!/bin/sh
 # Plays cargo, which is not installed everywhere: takes any requirement but one, as it says it for two local crates.
+if [ "$1" = search ]; then
+    printf 'serde-json = "9.0.0"    # A crate of a similar name\\n%s = "2.0.1"    # A framework\\n' "${5:-none}"
+    echo '... and 1024 crates more (use --limit N to see more)'
+    exit
+fi
+grep -q '"serde" = .*version = "^1.0"' Cargo.toml && grep -q '^version = "2' ../crate/Cargo.toml && exit 101
+grep -q '^version = "2' ../crate/Cargo.toml && exit 0
 [ "$1" = metadata ] && grep -q '^name = "serde"' ../crate/Cargo.toml || exit 1
 grep -q '^version = "1.0.200"' ../crate/Cargo.toml || exit 1
 grep -q '"serde" = .*version = ">=2"' Cargo.toml && exit 101
@@ -51,6 +64,7 @@ class Project:
         for folder in (self.tree, self.home, self.bin, self.temp):
             folder.mkdir()
         self.path = [str(self.bin), *os.environ["PATH"].split(os.pathsep)]
+        self.env: dict[str, str] = {}
 
     def write(self, name: str, text: str) -> None:
         path = self.tree / name
@@ -72,7 +86,7 @@ class Project:
         return anyio.run(self._ask, lambda shell: registry.update(dependency, actual, shell))
 
     async def _ask(self, question: object) -> object:
-        env = {"PATH": os.pathsep.join(self.path), "HOME": str(self.home)}
+        env = {"PATH": os.pathsep.join(self.path), "HOME": str(self.home), **self.env}
         async with Supervisor() as supervisor:
             return await question(Shell(tree=self.tree, temp=self.temp, env=env, spawn=supervisor.spawn))
 
@@ -181,6 +195,94 @@ def test_a_git_repository_has_tags_branches_and_commits(project: Project) -> Non
     gone = project.look("git", f"{address}-gone", "v1")
     assert (gone.status.value, gone.reason.startswith("fatal: ")) == ("missing", True)
     assert project.look("git", "--upload-pack=touch", "v1").reason == "it is not the name of a package"
+
+
+def index_of(project: Project, **releases: list[str]) -> str:
+    """A package index in a folder: a page for each package, with a link to each release."""
+    for name, versions in releases.items():
+        page = project.home / "index" / name / "index.html"
+        page.parent.mkdir(parents=True)
+        page.write_text("".join(f'<a href="{name}-{one}.tar.gz">{name}-{one}.tar.gz</a>\n' for one in versions))
+    return (project.home / "index").as_uri()
+
+
+UV = """\
+#!/bin/sh
+# Plays uv, which is not installed everywhere: resolves the one package that the file names.
+case "$*" in "pip compile"*"--python $PWD/.venv/bin/python "*) ;; *) exit 9 ;; esac
+for file; do :; done
+echo "$(cat "$file")==2.1"
+"""
+
+
+@pytest.mark.requirement("R142")
+@pytest.mark.parametrize("interpreter", ["project's own", "on the path"])
+def test_a_newer_release_of_a_python_package_is_found_in_the_index(project: Project, interpreter: str) -> None:
+    project.env = {
+        "PIP_INDEX_URL": index_of(project, lib=["1.9", "1.10", "2.1", "3.0b1"]),
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    project.path.insert(0, str(Path(sys.executable).parent))
+    if interpreter == "project's own":
+        (project.tree / ".venv").symlink_to(sys.prefix)
+
+    assert project.news("pip", "lib", ">=1,<2", "1.10") == "2.1"
+    assert project.news("pip", "lib", ">=1", "1.10") == ""
+    assert project.news("pip", "lib", "<2.1", "2.1") == ""
+    assert project.news("pip", "lib", "^1", "1.10") == ""
+    assert project.news("pip", "other", "<1", "0.9") == ""
+
+
+@pytest.mark.requirement("R142")
+def test_where_there_is_no_pip_uv_finds_a_newer_release(project: Project) -> None:
+    with_python(project)
+    project.install("uv", UV)
+    project.install("python3", "#!/bin/sh\nexit 1\n")
+
+    assert project.news("pip", "lib", "<2", "1.10") == "2.1"
+    assert project.news("pip", "lib", ">=2", "2.0") == ""
+    assert list(project.temp.iterdir()) == []
+
+
+@pytest.mark.requirement("R142")
+def test_a_newer_release_of_a_node_package_is_found_in_the_registry(project: Project) -> None:
+    project.write("node_modules/lib/package.json", '{"version": "1.5.0"}')
+    with registry_of(lib=["1.5.0", "2.0.0"]) as address:
+        project.env = {"npm_config_registry": address, "npm_config_cache": str(project.home / "cache")}
+        beyond, allowed = (project.news("npm", "lib", asked, "1.5.0") for asked in ("^1.2.0", ">=1"))
+
+    assert (beyond, allowed) == ("2.0.0", "")
+
+
+@contextmanager
+def registry_of(**releases: list[str]) -> Iterator[str]:
+    """A registry of npm, with nothing in it but the versions of some packages."""
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            versions = releases.get(self.path.strip("/").partition("?")[0], [])
+            body = {"dist-tags": {"latest": versions[-1]}, "versions": {one: {"version": one} for one in versions}}
+            self.send_response(HTTPStatus.OK)
+            self.end_headers()
+            self.wfile.write(json.dumps({"name": self.path.strip("/"), **body}).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.requirement("R142")
+def test_a_newer_release_of_a_crate_is_found_among_crates_of_similar_names(project: Project) -> None:
+    project.install("cargo", CARGO)
+
+    assert project.news("cargo", "serde", "^1.0", "1.0.200") == "2.0.1"
+    assert project.news("cargo", "serde", ">=1", "1.0.200") == ""
 
 
 @pytest.mark.requirement("R142")

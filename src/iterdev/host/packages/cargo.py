@@ -1,6 +1,7 @@
 """Rust crates: versions are read from Cargo.lock; cargo decides with a generated crate whether one fits."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,12 +22,12 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
-    searched = await shell.run("cargo", "search", "--quiet", "--limit", "1", "--", name)
-    found, _, rest = searched.stdout.decode("utf-8", "replace").partition(' = "')
-    version = rest.partition('"')[0]
-    if searched.code or found != name or not version:
+    searched = await shell.run("cargo", "search", "--limit", "10", "--", name)
+    # Crates with a similar name may stand above it.
+    found = re.search(rf'^{re.escape(name)} = "([^"]+)"', searched.stdout.decode("utf-8", "replace"), re.MULTILINE)
+    if searched.code or not found:
         return None
-    return version, await _fits(name, version, version_range, shell)
+    return found[1], await _fits(name, found[1], version_range, shell)
 
 
 def _locked(lock: Path, name: str) -> list[str]:

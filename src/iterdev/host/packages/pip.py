@@ -1,10 +1,14 @@
 """Python packages: looked up by the project's own interpreter; ranges as in PEP 440."""
 
+import re
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion
 
-from iterdev.host.packages.shell import Found, Shell, last_line
+from iterdev.host.packages.shell import Found, NoTool, Shell, last_line
 
 ENVIRONMENTS = (".venv", "venv", "env")
 VERSION = """\
@@ -23,15 +27,41 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
         return Found(reason="" if asked.code == 3 else last_line(asked.stderr))
     try:
         return Found(version=version, fits=_fits(version, version_range))
+    except InvalidVersion:
+        return Found(version=version, reason=f'"{version}" is not a version that can be compared')
     except InvalidSpecifier:
         return Found(version=version, reason=f'"{version_range}" is not a version specifier, such as ">=2,<3"')
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
-    listed = await shell.run(_interpreter(shell.tree), "-m", "pip", "index", "versions", "--quiet", name)
-    _, _, version = listed.stdout.decode("utf-8", "replace").partition("(")
-    version = version.partition(")")[0]
-    return (version, _fits(version, version_range)) if version and not listed.code else None
+    interpreter = _interpreter(shell.tree)
+    version = await _listed_by_pip(name, interpreter, shell) or await _resolved_by_uv(name, interpreter, shell)
+    try:
+        return (version, _fits(version, version_range)) if version else None
+    except (InvalidSpecifier, InvalidVersion):
+        return None
+
+
+async def _listed_by_pip(name: str, interpreter: str, shell: Shell) -> str:
+    """The newest release in the indexes of the project's own pip, or else of the one on the path."""
+    for python in dict.fromkeys((interpreter, "python3")):
+        with suppress(NoTool):
+            listed = await shell.run(python, "-m", "pip", "--disable-pip-version-check", "index", "versions", name)
+            found = re.match(rb"\S+ \(([^()\s]+)\)", listed.stdout)
+            if found and not listed.code:
+                return found[1].decode()
+    return ""
+
+
+async def _resolved_by_uv(name: str, interpreter: str, shell: Shell) -> str:
+    """The release that uv would install now; environments that uv made have no pip."""
+    options = ("--quiet", "--no-deps", "--no-header", "--no-annotate", "--python", interpreter)
+    with suppress(NoTool), TemporaryDirectory(dir=shell.temp) as folder:
+        wanted = Path(folder) / "requirements.in"
+        wanted.write_text(f"{name}\n", encoding="utf-8")
+        resolved = await shell.run("uv", "pip", "compile", *options, str(wanted))
+        return "" if resolved.code else last_line(resolved.stdout).partition("==")[2]
+    return ""
 
 
 def _fits(version: str, version_range: str) -> bool:
