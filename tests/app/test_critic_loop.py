@@ -184,7 +184,8 @@ def test_failing_measured_tests_raise_a_round_and_are_measured_again(repo: Repo,
     assert "greeting missing" in prompt
     assert document(folder / "verify" / "verify-001.json")["passed"] is False
     assert document(folder / "verify" / "verify-002.json")["passed"] is True
-    assert len(messages(folder, "verify_failed") + messages(folder, "fix_required")) == 1
+    # The tester gave up at once; a fix would be required after all of its tries.
+    assert (len(messages(folder, "verify_failed")), messages(folder, "fix_required")) == (1, [])
     assert len(messages(folder, "gc_loop_trigger")) == 1
 
 

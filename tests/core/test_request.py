@@ -28,7 +28,6 @@ def rules(request: Request, settings: Settings) -> Policy:
     return policy(settings, DEVELOPMENT.workers, auto=request.auto, concurrency=request.concurrency)
 
 
-@pytest.mark.requirement("R1")
 @pytest.mark.parametrize("auto", [True, False])
 def test_auto_mode_is_part_of_the_rules_of_the_session(auto: bool) -> None:  # noqa: FBT001
     assert rules(Request(requirement="x", auto=auto), Settings()).auto is auto

@@ -2,10 +2,14 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 
+import msgspec
 import pytest
 from tests.core.conftest import Outcome, Story, a_design, done, measured, review, task
 
+from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
+from iterdev.core.collaboration.messages import compose
 from iterdev.core.results import Usage
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Land, Record, Start, Wait
@@ -13,6 +17,7 @@ from iterdev.core.session import events
 from iterdev.core.session.fold import replay
 from iterdev.core.types import Engine, Mode, TaskId
 from iterdev.teams.development import events as team_events
+from iterdev.teams.development.results import Milestone
 from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.rules import shortcomings
 from iterdev.teams.development.team import DEVELOPMENT
@@ -120,6 +125,84 @@ def test_in_auto_mode_the_recommended_pipeline_runs_without_a_question(engine: E
     assert story.goes_on() == ["DESIGN-001"]
     assert story.team.pipeline is Pipeline.sprint
     assert not story.seen(events.GateOpened)
+
+
+def planned(*, auto: bool) -> Story:
+    return Story(requirement="Restructure auth", auto=auto)
+
+
+def everything_failed(*, auto: bool) -> Story:
+    story = wide(2, auto=auto)
+    approve(story)
+    story.fails("DEV-001")
+    story.fails("DEV-002")
+    return story
+
+
+def out_of_budget(*, auto: bool) -> Story:
+    story = wide(2, concurrency=1, auto=auto, budget_usd=1.0)
+    approve(story)
+    story.does("DEV-001", done(usage=Usage(cost_usd=1.0)))
+    return story
+
+
+def without_package(*, auto: bool) -> Story:
+    story = Story(task("VERIFY-001"), auto=auto)
+    approve(story)
+    missing = PackageCheck(
+        name="lib", source="pip", version_range="", actual_version=None, status=PackageStatus.missing
+    )
+    story.starts("VERIFY-001")
+    story.ends("VERIFY-001", events.Unmet(), 0, checked=(missing,))
+    return story
+
+
+def lacking_something(*, auto: bool) -> Story:
+    story = wide(1, auto=auto)
+    approve(story)
+    story.happens(compose("developer", kind="capability_gap", summary="somebody who knows SQL"))
+    return story
+
+
+def between_sprints(*, auto: bool) -> Story:
+    story = Story(task("DESIGN-001", pipeline=Pipeline.multi_sprint), pipeline=Pipeline.multi_sprint, auto=auto)
+    approve(story)
+    milestones = tuple(Milestone(title=title) for title in ("Store", "Serve"))
+    story.does("DESIGN-001", done("", design=msgspec.structs.replace(a_design(), milestones=milestones)))
+    return story
+
+
+def not_verified(*, auto: bool) -> Story:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"), pipeline=Pipeline.patch, auto=auto)
+    approve(story)
+    story.does("DEV-001", done("", commit="c1", changed=("a.py",)))
+    story.goes_on()
+    story.verifies("VERIFY-001", None)
+    return story
+
+
+def approve(story: Story) -> None:
+    story.goes_on()
+    story.happens(events.GateAnswered("plan", "approve"))
+    story.goes_on()
+
+
+@pytest.mark.requirement("R1")
+@pytest.mark.parametrize(
+    ("situation", "kind"),
+    [
+        *((planned, "pipeline"), (everything_failed, "wave"), (out_of_budget, "budget")),
+        *((without_package, "dependencies"), (lacking_something, "capability")),
+        *((between_sprints, "sprint"), (not_verified, "unverified")),
+    ],
+)
+def test_what_is_asked_without_auto_mode_is_never_asked_in_it(situation: Callable[..., Story], kind: str) -> None:
+    manual, automatic = situation(auto=False), situation(auto=True)
+    for story in (manual, automatic):
+        story.goes_on()
+
+    assert asked(manual).kind == kind
+    assert automatic.seen(events.GateOpened) == []
 
 
 def test_while_a_question_is_open_nothing_is_decided() -> None:

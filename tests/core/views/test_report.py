@@ -178,7 +178,6 @@ def test_a_session_without_a_plan_can_be_reported() -> None:
     assert TaskId("DEV-001") not in report(Story().state, DEVELOPMENT)
 
 
-@pytest.mark.requirement("R81")
 def test_sprints_that_are_still_to_come_are_listed_with_their_goals() -> None:
     story = Story(pipeline=Pipeline.multi_sprint)
     (first,) = story.goes_on()

@@ -4,10 +4,12 @@ import msgspec
 import pytest
 from tests.core.conftest import Story, done, review, task
 
+from iterdev.core.collaboration.locks import LockGranted
 from iterdev.core.collaboration.messages import compose
 from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
+from iterdev.core.views.progress import progress_lines
 from iterdev.core.views.report import report
 from iterdev.core.views.session import session_document, session_view
 from iterdev.core.views.why import chain, stall, why
@@ -221,11 +223,26 @@ def test_the_view_shows_requirement_pipeline_rounds_sprint_and_session() -> None
     assert shown.usage.cost_usd == 0.25
 
 
-def test_looking_at_a_session_changes_nothing() -> None:
-    story = chained()
+@pytest.mark.requirement("R9")
+def test_no_view_changes_the_state_that_it_shows() -> None:
+    """Maps of the state are ordinary ones, which a view could change; so each view gets a state full of them."""
+    story = Story(*(task(f"DEV-00{number}") for number in range(1, 4)), task("REVIEW-001", "DEV-001"), auto=False)
+    story.goes_on()
+    story.starts("DEV-001", "DEV-002")
+    story.happens(
+        LockGranted(resource="a.py", task=TaskId("DEV-001"), role="developer", until=2000.0),
+        compose("developer", kind="state_update", summary="half way", data={"files": ["a.py"]}, task=TaskId("DEV-001")),
+        events.Warned("careful"),
+    )
+    story.fails("DEV-003")
+    story.ends("DEV-001", done("built", commit="c1", changed=("a.py",)))
     before = msgspec.json.encode(story.state)
-    session_view(story.state, DEVELOPMENT)
-    why(story.state, DEVELOPMENT, TaskId("REVIEW-001"), engine_alive=False)
+
+    assert list(progress_lines(None, story.state, DEVELOPMENT))
+    assert report(story.state, DEVELOPMENT)
+    for alive in (True, False):
+        assert session_document(session_view(story.state, DEVELOPMENT, engine_alive=alive))
+        assert all(why(story.state, DEVELOPMENT, name, engine_alive=alive) for name in story.state.tasks.plan)
 
     assert msgspec.json.encode(story.state) == before
 

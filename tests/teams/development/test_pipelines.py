@@ -1,5 +1,7 @@
 """The templates of the pipelines, and the rows of a fix round."""
 
+import re
+
 import msgspec
 import pytest
 from tests.core.conftest import Story, task
@@ -180,10 +182,20 @@ def test_a_fix_is_told_to_answer_critical_and_high_findings_and_to_leave_the_res
 
 
 @pytest.mark.requirement("R90")
-def test_a_verification_is_told_its_limit() -> None:
-    _, verify = first_tasks(Pipeline.patch, SCOPE, Engine.wave)
+@pytest.mark.parametrize("pipeline", Pipeline)
+def test_every_verification_is_told_the_limit_by_which_it_is_judged(pipeline: Pipeline) -> None:
+    (verify,) = [row for row in first_tasks(pipeline, SCOPE, Engine.wave) if row.role == Role.tester]
+    told = re.search(r"pass rate >= (\d+) %", verify.description)
+    assert told
 
-    assert "verify/verify-001.json | pass rate >= 95 %" in verify.description
+    limit = int(told[1])
+    judged = {}
+    for passed in (limit - 1, limit):
+        story = Story(task("VERIFY-001"))
+        story.verifies("VERIFY-001", passed / 100)
+        judged[passed] = story.team.test_runs[TaskId("VERIFY-001")].failed
+    assert judged == {limit - 1: True, limit: False}
+    assert "no regressions" in verify.description
 
 
 @pytest.mark.requirement("R91")

@@ -1,8 +1,10 @@
 """Sessions of several sprints: how many, how one went, and how the next one starts."""
 
+import json
+
 import msgspec
 import pytest
-from tests.core.conftest import Story, a_design, done, measured, review
+from tests.core.conftest import Story, a_design, done, measured, review, task
 
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtStatus, Effort
@@ -11,6 +13,7 @@ from iterdev.core.session import events
 from iterdev.core.session.events import Archived, Reopened
 from iterdev.core.types import Engine, Phase, Severity, Status, TaskId
 from iterdev.core.views.report import report
+from iterdev.store.session_folder.json_records import records
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development import sprints
 from iterdev.teams.development.prompts import NOTHING_OF_IT
@@ -137,11 +140,15 @@ def test_how_a_sprint_went_is_recorded_before_the_next_one_is_made(engine: Engin
 
     play(story, designed("one", "two"), until=1)
 
-    kinds = [type(event) for event in story.seen(team_events.SprintEnded, team_events.SprintStarted)]
-    record = story.team.sprints[1]
+    kinds = [type(event) for event in story.seen(team_events.SprintEnded, events.TasksAdded, team_events.SprintStarted)]
+    (history,) = json.loads(records(story.state, DEVELOPMENT)[".msg/meta.json"])["sprint_history"]
     planned = 6 if engine is Engine.wave else 5
-    assert kinds == [team_events.SprintEnded, team_events.SprintStarted]
-    assert (record.velocity, record.expected, record.mean_score) == (planned, planned, 9)
+    assert kinds == [
+        *(events.TasksAdded, team_events.SprintEnded),
+        *(team_events.SprintStarted, events.TasksAdded),
+    ]
+    assert (history["sprint_id"], history["velocity"], history["expected_velocity"]) == ("sprint-1", planned, planned)
+    assert [line.partition(":")[0] for line in history["what_worked"]] == ["DEV-001", "DEV-002"]
 
 
 @pytest.mark.requirement("R80")
@@ -201,6 +208,32 @@ def test_the_user_is_offered_the_plain_sprint_only_when_it_is_allowed() -> None:
         offered[score] = SprintChoice.downgrade in story.state.gates.open["sprint-1"].choices
 
     assert offered == {7.0: False, 9.0: True}
+
+
+@pytest.mark.requirement("R83")
+@pytest.mark.parametrize(
+    ("planned", "completed", "slow"),
+    [
+        (4, 0, True),
+        (4, 1, True),
+        (5, 2, True),
+        (6, 2, True),
+        (4, 2, False),
+        (6, 3, False),
+        (5, 3, False),
+        (3, 3, False),
+    ],
+)
+def test_a_sprint_is_slow_below_half_of_what_was_planned(planned: int, completed: int, *, slow: bool) -> None:
+    rows = [task(f"DEV-{number:03d}", pipeline=Pipeline.multi_sprint) for number in range(1, planned + 1)]
+    story = Story(*rows, engine=Engine.beat, pipeline=Pipeline.multi_sprint)
+    for number, row in enumerate(rows):
+        story.does(row.id) if number < completed else story.fails(row.id)
+    story.goes_on()
+
+    alarm = f"sprint-1 completed {completed} tasks, {planned} were planned; consider a smaller scope for the next one"
+    assert (alarm in story.state.warnings) == slow
+    assert any("smaller scope" in text for text in story.state.warnings) == slow
 
 
 @pytest.mark.requirement("R83")

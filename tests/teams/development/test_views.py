@@ -95,7 +95,6 @@ def test_a_later_review_says_what_became_of_the_findings_before_it() -> None:
     assert "- REVIEW-002: score 6, 0 critical, 1 findings, REVISION_NEEDED (0 fixed, 1 still there, 0 new)" in verdicts
 
 
-@pytest.mark.requirement("R81")
 def test_sprints_that_are_still_to_come_are_listed_with_their_goals() -> None:
     story = Story(pipeline=Pipeline.multi_sprint)
     (first,) = story.goes_on()
