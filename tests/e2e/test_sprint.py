@@ -176,7 +176,11 @@ def test_the_report_has_header_summary_waves_details_and_deliverables(sprint: Sp
     assert "**Requirement**: Add a greeting" in report
     assert "| Completed | 4 |" in report
     assert "| GC Rounds | 0 |" in report
-    assert re.findall("^### Wave .*$", report, re.MULTILINE) == ["### Wave 1", "### Wave 2", "### Wave 3"]
+    assert re.findall("^### Wave .*$", report, re.MULTILINE) == [
+        "### Wave 1/3: 1 completed",
+        "### Wave 2/3: 1 completed",
+        "### Wave 3/3: 2 completed",
+    ]
     assert re.findall(r"^### (\w+-\d+): ", report, re.MULTILINE) == TASKS
     assert "review/review-001.md" in report
 

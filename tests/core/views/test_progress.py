@@ -42,13 +42,13 @@ def test_what_was_over_before_the_first_state_is_only_counted() -> None:
 
 
 def test_a_new_wave_a_warning_and_a_pause_have_a_line_each() -> None:
-    story = Story(task("DEV-001"))
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
     before = story.state
     story.happens(events.WaveStarted(1), events.Warned("odd"))
     story.does("DEV-001", events.Limited(error="429", reset_at=2000))
 
     assert list(progress_lines(before, story.state, DEVELOPMENT)) == [
-        "wave 1",
+        "wave 1/2",
         "  warning: odd",
         "  the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429",
     ]

@@ -95,9 +95,9 @@ def test_the_execution_is_told_wave_by_wave() -> None:
     waves = section(report(finished().state, DEVELOPMENT), "Pipeline Execution")
 
     assert waves.split("### ")[1:] == [
-        "Wave 1\n\n- DESIGN-001 (architect): completed\n\n",
-        "Wave 2\n\n- DEV-001 (developer): completed\n\n",
-        "Wave 3\n\n- VERIFY-001 (tester): completed\n- REVIEW-001 (reviewer): completed\n",
+        "Wave 1/3: 1 completed\n\n- DESIGN-001 (architect): completed\n\n",
+        "Wave 2/3: 1 completed\n\n- DEV-001 (developer): completed\n\n",
+        "Wave 3/3: 2 completed\n\n- VERIFY-001 (tester): completed\n- REVIEW-001 (reviewer): completed\n",
     ]
 
 

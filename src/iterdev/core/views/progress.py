@@ -24,7 +24,7 @@ def progress_lines(before: State | None, after: State, team: TeamViews) -> Itera
         if counts:
             yield "before: " + ", ".join(f"{count} {status}" for status, count in counts.items())
     if after.tasks.wave and after.tasks.wave != (before.tasks.wave if before else 0):
-        yield f"wave {after.tasks.wave}"
+        yield f"wave {after.tasks.wave}/{max(task.wave for task in after.tasks.plan.values())}"
     yield from _tasks(before, after, team)
     known_steps = team.view(before).steps if before else ()
     yield from (step for step in team.view(after).steps if step not in known_steps)

@@ -11,7 +11,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status
-from iterdev.core.views.session import open_debt, open_feedback, spending_view
+from iterdev.core.views.session import open_debt, open_feedback, spending_view, wave_views
 from iterdev.core.views.tasks import asked_agent
 from iterdev.core.views.team import TeamReport, TeamViews
 
@@ -95,7 +95,7 @@ def _waves(state: State) -> str:
         status = f"{progress.status}{f'; {conflict}' if conflict else ''}"
         waves.setdefault(task.wave, []).append(f"- {task.id} ({task.role}): {status}\n")
     return "## Pipeline Execution\n\n" + "\n".join(
-        f"### Wave {wave}\n\n{''.join(lines)}" for wave, lines in sorted(waves.items())
+        f"### {wave.summary.capitalize()}\n\n{''.join(waves[wave.number])}" for wave in wave_views(state.tasks)
     )
 
 

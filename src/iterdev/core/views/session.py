@@ -15,6 +15,7 @@ from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
+from iterdev.core.session.task_table import TaskTable
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
 from iterdev.core.views.tasks import TaskView, excerpt, task_view
 from iterdev.core.views.team import TeamView, TeamViews
@@ -65,6 +66,33 @@ class SpendingView(Struct, frozen=True, kw_only=True):
         return " · ".join(in_one_line(usages) for usages in (self.roles, self.agents) if usages)
 
 
+class WaveView(Struct, frozen=True, kw_only=True):
+    number: int
+    of: int
+    """The number of the last wave that is planned so far."""
+    counts: Mapping[Status, int]
+
+    @property
+    def name(self) -> str:
+        return f"wave {self.number}/{self.of}"
+
+    @property
+    def summary(self) -> str:
+        return f"{self.name}: {', '.join(f'{count} {status}' for status, count in self.counts.items() if count)}"
+
+
+def wave_views(tasks: TaskTable) -> tuple[WaveView, ...]:
+    """What became of the tasks of each wave."""
+    counts: dict[int, Counter[Status]] = {}
+    for task, progress in tasks.rows():
+        counts.setdefault(task.wave, Counter())[progress.status] += 1
+    last = max(counts, default=0)
+    return tuple(
+        WaveView(number=wave, of=last, counts={status: counts[wave][status] for status in Status})
+        for wave in sorted(counts)
+    )
+
+
 class SessionView(Struct, frozen=True, kw_only=True):
     id: SessionId
     requirement: str
@@ -79,6 +107,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     omitted: Mapping[Status, int]
     """How many tasks there was no room for, by status."""
     counts: Mapping[Status, int]
+    waves: tuple[WaveView, ...]
+    """In the order in which they run; none for the beat engine."""
     gates: tuple[GateView, ...]
     team: TeamView
     branch: BranchView
@@ -111,6 +141,7 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         tasks=tuple(task_view(state, team, task, engine_alive=engine_alive) for task in shown),
         omitted=Counter(state.tasks.status(task) for task in state.tasks.order.keys() - shown),
         counts={status: state.tasks.count(status) for status in Status},
+        waves=wave_views(state.tasks) if state.session.engine is Engine.wave else (),
         gates=tuple(gate_view(gate, team) for gate in state.gates.open.values()),
         team=described,
         branch=BranchView(

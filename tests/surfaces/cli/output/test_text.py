@@ -4,7 +4,7 @@ import pytest
 from tests.core.conftest import Story, task
 
 from iterdev.core.session import events
-from iterdev.core.types import Ending
+from iterdev.core.types import Ending, Engine
 from iterdev.core.views.session import session_view
 from iterdev.surfaces.cli.output.text import status_text, summary
 from iterdev.teams.development.team import DEVELOPMENT
@@ -55,6 +55,22 @@ def test_the_last_line_of_a_run_says_what_to_do_next(ending: Ending, last: str) 
 
     assert lines[:2] == [f"{story.state.session.id}: 1 completed, 1 failed, 0 skipped", "  failed  DEV-002: no luck"]
     assert lines[-1] == last.format(session=story.state.session.id)
+
+
+@pytest.mark.parametrize(
+    ("engine", "waves"),
+    [(Engine.wave, ["  wave 1/2: 1 completed, 1 failed", "  wave 2/2: 1 skipped"]), (Engine.beat, [])],
+)
+def test_a_session_of_waves_that_is_over_says_what_became_of_each(engine: Engine, waves: list[str]) -> None:
+    story = Story(task("DEV-001"), task("DEV-002"), task("VERIFY-001", "DEV-002"), engine=engine)
+    story.goes_on()
+    story.does("DEV-001")
+    story.fails("DEV-002")
+    story.goes_on()
+
+    lines = summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()
+
+    assert [line for line in lines if line.startswith("  wave ")] == waves
 
 
 def test_a_rejected_plan_says_only_that() -> None:

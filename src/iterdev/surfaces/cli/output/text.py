@@ -5,6 +5,9 @@ from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.session import SessionView, spending_lines
 from iterdev.core.views.why import pause_text
 
+WAVES = 20
+"""Waves that the summary lists; the report has them all."""
+
 
 def status_text(view: SessionView) -> str:
     """The status: a mark per task, then what the team says about itself, and the session."""
@@ -59,6 +62,8 @@ def _questions(view: SessionView) -> list[str]:
 def summary(view: SessionView, ending: Ending) -> str:
     """The summary at the end of a run."""
     lines = [f"{view.id}: {_final_counts(view)}"]
+    if ending is Ending.over and len(view.waves) > 1:
+        lines += [f"  {wave.summary}" for wave in view.waves[:WAVES]]
     for status in (Status.failed, Status.skipped):
         lines += [f"  {status:<7} {task.id}: {task.result.error}" for task in view.tasks if task.status is status]
     lines += [f"  not landed {task}: {conflict}" for task, conflict in view.outcome.not_landed.items()]
