@@ -1,4 +1,4 @@
-"""Going back to before a task succeeded, or before a wave."""
+"""Going back to before a task succeeded or failed, or before a wave."""
 
 import pytest
 from tests.core.conftest import Story, a_design, done, measured, review, task
@@ -120,8 +120,29 @@ def test_what_was_learned_in_undone_work_is_forgotten_but_its_cost_is_not() -> N
 
 
 @pytest.mark.requirement("R132")
+@ENGINES
+def test_a_failure_can_be_rolled_back_with_all_that_followed_from_it(engine: Engine) -> None:
+    rows = task("DEV-001"), task("DEV-002", "DEV-001"), task("VERIFY-001", "DEV-002")
+    story = Story(*rows, engine=engine)
+    story.goes_on()
+    story.does("DEV-001", done("w", commit="c1", changed=("a.py",)))
+    story.goes_on()
+    story.fails("DEV-002")
+    story.goes_on()
+    assert story.state.lifecycle.is_over
+
+    planned = roll_back(story, "DEV-002")
+
+    assert planned.undone == ("DEV-002", "VERIFY-001")
+    assert [story.status(row.id) for row in rows] == ["completed", "pending", "pending"]
+    assert story.state.branch.tip == "tip of DEV-001"
+    story.happens(events.EngineStarted(1, story.state.branch.tip))
+    assert story.goes_on() == ["DEV-002"]
+
+
+@pytest.mark.requirement("R132")
 @pytest.mark.parametrize("target", ["DEV-999", "wave-9", "nonsense"])
-def test_what_never_succeeded_cannot_be_gone_back_to(target: str) -> None:
+def test_what_never_ended_cannot_be_gone_back_to(target: str) -> None:
     story = a_sprint(Engine.beat)
 
     with pytest.raises(UserError, match=target):
@@ -228,7 +249,7 @@ def test_everybody_is_told_of_the_beginning_and_the_end() -> None:
 
     told = [message for message in story.state.messages.sent if message.type.startswith("rollback")]
     assert [message.type for message in told] == ["rollback_initiated", "rollback_completed", "rollback_failed"]
-    assert {message.data["snapshot_id"] for message in told} == {planned.snapshot}
+    assert {(message.data["snapshot_id"], message.data["ref"]) for message in told} == {(planned.snapshot,) * 2}
     assert "the disk is full" in told[-1].summary
 
 

@@ -75,13 +75,13 @@ def _of_session(event: Event) -> Announced | None:
             because = f" because {reason}" if reason else ""
             text = f"rolling back to before {target}{because}; undone: {', '.join(event.undone)}"
             return coordinator(
-                "rollback_initiated", text, snapshot_id=snapshot, undone=list(event.undone), reason=reason
+                "rollback_initiated", text, snapshot_id=snapshot, ref=snapshot, undone=list(event.undone), reason=reason
             )
         case events.RollbackCompleted(snapshot):
-            return coordinator("rollback_completed", f"rolled back to {snapshot}", snapshot_id=snapshot)
+            return coordinator("rollback_completed", f"rolled back to {snapshot}", snapshot_id=snapshot, ref=snapshot)
         case events.RollbackFailed(snapshot, error):
             text = f"could not roll back to {snapshot}: {error}"
-            return coordinator("rollback_failed", text, snapshot_id=snapshot, error=error)
+            return coordinator("rollback_failed", text, snapshot_id=snapshot, ref=snapshot, error=error)
         case events.Warned(text, announced=True):
             return coordinator("error", f"warning: {text}")
         case events.Archived():

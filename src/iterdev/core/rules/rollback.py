@@ -1,4 +1,4 @@
-"""Rollback: code, table and memory go back together to where they were before a task succeeded, or a wave began.
+"""Rollback: code, table and memory go back together to where they were before a task ended, or a wave began.
 
 The journal only grows: a rollback is one more entry, which says what no longer holds.
 """
@@ -33,7 +33,7 @@ def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "
     if not place:
         known = ", ".join(_targets(now))
         raise UserError(
-            f'Cannot roll back to before "{target}": no completed task or wave has that name',
+            f'Cannot roll back to before "{target}": no completed or failed task and no wave has that name',
             hint=f"one of: {known}" if known else "iterdev status",
         )
     before = replay(entries[:place], team)
@@ -62,7 +62,8 @@ def _differs(before: State, now: State, task: TaskId) -> bool:
 
 
 def _targets(state: State) -> list[str]:
-    done = [task.id for task, progress in state.tasks.rows() if snapshot(task.id, progress)]
+    ended = {Status.completed, Status.failed}
+    done = [task.id for task, progress in state.tasks.rows() if progress.status in ended]
     waves = sorted({state.tasks.plan[TaskId(task)].wave for task in done})
     return [*done, *(f"wave-{wave}" for wave in waves)]
 
@@ -79,10 +80,10 @@ def _valid_places(entries: Sequence[Entry], team: TeamRules) -> list[int]:
 
 
 def _place(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], target: str) -> int | None:
-    """How many entries were there before the target succeeded or began."""
+    """How many entries were there before the target succeeded, failed, or began as a wave."""
     if wave := re.fullmatch(r"wave-(\d+)", target):
         return _start_of(entries, team, valid, int(wave[1]))
-    places = [place for place in valid if _succeeds(entries[place].event, target)]
+    places = [place for place in valid if _ends(entries[place].event, target)]
     return places[-1] if places else None
 
 
@@ -99,11 +100,16 @@ def _start_of(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], w
     return None
 
 
-def _succeeds(event: Event, target: str) -> bool:
+def _ends(event: Event, target: str) -> bool:
+    """Whether the task succeeds or fails with this event; work with a commit has to land first."""
     match event:
         case events.AttemptEnded(task=task, outcome=events.Done(commit=None)):
             return task == target
+        case events.AttemptEnded(task=task, status=Status.failed):
+            return task == target
         case events.Landed() | events.LandingRefused() | events.TaskCompleted() | events.TaskReported():
             return event.task == target
+        case events.TaskFailed(task):
+            return task == target
         case _:
             return False
