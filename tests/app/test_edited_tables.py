@@ -95,3 +95,15 @@ def test_after_the_loss_of_the_journal_a_person_s_edit_still_counts(repo: Repo, 
 
     assert "in verse" in rows(repo.folder())["DEV-001"]["description"]
     assert "in verse" in str(repo.calls()[0]["prompt"])
+
+
+def test_a_session_whose_folder_came_from_elsewhere_is_not_warned_of_its_own_files(repo: Repo, team: Team) -> None:
+    team.run(auto=False, pipeline="patch")
+    lose_journal(repo)
+    (repo.path / ".git" / "info" / "exclude").write_text("")
+
+    done = team.resume(auto=True)
+
+    assert done.succeeded, done.lines
+    assert [text for text in done.view.warnings if ".workflow" in text or "checkout" in text] == []
+    assert repo.git("status", "--porcelain") == ""

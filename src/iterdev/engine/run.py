@@ -107,6 +107,8 @@ async def drive(
 ) -> Ending:
     """Takes the session's lease and runs its engine until it is over, has to ask, or is interrupted."""
     log = repository.log(session)
+    # A session that was rebuilt from its folder may be in a repository that excludes nothing yet.
+    repository.prepare()
     with repository.lease(log) as descriptor:
         log_effect = EffectLog(repository.folder(log.state), clock.now, repository.redact)
         effect = Effects(log_effect, *tracing(), *observers)
