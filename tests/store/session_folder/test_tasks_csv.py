@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.store.conftest import CRITICAL, Story, entries, review, started, task, team_started
@@ -186,6 +186,7 @@ def test_a_table_that_was_written_is_read_back_as_it_was(story: Story) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(title=TEXT, description=TEXT, findings=TEXT, error=TEXT)
 def test_any_text_survives_the_table(title: str, description: str, findings: str, error: str) -> None:
     work = task("DEV-001", title=f"t{title}", description=f"d{description}", wave=1)

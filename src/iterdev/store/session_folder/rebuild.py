@@ -24,7 +24,7 @@ from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session import events
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Phase, SessionId
-from iterdev.store.session_folder import json_records, tasks_csv
+from iterdev.store.session_folder import json_records, older_editions, tasks_csv
 from iterdev.store.session_folder.json_records import MetaRecord, SessionRecord, read_fields
 from iterdev.store.session_folder.projector import MESSAGES, TABLE
 from iterdev.teams.contract import Team
@@ -34,10 +34,19 @@ Document = Mapping[str, object]
 
 
 def folders(top: Path) -> list[tuple[Engine, Path]]:
-    """Every session folder of a repository that has a table, oldest first."""
-    tables = ((engine, top.glob(f"{ids.folder(engine, SessionId('*'))}/{TABLE}")) for engine in Engine)
-    found = [(engine, path.parent) for engine, paths in tables for path in paths if path.is_file()]
-    return sorted(found, key=lambda pair: (pair[1] / TABLE).stat().st_mtime)
+    """Every session folder of a repository, oldest first: those with a table, and those of older editions."""
+    places = ((engine, top.glob(ids.folder(engine, SessionId("*")))) for engine in Engine)
+    found = [(engine, folder) for engine, folders in places for folder in folders if _is_session(folder)]
+    return sorted(found, key=lambda pair: _changed_at(pair[1]))
+
+
+def _is_session(folder: Path) -> bool:
+    return (folder / TABLE).is_file() or older_editions.is_session(folder)
+
+
+def _changed_at(folder: Path) -> float:
+    table = folder / TABLE
+    return (table if table.is_file() else folder).stat().st_mtime
 
 
 def session_events(
@@ -50,7 +59,7 @@ def session_events(
     team = teams.get(kept.team) or next(iter(teams.values()))
     shared = _read_json(folder / META) or _read_json(folder / "shared-memory.json")
     meta = read_fields(shared, MetaRecord)
-    rows = tasks_csv.parse(_text(folder / TABLE), team, f"{folder.name}/{TABLE}")
+    rows, warning = _rows(folder, document, team)
     requirement = kept.requirement or meta.task_description or _requirement_from(folder.name)
     session = events.Session(
         id=SessionId(folder.name),
@@ -80,8 +89,17 @@ def session_events(
     found += _ending(kept, meta, sent)
     # The announcements of the events so far are among the restored messages already, in their own words.
     found += (MessagesCleared(), *sent) if sent else ()
-    found.append(events.Warned("the journal was missing or damaged; this session was rebuilt from its folder"))
+    found.append(events.Warned(warning))
     return _created(kept), found
+
+
+def _rows(folder: Path, document: Document, team: Team) -> tuple[Sequence[TableRow], str]:
+    """The tasks, and what the user should know about where they come from."""
+    if not (folder / TABLE).exists() and older_editions.is_session(folder):
+        older = older_editions.read(folder, document, team)
+        return older.rows, older.warning
+    rows = tasks_csv.parse(_text(folder / TABLE), team, f"{folder.name}/{TABLE}")
+    return rows, "the journal was missing or damaged; this session was rebuilt from its folder"
 
 
 def collaboration_events(meta: MetaRecord) -> Iterator[events.CollaborationEvent]:
