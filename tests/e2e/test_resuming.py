@@ -235,11 +235,11 @@ def test_step_advances_one_step_at_a_time(repo: Repo, engine: str) -> None:
     session = repo.folder(engine).name
     repo.iterdev("answer", session, "plan", "approve")
 
-    first = repo.iterdev("resume", "--step")
+    first = repo.iterdev("resume", "--step", "--wait")
     after_first = statuses(repo.folder(engine))
-    second = repo.iterdev("resume", "--step")
+    second = repo.iterdev("resume", "--step", "--wait")
     after_second = statuses(repo.folder(engine))
-    third = repo.iterdev("continue", "--step")
+    third = repo.iterdev("continue", "--step", "--wait")
 
     assert (first.returncode, second.returncode, third.returncode) == (0, 0, 0)
     assert [name for name, status in after_first.items() if status == "completed"] == ["DESIGN-001"]

@@ -3,7 +3,7 @@
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import agent_at_work, eventually
-from tests.session_files import document, statuses
+from tests.session_files import document, left_behind, processes, statuses
 
 METRICS = ("total", "completed", "in_progress", "blocked", "velocity")
 
@@ -46,7 +46,7 @@ def test_after_every_step_the_session_the_ledger_and_the_shared_state_are_up_to_
     repo.iterdev("answer", repo.folder("beat").name, "plan", "approve")
     counted, fixing, happened = [], [], []
     while not happened or happened[-1] != ("Finished", None):
-        assert repo.iterdev("resume", "--step").returncode == 0
+        assert repo.iterdev("resume", "--step", "--wait").returncode == 0
         assert in_ledger(repo) == statuses(repo.folder("beat"))
         assert session(repo)["active_tasks"] == []
         counted.append(metrics(repo))
@@ -67,6 +67,55 @@ def test_after_every_step_the_session_the_ledger_and_the_shared_state_are_up_to_
     assert (happened[0], happened[1]) == (("TasksReplanned", None), ("Landed", "DEV-001"))
     assert happened[3] == ("Landed", "DEV-fix-1")
     assert session(repo)["status"] == "completed"
+
+
+@pytest.mark.requirement("R117")
+@pytest.mark.parametrize("engine", ["wave", "beat"])
+def test_a_step_ends_after_it_has_started_its_workers_and_the_next_one_goes_on(repo: Repo, engine: str) -> None:
+    release = repo.home / "release"
+    repo.behave(architect={"run": f"until test -e {release}; do sleep 0.05; done"})
+    repo.iterdev("run", "--engine", engine, "--pipeline", "sprint", "Add a greeting")
+    session = repo.folder(engine).name
+    repo.iterdev("answer", session, "plan", "approve")
+
+    first = repo.iterdev("resume", "--step")
+    shown = repo.iterdev("status")
+    again = repo.iterdev("resume", "--step")
+    working = [call["task"] for call in repo.calls()]
+    release.touch()
+    eventually(lambda: statuses(repo.folder(engine))["DESIGN-001"] == "completed", "the design")
+    eventually(lambda: processes(repo) == [], "the engine of the first step to end")
+    second = repo.iterdev("resume", "--step")
+
+    next_step = f"Next: iterdev resume {session} --step"
+    assert (first.returncode, again.returncode, second.returncode) == (0, 0, 0), first.stderr + again.stderr
+    assert f"At work in the background: DESIGN-001 (architect). {next_step}" in first.stdout
+    assert "[RUN]  DESIGN-001" in shown.stdout
+    assert "State: running" in shown.stdout
+    assert f"At work in the background: DESIGN-001 (architect). {next_step}" in again.stdout
+    assert working == ["DESIGN-001"]
+    eventually(lambda: processes(repo) == [], "the engine of the second step to end")
+    assert [call["task"] for call in repo.calls()] == ["DESIGN-001", "DEV-001"]
+    assert statuses(repo.folder(engine))["DEV-001"] == "completed"
+    assert left_behind(repo) == []
+
+
+@pytest.mark.requirement("R117")
+def test_a_step_that_cannot_start_anything_says_why(repo: Repo) -> None:
+    repo.iterdev("run", "--pipeline", "patch", "Add a greeting")
+    session = repo.folder().name
+
+    asked = repo.iterdev("resume", "--step")
+    steps = [repo.iterdev("resume", "-y", "--step") for _ in range(1)]
+    eventually(lambda: processes(repo) == [], "the engine to end")
+    while statuses(repo.folder())["VERIFY-001"] != "completed":
+        steps.append(repo.iterdev("resume", "--step"))
+        eventually(lambda: processes(repo) == [], "the engine to end")
+    over = repo.iterdev("resume", session, "--step")
+
+    assert (asked.returncode, "iterdev answer" in asked.stdout) == (5, True)
+    assert {step.returncode for step in steps} == {0}
+    assert (over.returncode, f"{session}: 2 completed" in over.stdout) == (0, True)
 
 
 @pytest.mark.requirement("R103", "R106")

@@ -14,7 +14,7 @@ def begun(repo: Repo, engine: str = "beat") -> str:
     repo.iterdev("run", "--pipeline", "multi-sprint", "--engine", engine, "Add a greeting")
     session = repo.folder(engine).name
     repo.iterdev("answer", session, "plan", "approve")
-    assert repo.iterdev("resume", session, "--step").returncode == 0
+    assert repo.iterdev("resume", session, "--step", "--wait").returncode == 0
     return session
 
 
@@ -140,7 +140,7 @@ def test_the_workers_of_a_beat_look_for_their_artifacts_too(repo: Repo, task: st
     before = rows(repo.folder("beat"))[task]
     rewrite(repo, "beat", task, status="pending", review_score="", gc_signal="")
 
-    done = repo.iterdev("resume", session, "--step")
+    done = repo.iterdev("resume", session, "--step", "--wait")
 
     assert done.returncode == 0, done.stderr
     assert worked(repo).count(task) == calls
@@ -154,7 +154,7 @@ def test_a_row_set_back_in_a_session_of_waves_is_done_again(repo: Repo) -> None:
     begun(repo, "wave")
     rewrite(repo, "wave", "DESIGN-001", status="pending")
 
-    repo.iterdev("resume", "--step")
+    repo.iterdev("resume", "--step", "--wait")
 
     assert worked(repo) == ["DESIGN-001", "DESIGN-001"]
 

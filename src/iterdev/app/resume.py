@@ -1,6 +1,9 @@
-"""Runs the engine of a session until it is over, has to ask, or is interrupted."""
+"""Runs the engine of a session until it is over, has to ask, or is interrupted; or takes one step of it."""
 
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Sequence
+from subprocess import Popen
 
 import msgspec
 from msgspec import Struct
@@ -10,16 +13,25 @@ from iterdev.app.completion import CompletionFailure
 from iterdev.app.edits import table_edited
 from iterdev.app.inspect import status
 from iterdev.core.collaboration.messages import COORDINATOR
-from iterdev.core.errors import UserError
+from iterdev.core.errors import HostError, UserError
 from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, TasksReset
 from iterdev.core.session.state import State
 from iterdev.core.types import UNSUCCESSFUL, Ending, Phase, Role, SessionId
 from iterdev.core.views.session import SessionView
-from iterdev.engine.loop import OneStep, OneWorker
+from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive
 from iterdev.execution.local import LocalExecutor
+from iterdev.host.processes import detached
 from iterdev.store.session_log import SessionLog
+
+STEP_LOG = "logs/step.log"
+INTERVAL = 0.05
+"""Seconds between two looks at an engine in the background."""
+GRACE = 2.0
+"""Seconds that workers are given to end before a step is over without them: quick results are shown at once."""
+FAILURES = frozenset({2, 3, 4})
+"""Exit codes of an engine that could not do its part of a step."""
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -55,7 +67,7 @@ async def run_session(
     *,
     auto: bool = False,
     resumes: bool = False,
-    scope: OneStep | OneWorker | None = None,
+    scope: OneStep | BeforeStarts | OneWorker | None = None,
     executor: MakeExecutor = LocalExecutor,
 ) -> RunResult:
     """Runs the engine unless all work is done, and completes a session that is over as the configuration says.
@@ -74,6 +86,55 @@ async def run_session(
     failure = completion.complete_as_configured(repository, session) if ending is Ending.over else None
     idle = scope.worker if scope and not scope.taken else None
     return RunResult(ending=ending, view=status(repository, session), idle_role=idle, failure=failure)
+
+
+async def take_step(
+    repository: Repository,
+    session: SessionId,
+    observer: RunObserver,
+    *,
+    auto: bool = False,
+    executor: MakeExecutor = LocalExecutor,
+) -> RunResult:
+    """Decides and records what is due, starts the next tasks, and does not wait for their workers.
+
+    An engine of its own, in the background, holds the session until they end. Until then there is nothing to do.
+    """
+    if repository.engine_alive(repository.state(session).session):
+        return RunResult(ending=Ending.stepped, view=status(repository, session))
+    scope = BeforeStarts()
+    result = await run_session(repository, session, observer, auto=auto, resumes=True, scope=scope, executor=executor)
+    if result.ending is not Ending.stepped or not scope.ready:
+        return result
+    return _hand_over(repository, session)
+
+
+def _hand_over(repository: Repository, session: SessionId) -> RunResult:
+    """Has the tasks started by an engine in the background."""
+    folder = repository.folder(repository.state(session))
+    command = [sys.executable, "-m", "iterdev", "resume", session, "--step", "--wait"]
+    engine = detached.start(command, cwd=repository.top, output=folder / STEP_LOG)
+    log = repository.log(session)
+    before = log.state.attempts
+
+    def has_started() -> bool:
+        log.refresh()
+        return log.state.attempts != before
+
+    _wait_until(has_started, engine)
+    _wait_until(lambda: False, engine, GRACE)
+    if engine.poll() in FAILURES:
+        said = (folder / STEP_LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        raise HostError(f"The step failed: {said[-1] if said else 'nothing was said'}", hint=f"see {folder / STEP_LOG}")
+    view = status(repository, session)
+    over = Ending.over if view.outcome.is_over else Ending.stepped
+    return RunResult(ending=Ending.waiting if view.gates else over, view=view)
+
+
+def _wait_until(reached: Callable[[], bool], engine: "Popen[bytes]", seconds: float = float("inf")) -> None:
+    end = time.monotonic() + seconds
+    while engine.poll() is None and not reached() and time.monotonic() < end:
+        time.sleep(INTERVAL)
 
 
 def answer_with_defaults(log: SessionLog) -> None:

@@ -50,6 +50,18 @@ class OneStep(RunScope):
         return starts
 
 
+class BeforeStarts(RunScope):
+    """Everything before the next batch of tasks, which another engine starts."""
+
+    may_stop = True
+    ready: tuple[TaskId, ...] = ()
+    """The tasks that are to be started."""
+
+    def admit(self, _: SessionLog, starts: Sequence[Start]) -> Sequence[Start]:
+        self.ready = tuple(start.task for start in starts)
+        return ()
+
+
 class OneWorker(RunScope):
     """One task of a role at a time; a role that loops goes on with further ones."""
 

@@ -57,6 +57,18 @@ def show_run(
         executor = click.get_current_context().obj or resume.LocalExecutor
         run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
         result = anyio.run(run, repository, session, observer)
+    return _show_result(repository, session, result, as_json=as_json)
+
+
+def show_step(repository: Repository, session: SessionId, *, auto: bool, as_json: bool) -> ExitCode:
+    with _observer(session, quiet=as_json or resume.is_done(repository, session)) as observer:
+        executor = click.get_current_context().obj or resume.LocalExecutor
+        take = partial(resume.take_step, auto=auto, executor=executor)
+        result = anyio.run(take, repository, session, observer)
+    return _show_result(repository, session, result, as_json=as_json)
+
+
+def _show_result(repository: Repository, session: SessionId, result: RunResult, *, as_json: bool) -> ExitCode:
     if result.failure:
         print_warning(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
     code = exit_code(result)

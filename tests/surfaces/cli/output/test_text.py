@@ -57,6 +57,17 @@ def test_the_last_line_of_a_run_says_what_to_do_next(ending: Ending, last: str) 
     assert lines[-1] == last.format(session=story.state.session.id)
 
 
+def test_a_step_names_the_tasks_that_it_left_to_the_background() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.starts("DEV-001")
+
+    last = summary(session_view(story.state, DEVELOPMENT), Ending.stepped).splitlines()[-1]
+
+    assert last == (
+        f"At work in the background: DEV-001 (developer). Next: iterdev resume {story.state.session.id} --step"
+    )
+
+
 @pytest.mark.parametrize(
     ("engine", "waves"),
     [(Engine.wave, ["  wave 1/2: 1 completed, 1 failed", "  wave 2/2: 1 skipped"]), (Engine.beat, [])],

@@ -76,7 +76,9 @@ def summary(view: SessionView, ending: Ending) -> str:
         case Ending.interrupted:
             lines.append(f"Interrupted; everything is saved. Go on with: iterdev resume {view.id}")
         case Ending.stepped:
-            lines.append(f"One step done. Next: iterdev resume {view.id} --step")
+            at_work = [f"{task.id} ({task.role})" for task in view.tasks if task.status is Status.in_progress]
+            begun = f"At work in the background: {', '.join(at_work)}." if at_work else "One step done."
+            lines.append(f"{begun} Next: iterdev resume {view.id} --step")
     return "\n".join(lines)
 
 
