@@ -3,6 +3,7 @@
 import pytest
 from tests.core.conftest import Story, done, review, task
 
+from iterdev.core.append_only import AppendOnly
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.wisdom import (
     Earlier,
@@ -26,7 +27,7 @@ def learned(text: str, *, session: str = "ids-old", at: float = 1.0, file: str =
 
 def earlier(*texts: str, requirement: str = "Something else", finished: bool = True, **rejected: str) -> Earlier:
     notes = tuple(learned(text, at=float(number)) for number, text in enumerate(texts))
-    return Earlier(requirement, finished, Wisdom(notes=notes, rejected=rejected))
+    return Earlier(requirement, finished, Wisdom(notes=AppendOnly(notes), rejected=rejected))
 
 
 def texts(inherited: WisdomInherited | None) -> list[str]:

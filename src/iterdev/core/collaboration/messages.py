@@ -5,11 +5,12 @@ The words of iterdev's own announcements are chosen in `core/rules/announcements
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, assert_never
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from iterdev.core.append_only import AppendOnly
 from iterdev.core.types import Role, Severity, TaskId
 
 COORDINATOR = "coordinator"
@@ -61,7 +62,7 @@ class SharedData(Struct, frozen=True, kw_only=True):
 
 
 class Messages(Struct, frozen=True, kw_only=True):
-    sent: tuple[Message, ...] = ()
+    sent: AppendOnly[Message] = AppendOnly[Message]()
     shared: Mapping[str, SharedData] = {}
     """By sender."""
 
@@ -99,32 +100,19 @@ class MessagesCleared(Struct, frozen=True, tag=True):
 MessageEvent = MessageSent | Announced | MessageDeleted | MessagesCleared
 
 
-class MessagesDraft:
-    """Messages while events are folded in; new ones are in a list, because a tuple would be copied for every one."""
-
-    def __init__(self, part: Messages) -> None:
-        self._part, self._new = part, list[Message]()
-
-    @property
-    def part(self) -> Messages:
-        if self._new:
-            self._part, self._new = replace(self._part, sent=(*self._part.sent, *self._new)), []
-        return self._part
-
-    def apply(self, event: object, at: float, _: int) -> None:
-        match event:
-            case Announced():
-                self._new.append(_message(event, at))
-            case MessageSent():
-                self._new.append(_message(event, event.sent_at or at))
-                self._part = _with_shared(self._part, event, event.sent_at or at)
-            case MessageDeleted(number):
-                sent = tuple(message for message in self.part.sent if message.number != number)
-                self._part = replace(self._part, sent=sent)
-            case MessagesCleared():
-                self._part, self._new = replace(self._part, sent=(), shared={}), []
-            case _:
-                raise TypeError(event)
+def evolve(part: Messages, event: MessageEvent, at: float) -> Messages:
+    match event:
+        case Announced():
+            return replace(part, sent=part.sent.extended((_message(event, at),)))
+        case MessageSent():
+            sent_at = event.sent_at or at
+            return _with_shared(replace(part, sent=part.sent.extended((_message(event, sent_at),))), event, sent_at)
+        case MessageDeleted(number):
+            return replace(part, sent=AppendOnly(message for message in part.sent if message.number != number))
+        case MessagesCleared():
+            return Messages()
+        case _:
+            assert_never(event)
 
 
 def _message(event: MessageSent | Announced, at: float) -> Message:

@@ -12,6 +12,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from iterdev.core.append_only import AppendOnly
 from iterdev.core.ids import CHINESE
 from iterdev.core.results import shortened
 
@@ -94,7 +95,7 @@ WisdomEvent = WisdomNoted | WisdomInherited | WisdomRejected
 
 
 class Wisdom(Struct, frozen=True, kw_only=True):
-    notes: tuple[Note, ...] = ()
+    notes: AppendOnly[Note] = AppendOnly[Note]()
     inherited: tuple[Note, ...] = ()
     rejected: Mapping[str, str] = {}
     """The ids that are not to be used, and why."""
@@ -103,7 +104,7 @@ class Wisdom(Struct, frozen=True, kw_only=True):
 def evolve(part: Wisdom, event: WisdomEvent, _: float = 0) -> Wisdom:
     match event:
         case WisdomNoted(notes):
-            return replace(part, notes=(*part.notes, *notes))
+            return replace(part, notes=part.notes.extended(notes))
         case WisdomInherited(notes, rejected):
             return replace(part, inherited=notes, rejected={**part.rejected, **rejected})
         case WisdomRejected(name, reason):
@@ -115,7 +116,7 @@ def evolve(part: Wisdom, event: WisdomEvent, _: float = 0) -> Wisdom:
 
 def without_tasks(part: Wisdom, tasks: Collection[str]) -> Wisdom:
     """Without the notes of tasks that a rollback undid."""
-    return replace(part, notes=tuple(note for note in part.notes if note.task not in tasks))
+    return replace(part, notes=AppendOnly(note for note in part.notes if note.task not in tasks))
 
 
 def usable(notes: Iterable[Note], rejected: Mapping[str, str]) -> list[Note]:

@@ -58,7 +58,6 @@ def _after_attempt(part: Packages, event: events.AttemptEnded) -> Packages:
 DRAFTS: Mapping[str, tuple[Iterable[type], Callable[[Any], Folding]]] = {
     "tasks": (task_table.EVENTS, task_table.TaskTableDraft),
     "conflicts": (conflicts.EVENTS, conflicts.ConflictsDraft),
-    "messages": (get_args(messages.MessageEvent), messages.MessagesDraft),
 }
 """Large parts of the state: the events that each is made of, and the draft that takes them."""
 
@@ -68,7 +67,8 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "branch": dict.fromkeys(state.BRANCH_EVENTS, state.evolve_branch),
     "lifecycle": dict.fromkeys(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
     "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
-    "warnings": {events.Warned: lambda part, event, _: (*part, event.text)},
+    "warnings": {events.Warned: lambda part, event, _: part.extended((event.text,))},
+    "messages": dict.fromkeys(get_args(messages.MessageEvent), messages.evolve),
     "locks": dict.fromkeys(get_args(locks.LockEvent), locks.evolve),
     "checkpoints": {
         **dict.fromkeys(get_args(checkpoints.CheckpointEvent), checkpoints.evolve),

@@ -6,6 +6,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from iterdev.core.append_only import AppendOnly
 from iterdev.core.collaboration.checkpoints import Checkpoints
 from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.collaboration.feedback import Feedback
@@ -75,7 +76,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     attempts: Attempts = Attempts()
     conflicts: Conflicts = Conflicts()
     gates: Gates = Gates()
-    warnings: tuple[str, ...] = ()
+    warnings: AppendOnly[str] = AppendOnly[str]()
     messages: Messages = Messages()
     locks: Locks = Locks()
     checkpoints: Checkpoints = {}

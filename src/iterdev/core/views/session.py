@@ -153,7 +153,7 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         usage=state.spending.total,
         spending=spending_view(state),
         pauses=pauses(state),
-        warnings=state.warnings,
+        warnings=tuple(state.warnings),
         stall=stall(state, engine_alive=engine_alive),
         feedback=open_feedback(state),
         debt=open_debt(state),

@@ -5,7 +5,7 @@ back. Agents and people may add to the board and the wisdom files: iterdev only 
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -53,7 +53,7 @@ class Projector:
         self._exposed = exposed
         """Whether agents can write to the folder."""
         self._written: dict[str, str] = {}
-        self._messages: tuple[Message, ...] | None = None
+        self._messages: Sequence[Message] | None = None
         """The messages that this object has written to their file."""
         self._shown: State | None = None
         """The state that the documents were made from."""

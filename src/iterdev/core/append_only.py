@@ -1,0 +1,56 @@
+"""A sequence that only grows. Older values of it stay as they were, and yet adding to it copies nothing.
+
+The parts of the state that have an item for each of many events, such as messages, would otherwise be copied for
+every one of them, and the time to fold a journal would grow with the square of its length.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class AppendOnly(Sequence[T]):
+    """The values that grew out of one another share one list; each is the first so many items of it."""
+
+    __slots__ = ("_count", "_items")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = list(items)
+        self._count = len(self._items)
+
+    def extended(self, items: Iterable[T]) -> "AppendOnly[T]":
+        # Something else was added to this value before, and belongs to another future.
+        shared = self._items if len(self._items) == self._count else self._items[: self._count]
+        shared.extend(items)
+        longer = AppendOnly[T]()
+        longer._items, longer._count = shared, len(shared)
+        return longer
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
+        if isinstance(place, slice):
+            return tuple([self._items[number] for number in range(*place.indices(self._count))])
+        return self._items[range(self._count)[place]]
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._items, self._count)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, AppendOnly) and other._items is self._items:
+            return self._count == other._count
+        if not isinstance(other, AppendOnly | tuple):
+            return NotImplemented
+        return self._count == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"AppendOnly({list(self)!r})"

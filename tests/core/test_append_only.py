@@ -1,0 +1,37 @@
+"""A sequence that only grows."""
+
+from iterdev.core.append_only import AppendOnly
+
+
+def test_an_older_value_stays_as_it_was() -> None:
+    before = AppendOnly("ab")
+
+    after = before.extended("cd")
+
+    assert (tuple(before), len(before)) == (("a", "b"), 2)
+    assert (tuple(after), len(after)) == (("a", "b", "c", "d"), 4)
+
+
+def test_two_values_that_grow_from_the_same_one_do_not_mix() -> None:
+    before = AppendOnly("a")
+
+    first, second = before.extended("b"), before.extended("c")
+
+    assert (first, second) == (("a", "b"), ("a", "c"))
+
+
+def test_places_and_slices_end_with_the_value() -> None:
+    before = AppendOnly("abc")
+    before.extended("d")
+
+    assert (before[-1], before[1:], before[:-1]) == ("c", ("b", "c"), ("a", "b"))
+    assert list(reversed(before)) == ["c", "b", "a"]
+
+
+def test_a_value_equals_what_has_the_same_items() -> None:
+    before = AppendOnly("ab")
+
+    assert before == AppendOnly("ab")
+    assert before == ("a", "b")
+    assert before != before.extended("c")
+    assert before != ("a", "c")
