@@ -6,14 +6,16 @@ import msgspec
 import pytest
 from tests.core.conftest import Outcome, Story, done, measured, review, session, task
 
+from iterdev.core.collaboration import messages
 from iterdev.core.policy import Policy
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events
+from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.roles import Pipeline
-from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.development.team import DEVELOPMENT, DevelopmentTeam
 
 both_engines = pytest.mark.parametrize("engine", list(Engine))
 
@@ -205,3 +207,37 @@ def test_a_task_that_was_started_too_early_is_found() -> None:
 
     assert difference
     assert [command.task for command in difference.decided if isinstance(command, Start)] == ["DESIGN-001"]
+
+
+class CountingTeam(DevelopmentTeam):
+    """Counts how often something is decided."""
+
+    decisions = 0
+
+    def before_work(self, state: State) -> tuple[events.Event, ...]:
+        self.decisions += 1
+        return super().before_work(state)
+
+
+def test_a_long_journal_is_decided_in_proportion_to_its_length() -> None:
+    story = driven()
+    story.starts(*story.goes_on())
+    for number in range(200):
+        story.happens(messages.compose("architect", summary=f"step {number}", task=TaskId("DESIGN-001")))
+    team = CountingTeam()
+
+    replay = compare(story.entries, team)
+
+    assert replay.difference is None
+    assert team.decisions <= 2 * len(story.entries)
+
+
+def test_what_was_decided_before_other_processes_wrote_counts() -> None:
+    story = works(driven())
+    (place,) = (place for place, entry in enumerate(story.entries) if isinstance(entry.event, events.Finished))
+    others = [events.Warned(f"late {number}", announced=False) for number in range(5)]
+    entries = [*story.entries[:place], *(events.Entry(0, story.now, one) for one in others), *story.entries[place:]]
+
+    replay = compare([msgspec.structs.replace(entry, seq=seq) for seq, entry in enumerate(entries, 1)], DEVELOPMENT)
+
+    assert replay.difference is None

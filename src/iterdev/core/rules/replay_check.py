@@ -4,6 +4,7 @@ It knows which events come from deciding. What was seen, or said by an agent or 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import get_args
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from iterdev.core.rules.schedule import Command, Land, Record, Start
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.events import Entry, Event
-from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.fold import Fold, replay
 from iterdev.core.session.gates import GateKind
 from iterdev.core.session.state import State
 
@@ -55,56 +56,77 @@ def compare(entries: Sequence[Entry], team: TeamRules) -> Replay:
 
 
 class _Walk:
+    """One fold through the journal.
+
+    An engine whose transaction lost a race writes behind the other process, without deciding again. What is recorded
+    may therefore have been decided in any state since the engine's last decision.
+    """
+
     def __init__(self, entries: Sequence[Entry], team: TeamRules) -> None:
         self._entries, self._team = entries, team
-        self._before: list[tuple[State, float]] = []
-        """The present state, and those from which other processes' entries have led to it since the last decision.
-
-        An engine whose transaction lost a race writes behind the other one, without deciding again. With each state
-        comes the time of the entry that led to it.
-        """
+        self._fold = Fold(replay(entries[:1], team), team)
+        self._since = 1
+        """The place of the first entry whose state may be the one that the engine decided in."""
+        self._earlier: list[tuple[Command, ...]] = []
+        """What was to be done in the states from there on, without repetitions."""
         self.decisions = 0
 
     def first_difference(self) -> Difference | None:
-        state = replay(self._entries[:1], self._team)
         engine, place = False, 1
         while place < len(self._entries):
-            entry = self._entries[place]
-            self._before.append((state, self._entries[place - 1].at))
-            count = self._decided(place) if engine else 1
+            entry, state = self._entries[place], self._fold.state()
+            count = self._decided(state, place) if engine else 1
             if count is None:
-                decided = next(self._alternatives(entry))
+                decided = decide(state, self._team, entry.at)
                 return Difference(seq=entry.seq, at=entry.at, recorded=entry.event, decided=decided)
-            state, place = evolve(state, self._entries[place : place + count], self._team), place + count
-            engine = self._engine_runs(entry.event, engine=engine)
+            for written in self._entries[place : place + count]:
+                self._fold.apply(written)
+            place += count
+            if self._decides_anew(entry.event):
+                self._since, self._earlier = place, []
+            # A journal that was made again from its folder has an engine without a process.
+            engine = entry.event.pid > 0 if isinstance(entry.event, events.EngineStarted) else engine
         return None
 
-    def _engine_runs(self, event: Event, *, engine: bool) -> bool:
-        """Whether an engine runs after this; the states before its last decision are dropped."""
-        if self._only_decided(event) or isinstance(event, (*SEEN, events.Landed, events.LandingRefused)):
-            self._before.clear()
-        # A journal that was made again from its folder has an engine without a process.
-        return event.pid > 0 if isinstance(event, events.EngineStarted) else engine
+    def _decides_anew(self, event: Event) -> bool:
+        """Whether an engine that has written this decides before it writes again."""
+        return self._only_decided(event) or isinstance(event, (*SEEN, events.Landed, events.LandingRefused))
 
-    def _decided(self, place: int) -> int | None:
+    def _decided(self, state: State, place: int) -> int | None:
         """How many entries from here on one decision accounts for; None if there is no such decision."""
         entry = self._entries[place]
         if isinstance(entry.event, (*SEEN, Announced)):
             return 1
-        for commands in self._alternatives(entry):
-            if count := self._accounted(commands, place):
-                self.decisions += count
-                return count
-        return None if self._must_be_decided(entry) else 1
+        due = _to_do(decide(state, self._team, entry.at))
+        must = self._must_be_decided(entry.event, due)
+        again = self._later_decisions(place) if must else ()
+        known = chain((due,), self._just_before(state, place), self._earlier[::-1], again)
+        counts = (self._accounted(state, commands, place) for commands in known)
+        count = next(filter(None, counts), 0)
+        self.decisions += count
+        self._remember(due)
+        return count or (None if must else 1)
 
-    def _alternatives(self, entry: Entry) -> Iterator[tuple[Command, ...]]:
-        """What is decided in the present state, then in those before it; time passes until a decision is written."""
-        for state, since in reversed(self._before):
-            for now in (entry.at, since):
-                yield decide(state, self._team, now)
+    def _just_before(self, state: State, place: int) -> Iterator[tuple[Command, ...]]:
+        """What was decided when the state was new: time passes until a decision is written."""
+        if self._entries[place - 1].at != self._entries[place].at:
+            commands = _to_do(decide(state, self._team, self._entries[place - 1].at))
+            self._remember(commands)
+            yield commands
 
-    def _accounted(self, commands: tuple[Command, ...], place: int) -> int:
-        entry, (present, _) = self._entries[place], self._before[-1]
+    def _remember(self, commands: tuple[Command, ...]) -> None:
+        if commands and commands not in self._earlier[-2:]:
+            self._earlier.append(commands)
+
+    def _later_decisions(self, place: int) -> Iterator[tuple[Command, ...]]:
+        """What is decided in the earlier states at the time of this entry; they are folded again, which is rare."""
+        fold = Fold(replay(self._entries[: self._since], self._team), self._team)
+        for entry in self._entries[self._since : place]:
+            yield _to_do(decide(fold.state(), self._team, self._entries[place].at))
+            fold.apply(entry)
+
+    def _accounted(self, present: State, commands: tuple[Command, ...], place: int) -> int:
+        entry = self._entries[place]
         for command in commands:
             match command, entry.event:
                 case Record(decided), _ if decided and decided[0] == entry.event:
@@ -121,15 +143,19 @@ class _Walk:
                     pass
         return 0
 
-    def _must_be_decided(self, entry: Entry) -> bool:
+    def _must_be_decided(self, event: Event, due: tuple[Command, ...]) -> bool:
         """Whether only a decision can have led to the event: by its kind, or because one of its kind was due."""
-        if self._only_decided(entry.event) or isinstance(entry.event, PERFORMED):
+        if self._only_decided(event) or isinstance(event, PERFORMED):
             return True
-        due = [command.events[0] for command in next(self._alternatives(entry)) if isinstance(command, Record)]
-        return type(entry.event) in map(type, due)
+        return type(event) in {type(command.events[0]) for command in due if isinstance(command, Record)}
 
     def _only_decided(self, event: Event) -> bool:
         if isinstance(event, events.GateOpened):
             # A message that escalates opens a question by itself.
             return event.gate.kind not in {GateKind.consensus, GateKind.capability}
         return isinstance(event, (*DECIDED, *self._team.decided))
+
+
+def _to_do(commands: tuple[Command, ...]) -> tuple[Command, ...]:
+    """The commands that leave something in the journal."""
+    return tuple(command for command in commands if isinstance(command, Record | Start | Land))

@@ -45,15 +45,17 @@ Command = Record | Start | Land | Cancel | Wait
 
 def starts(state: State, candidates: Collection[TaskId], now: float, limit: float) -> tuple[Command, ...]:
     """As many starts as there are free places, in the order of the table; or the time to wait for."""
+    places = state.policy.concurrency - len(state.attempts.running)
+    if places <= 0:
+        return ()
     spent = {task: state.tasks.progress[task].usage for task in candidates}
     unpaid = budget.over_budget(state.policy, state.spending, spent)
     if unpaid and len(unpaid) == len(candidates):
         return _without_budget(state, unpaid)
     choices = agent_choices(state, [task for task in candidates if task not in unpaid], now)
-    places = state.policy.concurrency - len(state.attempts.running)
     possible = [task for task, choice in choices.items() if choice.not_before <= now]
     if possible:
-        first = heapq.nsmallest(places, possible, key=state.tasks.order.__getitem__) if places > 0 else []
+        first = heapq.nsmallest(places, possible, key=state.tasks.order.__getitem__)
         return tuple(
             Start(task=task, number=state.tasks.progress[task].number + 1, limit=limit, agent=choices[task].agent)
             for task in first
