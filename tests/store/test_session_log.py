@@ -138,3 +138,13 @@ def test_the_summary_is_right_whichever_process_wrote_last(journal: Journal) -> 
 
     assert journal.summaries() == [summarize(mine.state)]
     assert journal.summaries()[0].phase is Phase.archived
+
+
+def test_a_state_that_was_read_before_is_continued(journal: Journal) -> None:
+    known = session_log.read_state(journal, SESSION)
+    log(journal).record(Warned("since then"))
+
+    state = session_log.read_state(journal, SESSION, known)
+
+    assert state == session_log.read_state(journal, SESSION)
+    assert (known.warnings, state.warnings) == ((), ("since then",))

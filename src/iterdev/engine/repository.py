@@ -40,6 +40,8 @@ class Repository:
         self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
         self._path = self.top / STATE / NAME
         self._journal: Journal | None = None
+        self._folded: State | None = None
+        """The state that was read last: a long journal is folded once, and after that only what is new in it."""
 
     @property
     def journal(self) -> Journal:
@@ -59,6 +61,7 @@ class Repository:
         return self._path.exists() or bool(rebuild.folders(self.top))
 
     def close(self) -> None:
+        self._folded = None
         if self._journal:
             self._journal.close()
             self._journal = None
@@ -67,7 +70,9 @@ class Repository:
         return self._read(Journal.sessions) if self.has_journal else []
 
     def state(self, session: SessionId) -> State:
-        return self._read(lambda journal: read_state(journal, session))
+        # A journal that turns out to be damaged is closed, and with it goes what was folded.
+        self._folded = self._read(lambda journal: read_state(journal, session, self._folded))
+        return self._folded
 
     @property
     def default_team(self) -> Team:
@@ -82,7 +87,7 @@ class Repository:
         return self._read(Journal.summaries) if self.has_journal else []
 
     def log(self, session: SessionId) -> SessionLog:
-        return SessionLog(self.journal, session, now=clock.now)
+        return SessionLog(self.journal, session, now=clock.now, known=self.state(session))
 
     def find(self, name: str) -> SessionId:
         """The session of that name, or the only one whose name contains it."""

@@ -17,8 +17,13 @@ Rule = Callable[[State, float], Sequence[Event]]
 """Returns the events that follow from the state and the time. It may be called several times."""
 
 
-def read_state(journal: Journal, session: SessionId) -> State:
-    """The state of a session; raises `UserError` if there is none of that name."""
+def read_state(journal: Journal, session: SessionId, known: State | None = None) -> State:
+    """The state of a session; raises `UserError` if there is none of that name.
+
+    If its state at an earlier time is known, only what is new is folded.
+    """
+    if known and known.session.id == session:
+        return evolve(known, journal.read(session, known.seq), journal.teams[known.session.team])
     entries = journal.read(session)
     if not entries:
         raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
@@ -42,11 +47,13 @@ def _replay(journal: Journal, entries: Sequence[Entry]) -> State:
 
 
 class SessionLog:
-    def __init__(self, journal: Journal, session: SessionId, *, now: Callable[[], float]) -> None:
+    def __init__(
+        self, journal: Journal, session: SessionId, *, now: Callable[[], float], known: State | None = None
+    ) -> None:
         self._journal = journal
         self.now = now
         self.session = session
-        self.state: State = read_state(journal, session)
+        self.state: State = read_state(journal, session, known)
         self.team = journal.teams[self.state.session.team]
         self._summary: SessionSummary | None = None
 
