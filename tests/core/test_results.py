@@ -269,3 +269,55 @@ def test_a_dimension_that_is_none_of_the_four_counts_as_not_named() -> None:
 
     assert named.omissions == ""
     assert other.omissions == '"issues[0]" does not name its dimension'
+
+
+@pytest.mark.parametrize(("levels", "fits"), [(60, True), (65, False), (400, False), (5_000, False)])
+def test_a_result_may_be_nested_only_so_deeply(levels: int, *, fits: bool) -> None:
+    # The result, its list, the discovery and its data are levels too.
+    data = "[" * (levels - 4) + "]" * (levels - 4)
+    body = f'{{"id": "T-1", "status": "completed", "discoveries": [{{"type": "x", "data": {{"deep": {data}}}}}]}}'
+
+    if fits:
+        decode(body, kind=Development, task=TaskId("T-1"))
+    else:
+        with pytest.raises(Misfit, match="nested too deeply"):
+            decode(body, kind=Development, task=TaskId("T-1"))
+
+
+def test_brackets_in_a_text_are_not_levels() -> None:
+    assert handed_in(Role.developer, findings='[{"' * 100).findings == '[{"' * 100
+
+
+def test_of_a_long_list_the_first_items_are_kept_and_the_findings_say_so() -> None:
+    result = handed_in(
+        Role.developer,
+        findings="x" * 600,
+        discoveries=[{"type": "convention", "data": {"name": str(number)}} for number in range(60_000)],
+        tech_debt=[f"debt {number}" for number in range(60_000)],
+        wisdom={"learnings": [f"lesson {number}" for number in range(60_000)]},
+        changed_files=[f"{number}.py" for number in range(5_000)],
+    )
+
+    assert [one.data["name"] for one in result.discoveries] == [str(number) for number in range(200)]
+    assert (len(result.tech_debt), len(result.wisdom.learnings)) == (200, 200)
+    assert len(result.changed_files or ()) == 5_000
+    assert len(result.findings) == FINDINGS_LIMIT
+    assert result.findings.endswith(
+        "… (only the first 200 of 60000 discoveries; the first 200 of 60000 tech_debt; "
+        "the first 200 of 60000 learnings are kept)"
+    )
+
+
+def test_the_lists_of_items_are_bounded_too() -> None:
+    tasks = [{**ITEM, "dependencies": [str(number) for number in range(2_000)]}]
+
+    result = handed_in(Role.architect, tasks=tasks)
+
+    assert isinstance(result, Design)
+    assert len(result.tasks[0].dependencies) == 1_000
+
+
+def test_a_list_at_its_limit_is_left_alone() -> None:
+    result = handed_in(Role.developer, findings="did it", tech_debt=[f"debt {number}" for number in range(200)])
+
+    assert (len(result.tech_debt), result.findings) == (200, "did it")

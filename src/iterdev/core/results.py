@@ -4,8 +4,9 @@ The results of a team's roles are in the team. An agent's numbers are taken only
 """
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,20 @@ from iterdev.core.types import TaskId
 
 FINDINGS_LIMIT = 500
 """Longer findings are cut: the table is for people to read."""
+MOST_LEVELS = 64
+"""How deeply the lists and objects of a result may be nested in each other."""
+MOST_ITEMS = 1_000
+"""Items of one list of a result; further ones are dropped."""
+MOST_BY_NAME = {
+    **dict.fromkeys(("discoveries", "tech_debt", "learnings", "decisions", "conventions"), 200),
+    **dict.fromkeys(("changed_files", "files", "related_files"), 10_000),
+}
+"""The same for certain lists: remarks, which are shown and passed on one by one, and names of files."""
+
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+S = TypeVar("S", bound=Struct)
 
 
 class Misfit(ValueError):
@@ -104,17 +119,49 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     """The result as a value; a misfit says where it does not fit."""
     if not body.strip():
         raise Misfit("the result is empty")
+    if _levels(body) > MOST_LEVELS:
+        raise Misfit(f"the result is nested too deeply, more than {MOST_LEVELS} levels")
     try:
         result = msgspec.json.decode(body, type=Result if _says_failed(body) else kind)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Misfit(str(error)) from error
-    except RecursionError as error:
-        raise Misfit("the result is nested too deeply") from error
     if result.id != task:
         raise Misfit(f'"id" is "{result.id}", expected "{task}"')
     if result.status == "failed" and not (result.error or result.findings):
         raise Misfit('"status" is "failed", but "error" does not say why')
-    return replace(result, findings=shortened(result.findings))
+    dropped: list[str] = []
+    kept = _bounded(result, dropped)
+    note = f" (only {'; '.join(dropped)} are kept)" if dropped else ""
+    return replace(kept, findings=shortened(result.findings, FINDINGS_LIMIT - len(note)) + note)
+
+
+def _levels(body: bytes | str) -> int:
+    """How deeply the lists and objects of a JSON text are nested."""
+    text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+    deepest = level = 0
+    for token in _NESTING.finditer(text):
+        level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        deepest = max(deepest, level)
+    return deepest
+
+
+def _bounded(value: S, dropped: list[str]) -> S:
+    """The value with lists of at most so many items; what is left of longer ones is added to `dropped`."""
+    changed: dict[str, object] = {}
+    for name in value.__struct_fields__:
+        match getattr(value, name):
+            case tuple() as items:
+                most = MOST_BY_NAME.get(name, MOST_ITEMS)
+                if len(items) > most:
+                    dropped.append(f"the first {most} of {len(items)} {name}")
+                changed[name] = tuple(
+                    _bounded(one, dropped) if isinstance(one, Struct) else one for one in items[:most]
+                )
+            case Struct() as part:
+                changed[name] = _bounded(part, dropped)
+            case _:
+                pass
+    return replace(value, **changed) if changed else value
 
 
 def shortened(text: str, limit: int = FINDINGS_LIMIT) -> str:
