@@ -1,7 +1,15 @@
 """The family of errors that a person can act on, split by who can fix them. Anything else is a bug."""
 
 import difflib
+import re
 from collections.abc import Iterable
+
+VALUE_LIMIT = 200
+"""Characters of a quoted value in a message."""
+TEXT_LIMIT = 4_000
+"""Characters of a message; a list of many problems is longer than a sentence."""
+
+_LONG_VALUE = re.compile(rf'"([^"\n]{{{VALUE_LIMIT}}})[^"\n]+"')
 
 
 class IterdevError(Exception):
@@ -9,8 +17,8 @@ class IterdevError(Exception):
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = with_short_values(message)
+        self.hint = cut(hint)
 
 
 class UserError(IterdevError):
@@ -23,6 +31,15 @@ class NeedsConfirmation(IterdevError):
 
 class HostError(IterdevError):
     """The machine cannot do it: git, disk, a missing program."""
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
+
+
+def with_short_values(text: str) -> str:
+    """The text with long quoted values cut."""
+    return cut(_LONG_VALUE.sub(r'"\1…"', text))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
