@@ -87,6 +87,12 @@ def test_a_wrong_request_is_refused_and_nothing_is_made(repo: Repo, arguments: l
         ("[limits]\nattempt = 0\n", ["[limits]", "attempt", "0"]),
         ("[agents.mine]\n", ["[agents.mine]", "`command`", "`script`"]),
         ("[run\n", ["TOML", "line 1"]),
+        (f"[run]\nconcurrency = {'9' * 5_000}\n", ["TOML", "digits"]),
+        (f"[run]\nconcurrency = {'9' * 500}\n", ["[run]", "concurrency"]),
+        (f"[limits]\nattempt = {'9' * 500}\n", ["[limits]", "attempt"]),
+        (f"[run]\nagent = {'[' * 2_000}{']' * 2_000}\n", ["nested too deeply"]),
+        (f"[run]\nagent = {'{a=' * 2_000}1{'}' * 2_000}\n", ["nested too deeply"]),
+        (f"run = {'[' * 300}{']' * 300}\n", ["run"]),
     ],
 )
 def test_a_wrong_configuration_is_refused_with_the_nearest_name(repo: Repo, settings: str, words: list[str]) -> None:
@@ -96,6 +102,30 @@ def test_a_wrong_configuration_is_refused_with_the_nearest_name(repo: Repo, sett
 
     refused(done, REQUEST, "iterdev.toml", *words)
     assert not list((repo.path / ".workflow").glob("*/*"))
+
+
+@pytest.mark.parametrize("place", ["--tasks", "role", "settings", "env"])
+def test_a_named_pipe_is_refused_and_not_waited_for(repo: Repo, place: str) -> None:
+    name = {"settings": "iterdev.toml", "env": ".env"}.get(place, "pipe")
+    (repo.path / name).unlink(missing_ok=True)
+    os.mkfifo(repo.path / name)
+    if place == "role":
+        spoil(repo.path / "iterdev.toml", "[project]", "[roles.developer]\nfile = 'pipe'\n[project]")
+
+    done = repo.iterdev("run", "--tasks", "pipe") if place == "--tasks" else repo.iterdev("run", "Fix it", timeout=30)
+
+    if place == "env":
+        assert "Question (pipeline)" in done.stdout
+    else:
+        refused(done, HOST if place == "settings" else REQUEST, name, "not a regular file")
+
+
+def test_a_null_character_in_the_name_of_a_role_file_is_refused(repo: Repo) -> None:
+    spoil(repo.path / "iterdev.toml", "[project]", '[roles.developer]\nfile = "a\\u0000b"\n[project]')
+
+    done = repo.iterdev("run", "-y", "Fix it")
+
+    refused(done, REQUEST, '"developer"', "null character")
 
 
 def test_all_problems_of_a_configuration_are_told_at_once(repo: Repo) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iterdev.host.secrets import MASK, Redactor, allowed_environment, new_token, redactor
+from iterdev.host.secrets import MASK, TOO_DEEP, Redactor, allowed_environment, new_token, redactor
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/AQAB\nsecret==\n-----END RSA PRIVATE KEY-----"
 SHAPED = {
@@ -180,3 +180,32 @@ def test_a_megabyte_of_anything_is_redacted_before_long(piece: str) -> None:
 
     assert done.stderr == ""
     assert int(done.stdout) > 0
+
+
+def test_what_is_nested_too_deeply_is_left_out() -> None:
+    document: object = "end"
+    for _ in range(2_000):
+        document = [document]
+
+    clean = Redactor([]).everywhere({"deep": document, "flat": ["x"]})
+
+    assert isinstance(clean, dict)
+    assert clean["flat"] == ["x"]
+    assert TOO_DEEP in json.dumps(clean)
+    assert json.dumps(clean).count("[[") < 100
+
+
+def test_what_utf_8_cannot_encode_becomes_an_escape() -> None:
+    redact = Redactor([])
+
+    assert redact("a\udcffb\ud800 größe") == "a\\udcffb\\ud800 größe"
+    assert redact.everywhere({"a\udcff": ["\ud800"]}) == {"a\\udcff": ["\\ud800"]}
+
+
+def test_a_secret_that_is_the_name_of_a_field_is_removed() -> None:
+    redact = Redactor(["hunter2!", "status"])
+
+    clean = redact.everywhere({"hunter2!": 1, SHAPED["github"]: 2, "status": "status"})
+
+    # A name that a schema knows has to stay.
+    assert clean == {MASK: 2, "status": MASK}

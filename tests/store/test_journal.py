@@ -453,6 +453,24 @@ def test_an_unreadable_entry_is_damage(path: Path, journal: Journal) -> None:
         journal.read(DEMO)
 
 
+@pytest.mark.parametrize("table", ["events", "sessions"])
+def test_text_that_is_not_utf_8_is_damage_although_the_file_is_a_sound_database(
+    path: Path, journal: Journal, table: str
+) -> None:
+    append(journal, DEMO, [started(DEMO), Warned("a word to spoil")], at=1.0, after=0)
+    with sqlite3.connect(path) as database:
+        if table == "events":
+            body = b'{"type":"Warned","text":"\xff\xfe"}'
+            database.execute("UPDATE events SET body = ? WHERE seq = 2", (body,))
+        else:
+            database.execute("UPDATE sessions SET id = CAST(x'FF' AS TEXT)")
+    database.close()
+
+    with pytest.raises(Damaged):
+        journal.read(DEMO) if table == "events" else journal.sessions()
+    assert len(journal.problems()) == 1
+
+
 def test_problems_of_the_file_are_reported(path: Path) -> None:
     journal = Journal(path)
     append(journal, DEMO, [started(DEMO), *[Warned("x" * 3000) for _ in range(100)]], at=1.0, after=0)

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.store.conftest import BEGIN, COMMIT, Story, started, task, team_started
 
+from iterdev.core.collaboration.messages import compose
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Archived, Event, Kept, Paused, Reopened, Warned
 from iterdev.core.session.state import State
@@ -148,3 +150,25 @@ def test_a_state_that_was_read_before_is_continued(journal: Journal) -> None:
 
     assert state == session_log.read_state(journal, SESSION)
     assert (known.warnings, state.warnings) == ((), ("since then",))
+
+
+def test_what_utf_8_cannot_encode_is_recorded_as_an_escape(journal: Journal) -> None:
+    mine = log(journal)
+
+    mine.record(Warned("a name: \udcff"), compose("developer", summary="half", data={"\ud800": ["\ud800"]}))
+
+    assert mine.state == session_log.read_state(journal, SESSION)
+    assert mine.state.warnings == ("a name: \\udcff",)
+    assert {"\\ud800": ["\\ud800"]} in [message.data for message in mine.state.messages.sent]
+
+
+def test_a_session_whose_requirement_cannot_be_encoded_is_created(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "other.db")
+    first = started(SESSION)
+    spoiled = replace(first, session=replace(first.session, requirement="Fix \ud800"))
+
+    state = session_log.create(journal, [spoiled, team_started()], at=BEGIN)
+
+    assert state.session.requirement == "Fix \\ud800"
+    assert [summary.requirement for summary in journal.summaries()] == ["Fix \\ud800"]
+    journal.close()

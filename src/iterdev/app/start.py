@@ -18,7 +18,7 @@ from iterdev.core.session.fold import replay
 from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
-from iterdev.host import clock
+from iterdev.host import clock, text_files
 from iterdev.host.git import refs, session_branch
 from iterdev.host.git.checkout import checkouts
 from iterdev.store.session_folder import tasks_csv
@@ -98,7 +98,7 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
 
 def read_table(repository: Repository, path: Path) -> tuple[TableRow, ...]:
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = text_files.read(path)
     except UnicodeDecodeError as error:
         raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
     except OSError as error:

@@ -20,6 +20,8 @@ LEAST = {"concurrency": 1, "rounds": 0, "sprints": 0, "ports": 0, **dict.fromkey
 """The smallest sensible values; every other number is a limit in seconds."""
 
 MOST = {"ports": MOST_PORTS}
+MOST_OTHERWISE = 1_000_000_000_000
+"""No number needs to be larger, and every program that reads the session folder can read it."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -229,15 +231,15 @@ def _invalid(key: str, value: object, hint: object) -> Iterator[str]:
         return
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         # The journal's numbers are those of JSON, which has no endless ones.
         yield f" is {value}, and must be finite"
     elif key in LEAST and value < LEAST[key]:
         yield f" is {value}, and at least {LEAST[key]} is needed"
     elif key not in LEAST and value <= 0:
         yield f" is {value}, and must be more than 0"
-    elif key in MOST and value > MOST[key]:
-        yield f" is {value}, and at most {MOST[key]} is possible"
+    elif value > (most := MOST.get(key, MOST_OTHERWISE)):
+        yield f" is {value}, and at most {most} is possible"
 
 
 def _unknown_keys(document: Mapping[str, object], roles: Collection[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from iterdev.core.encodable import encodable
 from iterdev.core.ids import ZONE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class EffectLog:
         try:
             yield
         except BaseException as problem:
-            error = f"{type(problem).__name__}: {problem}"
+            error = encodable(f"{type(problem).__name__}: {problem}")
             raise
         finally:
             # To the millisecond, so that these lines can be put in order with what agents said.

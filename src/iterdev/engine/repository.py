@@ -14,7 +14,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, paths, secrets, session_lease
+from iterdev.host import clock, paths, secrets, session_lease, text_files
 from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
 from iterdev.host.workspaces.pool import Pool
@@ -192,10 +192,11 @@ class Repository:
 
 def _instructions(role: Role, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return text_files.read(path)
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(
-            f'The file of the role "{role}" is expected at "{path}", and cannot be read: {error}',
+            f'The file of the role "{role}" is expected at "{path}", and cannot be read: {reason}',
             hint=f"write it, or fix `file` under [roles.{role}] in iterdev.toml",
         ) from error
 
@@ -203,10 +204,13 @@ def _instructions(role: Role, path: Path) -> str:
 def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     path = top / settings.FILE
     try:
-        document: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        document: Mapping[str, object] = tomllib.loads(text_files.read(path))
     except FileNotFoundError:
         return Settings()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise UserError(f"{settings.FILE} is nested too deeply", hint=f"fix {settings.FILE}") from error
+    except ValueError as error:
+        # Also a number of more digits than Python reads, and what is not UTF-8.
         raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
     except OSError as error:
         raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
@@ -214,4 +218,7 @@ def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     if "agents" in document:
         # Adapters take a while to load, and no other table is checked against their names.
         from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
-    return settings.read(document, roles, known)
+    try:
+        return settings.read(document, roles, known)
+    except RecursionError as error:
+        raise UserError(f"{settings.FILE} is nested too deeply", hint=f"fix {settings.FILE}") from error

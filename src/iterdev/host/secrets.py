@@ -10,6 +10,10 @@ from typing import TypeVar
 
 import msgspec
 
+from iterdev.core.encodable import encodable
+from iterdev.core.results import MOST_LEVELS
+from iterdev.host import text_files
+
 S = TypeVar("S", bound=msgspec.Struct)
 
 ALLOWED = re.compile(
@@ -52,6 +56,7 @@ KEYS = re.compile(
 )
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MASK = "[secret]"
+TOO_DEEP = "[nested too deeply]"
 SHORTEST = 6
 """Shorter values would blank out ordinary words."""
 
@@ -68,7 +73,7 @@ def new_token() -> str:
 
 
 class Redactor:
-    """Removes known secret values, everything shaped like a secret, and control codes of terminals."""
+    """Removes known secret values, everything shaped like a secret, control codes, and what cannot be encoded."""
 
     def __init__(self, values: Iterable[str]) -> None:
         plain = {value for value in values if len(value) >= SHORTEST}
@@ -81,19 +86,26 @@ class Redactor:
             text = self._known.sub(MASK, text)
         if PRIVATE_KEY in text:
             text = PRIVATE_KEYS.sub(MASK, text)
-        return CONTROL.sub("", KEYS.sub(MASK, text))
+        return CONTROL.sub("", KEYS.sub(MASK, encodable(text)))
 
-    def everywhere(self, document: object) -> object:
-        """The same for every string of a decoded JSON document."""
+    def everywhere(self, document: object, levels: int = MOST_LEVELS) -> object:
+        """The same for every string of a decoded JSON document; what is nested too deeply is left out."""
         match document:
             case str():
                 return self(document)
+            case dict() | list() | tuple() if not levels:
+                return TOO_DEEP
             case dict():
-                return {key: self.everywhere(value) for key, value in document.items()}
+                return {self._key(key): self.everywhere(value, levels - 1) for key, value in document.items()}
             case list() | tuple():
-                return [self.everywhere(value) for value in document]
+                return [self.everywhere(value, levels - 1) for value in document]
             case _:
                 return document
+
+    def _key(self, key: object) -> object:
+        """A name of a field stays, even if some secret is the same word."""
+        is_name = not isinstance(key, str) or (key.isidentifier() and not KEYS.search(key))
+        return key if is_name else self(str(key))
 
     def struct(self, value: S) -> S:
         """The same for every string of a Struct."""
@@ -138,7 +150,7 @@ def redactor(environment: Mapping[str, str], env_files: Sequence[Path] = ()) -> 
 
 def _pairs_of(file: Path) -> Iterator[tuple[str, str]]:
     with suppress(OSError):
-        for line in map(str.strip, file.read_text(encoding="utf-8", errors="replace").splitlines()):
+        for line in map(str.strip, text_files.read(file, errors="replace").splitlines()):
             name, is_pair, value = line.partition("=")
             if is_pair and not line.startswith("#"):
                 text = value.strip()

@@ -29,7 +29,7 @@ def write(path: Path, text: str, *, durable: bool = False) -> None:
     with _writing(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("w", encoding="utf-8", newline="") as file:
+            with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
                 file.write(text)
                 if durable:
                     file.flush()
@@ -72,7 +72,7 @@ def set_aside(path: Path, wanted: Path) -> Path:
 
 def extend(path: Path, lines: str) -> None:
     """Appends whole lines in one write."""
-    data = lines.encode()
+    data = lines.encode(errors="backslashreplace")
     with _writing(path), path.open("ab+") as file:
         # A long line of another writer becomes visible page by page; a part of it must not look like a broken line.
         fcntl.flock(file, fcntl.LOCK_EX)

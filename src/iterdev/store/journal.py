@@ -4,6 +4,7 @@ Several processes may write. Each entry has its number within the session, so th
 state gets `Behind`. The journal also has a summary of each session.
 """
 
+import json
 import os
 import sqlite3
 import threading
@@ -16,6 +17,7 @@ from typing import Any, Union, get_args
 import msgspec
 from msgspec.structs import replace
 
+from iterdev.core.encodable import encodable_document
 from iterdev.core.errors import HostError
 from iterdev.core.processes import ProcessIdentity
 from iterdev.core.session import events
@@ -57,7 +59,7 @@ class Damaged(HostError):
 class Journal:
     def __init__(self, path: Path, teams: Mapping[str, Team] = TEAMS) -> None:
         self.path, self.teams = path, teams
-        self._codec = EventCodec(teams)
+        self.codec = EventCodec(teams)
         self._lock = threading.RLock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +99,7 @@ class Journal:
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
                 (session, after, since),
             )
-            return [Entry(seq, at, self._codec.decode(body)) for seq, at, body in rows]
+            return [Entry(seq, at, self.codec.decode(body)) for seq, at, body in rows]
 
     def append(
         self, session: SessionId, entries: Sequence[Entry], *, after: int, summary: SessionSummary | None = None
@@ -110,7 +112,7 @@ class Journal:
                 self._update_side_tables(session, entry)
             db.executemany(
                 "INSERT INTO events VALUES (?, ?, ?, ?)",
-                [(session, entry.seq, entry.at, self._codec.encode(entry.event)) for entry in entries],
+                [(session, entry.seq, entry.at, self.codec.encode(entry.event)) for entry in entries],
             )
             if summary:
                 db.execute("UPDATE sessions SET summary = ? WHERE id = ?", (msgspec.json.encode(summary), session))
@@ -157,13 +159,17 @@ class Journal:
             db.execute("DELETE FROM projections WHERE session = ? AND name = ? AND digest != ?", values)
 
     def problems(self) -> list[str]:
-        """What SQLite's integrity check reports."""
+        """What SQLite's integrity check reports, and what of the content cannot be read although SQLite can."""
         try:
             with self._using() as db:
                 rows = db.execute("PRAGMA integrity_check").fetchall()
+            if found := [row[0] for row in rows if row[0] != "ok"]:
+                return found
+            for session in self.sessions():
+                self.read(session)
         except Damaged as damage:
             return [damage.message]
-        return [row[0] for row in rows if row[0] != "ok"]
+        return []
 
     def _update_side_tables(self, session: SessionId, entry: Entry) -> None:
         match entry.event:
@@ -208,7 +214,7 @@ class Journal:
                 yield self._db
             except sqlite3.IntegrityError:
                 raise
-            except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+            except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise _explained(error, self.path) from error
 
     @contextmanager
@@ -251,7 +257,9 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 def _explained(error: Exception, path: Path) -> HostError:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    if isinstance(error, OSError | sqlite3.OperationalError) and "malformed" not in text:
+    # SQLite does not look at the text that it stores; Python cannot read it if it is not UTF-8.
+    unreadable = "malformed" in text or "decode" in text
+    if isinstance(error, OSError | sqlite3.OperationalError) and not unreadable:
         hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
         return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
     return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")
@@ -264,6 +272,10 @@ class EventCodec:
         decoder = msgspec.json.Decoder(Union[kinds], dec_hook=self._task_fields)  # noqa: UP007 - made at run time
         self.encode: Callable[[Event], bytes] = msgspec.json.Encoder().encode
         self.decode: Callable[[bytes], Event] = decoder.decode
+
+    def encodable(self, event: Event) -> Event:
+        """The event without what UTF-8 cannot encode."""
+        return self.decode(json.dumps(encodable_document(msgspec.to_builtins(event))).encode())
 
     def _task_fields(self, kind: type, value: Any) -> object:  # noqa: ANN401 - the hook's own signature
         return msgspec.convert(value, self._fields[value["type"]]) if kind is TaskFields else value

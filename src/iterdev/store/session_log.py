@@ -32,6 +32,13 @@ def read_state(journal: Journal, session: SessionId, known: State | None = None)
 
 def create(journal: Journal, events: Sequence[Event], *, at: float) -> State:
     """Writes the first events of a session."""
+    try:
+        return _created(journal, events, at)
+    except UnicodeEncodeError:
+        return _created(journal, [journal.codec.encodable(event) for event in events], at)
+
+
+def _created(journal: Journal, events: Sequence[Event], at: float) -> State:
     started = Entry(1, at, events[0])
     first = _replay(journal, [started])
     entries, state = record(first, journal.teams[first.session.team], events[1:], at)
@@ -76,6 +83,12 @@ class SessionLog:
 
     def _written(self, events: Sequence[Event], at: float) -> bool:
         """Writes the events with all that follows from them; False if another process has written first."""
+        try:
+            return self._appended(events, at)
+        except UnicodeEncodeError:
+            return self._appended([self._journal.codec.encodable(event) for event in events], at)
+
+    def _appended(self, events: Sequence[Event], at: float) -> bool:
         entries, after = record(self.state, self.team, events, at)
         # The journal counts the open attempts itself, because a summary that changes with each would cost an update.
         summary = replace(summarize(after), attempts=0)

@@ -369,3 +369,35 @@ def test_the_session_file_is_json_that_people_can_read(story: Story) -> None:
 
     assert document["policy"]["concurrency"] == 3
     assert document["agents"] == {}
+
+
+@pytest.mark.parametrize("name", ["session.json", ".msg/meta.json"])
+def test_text_that_cannot_be_encoded_does_not_stop_a_rebuild(story: Story, name: str) -> None:
+    story.sprint()
+    story.project()
+    document = json.loads((story.folder / name).read_text(encoding="utf-8"))
+    spoiled = {**document, "requirement": "Fix \ud800", "task_description": "\udfff", "team_name": "\udc80"}
+    (story.folder / name).write_text(json.dumps(spoiled), encoding="utf-8")
+
+    state = rebuilt(story.folder)
+
+    assert all(progress.status is Status.completed for progress in state.tasks.progress.values())
+    assert state.session.requirement.isprintable()
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_no_session(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b".workflow/.csv-wave/ids-\xff")
+    folder.mkdir(parents=True)
+    (folder / TABLE).write_text("id,description\nDEV-001,do it\n", encoding="utf-8")
+
+    assert rebuild.folders(tmp_path) == []
+
+
+def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(story: Story) -> None:
+    story.sprint()
+    story.project()
+    for name in ("session.json", ".msg/messages.jsonl"):
+        (story.folder / name).unlink()
+        os.mkfifo(story.folder / name)
+
+    assert len(rebuilt(story.folder).tasks.plan) == len(story.state.tasks.plan)

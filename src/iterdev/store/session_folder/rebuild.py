@@ -17,6 +17,7 @@ from iterdev.core.collaboration.checkpoints import CheckpointSaved
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.messages import MessagesCleared, MessageSent
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
+from iterdev.core.encodable import encodable
 from iterdev.core.errors import UserError
 from iterdev.core.policy import Policy
 from iterdev.core.request import Request
@@ -24,6 +25,7 @@ from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session import events
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Phase, SessionId
+from iterdev.store import atomic_files
 from iterdev.store.session_folder import json_records, older_editions, tasks_csv
 from iterdev.store.session_folder.json_records import MetaRecord, SessionRecord, read_fields
 from iterdev.store.session_folder.projector import MESSAGES, TABLE
@@ -41,12 +43,16 @@ def folders(top: Path) -> list[tuple[Engine, Path]]:
 
 
 def _is_session(folder: Path) -> bool:
-    return (folder / TABLE).is_file() or older_editions.is_session(folder)
+    """A folder whose name is not UTF-8 is not one of iterdev's, and its name could not be a session's id."""
+    return folder.name == encodable(folder.name) and (
+        (folder / TABLE).is_file() or older_editions.is_session(folder)
+    )
 
 
 def _changed_at(folder: Path) -> float:
     table = folder / TABLE
     return (table if table.is_file() else folder).stat().st_mtime
+
 
 
 def session_events(
@@ -145,7 +151,7 @@ def _messages(folder: Path, team: str) -> Iterator[MessageSent]:
     """The messages of the session, which older versions kept for each team."""
     own, older = folder / MESSAGES, folder.parents[1] / ".team-msg" / Path(team).name / "messages.jsonl"
     try:
-        lines = (own if own.exists() else older).read_bytes().split(b"\n")
+        lines = (atomic_files.read(own if own.exists() else older) or b"").split(b"\n")
     except OSError:
         return
     for line in lines:
@@ -155,7 +161,7 @@ def _messages(folder: Path, team: str) -> Iterator[MessageSent]:
 
 def _read_json(path: Path) -> Document:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(atomic_files.read(path) or b"")
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -9,13 +9,14 @@ import click
 from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
 from iterdev.surfaces.cli.app import app
 from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.surfaces.cli.output.console import print_error
+from iterdev.surfaces.cli.output.console import make_printable, print_error
 
 _EXIT_CODES = {UserError: ExitCode.wrong, NeedsConfirmation: ExitCode.unfinished}
 
 
 def run(arguments: list[str], executor: object = None) -> int:
     """Runs a command; an `executor` (see `app.resume`) runs the attempts of a session elsewhere."""
+    make_printable()
     try:
         code = app.main(arguments, prog_name="iterdev", standalone_mode=False, obj=executor)
     except click.exceptions.Exit as error:

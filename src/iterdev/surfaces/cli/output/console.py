@@ -1,13 +1,25 @@
 """What commands print: text and documents on standard output, errors on standard error."""
 
+import io
 import json
 import os
 import sys
+from pathlib import Path
 
 import click
 import msgspec
 
 from iterdev.core.errors import IterdevError
+
+
+def make_printable() -> None:
+    """Makes sure that any text can be printed: as an escape where needed, and to nowhere if the output is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open for as long as the process runs
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_line(text: str) -> None:
