@@ -229,3 +229,19 @@ def test_the_first_tests_of_a_repository_verify_the_change_that_brings_them(repo
 
     assert run.succeeded, run.lines
     assert any("nothing was verified before the change" in text for text in run.view.team.reservations)
+
+
+def test_a_secret_in_a_row_or_in_the_file_of_a_role_does_not_reach_the_agent(
+    repo: Repo, team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery")
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", f"{settings}\n[roles.developer]\nfile = 'developer.md'\n")
+    repo.write("developer.md", "Deploy with correct-horse-battery.\n")
+
+    team.run(table="id,description\nDEV-001,Log in with correct-horse-battery\n")
+
+    (prompt,) = team.prompts("DEV-001")
+    assert "correct-horse-battery" not in prompt
+    assert "Log in with [secret]" in prompt
+    assert "Deploy with [secret]." in prompt

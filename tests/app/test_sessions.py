@@ -117,3 +117,10 @@ def test_a_session_to_resume_or_to_complete_is_found_without_reading_an_event(se
     assert session_ids(sessions.repo.path) == [first, second]
     # A journal that is found to be damaged would be renamed.
     assert [path.name for path in (sessions.repo.path / STATE).glob("*damaged*")] == []
+
+
+def test_the_name_of_a_session_has_at_most_40_characters_of_the_request(sessions: Sessions) -> None:
+    session = sessions.start("word" * 15)
+
+    prefix, words, *_ = session.split("-")
+    assert (prefix, words) == ("ids", ("word" * 15)[:40])

@@ -1,11 +1,13 @@
-"""Asking an overloaded provider again."""
+"""Asking an overloaded provider again, and an interactive agent to finish."""
 
 import anyio
 import pytest
 
 from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core.limits.agent_failures import FailureKind
-from iterdev.execution.conversation import retry_overload
+from iterdev.core.prompts import FINISH_NOW
+from iterdev.core.settings import Limits
+from iterdev.execution.conversation import ask_to_finish, retry_overload
 
 OVERLOADED = AgentFailure(kind=FailureKind.overloaded, message="busy")
 ANSWER = Answer(body=b"{}")
@@ -37,3 +39,31 @@ def test_no_other_failure_is_retried(kind: FailureKind) -> None:
     trouble = AgentFailure(kind=kind, message="no")
 
     assert asked(trouble, waits=3) == (trouble, 1)
+
+
+@pytest.mark.parametrize(("answers_to", "sent"), [(0, ["Do it."]), (1, ["Do it.", FINISH_NOW])])
+def test_an_interactive_agent_that_answers_in_time_is_asked_nothing_more(answers_to: int, sent: list[str]) -> None:
+    reply, prompts = urged(answers_to=answers_to)
+
+    assert (reply, prompts) == (ANSWER, sent)
+
+
+def test_an_interactive_agent_that_never_answers_is_asked_once_to_finish() -> None:
+    reply, prompts = urged(answers_to=None)
+
+    assert prompts == ["Do it.", FINISH_NOW]
+    assert isinstance(reply, AgentFailure)
+    assert reply.kind is FailureKind.timed_out
+
+
+def urged(*, answers_to: int | None) -> tuple[Reply, list[str]]:
+    """The reply of an interactive agent that answers only one of its prompts, and the prompts that it got."""
+    prompts: list[str] = []
+
+    async def send(prompt: str) -> Reply:
+        prompts.append(prompt)
+        if len(prompts) - 1 != answers_to:
+            await anyio.sleep_forever()
+        return ANSWER
+
+    return anyio.run(ask_to_finish, send, "Do it.", Limits(interactive=0.01, finish=0.01), "mine"), prompts

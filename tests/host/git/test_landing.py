@@ -129,6 +129,17 @@ def test_keeping_twice_keeps_the_later_state(project: Repo, tree: Path, base: st
     assert parents(project, str(commit)) == [base]
 
 
+def test_what_stood_under_the_ref_before_gets_a_ref_of_its_own(project: Repo, tree: Path, base: str) -> None:
+    shell(tree, "echo one > file")
+    first = str(landing.keep(project.path, tree, base, label()))
+    shell(tree, "echo two > file")
+
+    second = landing.keep(project.path, tree, base, label())
+
+    kept = project.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/iterdev").splitlines()
+    assert kept == [f"{REF} {second}", f"{REF}-{first[:12]} {first}"]
+
+
 def test_what_is_written_after_the_work_was_handed_in_is_kept_beside_it(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo one > file")
     handed_in = str(landing.keep(project.path, tree, base, label()))

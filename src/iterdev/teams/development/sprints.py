@@ -234,7 +234,7 @@ def _ended(state: State) -> tuple[Event, ...]:
         f"sprint-{part.sprint} completed {record.velocity} tasks, {record.expected} were planned; "
         "consider a smaller scope for the next one"
     )
-    warnings = [slow] if record.velocity < part.thresholds.slow * record.expected else []
+    warnings = [slow] if is_slow(record, part.thresholds) else []
     warnings += [overdue.rstrip()] if (overdue := _overdue_debt(state)) else []
     return SprintEnded(part.sprint, record), *map(Warned, warnings)
 
@@ -276,6 +276,11 @@ def capacity(state: State) -> int:
         return round(sum(record.velocity for record in part.sprints.values()) / len(part.sprints))
     own = (fields(task) for task in state.tasks.plan.values())
     return sum(not one.round and one.sprint == part.sprint for one in own)
+
+
+def is_slow(record: SprintRecord, thresholds: Thresholds) -> bool:
+    """Whether less than the threshold of what was planned got done."""
+    return record.velocity < thresholds.slow * record.expected
 
 
 def may_downgrade(record: SprintRecord, thresholds: Thresholds) -> bool:

@@ -1,0 +1,63 @@
+"""What the engine records, and when the session folder shows it."""
+
+from collections.abc import Iterator
+
+import anyio
+import pytest
+from tests.conftest import Repo
+
+from iterdev.app.start import Request, start
+from iterdev.core.session.events import Event, Gate, GateOpened, Warned
+from iterdev.engine.effects import Effects
+from iterdev.engine.perform import Performer
+from iterdev.engine.repository import Repository
+from iterdev.store.session_log import SessionLog
+from iterdev.teams.development.roles import Pipeline
+
+BEGIN = 1_772_000_000.0
+QUESTION = GateOpened(Gate(kind="plan", question="Go on?", choices=("yes",)))
+
+
+class Folder:
+    """A session folder, the performer that writes it, and the time."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.now = BEGIN
+        session = start(repository, Request(requirement="Fix it", pipeline=Pipeline.patch))
+        log = SessionLog(repository.journal, session, now=lambda: self.now)
+        self.performer = Performer(repository, log, Effects(), lambda _: None)
+        self._record = repository.folder(log.state) / "session.json"
+        anyio.run(self._written)
+
+    def shows(self, word: str) -> bool:
+        return word in self._record.read_text(encoding="utf-8")
+
+    def record(self, event: Event, *, later: float) -> None:
+        """Records an event so many seconds after the last one."""
+        self.now += later
+        anyio.run(self.performer.record, [event])
+
+    async def _written(self) -> None:
+        await self.performer.project(urgent=True)
+
+
+@pytest.fixture
+def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+    for name, value in repo.env.items():
+        monkeypatch.setenv(name, value)
+    repository = Repository(repo.path)
+    yield Folder(repository)
+    repository.close()
+
+
+@pytest.mark.parametrize(("later", "shown"), [(0.1, False), (0.29, False), (0.31, True), (5.0, True)])
+def test_the_session_folder_is_at_most_a_third_of_a_second_behind(folder: Folder, later: float, *, shown: bool) -> None:
+    folder.record(Warned("look here"), later=later)
+
+    assert (folder.shows("look here"), folder.performer.is_behind) == (shown, not shown)
+
+
+def test_a_question_is_shown_at_once(folder: Folder) -> None:
+    folder.record(QUESTION, later=0.0)
+
+    assert folder.shows('"plan"')
