@@ -4,7 +4,6 @@ Several processes may write. Each entry has its number within the session, so th
 state gets `Behind`. The journal also has a summary of each session.
 """
 
-import json
 import os
 import sqlite3
 import threading
@@ -274,8 +273,8 @@ class EventCodec:
         self.decode: Callable[[bytes], Event] = decoder.decode
 
     def encodable(self, event: Event) -> Event:
-        """The event without what UTF-8 cannot encode."""
-        return self.decode(json.dumps(encodable_document(msgspec.to_builtins(event))).encode())
+        """The event without what JSON in UTF-8 cannot express."""
+        return self.decode(msgspec.json.encode(encodable_document(msgspec.to_builtins(event))))
 
     def _task_fields(self, kind: type, value: Any) -> object:  # noqa: ANN401 - the hook's own signature
         return msgspec.convert(value, self._fields[value["type"]]) if kind is TaskFields else value
