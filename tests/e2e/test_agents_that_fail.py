@@ -159,6 +159,8 @@ role = "reviewer"
 write = { "README.md" = "better" }
 result = { scores = { correctness = 9, completeness = 9, maintainability = 9, security = 9 } }
 """
+STAMMERS = "def greet():\n    return 0\n"
+"""What a file was before a developer broke it."""
 DEVELOPERS = (
     "good floods detaches idles silent malformed empty mistaken partial learns prints crashes admits commits deletes "
     "switches strays intrudes limited asks stammers mends"
@@ -202,6 +204,7 @@ class Day(Struct):
 
 def bad_day(root: Path) -> Day:
     repo = make_repo(root)
+    repo.write("stammers.py", STAMMERS)
     script(repo, SCRIPT.replace("{project}", str(repo.path)))
     (repo.home / "table.csv").write_text(TABLE, encoding="utf-8")
     run = repo.iterdev("run", "-y", "-c", "4", "--tasks", str(repo.home / "table.csv"))
@@ -361,12 +364,12 @@ def test_a_permission_that_nobody_can_give_is_a_failure_that_names_it(day: Day) 
 
 
 @pytest.mark.requirement("R170")
-def test_broken_syntax_is_given_back_at_most_twice(day: Day) -> None:
+def test_syntax_that_a_change_broke_is_given_back_at_most_twice(day: Day) -> None:
     assert day.status("DEV-stammers") == "failed"
     assert "stammers.py:1" in day.error("DEV-stammers")
     assert day.was_asked("stammers") == 3
     assert all("stammers.py:1" in day.prompt("stammers", attempt) for attempt in (2, 3))
-    assert "stammers.py" not in day.landed()
+    assert day.repo.git("show", f"{day.branch}:stammers.py") == STAMMERS.strip()
 
 
 @pytest.mark.requirement("R170")
