@@ -248,19 +248,6 @@ def test_a_slow_sprint_is_reported_with_advice() -> None:
     assert not ids(story, 2)
 
 
-@pytest.mark.requirement("R83")
-@pytest.mark.parametrize(
-    ("velocity", "expected", "slow"),
-    [(0, 1, True), (2, 5, True), (4, 9, True), (49, 100, True), (1, 2, False), (50, 100, False), (51, 100, False)],
-)
-def test_a_sprint_is_slow_below_half_of_what_was_planned(velocity: int, expected: int, *, slow: bool) -> None:
-    record = team_events.SprintRecord(
-        pipeline=Pipeline.multi_sprint, velocity=velocity, expected=expected, mean_score=None, rounds=0
-    )
-
-    assert sprints.is_slow(record, team_events.Thresholds()) is slow
-
-
 def test_trying_again_what_failed_ends_the_sprint_again() -> None:
     story = begun(Engine.beat)
     story.does(story.goes_on()[0], done("", design=designed("one", "two")))

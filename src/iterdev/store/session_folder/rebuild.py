@@ -44,15 +44,12 @@ def folders(top: Path) -> list[tuple[Engine, Path]]:
 
 def _is_session(folder: Path) -> bool:
     """A folder whose name is not UTF-8 is not one of iterdev's, and its name could not be a session's id."""
-    return folder.name == encodable(folder.name) and (
-        (folder / TABLE).is_file() or older_editions.is_session(folder)
-    )
+    return folder.name == encodable(folder.name) and ((folder / TABLE).is_file() or older_editions.is_session(folder))
 
 
 def _changed_at(folder: Path) -> float:
     table = folder / TABLE
     return (table if table.is_file() else folder).stat().st_mtime
-
 
 
 def session_events(
