@@ -179,7 +179,7 @@ def test_a_sprint_that_gets_little_done_is_reported_with_the_advice_to_do_less(
     done = team.run("Keep greetings", pipeline="multi-sprint", engine=engine)
 
     planned = 5 if engine == "beat" else 6
-    alarm = f"sprint-1 completed 1 tasks, {planned} were planned; consider a smaller scope for the next one"
+    alarm = f"sprint-1 completed 1 task, {planned} planned; consider a smaller scope for the next one"
     assert not done.succeeded
     assert alarm in done.view.warnings
     assert alarm in (repo.folder(engine) / "context.md").read_text(encoding="utf-8")

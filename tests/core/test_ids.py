@@ -22,7 +22,8 @@ LATE = datetime(2026, 3, 8, 17, tzinfo=UTC).timestamp()
     [
         ("Auth JWT", "auth-jwt"),
         ("  Fix: the *login* -- button!  ", "fix-the-login-button"),
-        ("Größe ändern", "gr-e-ndern"),
+        ("Größe ändern", "grosse-andern"),
+        ("Łódź, Ærø, façade, ĐỖ, İstanbul, ẞ", "lodz-aero-facade-do-istanbul-ss"),
         ("用户登录 fix", "用户登录-fix"),
         ("重构支付模块、支持 3 个网关。", "重构支付模块-支持-3-个网关"),
         ("支" * 60, "支" * 40),

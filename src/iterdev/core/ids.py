@@ -2,14 +2,15 @@
 
 import re
 import string
+import unicodedata
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import chain, count
 
 from iterdev.core.types import Engine, SessionId, TaskId
 
 ZONE = timezone(timedelta(hours=8))
-"""Dates and times are written in UTC+8, as in the documents this product comes from, and always with the offset."""
+"""Dates in ids, and times in files, are in UTC+8, as in the documents this product comes from."""
 
 CONFLICT_FIX = "-fix-conflict"
 """Ends the id of a task that resolves a conflict."""
@@ -17,12 +18,16 @@ CHINESE = "\u4e00-\u9fa5"
 """The Chinese characters, as a range inside of a regular expression's brackets."""
 
 _SEPARATORS = re.compile(f"[^a-z0-9{CHINESE}]+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})  # noqa: RUF001 - letters that look alike
+"""Letters that are not made of a letter and an accent."""
 _ROOTS = {Engine.wave: ".workflow/.csv-wave", Engine.beat: ".workflow/.team"}
 
 
 def slug(text: str, limit: int = 40) -> str:
-    """Lower-case letters, digits and Chinese characters; everything between them becomes one dash."""
-    return _SEPARATORS.sub("-", text.lower())[:limit].strip("-")
+    """Lower-case letters without accents, digits and Chinese characters; all between them becomes one dash."""
+    letters = _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold()).translate(_LETTERS)
+    return _SEPARATORS.sub("-", letters)[:limit].strip("-")
 
 
 def session_id(prefix: str, words: str, engine: Engine, at: float, taken: Collection[str] = ()) -> SessionId:
@@ -90,6 +95,6 @@ def _base36(number: int) -> str:
     return digits or "0"
 
 
-def moment(at: float) -> str:
-    """A point in time as text, to the second, with its offset."""
-    return datetime.fromtimestamp(at, UTC).astimezone(ZONE).isoformat(timespec="seconds")
+def moment(at: float, zone: tzinfo = ZONE) -> str:
+    """A point in time as text, to the second, with the offset that the zone has then."""
+    return datetime.fromtimestamp(at, UTC).astimezone(zone).isoformat(timespec="seconds")

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from iterdev.core.formatting import plain
+
 TEST_FIXES = 5
 """How often an agent is asked to fix failing tests in one attempt."""
 OUTPUT_LIMIT = 4000
@@ -21,12 +23,6 @@ _NO_TESTS = 5
 _PARAMETERS = re.compile(r"\[[^\[]*\]$|\([^(]*\)$")
 _PLACE = re.compile(r"^.*(?:::|/|\.(?=\w+$)| > )")
 _TELLING = re.compile(r"(?:Error|Exception)\b|(?i:error:|no module named|not found|cannot find|no such file|fatal:)")
-
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and movements
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles and links
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
 
 
 class SuiteReport(Struct, frozen=True, kw_only=True):
@@ -270,7 +266,7 @@ def _cause(report: SuiteReport) -> str:
 
 def excerpt(*texts: str) -> str:
     """The ends of some outputs, readable, each with an equal share of the limit."""
-    cleaned = (_CONTROL.sub("", re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in texts)
+    cleaned = (plain(re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in texts)
     readable = [text for text in cleaned if text]
     share = OUTPUT_LIMIT // max(len(readable), 1)
     return "\n".join(text if len(text) <= share else f"…{text[1 - share :]}" for text in readable)

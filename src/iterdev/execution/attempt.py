@@ -10,6 +10,7 @@ from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
 from iterdev.core.collaboration.external_packages import PackageCheck, problems
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.results import Result, Usage
 from iterdev.core.rules.team_rules import Procedure
@@ -84,8 +85,8 @@ async def _within_limit(attempt: Attempt, conversations: list[TaskConversation])
                 raise
             return Failed(error=error.message)
     if job.role.procedure is Procedure.verify and not conversations:
-        return Failed(error=f"the test run took longer than {job.limit:g} s and was ended")
-    return Failed(error=f"{job.agent} ran longer than {job.limit:g} s and was ended", kind=FailureKind.timed_out)
+        return Failed(error=f"the test run took longer than {duration(job.limit)} and was ended")
+    return Failed(error=f"{job.agent} ran longer than {duration(job.limit)} and was ended", kind=FailureKind.timed_out)
 
 
 async def _by_procedure(attempt: Attempt, conversations: list[TaskConversation]) -> Ending:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from iterdev.agents import contract
 from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core import prompts
+from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.results import Misfit, Result, Usage, decode
 from iterdev.core.session.events import Failed, Interrupted, Limited
@@ -172,7 +173,7 @@ async def ask_to_finish(send: Send, text: str, limits: Limits, agent: str) -> Re
         with anyio.move_on_after(seconds):
             return await send(prompt)
     spent = limits.interactive + limits.finish
-    message = f"{agent} was asked to finish and gave no result within {spent:g} s"
+    message = f"{agent} was asked to finish and gave no result within {duration(spent)}"
     return AgentFailure(kind=FailureKind.timed_out, message=message)
 
 

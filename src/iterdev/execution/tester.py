@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from iterdev.agents.contract import AgentFailure
 from iterdev.core import prompts
+from iterdev.core.formatting import counted, percent
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.results import Result, shortened
 from iterdev.core.session.attempts import Success
@@ -143,8 +144,8 @@ class _Tester(Struct):
 def _summary(measured: Verification) -> str:
     if measured.pass_rate is None:
         return f"Nothing was verified: {measured.note}"
-    counted = f" of {measured.total} test{'' if measured.total == 1 else 's'}" if measured.total else ""
+    tests = f" of {counted(measured.total, 'test')}" if measured.total else ""
     known = f"; {len(measured.known_failures)} failed before too" if measured.known_failures else ""
     lists = (("failing", measured.failures), ("missing", measured.missing), ("flaky", measured.flaky))
-    named = "".join(f"; {word}: {', '.join(tests[:NAMED])}" for word, tests in lists if tests)
-    return f"Pass rate {measured.pass_rate:.1%}{counted}{named}{known}, `{measured.command}`"
+    named = "".join(f"; {word}: {', '.join(found[:NAMED])}" for word, found in lists if found)
+    return f"Pass rate {percent(measured.pass_rate):.1f}%{tests}{named}{known}, `{measured.command}`"

@@ -7,6 +7,7 @@ import msgspec
 
 from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import duration
 from iterdev.core.results import Dependency
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.host import paths
@@ -71,7 +72,7 @@ async def _until_ready(attempt: Attempt, command: str, limit: float) -> None:
             return
         await anyio.sleep(PAUSE)
     raise HostError(
-        f"A worktree was not ready within {limit:g} s: `{command}` {_failure(attempt, finished)}",
+        f"A worktree was not ready within {duration(limit)}: `{command}` {_failure(attempt, finished)}",
         hint="fix `setup` or `ready` under [project] in iterdev.toml, or raise `ready` under [limits]",
     )
 

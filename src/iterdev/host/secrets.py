@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from iterdev.core.encodable import encodable
+from iterdev.core.formatting import plain
 from iterdev.core.results import MOST_LEVELS
 from iterdev.host import text_files
 
@@ -54,7 +55,6 @@ KEYS = re.compile(
     rf"|{_starting('x')}(?:ox[abprs]-[\w-]{{10,}}|itd_[\w-]{{40,}})"
     r"|e(?<![\w-]e)yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
 )
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MASK = "[secret]"
 TOO_DEEP = "[nested too deeply]"
 SHORTEST = 6
@@ -76,9 +76,9 @@ class Redactor:
     """Removes known secret values, everything shaped like a secret, control codes, and what cannot be encoded."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        plain = {value for value in values if len(value) >= SHORTEST}
-        in_json = {json.dumps(value, ensure_ascii=ascii_)[1:-1] for value in plain for ascii_ in (True, False)}
-        known = sorted(plain | in_json, key=len, reverse=True)
+        long = {value for value in values if len(value) >= SHORTEST}
+        in_json = {json.dumps(value, ensure_ascii=ascii_)[1:-1] for value in long for ascii_ in (True, False)}
+        known = sorted(long | in_json, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:
@@ -86,7 +86,7 @@ class Redactor:
             text = self._known.sub(MASK, text)
         if PRIVATE_KEY in text:
             text = PRIVATE_KEYS.sub(MASK, text)
-        return CONTROL.sub("", KEYS.sub(MASK, encodable(text)))
+        return plain(KEYS.sub(MASK, encodable(text)))
 
     def everywhere(self, document: object, levels: int = MOST_LEVELS) -> object:
         """The same for every string of a decoded JSON document; what is nested too deeply is left out."""

@@ -112,8 +112,8 @@ def test_scores_and_rates_are_null_until_they_are_known(story: Story) -> None:
 
     assert {entry["review_score"] for entry in before.values()} == {None}
     assert {entry["test_pass_rate"] for entry in before.values()} == {None}
-    assert (after["REVIEW-001"]["review_score"], after["VERIFY-001"]["test_pass_rate"]) == (8.5, 0.975)
-    assert (after["DEV-001"]["review_score"], after["DEV-001"]["test_pass_rate"]) == (8.5, 0.975)
+    assert (after["REVIEW-001"]["review_score"], after["VERIFY-001"]["test_pass_rate"]) == (8.5, 97.5)
+    assert (after["DEV-001"]["review_score"], after["DEV-001"]["test_pass_rate"]) == (8.5, 97.5)
     assert (after["DESIGN-001"]["review_score"], after["REVIEW-001"]["test_pass_rate"]) == (None, None)
     assert after["DEV-001"]["changed_files"] == ["auth.py"]
     assert after["DEV-001"]["started_at"] == "2026-02-25T14:17:20+08:00"
@@ -217,7 +217,7 @@ def test_development_review_and_tests_are_recorded_in_the_shared_state(story: St
             "gc_round": 0,
         }
     ]
-    assert shared["test_patterns"] == [{"task": "VERIFY-001", "command": "pytest -q", "pass_rate": 0.975}]
+    assert shared["test_patterns"] == [{"task": "VERIFY-001", "command": "pytest -q", "pass_rate": 97.5}]
     assert shared["role_state"]["developer"]["task_id"] == "DEV-001"
 
 

@@ -256,7 +256,7 @@ def test_forced_convergence_notes_the_open_problems_and_goes_on(engine: Engine) 
     assert story.state.lifecycle.is_over
     assert story.team.forced == (1,)
     warning = story.state.warnings[0]
-    assert warning == f"convergence of sprint-1 was forced after 1 fix rounds; still open: {'; '.join(problems)}"
+    assert warning == f"convergence of sprint-1 was forced after 1 fix round; still open: {'; '.join(problems)}"
     assert len([message for message in story.state.messages.sent if "convergence" in message.summary]) == 1
 
 
@@ -264,8 +264,8 @@ def test_forced_convergence_notes_the_open_problems_and_goes_on(engine: Engine) 
 def test_forced_convergence_of_a_later_sprint_tells_its_own_rounds() -> None:
     story = rounds_until_the_end(Story(task("REVIEW-001", sprint=2), rounds=1), review(6))
 
-    assert story.state.warnings[0].startswith("convergence of sprint-2 was forced after 1 fix rounds")
-    assert [message.summary for message in story.state.messages.sent if "forced after 1 rounds" in message.summary]
+    assert story.state.warnings[0].startswith("convergence of sprint-2 was forced after 1 fix round")
+    assert [message.summary for message in story.state.messages.sent if "forced after 1 round," in message.summary]
 
 
 @pytest.mark.requirement("R74")

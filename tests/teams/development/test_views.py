@@ -86,13 +86,13 @@ def test_a_task_that_failed_leaves_no_deliverable() -> None:
 def test_what_was_measured_is_told_as_it_was_measured(rate: float | None, verdict: str) -> None:
     lines = team_report(finished(rate=rate).state).verdicts.splitlines()[2:]
 
-    assert lines == [verdict, "- REVIEW-001: score 9, 0 critical, 1 findings, CONVERGED"]
+    assert lines == [verdict, "- REVIEW-001: score 9, 0 critical, 1 finding, CONVERGED"]
 
 
 def test_a_later_review_says_what_became_of_the_findings_before_it() -> None:
     verdicts = team_report(finished(score=6, rounds=1).state).verdicts
 
-    assert "- REVIEW-002: score 6, 0 critical, 1 findings, REVISION_NEEDED (0 fixed, 1 still there, 0 new)" in verdicts
+    assert "- REVIEW-002: score 6, 0 critical, 1 finding, REVISION_NEEDED (0 fixed, 1 still there, 0 new)" in verdicts
 
 
 def test_sprints_that_are_still_to_come_are_listed_with_their_goals() -> None:
@@ -124,7 +124,7 @@ def test_a_single_sprint_has_no_table_of_sprints() -> None:
     [
         ("DESIGN-001", "design/design-001.md", ""),
         ("DEV-001", "code/dev-log.md", ""),
-        ("VERIFY-001", "verify/verify-001.json", ""),
+        ("VERIFY-001", "verify/verify-001.json (pass rate 100.0%)", ""),
         ("REVIEW-001", "review/review-001.md (score 9)", "score 9, CONVERGED"),
     ],
 )

@@ -25,6 +25,7 @@ from iterdev.agents.common.streams import LINE_LENGTH, MESSAGE_LENGTH, STDERR_KE
 from iterdev.agents.common.versions import probe_program
 from iterdev.agents.contract import Assignment, Probe, Process, Reply, Spawn, Watch
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
@@ -201,7 +202,7 @@ class ClaudeConversation(AgentConversation):
             return
         self._reset_at = self._now() + seconds
         if seconds > LONGEST_WAIT:
-            words = f"it asks to wait for {seconds:g} s"
+            words = f"it asks to wait for {duration(seconds)}"
             self._reply(self._reported(FailureKind.limited, words, self._reset_at))
 
     def _respond(self, request: protocol.ControlRequest) -> object:

@@ -16,6 +16,7 @@ from iterdev.agents.common.result_file import last_json_object, read_result, rep
 from iterdev.agents.common.streams import MESSAGE_LENGTH, STDERR_KEPT, STDOUT_KEPT, OutputTail, last_lines
 from iterdev.agents.contract import AgentFailure, Answer, Assignment, Process, Reply, Spawn, Spent, Watch
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.processes import Exit
 from iterdev.core.results import Usage
@@ -104,7 +105,7 @@ class AgentConversation(AbstractAsyncContextManager["AgentConversation"]):
     def _exited(self, ended: Exit, stderr: bytes | bytearray) -> AgentFailure:
         """A program that exited without a result."""
         if ended.timed_out:
-            return self._failure(FailureKind.timed_out, f"ran longer than {self._assignment.limit:g} s")
+            return self._failure(FailureKind.timed_out, f"ran longer than {duration(self._assignment.limit)}")
         details = last_lines(stderr)
         return self._failure(FailureKind.crashed, exit_text(ended.code) + (f": {details}" if details else ""))
 

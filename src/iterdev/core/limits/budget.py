@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from iterdev.core.formatting import counted
 from iterdev.core.policy import Policy
 from iterdev.core.results import NO_USAGE, Usage
 from iterdev.core.types import TaskId
@@ -38,7 +39,7 @@ def evolve(part: Spending, event: DaySpent, _: float = 0) -> Spending:
 def figures(usage: Usage) -> str:
     """Money where it is known, and tokens."""
     parts = [f"${usage.cost_usd:.2f}"] if usage.cost_usd else []
-    parts += [f"{usage.tokens} tokens"] if usage.tokens else []
+    parts += [counted(usage.tokens, "token")] if usage.tokens else []
     return ", ".join(parts)
 
 

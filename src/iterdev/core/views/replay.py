@@ -5,6 +5,7 @@ import json
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.formatting import counted
 from iterdev.core.results import shortened
 from iterdev.core.rules.replay_check import Difference, Replay
 from iterdev.core.types import SessionId
@@ -16,8 +17,8 @@ WIDTH = 400
 def replay_text(session: SessionId, replay: Replay) -> str:
     if replay.difference:
         return f"{session}: entry {replay.difference.seq} was not decided\n{_lines(replay.difference)}"
-    counted = f"{replay.entries} entries, {replay.decisions} of them decided"
-    return f"{session}: {counted}; deciding again makes no difference"
+    entries = counted(replay.entries, "entry", "entries")
+    return f"{session}: {entries}, {replay.decisions} of them decided; deciding again makes no difference"
 
 
 def replay_document(session: SessionId, replay: Replay) -> dict[str, object]:

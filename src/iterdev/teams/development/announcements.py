@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES, EVERYONE, STATE_UPDATE, Announced
+from iterdev.core.formatting import counted, percent
 from iterdev.core.rules.announcements import coordinator, from_role, worker
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
@@ -49,12 +50,13 @@ def announce(event: Event, state: State) -> Announced | None:
         case team_events.ReviewPassed(task):
             return coordinator("task_unblocked", f"{task} passed, the pipeline goes on", task=task)
         case team_events.ConvergenceForced(sprint=sprint, problems=problems, rounds=rounds):
-            text = f"convergence of sprint-{sprint} forced after {rounds} rounds, {len(problems)} problems left"
+            left = f"{counted(len(problems), 'problem')} left"
+            text = f"convergence of sprint-{sprint} forced after {counted(rounds, 'round')}, {left}"
             return coordinator("task_unblocked", text, forced=True, problems=list(problems))
         case team_events.SprintStarted(sprint, goal):
             return coordinator("sprint_started", f"sprint-{sprint} started: {goal}")
         case team_events.SprintEnded(sprint, record):
-            text = f"sprint-{sprint} complete: {record.velocity} tasks, {record.expected} were planned"
+            text = f"sprint-{sprint} complete: {counted(record.velocity, 'task')}, {record.expected} planned"
             return coordinator("sprint_complete", text)
         case _:
             return _session(event, state)
@@ -81,7 +83,7 @@ def _news(state: State, task: TaskId) -> str:
         return f"scored {verdict.score}: {findings}"
     if run := part.test_runs.get(task):
         rate = run.verification.pass_rate
-        return f"could not verify: {findings}" if rate is None else f"pass rate {rate:.1%}: {findings}"
+        return f"could not verify: {findings}" if rate is None else f"pass rate {percent(rate):.1f}%: {findings}"
     return f"completed: {findings}"
 
 
@@ -126,7 +128,7 @@ def _session(event: Event, state: State) -> Announced | None:
         case events.Finished(why) if why:
             return coordinator("shutdown", f"ended before sprint-{part.sprint} was complete: {why}")
         case events.Finished() if part.sprints:
-            return coordinator("shutdown", f"{len(part.sprints)} sprints complete")
+            return coordinator("shutdown", f"{counted(len(part.sprints), 'sprint')} complete")
         case events.Finished():
             return coordinator("sprint_complete", f"sprint-{part.sprint} complete")
         case _:
@@ -140,6 +142,8 @@ def _worker_ended(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announc
     done = [task for task in tasks if state.tasks.status(task) is Status.completed]
     left = [f"{task} ({state.tasks.status(task)})" for task in tasks if task not in done]
     parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
-    count = f"{state.tasks.count(Status.completed)} of {len(state.tasks.plan)} tasks of the session are completed"
+    count = (
+        f"{state.tasks.count(Status.completed)} of {counted(len(state.tasks.plan), 'task')} of the session completed"
+    )
     text = "; ".join([*parts, count])
     return from_role(role, "dev_complete" if done else "error", text, tasks=list(tasks), completed=done)

@@ -11,6 +11,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from iterdev.core.collaboration.wisdom import WisdomNoted
+from iterdev.core.formatting import counted, percent
 from iterdev.core.rules.outcomes import note
 from iterdev.core.session.events import Event, TaskCompleted, TasksAdded, Warned
 from iterdev.core.session.state import State
@@ -108,7 +109,7 @@ def patch_error(task: Task, run: events.TestsMeasured, thresholds: events.Thresh
     if found.regressed:
         return failing_tests(found)
     failing = ", ".join(found.failures[:NAMED]) or found.note
-    return f"pass rate {found.pass_rate or 0:.1%} is below {thresholds.pass_rate * 100:g} %: {failing}"
+    return f"pass rate {percent(found.pass_rate or 0):.1f}% is below {thresholds.pass_rate * 100:g} %: {failing}"
 
 
 def failing_tests(found: Verification) -> str:
@@ -118,7 +119,7 @@ def failing_tests(found: Verification) -> str:
 
 def _listed(what: str, tests: Sequence[str]) -> str:
     more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
-    return f"{len(tests)} {what}{'' if len(tests) == 1 else 's'}: {', '.join(tests[:NAMED])}{more}" if tests else ""
+    return f"{counted(len(tests), what)}: {', '.join(tests[:NAMED])}{more}" if tests else ""
 
 
 def follow_up(state: State) -> tuple[Event, ...]:
@@ -178,7 +179,7 @@ def _forced(state: State, sprint: int, sources: Sequence[Task], why: str) -> tup
     problems = tuple(problem for task in sources for problem in open_problems(state, task.id))
     rounds, last = development(state).rounds.get(sprint, 0), sources[-1].id
     warning = (
-        f"convergence of sprint-{sprint} was forced after {rounds} fix rounds"
+        f"convergence of sprint-{sprint} was forced after {counted(rounds, 'fix round')}"
         f"{f' ({why})' if why else ''}; still open: {'; '.join(problems)}"
     )
     notes = tuple(note(state, "issues", text, last, state.branch.tip, state.updated_at) for text in problems)
@@ -230,12 +231,12 @@ def _reason(state: State, task: TaskId) -> str:
     part = development(state)
     if run := part.test_runs.get(task):
         regressed = f" ({failing_tests(run.verification)})" if run.verification.regressed else ""
-        return f"{task} measured a pass rate of {run.verification.pass_rate or 0:.1%}{regressed}"
+        return f"{task} measured a pass rate of {percent(run.verification.pass_rate or 0):.1f}%{regressed}"
     verdict = part.verdicts[task]
     if verdict.review is None:
         return f"{task} scored {verdict.score}"
     critical = critical_count(verdict.review)
-    return f"{task} scored {verdict.score} with {critical} critical finding{'' if critical == 1 else 's'}"
+    return f"{task} scored {verdict.score} with {counted(critical, 'critical finding')}"
 
 
 def _unjudged(state: State, role: Role) -> list[Task]:

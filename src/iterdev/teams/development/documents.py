@@ -6,12 +6,14 @@ from typing import TypeVar
 
 import msgspec
 
+from iterdev.core.formatting import percent
 from iterdev.core.ids import moment, number_of
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Severity, Status, TaskId
+from iterdev.core.verification import Verification
 from iterdev.teams.contract import as_json
 from iterdev.teams.development import critic
 from iterdev.teams.development.critic import Comparison
@@ -185,13 +187,18 @@ def _finding(issue: Finding, since: Comparison | None = None) -> str:
     return f"- {critic.identity(issue)} [{grade}] {issue.reference}: {issue.description}{suggestion}"
 
 
+def pass_percent(measured: Verification) -> float | None:
+    """The pass rate as files have it; None if nothing was verified."""
+    return None if measured.pass_rate is None else percent(measured.pass_rate)
+
+
 def verification(state: State, task: TaskId, run: TestsMeasured) -> str:
     measured = run.verification
     return as_json(
         {
             "verify_id": f"verify-{number_of(task)}",
             "command": measured.command,
-            "pass_rate": None if measured.pass_rate is None else round(measured.pass_rate * 100, 2),
+            "pass_rate": pass_percent(measured),
             "iterations": run.iterations,
             "passed": measured.pass_rate is not None and not run.failed,
             **{name: getattr(measured, name) for name in VERIFIED},

@@ -13,7 +13,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import Severity, Status, TaskId
 from iterdev.teams.contract import Records
 from iterdev.teams.development import critic, sprints
-from iterdev.teams.development.documents import decision
+from iterdev.teams.development.documents import decision, pass_percent
 from iterdev.teams.development.events import DesignAccepted, RoundStarted, SprintEnded, SprintRecord, SprintStarted
 from iterdev.teams.development.requirement_analysis import TEAM_OF
 from iterdev.teams.development.results import Design
@@ -54,7 +54,7 @@ def ledger_entry(state: State, task: TaskId) -> dict[str, object]:
     part = development(state)
     judges = (task, *reversed(state.tasks.dependants.get(task, ())))
     scores = (verdict.score for judge in judges if (verdict := part.verdicts.get(judge)))
-    rates = (run.verification.pass_rate for judge in judges if (run := part.test_runs.get(judge)))
+    rates = (pass_percent(run.verification) for judge in judges if (run := part.test_runs.get(judge)))
     return {
         "gc_rounds": fields(state.tasks.plan[task]).round,
         "review_score": next((score for score in scores if score is not None), None),
@@ -124,7 +124,7 @@ def _meta(state: State) -> dict[str, object]:
             for task, review in part.reviews.items()
         ],
         "test_patterns": [
-            {"task": task, "command": run.verification.command, "pass_rate": run.verification.pass_rate}
+            {"task": task, "command": run.verification.command, "pass_rate": pass_percent(run.verification)}
             for task, run in part.test_runs.items()
         ],
     }

@@ -7,6 +7,7 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from iterdev.core.collaboration import tech_debt
+from iterdev.core.formatting import counted
 from iterdev.core.results import shortened
 from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, TasksAdded, TasksReplanned, Warned
 from iterdev.core.session.state import State
@@ -231,7 +232,7 @@ def _choice(state: State) -> str | None:
 def _ended(state: State) -> tuple[Event, ...]:
     part, record = development(state), metrics(state)
     slow = (
-        f"sprint-{part.sprint} completed {record.velocity} tasks, {record.expected} were planned; "
+        f"sprint-{part.sprint} completed {counted(record.velocity, 'task')}, {record.expected} planned; "
         "consider a smaller scope for the next one"
     )
     warnings = [slow] if is_slow(record, part.thresholds) else []
@@ -300,9 +301,9 @@ def _gate(state: State) -> Gate:
     record, following, overdue = part.sprints[part.sprint], part.sprint + 1, _overdue_debt(state)
     score = "no review" if record.mean_score is None else f"mean score {record.mean_score:g}"
     failed = f", unsuccessful: {', '.join(record.unsuccessful)}" if record.unsuccessful else ""
-    rounds = f"{record.rounds} fix round{'' if record.rounds == 1 else 's'}"
+    rounds = counted(record.rounds, "fix round")
     debts = f"Technical debt: {record.debt}. " if record.debt else ""
-    velocity = f"{record.velocity} tasks completed, {record.expected} were planned"
+    velocity = f"{counted(record.velocity, 'task')} completed, {record.expected} planned"
     question = (
         f"Sprint {part.sprint} of {total(state)} is done: {velocity}, {score}, {rounds}{failed}. "
         f'{debts}{overdue}Go on with sprint {following}, "{goal(state, following)}"?'

@@ -4,8 +4,10 @@ import re
 
 import msgspec
 
+from iterdev.core.formatting import counted, percent
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
@@ -21,13 +23,21 @@ def task_notes(state: State, task: TaskId) -> TaskNotes:
     verdict, run, row = part.verdicts.get(task, Verdict()), part.test_runs.get(task), state.tasks.plan[task]
     score = "" if verdict.score is None else f"score {verdict.score:g}"
     return TaskNotes(
-        artifact=artifact(row) + (f" ({score})" if score and row.role == Role.reviewer else ""),
+        artifact=artifact(row) + _measure(row, score, run),
         verdict=f"{score}, {verdict.signal}" if score else "",
         unfavourable=verdict.signal is Signal.revision_needed or (run is not None and run.failed),
         asks_agent=row.role != Role.tester,
         report=(f"Score: {verdict.score:g} ({verdict.signal})",) if score else (),
         fields={"score": verdict.score},
     )
+
+
+def _measure(row: Task, score: str, run: TestsMeasured | None) -> str:
+    """The number that a review or a test run ended with, to follow its file."""
+    if run and row.role == Role.tester:
+        rate = run.verification.pass_rate
+        return " (nothing was verified)" if rate is None else f" (pass rate {percent(rate):.1f}%)"
+    return f" ({score})" if score and row.role == Role.reviewer else ""
 
 
 def team_view(state: State) -> TeamView:
@@ -159,18 +169,18 @@ def _test_line(run: TestsMeasured) -> str:
     measured = run.verification
     if measured.pass_rate is None:
         return f"{run.task}: nothing was verified: {measured.note}"
-    counted = f" of {measured.total} test{'' if measured.total == 1 else 's'}" if measured.total else ""
+    total = f" of {counted(measured.total, 'test')}" if measured.total else ""
     known = f", {len(measured.known_failures)} failed before too" if measured.known_failures else ""
     lists = (("failing", measured.failures), ("missing", measured.missing), ("flaky", measured.flaky))
     named = "".join(f", {word}: {', '.join(tests[: critic.NAMED])}" for word, tests in lists if tests)
     note = f" ({measured.note})" if measured.note else ""
-    return f"{run.task}: {measured.pass_rate:.1%}{counted} passed{named}{known}, `{measured.command}`{note}"
+    return f"{run.task}: {percent(measured.pass_rate):.1f}%{total} passed{named}{known}, `{measured.command}`{note}"
 
 
 def _review_line(state: State, task: TaskId, verdict: Verdict) -> str:
     review, seen = verdict.review, critic.of_round(state, task)
     since = f" ({len(seen.fixed)} fixed, {len(seen.still_there)} still there, {len(seen.new)} new)" if seen else ""
-    found = f"{critic.critical_count(review)} critical, {len(review.issues)} findings" if review else ""
+    found = f"{critic.critical_count(review)} critical, {counted(len(review.issues), 'finding')}" if review else ""
     return f"{task}: score {verdict.score or 0:g}, {found}, {verdict.signal}{since}"
 
 
