@@ -236,7 +236,10 @@ class World:
             row = msgspec.structs.replace(row, deps=tuple(deps), context_from=())
         table = [row if other.id == row.id else other for other in plan.values()]
         if not isinstance(checked(table), Fault):
-            self._append(session_events.TableEdited((session_events.RowEdit(task=row, status=chance.choice(WRITTEN)),)))
+            status = chance.choice(WRITTEN)
+            left_out = status is Status.skipped and self.history.state.seq % 2 == 0
+            edit = session_events.RowEdit(task=row, status=status, left_out=left_out)
+            self._append(session_events.TableEdited((edit,)))
 
     def _tried_again(self) -> bool:
         progress = self.history.state.tasks.progress

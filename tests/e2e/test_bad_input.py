@@ -230,7 +230,6 @@ def test_a_row_that_the_table_lost_is_made_again_with_its_blockers_and_told(repo
         ("id,description,context_from\nDEV-001,one,DEV-002\nDEV-002,two,\n", ["line 2", '"DEV-002"', "wave"]),
         ('id,description\nDEV-001,"never closed\n', ["line 2"]),
         ("title,description\nOne,two\n", ["line 1", '"id"']),
-        ("id,description\nCOOK-001,soup\n", ["line 2", "role"]),
     ],
 )
 def test_a_spoiled_table_made_by_hand_is_refused_with_its_line(repo: Repo, text: str, words: list[str]) -> None:

@@ -193,6 +193,18 @@ def test_a_row_added_by_hand_is_run(repo: Repo) -> None:
     assert rows(repo.folder())["DEV-002"]["wave"] == "2"
 
 
+@pytest.mark.requirement("R67")
+def test_what_depends_on_a_task_that_was_left_out_is_run(repo: Repo) -> None:
+    mine = table(repo, "id,description,deps,status\nA,do a,,skipped\nB,do b,A,pending\n")
+
+    done = repo.iterdev("run", "-y", "--tasks", mine)
+
+    assert statuses(repo.folder()) == {"A": "skipped", "B": "completed"}
+    assert [call["role"] for call in repo.calls()] == ["developer"]
+    assert "A: left out in tasks.csv" in done.stdout
+    assert repo.iterdev("retry").returncode == 2
+
+
 def test_a_row_added_while_agents_work_in_the_sandbox_is_run_too(repo: Repo) -> None:
     script(
         repo,

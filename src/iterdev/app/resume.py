@@ -16,7 +16,7 @@ from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, TasksReset
 from iterdev.core.session.state import State
-from iterdev.core.types import UNSUCCESSFUL, Ending, Phase, Role, SessionId
+from iterdev.core.types import Ending, Phase, Role, SessionId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
 from iterdev.engine.repository import Repository
@@ -163,7 +163,7 @@ def reset_failed_tasks(repository: Repository, session: SessionId) -> None:
     """Makes the tasks pending again that failed, and those that were skipped because of them."""
 
     def rule(state: State, _: float) -> Sequence[Event]:
-        again = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
+        again = tuple(task.id for task, progress in state.tasks.rows() if progress.is_lost)
         if not again:
             raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
         return [TasksReset(again)]

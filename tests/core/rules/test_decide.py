@@ -478,7 +478,7 @@ def test_what_a_wave_has_no_time_left_for_has_failed() -> None:
     story.goes_on()
 
     assert story.status("DEV-002") == "failed"
-    assert "wave 1 had used up its 100 s" in story.state.tasks.progress[TaskId("DEV-002")].error
+    assert "wave 1 had used up its 1 min 40 s" in story.state.tasks.progress[TaskId("DEV-002")].error
 
 
 @pytest.mark.requirement("R119")

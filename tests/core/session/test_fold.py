@@ -396,3 +396,39 @@ def test_an_answer_does_not_change_any_other_reason_for_a_pause() -> None:
     state = story.happens(events.Paused("interrupted"), events.GateAnswered("plan", "approve"))
 
     assert state.why == "interrupted"
+
+
+def left_out(name: str, *deps: str) -> events.RowEdit:
+    return events.RowEdit(task=task(name, *deps), status=Status.skipped, left_out=True)
+
+
+@pytest.mark.requirement("R67")
+@pytest.mark.parametrize("engine", Engine)
+def test_what_depends_on_a_task_that_a_person_left_out_goes_on_without_it(engine: Engine) -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"), task("DEV-003", "DEV-002"), engine=engine)
+    story.does("DEV-001")
+
+    story.edits(left_out("DEV-002", "DEV-001"))
+
+    assert story.goes_on() == ["DEV-003"]
+    assert (story.status("DEV-002"), story.state.tasks.blocked_by_failure) == ("skipped", {})
+
+
+def test_a_task_that_was_left_out_stays_so_until_its_status_is_changed() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.edits(left_out("DEV-001"))
+    story.edits(events.RowEdit(task=task("DEV-001"), status=Status.skipped, error="not needed"))
+    kept = story.state.tasks.progress[DEV].left_out
+    story.edits(events.RowEdit(task=task("DEV-001"), status=Status.pending))
+
+    assert kept
+    assert not story.state.tasks.progress[DEV].left_out
+    assert list(story.state.tasks.ready) == [DEV]
+
+
+def test_what_depends_on_a_skipped_task_that_nobody_left_out_is_skipped_too() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"), task("DEV-003", "DEV-002"))
+    story.fails("DEV-001", "no luck")
+    story.goes_on()
+
+    assert [story.status(name) for name in ("DEV-002", "DEV-003")] == ["skipped", "skipped"]

@@ -25,7 +25,7 @@ from iterdev.core.rules.replay_check import compare
 from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events as session_events
 from iterdev.core.session.fold import evolve, replay
-from iterdev.core.types import FINAL, UNSUCCESSFUL, Engine, Mode, Status, TaskId
+from iterdev.core.types import FINAL, Engine, Mode, Status, TaskId
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
@@ -84,17 +84,16 @@ def test_never_more_attempts_are_open_than_the_concurrency_allows(history: Histo
 
 
 @holds_for(histories)
-def test_a_task_is_started_only_while_it_is_pending_and_all_its_dependencies_are_completed(history: History) -> None:
+def test_a_task_is_started_only_while_it_is_pending_and_no_dependency_is_unmet(
+    history: History,
+) -> None:
     for step in history.steps:
         progress = step.state.tasks.progress
         assert len(set(step.starts)) == len(step.starts), history
         for task in step.starts:
             assert progress[task].status is Status.pending, (task, history)
             assert task not in step.state.attempts.running, (task, history)
-            assert all(progress[dep].status is Status.completed for dep in step.state.tasks.plan[task].deps), (
-                task,
-                history,
-            )
+            assert all(progress[dep].is_met for dep in step.state.tasks.plan[task].deps), (task, history)
 
 
 @holds_for(winding, examples=200)
@@ -181,7 +180,7 @@ def test_a_task_is_skipped_exactly_when_a_dependency_was_lost_and_says_which(his
     state = history.state
     repeated = {task for event in history.seen(session_events.TasksReset) for task in event.tasks}
     for row, progress in state.tasks.rows():
-        lost = {dep for dep in row.deps if state.tasks.progress[dep].status in UNSUCCESSFUL}
+        lost = {dep for dep in row.deps if state.tasks.progress[dep].is_lost}
         if progress.status is Status.completed and lost <= repeated:
             continue  # What it waited for was there when it began, and was lost when it was tried again.
         if history.plan_was_run and row.id not in history.settled_by_hand:
@@ -432,13 +431,13 @@ def test_what_the_state_keeps_beside_the_table_agrees_with_the_table(history: Hi
     for state in (*(step.state for step in history.steps), history.state):
         statuses = {task: progress.status for task, progress in state.tasks.progress.items()}
         pending = [row for row in state.tasks.plan.values() if statuses[row.id] is Status.pending]
-        unmet = {row.id: sum(statuses[dep] is not Status.completed for dep in row.deps) for row in pending}
+        unmet = {row.id: sum(not state.tasks.progress[dep].is_met for dep in row.deps) for row in pending}
         waiting = Counter((dep, row.id) for row in state.tasks.plan.values() for dep in row.deps)
         open_ = Counter(row.wave for row in state.tasks.plan.values() if statuses[row.id] not in FINAL)
 
         assert set(state.tasks.ready) == {task for task, count in unmet.items() if not count}, history
         assert set(state.tasks.blocked_by_failure) == {
-            row.id for row in pending if any(statuses[dep] in UNSUCCESSFUL for dep in row.deps)
+            row.id for row in pending if any(state.tasks.progress[dep].is_lost for dep in row.deps)
         }
         assert state.tasks.completed == state.tasks.count(Status.completed), history
         assert {task: state.tasks.blockers[task] for task in unmet} == unmet, history

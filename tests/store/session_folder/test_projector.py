@@ -437,6 +437,17 @@ def test_a_status_that_a_person_changed_is_noticed_at_once(story: Story) -> None
     ]
 
 
+def test_a_person_who_skips_a_task_leaves_it_out_also_after_it_failed(story: Story) -> None:
+    story.add(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.fail("DEV-001", "no luck")
+    story.project()
+    change(story, '"failed"', '"skipped"')
+
+    (edit,) = story.edits()
+
+    assert (edit.task.id, edit.error, edit.left_out) == ("DEV-001", "no luck", True)
+
+
 def test_an_edit_is_reported_once(story: Story) -> None:
     story.add(task("DESIGN-001"), task("DEV-001", "DESIGN-001"))
     story.project()

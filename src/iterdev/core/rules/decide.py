@@ -7,6 +7,7 @@ is ready. What a task means, and what follows from it, the team says.
 from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, locks
+from iterdev.core.formatting import duration
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.escalations import stopped
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
@@ -16,7 +17,7 @@ from iterdev.core.session.events import Event
 from iterdev.core.session.gates import GateKind, PackageChoice, PlanChoice, WaveChoice, plan_gate
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import UNSUCCESSFUL, Engine, Mode, Phase, Status, TaskId, TaskKind
+from iterdev.core.types import Engine, Mode, Phase, Status, TaskId, TaskKind
 
 
 def decide(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
@@ -145,7 +146,7 @@ def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ..
     ready = [tasks.plan[task] for task in tasks.ready if tasks.plan[task].wave == tasks.wave]
     left = tasks.wave_started_at + policy.wave_limit - now
     if left <= 0 and ready:
-        error = f"wave {tasks.wave} had used up its {policy.wave_limit:g} s before it could start"
+        error = f"wave {tasks.wave} had used up its {duration(policy.wave_limit)} before it could start"
         return (Record(tuple(events.TaskFailed(task.id, error) for task in ready)),)
     if completed := _without_work(state, team, ready):
         return (Record(completed),)
@@ -193,7 +194,7 @@ def _skips_of_wave(state: State, wave: int) -> tuple[events.TaskSkipped, ...]:
 
 def _skips(state: State, blocked: Iterable[TaskId]) -> tuple[events.TaskSkipped, ...]:
     def reason(task: TaskId) -> str:
-        failed = [dep for dep in state.tasks.plan[task].deps if state.tasks.status(dep) in UNSUCCESSFUL]
+        failed = [dep for dep in state.tasks.plan[task].deps if state.tasks.progress[dep].is_lost]
         return f"Dependency failed or skipped: {', '.join(failed)}"
 
     return tuple(events.TaskSkipped(task, reason(task)) for task in blocked)

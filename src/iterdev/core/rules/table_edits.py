@@ -7,6 +7,7 @@ to do, or keep it from being asked. Results come from attempts alone, and tasks 
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.session.events import RowEdit
 from iterdev.core.types import Role, Status
@@ -32,6 +33,12 @@ class TableRow(Struct, frozen=True, kw_only=True, gc=False):
     edit: RowEdit
     results: Mapping[str, str] = {}
     """The cells of the result columns that the team adds, such as a score."""
+
+
+def left_out(row: TableRow, before: Status | None) -> TableRow:
+    """The row; a person who sets a task to skipped leaves it out, also one that has failed and has an error."""
+    skips = row.edit.status is Status.skipped and before is not Status.skipped
+    return replace(row, edit=replace(row.edit, left_out=True)) if skips else row
 
 
 def claim(row: TableRow, *known: TableRow, at_work: Collection[Role] = ()) -> str:

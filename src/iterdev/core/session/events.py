@@ -116,6 +116,8 @@ class RowEdit(Struct, frozen=True, kw_only=True, gc=False):
     status: Status
     findings: str = ""
     error: str = ""
+    left_out: bool = False
+    """A person skips the task, and what depends on it goes on without it."""
 
 
 class SessionStarted(Struct, frozen=True, tag=True):

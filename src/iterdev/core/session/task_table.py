@@ -22,6 +22,8 @@ EVENTS = (
 
 class Progress(Struct, frozen=True, kw_only=True, gc=False):
     status: Status = Status.pending
+    left_out: bool = False
+    """It is skipped because a person wants it so; what depends on it goes on without it."""
     findings: str = ""
     error: str = ""
     requests: int = 0
@@ -53,6 +55,16 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
     denied: tuple[str, ...] = ()
     """What agents asked permission for and did not get."""
 
+    @property
+    def is_met(self) -> bool:
+        """Whether what depends on the task can start."""
+        return self.status is Status.completed or self.left_out
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether what depends on the task can never start."""
+        return self.status in UNSUCCESSFUL and not self.left_out
+
 
 class TaskTable(Struct, frozen=True, kw_only=True):
     order: Mapping[TaskId, int] = {}
@@ -62,11 +74,11 @@ class TaskTable(Struct, frozen=True, kw_only=True):
     removed: Mapping[TaskId, Progress] = {}
     """The progress of tasks that a rollback removed."""
     blockers: Mapping[TaskId, int] = {}
-    """How many dependencies of a pending task are not completed."""
+    """How many dependencies a pending task still waits for."""
     dependants: Mapping[TaskId, tuple[TaskId, ...]] = {}
     ready: Mapping[TaskId, None] = {}
     blocked_by_failure: Mapping[TaskId, None] = {}
-    """Pending tasks with a dependency that failed or was skipped."""
+    """Pending tasks with a dependency that failed, or was skipped and not left out by a person."""
     open_in_wave: Mapping[int, int] = {}
     """How many tasks of each wave are not final."""
     wave: int = 0
@@ -92,7 +104,7 @@ class TaskTable(Struct, frozen=True, kw_only=True):
 
     def unmet(self, task: TaskId) -> list[TaskId]:
         """The dependencies that a task still waits for."""
-        return [dep for dep in self.plan[task].deps if self.progress[dep].status is not Status.completed]
+        return [dep for dep in self.plan[task].deps if not self.progress[dep].is_met]
 
     def ancestors(self, task: TaskId) -> list[TaskId]:
         """All tasks that a task depends on, directly or not, in the order of the table."""
@@ -259,13 +271,13 @@ class TaskTableDraft(Draft[TaskTable]):
 
     def _queue(self, task: Task) -> None:
         """A pending task is ready, or blocked by a failure, or waits."""
-        awaited = [self._progress[dep].status for dep in task.deps]
-        self._blockers[task.id] = len(awaited) - awaited.count(Status.completed)
+        awaited = [self._progress[dep] for dep in task.deps]
+        self._blockers[task.id] = sum(not progress.is_met for progress in awaited)
         if self._progress[task.id].status is not Status.pending:
             return
         if not self._blockers[task.id]:
             self._ready[task.id] = None
-        elif not UNSUCCESSFUL.isdisjoint(awaited):
+        elif any(progress.is_lost for progress in awaited):
             self._blocked_by_failure[task.id] = None
 
     def _edit(self, rows: Iterable[events.RowEdit]) -> None:
@@ -275,8 +287,10 @@ class TaskTableDraft(Draft[TaskTable]):
             self._plan[task] = row.task
             before = self._progress.get(task) or self._from_scratch(task)
             under_way = before.status in {Status.in_progress, Status.landing}
+            status = before.status if under_way else row.status
+            left_out = status is Status.skipped and (row.left_out or before.left_out)
             self._progress[task] = replace(
-                before, status=before.status if under_way else row.status, findings=row.findings, error=row.error
+                before, status=status, findings=row.findings, error=row.error, left_out=left_out
             )
         self._index_again()
         self.set(wave=0)

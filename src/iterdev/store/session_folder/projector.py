@@ -13,7 +13,7 @@ from msgspec import Struct
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.errors import UserError
-from iterdev.core.rules.table_edits import TableRow, claim
+from iterdev.core.rules.table_edits import TableRow, claim, left_out
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, TaskId
@@ -126,7 +126,9 @@ class Projector:
             self._write_again(state, body)
         else:
             self._table = body
-        return Edited(rows=tuple(row for row, _ in rows), missing=missing)
+        known = state.tasks.progress
+        before = (known[row.edit.task.id].status if row.edit.task.id in known else None for row, _ in rows)
+        return Edited(rows=tuple(map(left_out, (row for row, _ in rows), before)), missing=missing)
 
     def is_edited(self, state: State) -> bool:
         """Whether a person changed tasks.csv since iterdev last wrote it, and it was not read back yet."""

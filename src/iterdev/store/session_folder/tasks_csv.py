@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError, did_you_mean
+from iterdev.core.formatting import counted
 from iterdev.core.prompts import previous_context
 from iterdev.core.results import shortened
 from iterdev.core.rules.table_edits import TableRow
@@ -69,7 +70,7 @@ def parse(text: str, team: Team, file: str = "tasks.csv", known: Collection[Task
     for line, cells in records:
         lines.append(line)
         if len(cells) != len(header):
-            raise _wrong(file, line, f"{len(cells)} cells for {len(header)} columns")
+            raise _wrong(file, line, f"{counted(len(cells), 'cell')} for {counted(len(header), 'column')}")
         named.append(dict(zip(header, cells, strict=True)))
         try:
             tasks.append(_task(named[-1], team))
@@ -136,7 +137,7 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line
 def _task(cells: Mapping[str, str], team: Team) -> Task:
     """The task of a row; a wrong cell, also one of its results, raises ValueError."""
     name = cells["id"].strip()
-    role = cell_value(team.roles, "role", cells.get("role") or team.role_of(name) or "")
+    role = cell_value(team.roles, "role", cells.get("role") or team.role_of(name) or team.role_for(""))
     team.check_results(cells)
     cell_value(STATUSES, "status", cells.get("status") or Status.pending)
     return Task(
@@ -153,11 +154,14 @@ def _task(cells: Mapping[str, str], team: Team) -> Task:
 
 
 def _row(task: Task, cells: Mapping[str, str], team: Team) -> TableRow:
+    status, error = STATUSES[cells.get("status") or Status.pending], cells.get("error", "")
     edit = RowEdit(
         task=task,
-        status=STATUSES[cells.get("status") or Status.pending],
+        status=status,
         findings=shortened(cells.get("findings", "")),
-        error=cells.get("error", ""),
+        error=error,
+        # A task that iterdev skips has an error, which says why.
+        left_out=status is Status.skipped and not error,
     )
     return TableRow(edit=edit, results={column: cells.get(column, "") for column in team.columns.results})
 
