@@ -171,7 +171,7 @@ def test_the_results_are_the_final_table(sprint: Sprint) -> None:
 def test_the_report_has_header_summary_waves_details_and_deliverables(sprint: Sprint) -> None:
     report = (sprint.folder / "context.md").read_text(encoding="utf-8")
 
-    assert sprint.repo.iterdev("report").stdout == report
+    assert sprint.repo.iterdev("report", TZ="Asia/Singapore").stdout == report
     assert f"**Session**: {sprint.folder.name}" in report
     assert "**Requirement**: Add a greeting" in report
     assert "| Completed | 4 |" in report

@@ -10,10 +10,12 @@ from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.engine.repository import Repository
+from iterdev.host import clock
 
 
 def view(repository: Repository, state: State) -> SessionView:
-    return session_view(state, repository.team(state), engine_alive=repository.engine_alive(state.session))
+    alive = repository.engine_alive(state.session)
+    return session_view(state, repository.team(state), engine_alive=alive, zone=clock.LOCAL)
 
 
 def status(repository: Repository, session: SessionId) -> SessionView:
@@ -28,14 +30,14 @@ def summaries(repository: Repository) -> Iterator[SessionLine]:
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     """What the task waits for, down to the first cause."""
     state = repository.state(session)
-    alive = repository.engine_alive(state.session)
-    return reasons.why(state, repository.team(state), require_task(state, task), engine_alive=alive)
+    alive, team = repository.engine_alive(state.session), repository.team(state)
+    return reasons.why(state, team, require_task(state, task), engine_alive=alive, zone=clock.LOCAL)
 
 
 def report(repository: Repository, session: SessionId) -> str:
     """The report as Markdown."""
     state = repository.state(session)
-    return reports.report(state, repository.team(state))
+    return reports.report(state, repository.team(state), clock.LOCAL)
 
 
 def replay(repository: Repository, session: SessionId) -> Replay:

@@ -9,9 +9,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.app.edits import require_task
+from iterdev.core.formatting import duration
+from iterdev.core.ids import moment
 from iterdev.core.types import SessionId
 from iterdev.engine.effects import LOG
 from iterdev.engine.repository import Repository
+from iterdev.host import clock
 
 ENGINE = "engine"
 INTERVAL = 0.25
@@ -80,9 +83,9 @@ def _engine_line(line: LogLine) -> LogLine:
     """A line of the engine's log for a person: when, what, how long, and what went wrong."""
     try:
         entry = dict(json.loads(line.text))
-        at = datetime.fromisoformat(entry.pop("ts"))
+        at, took = datetime.fromisoformat(entry.pop("ts")), duration(float(entry.pop("seconds", 0)))
     except (ValueError, TypeError, KeyError):
         return line
-    effect, seconds, error = entry.pop("effect", ""), entry.pop("seconds", 0), entry.pop("error", "")
-    words = (at.astimezone().isoformat(timespec="seconds"), effect, *map(str, entry.values()), f"({seconds} s)")
+    effect, error = entry.pop("effect", ""), entry.pop("error", "")
+    words = (moment(at.timestamp(), clock.LOCAL), effect, *map(str, entry.values()), f"({took})")
     return LogLine(at.timestamp(), ENGINE, " ".join(words) + (f": {error}" if error else ""))

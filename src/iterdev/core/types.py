@@ -63,6 +63,18 @@ class Phase(StrEnum):
     archived = "archived"
 
 
+class Outcome(StrEnum):
+    """How the work of a session ended."""
+
+    completed = "completed"
+    failed = "failed"
+    """A task failed or was skipped, or the team has something to say against the result."""
+    rejected = "rejected"
+    """The user rejected the plan."""
+    stopped = "stopped"
+    """It ended before the work was done."""
+
+
 class Ending(StrEnum):
     over = "over"
     waiting = "waiting for an answer"

@@ -88,10 +88,10 @@ def _show_states(observer: RunObserver, team: Team) -> Callable[[State], None]:
     def show(state: State) -> None:
         nonlocal last
         if observer.progress:
-            for line in progress_lines(last, state, team):
+            for line in progress_lines(last, state, team, clock.LOCAL):
                 observer.progress(line)
         last = state
-        observer.show(lambda room: session_view(state, team, room=room))
+        observer.show(lambda room: session_view(state, team, room=room, zone=clock.LOCAL))
 
     return show
 

@@ -12,6 +12,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary, summarize
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
+from iterdev.teams.contract import Team
 
 Rule = Callable[[State, float], Sequence[Event]]
 """Returns the events that follow from the state and the time. It may be called several times."""
@@ -42,7 +43,9 @@ def _created(journal: Journal, events: Sequence[Event], at: float) -> State:
     started = Entry(1, at, events[0])
     first = _replay(journal, [started])
     entries, state = record(first, journal.teams[first.session.team], events[1:], at)
-    journal.append(state.session.id, [started, *entries], after=0, summary=summarize(state))
+    journal.append(
+        state.session.id, [started, *entries], after=0, summary=_summary(state, journal.teams[state.session.team])
+    )
     return state
 
 
@@ -51,6 +54,11 @@ def _replay(journal: Journal, entries: Sequence[Entry]) -> State:
     if not isinstance(started, SessionStarted):
         raise TypeError(f"a journal begins with SessionStarted, not {type(started).__name__}")
     return replay(entries, journal.teams[started.session.team])
+
+
+def _summary(state: State, team: Team) -> SessionSummary:
+    # A view takes time, and what a team says of the result matters only when there is one.
+    return summarize(state, team.view(state).shortcomings if state.lifecycle.is_finished else ())
 
 
 class SessionLog:
@@ -91,7 +99,7 @@ class SessionLog:
     def _appended(self, events: Sequence[Event], at: float) -> bool:
         entries, after = record(self.state, self.team, events, at)
         # The journal counts the open attempts itself, because a summary that changes with each would cost an update.
-        summary = replace(summarize(after), attempts=0)
+        summary = replace(_summary(after, self.team), attempts=0)
         changed = summary if summary != self._summary else None
         try:
             self._journal.append(self.session, entries, after=self.state.seq, summary=changed)

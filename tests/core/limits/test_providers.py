@@ -5,6 +5,7 @@ import itertools
 import pytest
 from tests.core.conftest import Outcome, Story, done, task
 
+from iterdev.core.ids import ZONE
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.limits.providers import ProviderPaused
@@ -322,6 +323,6 @@ def test_a_pending_task_says_whose_provider_is_paused_until_when() -> None:
     story = team()
     one_more_try(story, limited(story))
 
-    assert waits_for(story.state, DEV2) == (
+    assert waits_for(story.state, DEV2, ZONE) == (
         "the provider of claude has reached its limit and is paused until 1970-01-01T08:17:30+08:00"
     )

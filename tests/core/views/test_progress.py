@@ -1,8 +1,11 @@
 """What changed from one state to the next, as lines."""
 
+from datetime import UTC
+
 from tests.core.conftest import Story, done, review, task
 
 from iterdev.core.session import events
+from iterdev.core.types import Status
 from iterdev.core.views.progress import progress_lines
 from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
@@ -53,6 +56,34 @@ def test_a_new_wave_a_warning_and_a_pause_have_a_line_each() -> None:
         "  the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429",
     ]
     assert list(progress_lines(story.state, story.state, DEVELOPMENT)) == []
+
+
+def test_a_warning_that_was_shown_before_is_not_repeated() -> None:
+    story = Story(task("DEV-001"))
+    before = story.happens(events.Warned("odd"))
+    story.happens(events.Warned("odd"), events.Warned("new"), events.Warned("new"))
+
+    assert list(progress_lines(before, story.state, DEVELOPMENT)) == ["  warning: new"]
+
+
+def test_times_are_in_the_zone_of_the_reader() -> None:
+    story = Story(task("DEV-001"))
+    before = story.state
+    story.does("DEV-001", events.Limited(error="429", reset_at=2000))
+
+    (line,) = progress_lines(before, story.state, DEVELOPMENT, UTC)
+
+    assert "paused until 1970-01-01T00:33:20+00:00" in line
+
+
+def test_a_wave_behind_later_ones_is_called_a_fix() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    for name in ("DEV-001", "DEV-002"):
+        story.does(name)
+    before = story.edits(events.RowEdit(task=task("DEV-003"), status=Status.pending))
+    story.happens(events.WaveStarted(1))
+
+    assert list(progress_lines(before, story.state, DEVELOPMENT)) == ["wave 1/2 again, for a fix"]
 
 
 def test_a_fix_round_has_a_line() -> None:

@@ -61,8 +61,7 @@ def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
         case events.RollbackStarted(target=target):
             return replace(part, phase=Phase.paused, why=f"rolled back to before {target}", accepted="", kept=False)
         case events.Archived(exported):
-            return replace(
-                part, phase=Phase.archived, why="", kept=False, archived_at=at, exported=exported or part.exported
-            )
+            why, exported = "" if part.kept else part.why, exported or part.exported
+            return replace(part, phase=Phase.archived, why=why, kept=False, archived_at=at, exported=exported)
         case events.Kept() | events.Reopened():
             return replace(part, phase=Phase.paused, why=KEPT, kept=True, archived_at=None)

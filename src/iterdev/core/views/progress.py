@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import tzinfo
 
+from iterdev.core.ids import ZONE
 from iterdev.core.results import shortened
 from iterdev.core.session.state import State
 from iterdev.core.types import Status
@@ -14,7 +16,7 @@ WIDTH = 160
 """Characters of findings that a line has room for."""
 
 
-def progress_lines(before: State | None, after: State, team: TeamViews) -> Iterator[str]:
+def progress_lines(before: State | None, after: State, team: TeamViews, zone: tzinfo = ZONE) -> Iterator[str]:
     """One line for every change of a task, and one for every step of the team, wave, warning and pause.
 
     Without an earlier state, tasks that are over are only counted.
@@ -24,13 +26,20 @@ def progress_lines(before: State | None, after: State, team: TeamViews) -> Itera
         if counts:
             yield "before: " + ", ".join(f"{count} {status}" for status, count in counts.items())
     if after.tasks.wave and after.tasks.wave != (before.tasks.wave if before else 0):
-        yield f"wave {after.tasks.wave}/{max(task.wave for task in after.tasks.plan.values())}"
+        yield f"wave {after.tasks.wave}/{max(task.wave for task in after.tasks.plan.values())}{_again(after)}"
     yield from _tasks(before, after, team)
     known_steps = team.view(before).steps if before else ()
     yield from (step for step in team.view(after).steps if step not in known_steps)
-    yield from (f"  warning: {text}" for text in after.warnings[len(before.warnings) if before else 0 :])
-    known = {pause.provider: pause.until for pause in pauses(before)} if before else {}
-    yield from (f"  {pause_text(pause)}" for pause in pauses(after) if known.get(pause.provider) != pause.until)
+    warned = before.warnings if before else ()
+    yield from (f"  warning: {text}" for text in dict.fromkeys(after.warnings[len(warned) :]) if text not in warned)
+    known = {pause.provider: pause.ends_at for pause in pauses(before)} if before else {}
+    yield from (f"  {pause_text(pause)}" for pause in pauses(after, zone) if known.get(pause.provider) != pause.ends_at)
+
+
+def _again(state: State) -> str:
+    """A fix may belong into a wave before others that have begun."""
+    later = max((task.wave for task, progress in state.tasks.rows() if progress.attempt), default=0)
+    return " again, for a fix" if later > state.tasks.wave else ""
 
 
 def _tasks(before: State | None, after: State, team: TeamViews) -> Iterator[str]:

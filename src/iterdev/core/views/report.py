@@ -1,9 +1,11 @@
 """context.md: what happened, for a person to read at the end."""
 
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 
 from iterdev.core.collaboration import feedback, tech_debt
-from iterdev.core.ids import branch, moment
+from iterdev.core.formatting import merged
+from iterdev.core.ids import ZONE, branch, moment
 from iterdev.core.limits.budget import figures
 from iterdev.core.results import Usage
 from iterdev.core.rules import conflict_tasks
@@ -16,14 +18,14 @@ from iterdev.core.views.tasks import asked_agent
 from iterdev.core.views.team import TeamReport, TeamViews
 
 
-def report(state: State, team: TeamViews) -> str:
+def report(state: State, team: TeamViews, zone: tzinfo = ZONE) -> str:
     own = team.report(state)
     parts = (
-        _header(state, own),
+        _header(state, own, zone),
         _summary(state, own),
         own.overview,
-        _rollbacks(state),
-        _section("Warnings", [f"- {text}" for text in state.warnings]),
+        _rollbacks(state, zone),
+        _section("Warnings", [f"- {text}" for text in merged(state.warnings)]),
         _left_open(state),
         own.verdicts,
         _spending(state),
@@ -34,7 +36,7 @@ def report(state: State, team: TeamViews) -> str:
     return "\n---\n\n".join(text for text in parts if text)
 
 
-def _header(state: State, own: TeamReport) -> str:
+def _header(state: State, own: TeamReport, zone: tzinfo) -> str:
     finished_at, accepted = state.lifecycle.finished_at, state.lifecycle.accepted
     facts = (
         ("Session", state.session.id),
@@ -42,7 +44,7 @@ def _header(state: State, own: TeamReport) -> str:
         *own.header,
         ("Branch", f"{branch(state.session.id)} at {state.branch.tip[:12]}"),
         *((("Accepted", accepted),) if accepted else ()),
-        ("Completed", moment(finished_at) if finished_at is not None else "not yet"),
+        ("Completed", moment(finished_at, zone) if finished_at is not None else "not yet"),
     )
     return f"# {own.title}\n\n" + "".join(f"**{name}**: {text}\n" for name, text in facts)
 
@@ -61,9 +63,9 @@ def _summary(state: State, own: TeamReport) -> str:
     return f"## Summary\n\n| Metric | Count |\n|--------|-------|\n{lines}" + (cost if spent != Usage() else "")
 
 
-def _rollbacks(state: State) -> str:
+def _rollbacks(state: State, zone: tzinfo) -> str:
     begun = [message for message in state.messages.sent if message.type == "rollback_initiated"]
-    lines = [f"- {moment(message.ts)}: {message.summary.removeprefix('[coordinator] ')}" for message in begun]
+    lines = [f"- {moment(message.ts, zone)}: {message.summary.removeprefix('[coordinator] ')}" for message in begun]
     return _section("Rollbacks", lines)
 
 

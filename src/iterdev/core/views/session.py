@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import tzinfo
 from typing import TypeAlias
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.collaboration import feedback, tech_debt
+from iterdev.core.formatting import merged
 from iterdev.core.limits.budget import in_one_line
 from iterdev.core.results import Usage
 from iterdev.core.rules import conflict_tasks
@@ -122,13 +124,16 @@ class SessionView(Struct, frozen=True, kw_only=True):
     debt: str
 
 
-def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, room: int | None = None) -> SessionView:
+def session_view(
+    state: State, team: TeamViews, *, engine_alive: bool = True, room: int | None = None, zone: tzinfo = ids.ZONE
+) -> SessionView:
     """The session as it is; without a living engine, what is called running is not.
 
     With more tasks than there is room for, only those are shown that say most.
     """
-    shown = state.tasks.order if room is None else excerpt(state, room)
-    described = team.view(state)
+    tasks, described = state.tasks, team.view(state)
+    chosen = tasks.order if room is None else excerpt(state, room)
+    shown = sorted(chosen, key=lambda task: (tasks.plan[task].wave, tasks.order[task]))
     return SessionView(
         id=state.session.id,
         requirement=state.session.requirement,
@@ -138,8 +143,8 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         why=state.why,
         running=engine_alive,
         outcome=_outcome(state, described.shortcomings),
-        tasks=tuple(task_view(state, team, task, engine_alive=engine_alive) for task in shown),
-        omitted=Counter(state.tasks.status(task) for task in state.tasks.order.keys() - shown),
+        tasks=tuple(task_view(state, team, task, engine_alive=engine_alive, zone=zone) for task in shown),
+        omitted=Counter(tasks.status(task) for task in tasks.order.keys() - shown),
         counts={status: state.tasks.count(status) for status in Status},
         waves=wave_views(state.tasks) if state.session.engine is Engine.wave else (),
         gates=tuple(gate_view(gate, team) for gate in state.gates.open.values()),
@@ -152,8 +157,8 @@ def session_view(state: State, team: TeamViews, *, engine_alive: bool = True, ro
         ),
         usage=state.spending.total,
         spending=spending_view(state),
-        pauses=pauses(state),
-        warnings=tuple(state.warnings),
+        pauses=pauses(state, zone),
+        warnings=merged(state.warnings),
         stall=stall(state, engine_alive=engine_alive),
         feedback=open_feedback(state),
         debt=open_debt(state),
@@ -273,4 +278,13 @@ class SessionLine(Struct, frozen=True):
 
     @property
     def standing(self) -> str:
-        return "running" if self.running else self.summary.phase
+        """Where the session stands, and how its work ended, in a few words."""
+        summary = self.summary
+        if self.running:
+            return "running"
+        if summary.outcome:
+            words = [summary.outcome.value, *["accepted"] * summary.accepted]
+            if summary.phase is not Phase.completed:
+                words.insert(0, summary.phase)
+            return f"{words[0]} ({', '.join(words[1:])})" if words[1:] else words[0]
+        return "waiting" if summary.waiting else "interrupted" if summary.attempts else summary.phase

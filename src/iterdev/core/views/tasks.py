@@ -1,11 +1,12 @@
 """One task as every surface shows it: its status, what it left, and what it waits for."""
 
 import heapq
+from datetime import tzinfo
 from itertools import chain, islice
 
 from msgspec import Struct
 
-from iterdev.core.ids import moment
+from iterdev.core.ids import ZONE, moment
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.schedule import agent_choices
 from iterdev.core.session.state import State
@@ -21,6 +22,8 @@ MARKS = {
     Status.failed: "[FAIL]",
     Status.skipped: "[SKIP]",
 }
+
+LEFT_OUT = "left out in tasks.csv; what depends on it goes on without it"
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
@@ -56,7 +59,9 @@ class TaskView(Struct, frozen=True, kw_only=True):
         return MARKS[self.effective_status]
 
 
-def task_view(state: State, team: TeamViews, name: TaskId, *, engine_alive: bool = True) -> TaskView:
+def task_view(
+    state: State, team: TeamViews, name: TaskId, *, engine_alive: bool = True, zone: tzinfo = ZONE
+) -> TaskView:
     task, progress, notes = state.tasks.plan[name], state.tasks.progress[name], team.task_notes(state, name)
     effective = state.tasks.status(conflict_tasks.conflict_task_of(state, name) or name)
     return TaskView(
@@ -66,7 +71,7 @@ def task_view(state: State, team: TeamViews, name: TaskId, *, engine_alive: bool
         wave=task.wave,
         status=progress.status,
         effective_status=effective if engine_alive or effective.is_final else Status.pending,
-        note=_note(state, name, notes, engine_alive=engine_alive),
+        note=_note(state, name, notes, engine_alive=engine_alive, zone=zone),
         agent=asked_agent(progress, notes),
         attempt=progress.number + 1,
         requests=progress.requests,
@@ -75,30 +80,31 @@ def task_view(state: State, team: TeamViews, name: TaskId, *, engine_alive: bool
         cost_usd=progress.usage.cost_usd,
         result=TaskResult(
             findings=progress.findings,
-            error=progress.error,
+            error=LEFT_OUT if progress.left_out else progress.error,
             notes=notes,
             conflict=conflict_tasks.conflict_note(state, name),
         ),
     )
 
 
-def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool) -> str:
+def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, zone: tzinfo) -> str:
     match state.tasks.status(task):
         case Status.completed:
             return conflict_tasks.conflict_note(state, task) or notes.artifact
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return "; ".join(lock_waits(state, task)) or state.attempts.last_message.get(task, "working...")
+            return "; ".join(lock_waits(state, task, zone)) or state.attempts.last_message.get(task, "working...")
         case Status.landing:
             return "landing..."
         case Status.pending:
-            return waits_for(state, task)
+            return waits_for(state, task, zone)
         case _:
-            return state.tasks.progress[task].error
+            progress = state.tasks.progress[task]
+            return LEFT_OUT if progress.left_out else progress.error
 
 
-def waits_for(state: State, task: TaskId) -> str:
+def waits_for(state: State, task: TaskId, zone: tzinfo) -> str:
     """What a pending task needs next, in a few words."""
     unmet = state.tasks.unmet(task)
     if unmet:
@@ -107,19 +113,21 @@ def waits_for(state: State, task: TaskId) -> str:
         return f"waiting for an answer to {', '.join(state.gates.open)}"
     choice = agent_choices(state, [task], state.updated_at)[task]
     if choice.not_before > state.updated_at:
-        return f"the provider of {choice.agent} has reached its limit and is paused until {moment(choice.not_before)}"
+        until = moment(choice.not_before, zone)
+        return f"the provider of {choice.agent} has reached its limit and is paused until {until}"
     if state.session.engine is Engine.wave and state.tasks.wave and state.tasks.plan[task].wave > state.tasks.wave:
         return f"waiting for wave {state.tasks.wave} to end"
     return "ready"
 
 
-def lock_waits(state: State, task: TaskId) -> list[str]:
+def lock_waits(state: State, task: TaskId, zone: tzinfo) -> list[str]:
     """The lock that a task was refused, and who holds it, if there is one."""
     want = state.locks.wanted.get(task)
     if want is None:
         return []
     lock = state.locks.held[want.resource]
-    return [f'waits for the lock on "{want.resource}", held by {lock.task} ({lock.role}) since {moment(lock.at)}']
+    since = moment(lock.at, zone)
+    return [f'waits for the lock on "{want.resource}", held by {lock.task} ({lock.role}) since {since}']
 
 
 def asked_agent(progress: Progress, notes: TaskNotes) -> str:

@@ -1,38 +1,40 @@
 """Why a task is not done: the exact things that it waits for, down to the first cause, and paused providers."""
 
+from datetime import tzinfo
+
 from msgspec import Struct
 
-from iterdev.core.ids import moment
+from iterdev.core.ids import ZONE, moment
 from iterdev.core.limits import providers
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
-from iterdev.core.views.tasks import asked_agent, lock_waits, waits_for
+from iterdev.core.views.tasks import LEFT_OUT, asked_agent, lock_waits, waits_for
 from iterdev.core.views.team import TeamViews
 
 
-def why(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
+def why(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo = ZONE) -> list[str]:
     """One line for each cause, and one for each thing that its agents were denied."""
     denied = [f"asked for, and denied: {request}" for request in state.tasks.progress[task].denied]
-    return _reasons(state, team, task, engine_alive=engine_alive) + denied
+    return _reasons(state, team, task, engine_alive=engine_alive, zone=zone) + denied
 
 
-def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
+def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> list[str]:
     progress = state.tasks.progress[task]
     if progress.status.is_final:
-        cause = progress.error or conflict_tasks.conflict_note(state, task)
+        cause = LEFT_OUT if progress.left_out else progress.error or conflict_tasks.conflict_note(state, task)
         reason = f": {cause}" if cause else ""
         return [f"{task} is {progress.status}{reason}"]
     if state.lifecycle.is_over:
         return [f"{task} is {progress.status}, and stays so: {state.why or 'the session is over'}"]
     if progress.status is not Status.pending:
-        return _activity(state, team, task, engine_alive=engine_alive)
-    lines = [f"{task} is pending: {waits_for(state, task)}", *lock_waits(state, task)]
+        return _activity(state, team, task, engine_alive=engine_alive, zone=zone)
+    lines = [f"{task} is pending: {waits_for(state, task, zone)}", *lock_waits(state, task, zone)]
     lines += [f"gate {gate.id}: {gate.question} ({', '.join(gate.choices)})" for gate in state.gates.open.values()]
     for link in chain(state, task):
-        cause = _cause(state, team, link, engine_alive=engine_alive)
+        cause = _cause(state, team, link, engine_alive=engine_alive, zone=zone)
         lines.append(f"{link} is {state.tasks.progress[link].status}: {cause}")
-    lines += [pause_text(pause) for pause in pauses(state)]
+    lines += [pause_text(pause) for pause in pauses(state, zone)]
     if state.lifecycle.phase is Phase.paused:
         lines.append(f"the session is paused: {state.why}")
     if not engine_alive:
@@ -40,24 +42,24 @@ def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool)
     return lines
 
 
-def _activity(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> list[str]:
+def _activity(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> list[str]:
     progress = state.tasks.progress[task]
     agent = asked_agent(progress, team.task_notes(state, task))
     said = state.attempts.last_message.get(task)
     lines = [
         f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else ""),
-        *lock_waits(state, task),
+        *lock_waits(state, task, zone),
         f"its agent last said: {said}" if said else "",
         "" if engine_alive else f"no engine is alive: run `iterdev resume {state.session.id}`",
     ]
     return list(filter(None, lines))
 
 
-def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool) -> str:
+def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> str:
     progress = state.tasks.progress[task]
     match progress.status:
         case Status.pending:
-            return waits_for(state, task)
+            return waits_for(state, task, zone)
         case Status.failed | Status.skipped:
             return progress.error
         case _ if not engine_alive:
@@ -100,17 +102,20 @@ class PauseView(Struct, frozen=True, kw_only=True):
     provider: str
     agents: tuple[str, ...]
     ends_at: float
+    until: str
     why: str
 
-    @property
-    def until(self) -> str:
-        return moment(self.ends_at)
 
-
-def pauses(state: State) -> tuple[PauseView, ...]:
+def pauses(state: State, zone: tzinfo = ZONE) -> tuple[PauseView, ...]:
     """The pauses that were in force when something last happened."""
     return tuple(
-        PauseView(provider=provider, agents=tuple(state.agents.clients(provider)), ends_at=pause.until, why=pause.why)
+        PauseView(
+            provider=provider,
+            agents=tuple(state.agents.clients(provider)),
+            ends_at=pause.until,
+            until=moment(pause.until, zone),
+            why=pause.why,
+        )
         for provider, pause in providers.in_force(state.providers, state.updated_at).items()
     )
 
