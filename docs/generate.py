@@ -65,8 +65,9 @@ COMMANDS = """\
 
 <!-- Written by docs/generate.py from src/iterdev/surfaces/cli/commands; change it there, then run `make docs`. -->
 
-What `iterdev COMMAND --help` prints. A session may be named by any part of its id that fits no other session. How
-commands end is in [exit codes](exit-codes.md).
+What `iterdev COMMAND --help` prints. A session is named by its id or the beginning of it, as the first argument or with
+`--session-id`; without one, the session that was last active is used. With `--json` a command prints one JSON document
+on standard output and nothing else. How commands end is in [exit codes](exit-codes.md).
 """
 
 

@@ -16,7 +16,7 @@ def team_main() -> int:
 
 
 def start(arguments: list[str]) -> int:
-    if arguments == ["--version"]:
+    if arguments in (["--version"], ["-V"]):
         from iterdev import __version__
 
         sys.stdout.write(f"iterdev {__version__}\n")

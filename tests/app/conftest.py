@@ -166,7 +166,7 @@ class Team:
 
     @property
     def session(self) -> SessionId:
-        return self.repository.newest()
+        return self.repository.last_active()
 
     def run(self, requirement: str = "Add a greeting", *, auto: bool = True, table: str = "", **request: object) -> Run:
         """A new session, with the rows of a table made by hand if there is one; as `iterdev run -y`."""

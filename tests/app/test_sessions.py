@@ -1,15 +1,30 @@
 """Which session is meant, and when the user has to choose."""
 
 import sqlite3
+from collections.abc import Sequence
 
 import pytest
-from tests.app.conftest import Sessions, failed
+from tests.app.conftest import DEV, Sessions, failed
 
 from iterdev.app import inspect
-from iterdev.app.sessions import SessionChoice, named_or_newest, newest_of_team, session_ids, to_continue, to_resume
+from iterdev.app.sessions import (
+    SessionChoice,
+    before_task,
+    before_text,
+    named_or_last_active,
+    named_or_last_finished,
+    newest_of_team,
+    session_ids,
+    to_continue,
+    to_resume,
+)
 from iterdev.core.errors import UserError
+from iterdev.core.session import events
+from iterdev.core.types import TaskId
 from iterdev.engine.repository import STATE
 from iterdev.store.journal import NAME
+
+VERIFY = TaskId("VERIFY-001")
 
 
 def test_without_a_session_there_is_nothing_to_go_on_with(sessions: Sessions) -> None:
@@ -18,11 +33,83 @@ def test_without_a_session_there_is_nothing_to_go_on_with(sessions: Sessions) ->
             find(sessions.repository)
 
 
-def test_the_newest_session_is_meant_unless_one_is_named(sessions: Sessions) -> None:
+def test_the_session_that_was_last_active_is_meant_unless_one_is_named(sessions: Sessions) -> None:
+    first, second = sessions.start("First thing"), sessions.start("Second thing")
+    started_last = named_or_last_active(sessions.repository, None)
+    sessions.repository.log(first).record(events.Warned("odd"))
+
+    assert started_last == second
+    assert named_or_last_active(sessions.repository, None) == first
+    assert [named_or_last_active(sessions.repository, name) for name in (second, "ids-sec", "second")] == [second] * 3
+
+
+def test_the_beginning_of_an_id_counts_before_a_part_of_another(sessions: Sessions) -> None:
+    sessions.start("Use ids-fix everywhere")
+    fix = sessions.start("Fix it")
+
+    assert named_or_last_active(sessions.repository, "ids-fix") == fix
+
+
+def test_a_session_to_accept_is_the_finished_one_that_was_last_active(sessions: Sessions) -> None:
+    unfinished = sessions.start("First thing")
+    before = named_or_last_finished(sessions.repository, None)
+    ended = sessions.start("Second thing", *failed())
+    sessions.start("Third thing")
+
+    assert before == unfinished
+    assert named_or_last_finished(sessions.repository, None) == ended
+
+
+def test_a_single_word_is_a_task_of_the_session_that_was_last_active_or_a_session(sessions: Sessions) -> None:
     first, second = sessions.start("First thing"), sessions.start("Second thing")
 
-    assert named_or_newest(sessions.repository, None) == second
-    assert named_or_newest(sessions.repository, "first") == first
+    found = [before_task(sessions.repository, words) for words in ([], ["DEV-001"], ["ids-first"], ["ids-f", "X"])]
+
+    assert found == [(second, ""), (second, "DEV-001"), (first, ""), (first, "X")]
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "text"),
+    [
+        (["ids-first", "too", "long"], "first", "too long"),
+        (["ids-first"], "second", "ids-first"),
+        (["i", "think", "so"], "second", "i think so"),
+        (["ids-based keys", "are fine"], "second", "ids-based keys are fine"),
+    ],
+)
+def test_a_text_may_begin_with_its_session(sessions: Sessions, words: list[str], named: str, text: str) -> None:
+    by_name = {"first": sessions.start("First thing"), "second": sessions.start("Second thing")}
+
+    assert before_text(sessions.repository, words) == (by_name[named], text)
+
+
+REJECTED = events.Finished(events.Finished.WHY_REJECTED)
+GATE = events.GateOpened(events.Gate(kind="plan", question="Run?", choices=("approve", "reject")))
+
+
+@pytest.mark.parametrize(
+    ("told", "standing"),
+    [
+        ([], "active"),
+        ([GATE], "waiting"),
+        ([events.AttemptStarted(DEV, 1, "mine", "b" * 40)], "interrupted"),
+        ([events.Paused("interrupted")], "paused"),
+        (failed(), "failed"),
+        ([REJECTED], "rejected"),
+        ([REJECTED, events.Archived()], "archived (rejected)"),
+        ([events.Finished("the user stopped it")], "stopped"),
+        ([*failed(), events.Accepted("main", "c" * 40)], "failed (accepted)"),
+        ([*failed(), events.Archived()], "archived (failed)"),
+        ([*failed(), events.Kept()], "paused (failed)"),
+        ([events.TaskCompleted(DEV, ""), events.TaskCompleted(VERIFY, ""), events.Finished()], "completed"),
+    ],
+)
+def test_a_list_of_sessions_says_how_each_ended(
+    sessions: Sessions, told: Sequence[events.Event], standing: str
+) -> None:
+    sessions.start("First thing", *told)
+
+    assert [line.standing for line in inspect.summaries(sessions.repository)] == [standing]
 
 
 def test_a_team_means_its_newest_session_and_an_unfinished_one_first(sessions: Sessions) -> None:
@@ -105,7 +192,7 @@ def test_sessions_are_listed_without_reading_an_event(sessions: Sessions) -> Non
     lines = list(inspect.summaries(sessions.repository))
     listed = [(line.summary.id, line.standing, line.summary.completed, line.summary.tasks) for line in lines]
 
-    assert listed == [(first, "active", 0, 2), (second, "completed", 0, 2)]
+    assert listed == [(first, "active", 0, 2), (second, "failed", 0, 2)]
 
 
 def test_a_session_to_resume_or_to_complete_is_found_without_reading_an_event(sessions: Sessions) -> None:

@@ -104,7 +104,7 @@ def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
             case Answer():
                 _answer(repository, step)
             case RollBack(task):
-                roll_back(repository, repository.newest(), task, effect=Effects(kill_points))
+                roll_back(repository, repository.last_active(), task, effect=Effects(kill_points))
     except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)
@@ -119,7 +119,7 @@ def _run_session(scratch: Scratch, repository: Repository, scope: RunScope, kill
 
 
 def _answer(repository: Repository, step: Answer) -> None:
-    session = repository.newest()
+    session = repository.last_active()
     table = repository.folder(repository.state(session)) / "tasks.csv"
     table.write_text(step.edit(table.read_text()))
     answer(repository, session, step.gate, step.choice)

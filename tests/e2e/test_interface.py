@@ -456,6 +456,27 @@ def test_neither_an_agent_nor_a_request_can_send_control_codes_to_the_terminal(r
     assert "one" in run.stdout
 
 
+def test_an_agent_that_fails_cannot_set_the_title_of_the_terminal(repo: Repo) -> None:
+    error = "\x1b]0;owned\x07no \x1b[31mluck\x1b[0m"
+    repo.behave(developer={"result": {"status": "failed", "error": error}})
+
+    run = repo.iterdev("run", "-y", "--pipeline", "patch", "Fix it")
+
+    looks = [repo.iterdev(*words).stdout for words in (["status"], ["report"], ["why", "DEV-001"])]
+    assert all("no luck" in text for text in (run.stdout, *looks))
+    assert not [text for text in (run.stdout, *looks) for code in ("owned", "[31m", "[0m") if code in text]
+
+
+def test_times_that_people_read_are_in_their_own_zone(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Fix it", TZ="Asia/Kathmandu")
+
+    zones = {"Asia/Kathmandu": "+05:45", "Pacific/Marquesas": "-09:30"}
+    for zone, offset in zones.items():
+        texts = [repo.iterdev(*words, TZ=zone).stdout for words in (["report"], ["logs"], ["team", "list"])]
+        assert all(offset in text and "+08:00" not in text for text in texts), zone
+    assert "+08:00" in (repo.folder() / "context.md").read_text(encoding="utf-8")
+
+
 def test_sessions_has_one_line_for_each_however_long_the_request_is(repo: Repo) -> None:
     repo.iterdev("run", "Fix the first line\nand the second\n" + "and so on " * 100)
     repo.iterdev("run", "Fix it")

@@ -71,7 +71,6 @@ def test_a_lock_is_granted_refused_renewed_and_released(repo: Repo, session: str
         ("lock acquire --session-id ids --resource a --task DEV-001 --role develper", '"develper"'),
         ("lock acquire --session-id ids --resource a --task ../x --role developer", '"../x"'),
         ("lock acquire --session-id ids --task DEV-001 --role developer", "--resource"),
-        ("lock acquire --resource a --task DEV-001 --role developer", "No session is named"),
         ("lock acquire --session-id ids --resource a --role developer", "No task is named"),
         ("lock acquire --session-id ids --resource a --task DEV-001", "No role is named"),
         ("lock acquire --session-id ids --resource= --task DEV-001 --role developer", "resource is empty"),

@@ -375,7 +375,7 @@ def test_messages_of_a_session_are_listed_read_and_counted(repo: Repo) -> None:
 )
 def test_every_type_is_logged_read_back_and_filtered(team_repo: Repo, sender: str, kind: str) -> None:
     repository = Repository(team_repo.path)
-    session = repository.newest()
+    session = repository.last_active()
 
     def asked(**arguments: object) -> dict[str, object]:
         return team_tools.use(repository, session, "team_msg", arguments, sender=sender)
@@ -417,7 +417,6 @@ def test_a_person_deletes_a_message_and_clears_the_bus(repo: Repo) -> None:
     ("words", "said"),
     [
         (("list", "--session-id", "nowhere"), 'There is no session "nowhere"'),
-        (("list",), "No session is named"),
         (("log", "--session-id", "ids"), "No sender is named"),
         (("log", "--session-id", "ids", "--from", "tester", "--data", "{"), '"{" is not JSON'),
         (("log", "--session-id", "ids", "--from", "tester", "--data", "[]"), "Expected `object`, got `array`"),

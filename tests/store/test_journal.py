@@ -187,6 +187,16 @@ def test_sessions_are_listed_from_the_oldest_to_the_newest(journal: Journal) -> 
     assert journal.sessions() == ["a", "b", "c"]
 
 
+def test_the_session_in_which_something_happened_last_is_the_last_by_activity(journal: Journal) -> None:
+    append(journal, DEMO, [started(DEMO)], at=1.0, after=0)
+    append(journal, OTHER, [started(OTHER)], at=2.0, after=0)
+    before = journal.by_activity()
+
+    append(journal, DEMO, [Warned("odd")], at=3.0, after=1)
+
+    assert (before, journal.by_activity()) == ([DEMO, OTHER], [OTHER, DEMO])
+
+
 def test_a_journal_that_is_opened_again_has_everything(path: Path) -> None:
     first = Journal(path)
     append(first, DEMO, [started(DEMO), Warned("kept")], at=1.0, after=0)

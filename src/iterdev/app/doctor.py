@@ -3,19 +3,23 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from iterdev.app.agents import agent_view
 from iterdev.core.errors import IterdevError
+from iterdev.core.settings import Settings
+from iterdev.core.types import Role
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import paths
 from iterdev.host.environments import environment
 from iterdev.host.git import command, refs, session_branch
+from iterdev.host.git.checkout import NotInRepository
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.secrets import allowed_environment
+from iterdev.teams.table import DEFAULT_TEAM
 
 ENOUGH_DISK = 500 * 1024 * 1024
 
@@ -34,13 +38,23 @@ def findings(folder: Path) -> Iterator[Finding]:
         version = command.version()
         command.check_version(version)
         yield Finding(f"git {'.'.join(map(str, version))}")
-        repository = Repository(folder)
-        yield Finding(f"repository {repository.top}")
-        yield from _repository(repository)
-        yield from _agents(repository)
+        yield from _in_repository(folder)
     except IterdevError as error:
         yield Finding("machine and repository", error.message, error.hint)
     yield _disk()
+
+
+def _in_repository(folder: Path) -> Iterator[Finding]:
+    """The repository and its agents; outside of one, the agents that are used without a configuration."""
+    try:
+        repository = Repository(folder)
+    except NotInRepository:
+        yield Finding("no repository here; in one, its settings and sessions are checked too")
+        yield from _agents(Settings(), DEFAULT_TEAM.workers, folder)
+        return
+    yield Finding(f"repository {repository.top}")
+    yield from _repository(repository)
+    yield from _agents(repository.settings, repository.workers, repository.top)
 
 
 def _repository(repository: Repository) -> Iterator[Finding]:
@@ -78,11 +92,11 @@ def _environments(repository: Repository) -> Iterator[Finding]:
         yield Finding(f"environment of {plan.described} ({'in the cache' if plan.cached else 'not made yet'})")
 
 
-def _agents(repository: Repository) -> Iterator[Finding]:
+def _agents(settings: Settings, roles: Sequence[Role], top: Path) -> Iterator[Finding]:
     """The agents that a run would start, as they are configured."""
-    for name in sorted({repository.settings.agent_for(role) for role in repository.workers}):
+    for name in sorted({settings.agent_for(role) for role in roles}):
         try:
-            agent = agent_view(repository, name)
+            agent = agent_view(settings.agents, top, name)
         except IterdevError as error:
             yield Finding(f"agent {name}", error.message, error.hint)
             continue

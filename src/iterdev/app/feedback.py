@@ -15,7 +15,7 @@ from iterdev.store.session_folder.json_records import item_record
 
 document = item_record
 """What `--json` prints of feedback."""
-EXAMPLE = 'iterdev feedback add --session-id ID "The greeting is too long"'
+EXAMPLE = 'iterdev feedback add "The greeting is too long"'
 
 
 def add(repository: Repository, session: SessionId, text: str, *, severity: str, category: str) -> Feedback:

@@ -1,4 +1,4 @@
-"""Opens a repository, and finds a session by its name or as the newest."""
+"""Opens a repository, and finds a session by its name or as the one that was last active."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,8 +55,39 @@ def session_ids(folder: Path) -> list[SessionId]:
         return []
 
 
-def named_or_newest(repository: Repository, name: str | None) -> SessionId:
-    return repository.find(name) if name else repository.newest()
+def named_or_last_active(repository: Repository, name: str | None) -> SessionId:
+    return repository.find(name) if name else repository.last_active()
+
+
+def named_or_last_finished(repository: Repository, name: str | None) -> SessionId:
+    return repository.find(name) if name else repository.last_finished()
+
+
+def before_task(repository: Repository, words: Sequence[str]) -> tuple[SessionId, str]:
+    """The session and the task that at most two words name, each of which may be left out.
+
+    A single word is a task of the session that was last active, or else a session.
+    """
+    match words:
+        case []:
+            return repository.last_active(), ""
+        case [word]:
+            last = repository.last_active()
+            return (last, word) if word in repository.state(last).tasks.plan else (repository.find(word), "")
+        case [name, task]:
+            return repository.find(name), task
+        case _:
+            raise UserError(f'"{words[2]}" is one word too many', hint="name a session and a task")
+
+
+def before_text(repository: Repository, words: Sequence[str]) -> tuple[SessionId, str]:
+    """The session that stands before a text, or the one that was last active, and the text.
+
+    A word is taken for a session only if it begins an id at least up to its first dash.
+    """
+    if len(words) > 1 and "-" in words[0] and any(one.startswith(words[0]) for one in repository.sessions()):
+        return repository.find(words[0]), " ".join(words[1:])
+    return repository.last_active(), " ".join(words)
 
 
 def newest_of_team(repository: Repository, team: str) -> SessionId:
@@ -84,7 +115,7 @@ def to_continue(repository: Repository, name: str = "") -> SessionId | SessionCh
         return unfinished[-1]
     if edited := _newest_edited(repository):
         return edited
-    hint = f"iterdev status {repository.newest()}; all sessions: {', '.join(sessions)}"
+    hint = f"iterdev status {repository.last_active()}; all sessions: {', '.join(sessions)}"
     return SessionChoice(tuple(sessions), UserError("No session is unfinished", hint=hint))
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from iterdev.agents.contract import TOOLS_TOKEN, TOOLS_URL
 from iterdev.app.edits import edit_session
-from iterdev.app.sessions import newest_of_team, repository_of_attempt
+from iterdev.app.sessions import named_or_last_active, newest_of_team, repository_of_attempt
 from iterdev.core.collaboration.tool_schemas import TOOLS
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
@@ -36,10 +36,9 @@ def call(
         own = {"session_id": session} if session and tool != "board" else {}
         named = {"team": team} if team and tool == "team_msg" else {}
         return _request(url, token, tool, {**arguments, **own, **named})
-    if not session and not team:
-        raise UserError("No session is named", hint="--session-id ID, from `iterdev sessions`")
     repository = repository_of_attempt(environment) or Repository(folder)
-    found = repository.find(session) if session else newest_of_team(repository, team)
+    of_team = team and not session
+    found = newest_of_team(repository, team) if of_team else named_or_last_active(repository, session)
     return use(repository, found, tool, arguments, sender=sender)
 
 

@@ -16,7 +16,7 @@ from iterdev.store.session_folder.json_records import debt_report, item_record
 
 document, report_document = item_record, debt_report
 """What `--json` prints of a debt and of a report."""
-EXAMPLE = 'iterdev debt add --session-id ID "The parser is copied in two places"'
+EXAMPLE = 'iterdev debt add "The parser is copied in two places"'
 
 
 def add(repository: Repository, session: SessionId, new: Debt) -> Debt:

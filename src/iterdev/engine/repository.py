@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
+from iterdev.core.formatting import counted
 from iterdev.core.session.events import Session
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
@@ -90,23 +91,30 @@ class Repository:
         return SessionLog(self.journal, session, now=clock.now, known=self.state(session))
 
     def find(self, name: str) -> SessionId:
-        """The session of that name, or the only one whose name contains it."""
+        """The session of that name, or the only one whose name begins with it, or else contains it."""
         sessions = self.sessions()
         if name in sessions:
             return SessionId(name)
-        close = [session for session in sessions if name in session]
+        begin = [session for session in sessions if session.startswith(name)]
+        close = begin or [session for session in sessions if name in session]
         if len(close) == 1:
             return close[0]
         raise UserError(
-            f'There is no session "{name}"' if not close else f'"{name}" fits {len(close)} sessions',
+            f'There is no session "{name}"' if not close else f'"{name}" fits {counted(len(close), "session")}',
             hint=f"one of: {', '.join(close or sessions)}" if sessions else 'iterdev run "Add a greeting"',
         )
 
-    def newest(self) -> SessionId:
-        sessions = self.sessions()
-        if not sessions:
+    def last_active(self) -> SessionId:
+        """The session in which something happened last."""
+        if not self.has_journal or not (sessions := self._read(Journal.by_activity)):
             raise UserError(f'There is no session in "{self.top}" yet', hint='iterdev run "Add a greeting"')
         return sessions[-1]
+
+    def last_finished(self) -> SessionId:
+        """The session in which something happened last, of those whose work is done; if there is none, of all."""
+        finished = {summary.id for summary in self.summaries() if summary.outcome}
+        active = self._read(Journal.by_activity) if finished else []
+        return next((session for session in reversed(active) if session in finished), None) or self.last_active()
 
     def unfinished(self) -> list[SessionId]:
         return [summary.id for summary in self.summaries() if not summary.is_over]

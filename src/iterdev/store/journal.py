@@ -84,6 +84,13 @@ class Journal:
             rows = db.execute("SELECT id FROM sessions ORDER BY created, rowid").fetchall()
         return [SessionId(row[0]) for row in rows]
 
+    def by_activity(self) -> list[SessionId]:
+        """Every session, the one with the newest entry last."""
+        newest = "(SELECT at FROM events WHERE session = id ORDER BY seq DESC LIMIT 1)"
+        with self._using() as db:
+            rows = db.execute(f"SELECT id FROM sessions ORDER BY {newest}, created, rowid").fetchall()  # noqa: S608 - constant
+        return [SessionId(row[0]) for row in rows]
+
     def summaries(self) -> list[SessionSummary]:
         """Every session in a few fields, the newest last; no event is read."""
         with self._using() as db:

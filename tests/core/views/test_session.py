@@ -290,8 +290,8 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
     }
     assert document["gates"][0].keys() == {"id", "question", "choices"}
     assert document["tasks"][0].keys() == {
-        *("id", "role", "title", "wave", "status", "mark", "note", "agent", "score", "requests"),
-        *("started_at", "ended_at"),
+        *("id", "role", "title", "wave", "status", "mark", "note", "agent", "score", "pass_rate"),
+        *("requests", "started_at", "ended_at"),
     }
     assert (document["sprint"], document["running"]) == ("sprint-1", False)
 

@@ -8,6 +8,10 @@ from iterdev.host.git import refs
 from iterdev.host.git.command import git, git_names
 
 
+class NotInRepository(UserError):
+    """The folder is in no checkout of a git repository."""
+
+
 def top_level(folder: Path) -> Path:
     """The top of the checkout that the folder is in; a linked worktree is a checkout of its own."""
     found = git("rev-parse", "--show-toplevel", cwd=folder, accept=(0, 128))
@@ -16,7 +20,7 @@ def top_level(folder: Path) -> Path:
             raise HostError(f'git does not trust "{folder}"', hint=f"git config --global --add safe.directory {folder}")
         if git("rev-parse", "--is-inside-git-dir", cwd=folder, accept=(0, 128)).stdout.strip() == "true":
             raise _without_files(folder)
-        raise UserError(f'"{folder}" is not in a git repository', hint="cd into one, or run `git init`")
+        raise NotInRepository(f'"{folder}" is not in a git repository', hint="cd into one, or run `git init`")
     return Path(found.stdout.rstrip("\n"))
 
 

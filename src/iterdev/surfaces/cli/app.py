@@ -48,6 +48,7 @@ COMMANDS = {
     "machine": {
         "agents": "List the coding agents, and whether they can be used",
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
+        "help": "Print the help of a command; without a name, list the commands",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
 }
@@ -101,7 +102,7 @@ class App(CommandGroup):
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="iterdev %(version)s")
+@click.version_option(__version__, "-V", "--version", message="iterdev %(version)s")
 def app() -> None:
     """Run a team of coding agents on a git repository.
 

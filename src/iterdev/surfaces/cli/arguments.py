@@ -3,10 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -16,11 +15,25 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class SelectedSession(NamedTuple):
     repository: Repository
     id: SessionId
+
+
+class SelectedTask(NamedTuple):
+    repository: Repository
+    id: SessionId
+    task: str
+    """Empty for the whole session."""
+
+
+class SessionText(NamedTuple):
+    repository: Repository
+    id: SessionId
+    text: str
 
 
 def current_repository() -> Repository:
@@ -32,28 +45,78 @@ def repository_of_caller() -> Repository:
     return sessions.repository_of_attempt(os.environ) or current_repository()
 
 
-def _select(
-    opened: Callable[[], Repository], _context: click.Context, _parameter: click.Parameter, name: str | None
-) -> SelectedSession:
-    repository = opened()
-    return SelectedSession(repository, sessions.named_or_newest(repository, name))
-
-
 def _complete_session(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in sessions.session_ids(Path.cwd()) if name.startswith(incomplete)]
 
 
-_session = partial(click.argument, "session", shell_complete=_complete_session)
-_session_id = partial(click.option, "--session-id", metavar="ID", shell_complete=_complete_session)
+_OPTION = "iterdev.session_id"
+"""Where the value of --session-id is kept until the words are read."""
 
-session = _session(callback=partial(_select, current_repository))
-any_session = _session(required=False, callback=partial(_select, current_repository))
-"""Without it, the newest session is meant."""
-session_name = _session(required=False)
-session_id = _session_id(required=True, callback=partial(_select, repository_of_caller), help="The session")
-newest_session_id = _session_id(callback=partial(_select, repository_of_caller), help="The session  [default: newest]")
-found_session_id = _session_id(help="The session  [default: found]")
-person_session_id = _session_id(help="The session; not in an attempt")
+
+def _session_words(name: str, read: Callable[[str | None, Sequence[str]], object], metavar: str) -> Decorator:
+    """Words of which the first may name a session, and the option --session-id, which may name it instead.
+
+    Arguments that follow get the last words, so that a single one is theirs.
+    """
+
+    def keep(context: click.Context, _parameter: click.Parameter, named: str | None) -> None:
+        context.meta[_OPTION] = named
+
+    def value(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> object:
+        return None if context.resilient_parsing else read(context.meta[_OPTION], words)
+
+    option = click.option(
+        "--session-id",
+        metavar="ID",
+        is_eager=True,
+        expose_value=False,
+        callback=keep,
+        shell_complete=_complete_session,
+        help="The session, in place of SESSION",
+    )
+    argument = click.argument(name, nargs=-1, metavar=metavar, callback=value, shell_complete=_complete_session)
+    return lambda command: argument(option(command))
+
+
+def _only_name(named: str | None, words: Sequence[str]) -> str | None:
+    """The session that is named once, by either of the two."""
+    given = [*words, *([named] if named else [])]
+    if len(given) > 1:
+        why = f'"{given[0]}" and "{given[1]}" both name a session' if named else f'"{given[1]}" is one word too many'
+        raise click.UsageError(why, click.get_current_context())
+    return given[0] if given else None
+
+
+def _session(opened: Callable[[], Repository], find: Callable[[Repository, str | None], SessionId]) -> Decorator:
+    def read(named: str | None, words: Sequence[str]) -> SelectedSession:
+        name, repository = _only_name(named, words), opened()
+        return SelectedSession(repository, find(repository, name))
+
+    return _session_words("session", read, "[SESSION]")
+
+
+def _task(named: str | None, words: Sequence[str]) -> SelectedTask:
+    repository = current_repository()
+    if named:
+        return SelectedTask(repository, repository.find(named), _only_name(None, words) or "")
+    return SelectedTask(repository, *sessions.before_task(repository, words))
+
+
+def _text(named: str | None, words: Sequence[str]) -> SessionText:
+    repository = repository_of_caller()
+    if named:
+        return SessionText(repository, repository.find(named), " ".join(words))
+    return SessionText(repository, *sessions.before_text(repository, words))
+
+
+session = _session(current_repository, sessions.named_or_last_active)
+"""Without it, the session that was last active is meant."""
+finished_session = _session(current_repository, sessions.named_or_last_finished)
+session_of_caller = _session(repository_of_caller, sessions.named_or_last_active)
+session_name = _session_words("session", _only_name, "[SESSION]")
+"""Only the name, for commands that find the session in another way."""
+session_and_task = _session_words("selected", _task, "[SESSION] [TASK]")
+session_and_text = _session_words("given", _text, "[SESSION] TEXT...")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else")

@@ -11,8 +11,6 @@ from iterdev.surfaces.cli.app import app
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import make_printable, print_error
 
-_EXIT_CODES = {UserError: ExitCode.wrong, NeedsConfirmation: ExitCode.unfinished}
-
 
 def run(arguments: list[str], executor: object = None) -> int:
     """Runs a command; an `executor` (see `app.resume`) runs the attempts of a session elsewhere."""
@@ -27,13 +25,23 @@ def run(arguments: list[str], executor: object = None) -> int:
         return ExitCode.interrupted
     except IterdevError as error:
         print_error(error)
-        return _EXIT_CODES.get(type(error), ExitCode.unable)
+        return _exit_code(error)
     except OSError as error:
         print_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
         return ExitCode.unable
     except Exception as error:  # noqa: BLE001 - the boundary: anything else is a defect, and is kept for a report
         return _defect(error)
     return code if isinstance(code, int) else ExitCode.finished
+
+
+def _exit_code(error: IterdevError) -> ExitCode:
+    match error:
+        case UserError():
+            return ExitCode.wrong
+        case NeedsConfirmation():
+            return ExitCode.unfinished
+        case _:
+            return ExitCode.unable
 
 
 def _usage_error(error: click.ClickException) -> int:

@@ -15,7 +15,7 @@ from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
-from iterdev.surfaces.cli.output.console import print_document, print_line, print_warning
+from iterdev.surfaces.cli.output.console import print_document, print_line, print_text, print_warning
 from iterdev.surfaces.cli.output.text import completion_text, summary
 
 
@@ -53,11 +53,24 @@ def show_run(
     scope: OneStep | OneWorker | None = None,
     as_json: bool = False,
 ) -> ExitCode:
-    with _observer(session, quiet=as_json or resume.is_done(repository, session)) as observer:
+    result = run_session(repository, session, auto=auto, resumes=resumes, scope=scope, quiet=as_json)
+    return _show_result(repository, session, result, as_json=as_json)
+
+
+def run_session(
+    repository: Repository,
+    session: SessionId,
+    *,
+    auto: bool = False,
+    resumes: bool = False,
+    scope: OneStep | OneWorker | None = None,
+    quiet: bool = False,
+) -> RunResult:
+    """Runs the session and shows what happens meanwhile, unless that is not wanted."""
+    with _observer(session, quiet=quiet or resume.is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or resume.LocalExecutor
         run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
-        result = anyio.run(run, repository, session, observer)
-    return _show_result(repository, session, result, as_json=as_json)
+        return anyio.run(run, repository, session, observer)
 
 
 def show_step(repository: Repository, session: SessionId, *, auto: bool, as_json: bool) -> ExitCode:
@@ -75,9 +88,9 @@ def _show_result(repository: Repository, session: SessionId, result: RunResult, 
     if as_json:
         print_document(session_document(result.view) | {"exit_code": code})
         return code
-    click.echo(summary(result.view, result.ending))
+    print_text(summary(result.view, result.ending))
     if result.idle_role:
-        click.echo(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
+        print_text(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
     if result.ending is Ending.over and _complete(repository, session) == completion.CompletionChoice.retry:
         resume.reset_failed_tasks(repository, session)
         return show_run(repository, session)
@@ -106,5 +119,5 @@ def _complete(repository: Repository, session: SessionId) -> str | None:
     view, failure = completion.complete(repository, session, choice, target)
     if failure:
         print_warning(f"iterdev: {failure.choice} failed: {failure.error}")
-    click.echo(completion_text(view))
+    print_text(completion_text(view))
     return choice

@@ -11,7 +11,7 @@ from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
-from iterdev.teams.development.documents import BREAKDOWN, artifact, review_document
+from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
 from iterdev.teams.development.events import SprintRecord, TestsMeasured
 from iterdev.teams.development.roles import Role, Signal
 from iterdev.teams.development.rules import PIPELINE_GATE, UNTESTED, is_tested, last_test_run, shortcomings
@@ -28,7 +28,7 @@ def task_notes(state: State, task: TaskId) -> TaskNotes:
         unfavourable=verdict.signal is Signal.revision_needed or (run is not None and run.failed),
         asks_agent=row.role != Role.tester,
         report=(f"Score: {verdict.score:g} ({verdict.signal})",) if score else (),
-        fields={"score": verdict.score},
+        fields={"score": verdict.score, "pass_rate": pass_percent(run.verification) if run else None},
     )
 
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from tests.core.conftest import Story, review, task
 
 from iterdev.core.session import events
+from iterdev.core.types import Status
 from iterdev.core.views.session import session_view
 from iterdev.surfaces.cli.output.live import Live
 from iterdev.teams.development.team import DEVELOPMENT
@@ -54,6 +55,35 @@ def test_a_table_that_is_too_long_says_what_is_not_shown() -> None:
     assert len(lines) == 10 - 1
     assert any("DEV-020" in line for line in lines)
     assert lines[-1] == "   and 23 pending"
+
+
+def test_an_agent_cannot_send_control_codes_to_the_terminal() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.fails("DEV-001", "\x1b]0;owned\x07no \x1b[31mluck")
+    story.starts("DEV-002")
+    story.happens(events.Warned("\x1b[2Jodd"))
+
+    text = "\n".join(painted(story, said={"DEV-002": "\x9b31mhalf \x1b]0;owned\x07way"}))
+
+    assert all(words in text for words in ("no luck", "half way", "warning: odd"))
+    assert "owned" not in text
+    assert text.replace("\n", "").isprintable()
+
+
+def test_a_warning_that_is_repeated_is_shown_once() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(*[events.Warned("odd")] * 3)
+
+    assert painted(story)[-1] == "warning: odd (3 times)"
+
+
+def test_waves_are_in_numerical_order() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.edits(events.RowEdit(task=task("DEV-003"), status=Status.pending))
+
+    lines = painted(story)[1:]
+
+    assert [line.split()[:3:2] for line in lines] == [["1", "DEV-001"], ["·", "developer"], ["2", "DEV-002"]]
 
 
 def test_warnings_and_pauses_stand_below_the_tasks() -> None:

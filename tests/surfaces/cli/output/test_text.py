@@ -84,6 +84,26 @@ def test_a_session_of_waves_that_is_over_says_what_became_of_each(engine: Engine
     assert [line for line in lines if line.startswith("  wave ")] == waves
 
 
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ([events.Finished()], "not successful: tasks: 1 failed, 1 skipped"),
+        ([events.Finished(), events.Archived()], "archived, not successful: tasks: 1 failed, 1 skipped"),
+        (
+            [events.Finished(), events.Accepted("main", "c" * 40)],
+            "accepted as cccccccccccc, not successful: tasks: 1 failed, 1 skipped",
+        ),
+    ],
+)
+def test_the_status_of_a_session_that_is_over_says_why_it_is_no_success(told: list[events.Event], state: str) -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"))
+    story.fails("DEV-001", "no luck")
+    story.goes_on()
+    story.happens(*told)
+
+    assert f"State: {state}" in status_text(session_view(story.state, DEVELOPMENT)).splitlines()
+
+
 def test_a_rejected_plan_says_only_that() -> None:
     story = Story()
     story.happens(events.Finished(events.Finished.WHY_REJECTED))

@@ -1,15 +1,34 @@
-"""What commands print: text and documents on standard output, errors on standard error."""
+"""What commands print: text and documents on standard output, warnings and errors on standard error.
+
+Here, and nowhere else, text reaches the terminal: without the control codes that text of others may have, and broken
+between words.
+"""
 
 import io
 import json
 import os
+import re
+import shutil
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
 import msgspec
 
 from iterdev.core.errors import IterdevError
+from iterdev.core.formatting import plain
+from iterdev.surfaces.cli.output.wrapping import wrapped
+
+LONGEST_VALUE = 200
+LONGEST_MESSAGE = 4000
+_LONG_VALUE = re.compile(rf'(?<=")[^"\n]{{{LONGEST_VALUE},}}(?=")|[^\s"]{{{LONGEST_VALUE},}}')
+_CONTROLS = re.compile("[\x7f-\x9f]")
+"""Control characters that JSON leaves as they are."""
+
+
+def print_text(text: str) -> None:
+    _print(text, error=False)
 
 
 def make_printable() -> None:
@@ -25,9 +44,14 @@ def make_printable() -> None:
 def print_line(text: str) -> None:
     """Prints a line. When the reader of a pipe has left, as `| head` does, the run goes on without output."""
     try:
-        click.echo(text)
+        print_text(text)
     except BrokenPipeError:
         discard_output()
+
+
+def print_prompt(text: str) -> None:
+    """Prints what stands before an answer, on the same line."""
+    click.echo(plain(text), nl=False)
 
 
 def discard_output() -> None:
@@ -36,7 +60,8 @@ def discard_output() -> None:
 
 
 def print_document(document: object) -> None:
-    click.echo(json.dumps(msgspec.to_builtins(document), ensure_ascii=False))
+    text = json.dumps(msgspec.to_builtins(document), ensure_ascii=False)
+    click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_either(text: str, document: object, *, as_json: bool) -> None:
@@ -44,14 +69,41 @@ def print_either(text: str, document: object, *, as_json: bool) -> None:
     if as_json:
         print_document(document)
     else:
-        click.echo(text)
+        print_text(text)
 
 
 def print_warning(text: str) -> None:
-    click.echo(text, err=True)
+    _print(text, error=True)
 
 
 def print_error(error: IterdevError) -> None:
-    sys.stderr.write(f"iterdev: {error.message}\n")
+    _print(f"iterdev: {shortened_values(error.message)}", error=True)
     if error.hint:
-        sys.stderr.write(f"hint: {error.hint}\n")
+        # Not broken, because it is pasted.
+        click.echo(f"hint: {plain(shortened_values(error.hint))}", err=True)
+
+
+def shortened_values(message: str) -> str:
+    """The message without the ends of long values, such as a whole file that was quoted."""
+
+    def shortened(found: re.Match[str]) -> str:
+        value = found[0]
+        return f"{value[: LONGEST_VALUE // 2]}… ({len(value):,} characters)" if len(value) > LONGEST_VALUE else value
+
+    short = _LONG_VALUE.sub(shortened, message)
+    return short if len(short) <= LONGEST_MESSAGE else f"{short[: LONGEST_MESSAGE - 1]}…"
+
+
+def local_time(text: object) -> str:
+    """A time from a document, in the time zone of the user."""
+    return datetime.fromisoformat(str(text)).astimezone().isoformat(timespec="seconds")
+
+
+def columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _print(text: str, *, error: bool) -> None:
+    shown = plain(text)
+    stream = sys.stderr if error else sys.stdout
+    click.echo(wrapped(shown, columns()) if stream.isatty() else shown, err=error)

@@ -9,6 +9,7 @@ from rich.live import Live as RichLive
 from rich.table import Table
 from rich.text import Text
 
+from iterdev.core.formatting import plain
 from iterdev.core.types import Status
 from iterdev.core.views.session import GateView, SessionView
 from iterdev.core.views.tasks import TaskView
@@ -55,7 +56,7 @@ class Live:
         self._last_line[task] = text
 
     def notify(self, text: str) -> None:
-        self._console.print(text, style="yellow")
+        self._console.print(plain(text), style="yellow", markup=False)
 
     async def ask(self, gate: GateView) -> str | None:
         if not prompt.can_ask():
@@ -71,7 +72,7 @@ class Live:
 
     def _picture(self) -> Group:
         if self._view is None:
-            return Group(Text("starting", style="dim"))
+            return Group(_text("starting", style="dim"))
         view = self._view(self._console.height)
         foot = _foot(view, self._now())
         room = max(self._console.height - len(foot) - MARGIN, 1)
@@ -84,7 +85,7 @@ class Live:
         cost = f"  ${view.usage.cost_usd:.2f}" if view.usage.cost_usd else ""
         position = f" {view.team.position}" if view.team.position else ""
         done, total = view.counts[Status.completed], sum(view.counts.values())
-        text = Text(f"{view.id}  ", style="bold")
+        text = _text(f"{view.id}  ", style="bold")
         text.append(f"{view.team.pipeline}{position} {done}/{total}  {_span(self._now() - self._since)}{cost}")
         return text
 
@@ -99,11 +100,11 @@ class Live:
             mark, style = _mark(task)
             table.add_row(
                 str(task.wave) if task.wave != wave else "",
-                Text(mark, style),
-                Text(task.id, style),
-                Text(task.role, "dim"),
-                Text(_elapsed(task, self._now()), "dim"),
-                Text(task.result.conflict or self._note(task), style if task.status is Status.failed else ""),
+                _text(mark, style),
+                _text(task.id, style),
+                _text(task.role, "dim"),
+                _text(_elapsed(task, self._now()), "dim"),
+                _text(task.result.conflict or self._note(task), style if task.status is Status.failed else ""),
             )
             wave = task.wave
         return table
@@ -128,16 +129,16 @@ class Live:
 def _rest(view: SessionView) -> list[Text]:
     """The tasks that there is no room for, by status."""
     counts = ", ".join(f"{view.omitted[status]} {status}" for status in Status if view.omitted.get(status))
-    return [Text(f"   and {counts}", "dim")] if counts else []
+    return [_text(f"   and {counts}", "dim")] if counts else []
 
 
 def _foot(view: SessionView, now: float) -> list[Text]:
-    lines = [Text(f"warning: {text}", "yellow") for text in view.warnings[-3:]]
-    lines += [Text(_pause(pause, now), "bold yellow") for pause in view.pauses if pause.ends_at > now]
+    lines = [_text(f"warning: {text}", "yellow") for text in view.warnings[-3:]]
+    lines += [_text(_pause(pause, now), "bold yellow") for pause in view.pauses if pause.ends_at > now]
     if view.team.note:
-        lines.append(Text(view.team.note, "dim"))
+        lines.append(_text(view.team.note, "dim"))
     if spent := view.spending.by_role_and_agent:
-        lines.append(Text(f"spent: {spent}", "dim"))
+        lines.append(_text(f"spent: {spent}", "dim"))
     return lines
 
 
@@ -162,3 +163,8 @@ def _elapsed(task: TaskView, now: float) -> str:
 def _span(seconds: float) -> str:
     minutes, rest = divmod(int(max(seconds, 0)), 60)
     return f"{minutes}:{rest:02d}"
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Text without control codes, which an agent may have written."""
+    return Text(plain(text), style)

@@ -4,9 +4,9 @@ import os
 import sys
 
 import anyio
-import click
 
 from iterdev.core.views.session import GateView
+from iterdev.surfaces.cli.output.console import print_prompt, print_text
 
 
 def is_terminal() -> bool:
@@ -22,19 +22,19 @@ async def ask(gate: GateView) -> str | None:
     """Asks on the terminal until an answer fits; without a terminal, or at the end of the input, there is no answer."""
     if not can_ask():
         return None
-    click.echo(gate.question)
+    print_text(gate.question)
     for number, choice in enumerate(gate.choices, 1):
-        click.echo(f"  {number}. {choice}")
+        print_text(f"  {number}. {choice}")
     while True:
-        click.echo(f"{gate.id} [{gate.choices[0]}]: ", nl=False)
+        print_prompt(f"{gate.id} [{gate.choices[0]}]: ")
         await anyio.wait_readable(sys.stdin)
         line = sys.stdin.readline()
         if not line:
-            click.echo()
+            print_text("")
             return None
         word = line.strip() or gate.choices[0]
         if word.isdigit() and 0 < int(word) <= len(gate.choices):
             return gate.choices[int(word) - 1]
         if word in gate.choices:
             return word
-        click.echo(f'"{word}" is not one of {", ".join(gate.choices)}')
+        print_text(f'"{word}" is not one of {", ".join(gate.choices)}')

@@ -1,6 +1,7 @@
 """Sessions as text."""
 
 from iterdev.app.completion import AcceptPreview
+from iterdev.core.formatting import counted
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.session import SessionView, spending_lines
 from iterdev.core.views.why import pause_text
@@ -36,10 +37,12 @@ def status_text(view: SessionView) -> str:
 
 def _standing(view: SessionView) -> str:
     if view.outcome.is_over:
-        why = f" ({view.why})" if view.why else ""
-        # Facts that a status such as "completed" does not show.
         accepted = [f"accepted as {view.branch.accepted[:12]}"] if view.branch.accepted else []
-        return ", ".join((f"{view.phase}{why}", *view.team.reservations, *accepted))
+        if reasons := view.outcome.reasons:
+            archived = ["archived"] if view.phase is Phase.archived else []
+            return ", ".join((*archived, *accepted, f"not successful: {'; '.join(reasons)}"))
+        # Facts that a status such as "completed" does not show.
+        return ", ".join((view.phase, *view.team.reservations, *accepted))
     if view.running:
         return "running"
     if view.gates:
@@ -119,14 +122,10 @@ def _where_the_work_is(view: SessionView) -> list[str]:
 
 def accept_text(preview: AcceptPreview) -> str:
     """What `accept` brings, what was measured, and what is not good about it."""
-    lines = [f"{_counted(preview.commits, 'commit')}, {_counted(len(preview.files), 'file')} changed"]
+    lines = [f"{counted(preview.commits, 'commit')}, {counted(len(preview.files), 'file')} changed"]
     lines += preview.verdicts
     lines += [f"Warning: {text}" for text in preview.warnings]
     return "\n".join([*lines, *(f"Not good: {text}" for text in preview.reasons)])
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def completion_text(view: SessionView) -> str:

@@ -14,8 +14,7 @@ debt = CommandGroup("debt", help="Track technical debt")
 
 
 @debt.command(help="Note a technical debt")
-@click.argument("text", nargs=-1)
-@arguments.session_id
+@arguments.session_and_text
 @arguments.one_of("--severity", Severity, "How much it hurts", "medium")
 @arguments.one_of("--category", DebtCategory, "Where it is", "code")
 @arguments.one_of("--priority", Priority, "How soon to pay it back", "medium")
@@ -25,26 +24,27 @@ debt = CommandGroup("debt", help="Track technical debt")
 @click.option("--task", "source_task_id", metavar="TASK", help="The task that it comes from")
 @click.option("--file", "related_files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
 @arguments.as_json
-def add(*, text: tuple[str, ...], session_id: arguments.SelectedSession, as_json: bool, **described: object) -> None:
-    given = {name: value for name, value in described.items() if value}
-    item = tech_debt.add(*session_id, msgspec.convert({"description": " ".join(text), **given}, Debt))
+def add(*, given: arguments.SessionText, as_json: bool, **described: object) -> None:
+    facts = {name: value for name, value in described.items() if value}
+    new = msgspec.convert({"description": given.text, **facts}, Debt)
+    item = tech_debt.add(given.repository, given.id, new)
     print_either(f"{item.debt_id}: {item.severity}, {item.category}", tech_debt.document(item), as_json=as_json)
 
 
 @debt.command("list", help="List the debt, the newest first")
-@arguments.session_id
+@arguments.session_of_caller
 @arguments.as_json
-def list_(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
-    items = tech_debt.items(*session_id)
-    text = "\n".join(map(_line, items)) or f"No technical debt in {session_id.id}."
+def list_(*, session: arguments.SelectedSession, as_json: bool) -> None:
+    items = tech_debt.items(*session)
+    text = "\n".join(map(_line, items)) or f"No technical debt in {session.id}."
     print_either(text, {"tech_debt_items": list(map(tech_debt.document, items))}, as_json=as_json)
 
 
 @debt.command(help="Count the debt, and show what to pay back first")
-@arguments.session_id
+@arguments.session_of_caller
 @arguments.as_json
-def report(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
-    made, ranked = tech_debt.report(*session_id)
+def report(*, session: arguments.SelectedSession, as_json: bool) -> None:
+    made, ranked = tech_debt.report(*session)
     lines = [
         f"Total: {made.total}",
         f"By severity: {', '.join(f'{word} {count}' for word, count in made.by_severity.items())}",
@@ -56,12 +56,13 @@ def report(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
 
 
 @debt.command(help="Mark a debt as resolved")
+@arguments.session_of_caller
 @click.argument("name", metavar="TD")
-@arguments.session_id
 @arguments.one_of("--status", DebtStatus, "Another status", "resolved")
-def resolve(*, name: str, session_id: arguments.SelectedSession, status: str) -> None:
-    moved = tech_debt.move(*session_id, name, status)
-    click.echo(f"{moved.debt_id} is {moved.status}")
+@arguments.as_json
+def resolve(*, session: arguments.SelectedSession, name: str, status: str, as_json: bool) -> None:
+    moved = tech_debt.move(*session, name, status)
+    print_either(f"{moved.debt_id} is {moved.status}", tech_debt.document(moved), as_json=as_json)
 
 
 def _line(item: Debt) -> str:

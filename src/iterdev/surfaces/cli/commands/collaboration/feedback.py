@@ -14,15 +14,12 @@ feedback = CommandGroup("feedback", help="Tell the team what you think of its wo
 
 
 @feedback.command(help="Add feedback; high and critical severity reaches every later task")
-@click.argument("text", nargs=-1)
-@arguments.session_id
+@arguments.session_and_text
 @arguments.one_of("--severity", Severity, "How much it matters", "medium")
 @arguments.one_of("--category", FeedbackCategory, "What it is about", "general")
 @arguments.as_json
-def add(
-    *, text: tuple[str, ...], session_id: arguments.SelectedSession, severity: str, category: str, as_json: bool
-) -> None:
-    item = app_feedback.add(*session_id, " ".join(text), severity=severity, category=category)
+def add(*, given: arguments.SessionText, severity: str, category: str, as_json: bool) -> None:
+    item = app_feedback.add(*given, severity=severity, category=category)
     urgent, kept = "put before every later task", "kept; only high and critical reach later tasks"
     reach = urgent if app_feedback.is_urgent(item) else kept
     line = f"{item.feedback_id}: {item.severity}, {item.category}, {reach}"
@@ -30,29 +27,32 @@ def add(
 
 
 @feedback.command("list", help="List the feedback, the newest first")
-@arguments.newest_session_id
+@arguments.session_of_caller
 @arguments.as_json
-def list_(*, session_id: arguments.SelectedSession, as_json: bool) -> None:
-    items = app_feedback.items(*session_id)
-    text = "\n".join(map(_line, items)) or f"No feedback on {session_id.id}."
+def list_(*, session: arguments.SelectedSession, as_json: bool) -> None:
+    items = app_feedback.items(*session)
+    text = "\n".join(map(_line, items)) or f"No feedback on {session.id}."
     print_either(text, {"user_feedback_items": list(map(app_feedback.document, items))}, as_json=as_json)
 
 
 @feedback.command(help="Link feedback to a task, and mark it as reviewed")
+@arguments.session_name
 @feedback_argument
 @click.argument("task")
-@arguments.found_session_id
-def link(*, name: str, task: str, session_id: str | None) -> None:
-    linked = app_feedback.link(arguments.repository_of_caller(), session_id, name, task)
-    click.echo(f"{linked.feedback_id} is linked to {linked.source_task_id} and {linked.status}")
+@arguments.as_json
+def link(*, session: str | None, name: str, task: str, as_json: bool) -> None:
+    linked = app_feedback.link(arguments.repository_of_caller(), session, name, task)
+    line = f"{linked.feedback_id} is linked to {linked.source_task_id} and {linked.status}"
+    print_either(line, app_feedback.document(linked), as_json=as_json)
 
 
 @feedback.command(help="Close feedback that needs nothing more")
+@arguments.session_name
 @feedback_argument
-@arguments.found_session_id
-def close(*, name: str, session_id: str | None) -> None:
-    closed = app_feedback.close(arguments.repository_of_caller(), session_id, name)
-    click.echo(f"{closed.feedback_id} is {closed.status}")
+@arguments.as_json
+def close(*, session: str | None, name: str, as_json: bool) -> None:
+    closed = app_feedback.close(arguments.repository_of_caller(), session, name)
+    print_either(f"{closed.feedback_id} is {closed.status}", app_feedback.document(closed), as_json=as_json)
 
 
 def _line(item: Feedback) -> str:

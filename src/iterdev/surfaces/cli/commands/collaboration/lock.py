@@ -6,7 +6,7 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.console import print_document, print_either, print_error
+from iterdev.surfaces.cli.output.console import local_time, print_document, print_either, print_error, print_text
 
 resource_option = click.option("--resource", required=True, metavar="NAME", help="What is locked, such as a path")
 role_option = click.option("--role", metavar="ROLE", help="The role of the task; not in an attempt")
@@ -16,47 +16,49 @@ lock = CommandGroup("lock", help="Lock a resource while a task uses it; in an at
 @lock.command(
     help="Lock a resource for a task, or renew its lock; exits with 1 and names the holder when it is refused"
 )
-@arguments.person_session_id
+@arguments.session_name
 @resource_option
 @arguments.person_task
 @role_option
 @arguments.as_json
-def acquire(*, session_id: str | None, as_json: bool, **given: str | None) -> ExitCode:
-    answer = arguments.call_tool("lock", {"operation": "acquire", **given}, session=session_id)
+def acquire(*, session: str | None, as_json: bool, **given: str | None) -> ExitCode:
+    answer = arguments.call_tool("lock", {"operation": "acquire", **given}, session=session)
     if as_json:
         print_document(answer)
     elif answer["granted"]:
         holder, name = answer["locked_by_task_id"], answer["resource"]
-        click.echo(f'{holder} holds "{name}" until {answer["until"]}; asking again renews it')
+        print_text(f'{holder} holds "{name}" until {local_time(answer["until"])}; asking again renews it')
     else:
-        print_error(UserError(str(answer["why"]), hint=str(answer["hint"])))
+        why = str(answer["why"]).replace(str(answer["timestamp"]), local_time(answer["timestamp"]))
+        print_error(UserError(why, hint=str(answer["hint"])))
     return ExitCode.finished if answer["granted"] else ExitCode.unfinished
 
 
 @lock.command(help="Release the lock of a task; nothing happens if the task does not hold it")
-@arguments.person_session_id
+@arguments.session_name
 @resource_option
 @arguments.person_task
 @role_option
 @arguments.as_json
-def release(*, session_id: str | None, as_json: bool, **given: str | None) -> None:
-    answer = arguments.call_tool("lock", {"operation": "release", **given}, session=session_id)
+def release(*, session: str | None, as_json: bool, **given: str | None) -> None:
+    answer = arguments.call_tool("lock", {"operation": "release", **given}, session=session)
     holder, name = answer["task"], answer["resource"]
     nothing = f'{holder} does not hold "{name}"; nothing is changed'
     print_either(f'{holder} released "{name}"' if answer["released"] else nothing, answer, as_json=as_json)
 
 
 @lock.command("list", help="Show who holds what, and who waits for it")
-@arguments.person_session_id
+@arguments.session_name
 @arguments.as_json
-def list_(*, session_id: str | None, as_json: bool) -> None:
-    match arguments.call_tool("lock", {"operation": "list"}, session=session_id):
+def list_(*, session: str | None, as_json: bool) -> None:
+    match arguments.call_tool("lock", {"operation": "list"}, session=session):
         case {"resource_locks": dict(held), "waiting": dict(waiting)} if not as_json:
             for name, one in held.items():
-                click.echo(f"{name}  {one['locked_by_task_id']} ({one['holder_role']})  since {one['timestamp']}")
+                since = local_time(one["timestamp"])
+                print_text(f"{name}  {one['locked_by_task_id']} ({one['holder_role']})  since {since}")
             for task, name in waiting.items():
-                click.echo(f"{task} waits for {name}")
+                print_text(f"{task} waits for {name}")
             if not held:
-                click.echo("No task holds a lock.")
+                print_text("No task holds a lock.")
         case answer:
             print_document(answer)

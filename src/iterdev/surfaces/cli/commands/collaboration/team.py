@@ -4,8 +4,9 @@ import json
 
 import click
 
+from iterdev.core.formatting import counted
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.output.console import print_either
+from iterdev.surfaces.cli.output.console import local_time, print_either
 
 EXAMPLE = '{"status": "half done"}'
 
@@ -21,7 +22,7 @@ OPERATIONS = {
 
 @click.command(help="Use the messages and discoveries of a session; in an attempt, for its own task")
 @click.argument("operation", type=click.Choice(list(OPERATIONS)))
-@arguments.person_session_id
+@arguments.session_name
 @click.option(
     "--team", "team_name", metavar="NAME", default="", help="In place of the session: the newest of this team"
 )
@@ -36,7 +37,7 @@ OPERATIONS = {
 @click.option("--role", metavar="ROLE", help="Whose shared state to get")
 @arguments.as_json
 def team(
-    *, operation: str, session_id: str | None, team_name: str, data: str | None, as_json: bool, **given: object
+    *, operation: str, session: str | None, team_name: str, data: str | None, as_json: bool, **given: object
 ) -> None:
     tool, name = OPERATIONS[operation]
     sender = str(given["from"] or "")
@@ -45,7 +46,7 @@ def team(
     else:
         given |= {"operation": name, "data": arguments.read_document(data, EXAMPLE) if data else None}
         given |= {} if tool == "team_msg" else {"from": None}
-    answer = arguments.call_tool(tool, given, session=session_id, team=team_name, sender=sender)
+    answer = arguments.call_tool(tool, given, session=session, team=team_name, sender=sender)
     print_either(_text(operation, answer), answer, as_json=as_json)
 
 
@@ -54,7 +55,9 @@ def _text(operation: str, answer: dict[str, object]) -> str:
         case {"messages": list(found)}:
             return "\n".join(map(_line, found)) or "No matching messages."
         case {"members": list(found)}:
-            return "\n".join(f"{m['name']:<12} {m['count']:>4}  {m['last_seen']}  {m['last_action']}" for m in found)
+            return "\n".join(
+                f"{m['name']:<12} {m['count']:>4}  {local_time(m['last_seen'])}  {m['last_action']}" for m in found
+            )
         case {"discoveries": list(found)}:
             lines = (f"{one['worker']} {one['type']}: {json.dumps(one['data'], ensure_ascii=False)}" for one in found)
             return "\n".join(lines) or "No discoveries."
@@ -63,7 +66,7 @@ def _text(operation: str, answer: dict[str, object]) -> str:
         case {"deleted": str(name)}:
             return f"Deleted {name}."
         case {"cleared": int(count)}:
-            return f"Deleted {count} messages."
+            return f"Deleted {counted(count, 'message')}."
         case {"added": True}:
             return "Discovery added."
         case {"id": str(), "summary": str()} if operation != "read":
@@ -73,4 +76,4 @@ def _text(operation: str, answer: dict[str, object]) -> str:
 
 
 def _line(message: dict[str, object]) -> str:
-    return f"{message['id']}  {message['ts']}  to {message['to']}  {message['type']}  {message['summary']}"
+    return f"{message['id']}  {local_time(message['ts'])}  to {message['to']}  {message['type']}  {message['summary']}"

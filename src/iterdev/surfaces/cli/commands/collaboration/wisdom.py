@@ -24,6 +24,7 @@ def list_(*, as_json: bool) -> None:
 @wisdom.command(help="Take an entry out of use, now and in later sessions")
 @click.argument("entry", metavar="ID")
 @click.argument("reason", nargs=-1)
-def reject(*, entry: str, reason: tuple[str, ...]) -> None:
+@arguments.as_json
+def reject(*, entry: str, reason: tuple[str, ...], as_json: bool) -> None:
     rejected = app_wisdom.reject(arguments.current_repository(), entry, " ".join(reason))
-    click.echo(f"{rejected.id} is not used any more: {rejected.text}")
+    print_either(f"{rejected.id} is not used any more: {rejected.text}", rejected, as_json=as_json)

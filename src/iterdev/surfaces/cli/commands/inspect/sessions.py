@@ -5,7 +5,7 @@ import click
 from iterdev.app import inspect
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.output.console import print_document
+from iterdev.surfaces.cli.output.console import print_document, print_text
 
 
 @click.command(help="List every session of this repository")
@@ -18,7 +18,7 @@ def sessions(*, as_json: bool) -> None:
         return
     lines = list(inspect.summaries(repository))
     if not lines:
-        click.echo('No sessions yet. Start one with: iterdev run "Add a greeting"')
+        print_text('No sessions yet. Start one with: iterdev run "Add a greeting"')
     for line in lines:
         one, done = line.summary, f"{line.summary.completed}/{line.summary.tasks}"
-        click.echo(f"{one.id}  {line.standing:<9}  {done:>5}  {' '.join(one.requirement.split())[:120]}")
+        print_text(f"{one.id}  {line.standing}  {done}  {' '.join(one.requirement.split())[:120]}")

@@ -10,7 +10,7 @@ from iterdev.surfaces.cli.output.text import status_text
 
 
 @click.command(help="Show what is done, running and waiting, and on what (also: check)")
-@arguments.any_session
+@arguments.session
 @arguments.as_json
 def status(*, session: arguments.SelectedSession, as_json: bool) -> None:
     view = inspect.status(*session)

@@ -1,6 +1,7 @@
 """iterdev agents, and agents check, which tries the real coding agents against a scripted model."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 
@@ -12,7 +13,7 @@ from iterdev.core.errors import HostError, UserError, did_you_mean
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
-from iterdev.surfaces.cli.output.console import print_either
+from iterdev.surfaces.cli.output.console import print_either, print_warning
 
 CELLS = {"ok": "ok", "explained": "miss", "failed": "FAILED"}
 WIDTH = max(len(scenario.name) for scenario in SCENARIOS) + 2
@@ -24,7 +25,7 @@ WIDTH = max(len(scenario.name) for scenario in SCENARIOS) + 2
 def agents(context: click.Context, *, as_json: bool) -> None:
     if context.invoked_subcommand:
         return
-    views = app_agents.agents(arguments.current_repository())
+    views = app_agents.agents(Path.cwd())
     lines = (f"{view.name:<12} {view.kind:<9} {view.version:<10} {_standing(view)}" for view in views)
     print_either("\n".join(lines), {"agents": views}, as_json=as_json)
 
@@ -74,7 +75,7 @@ def _check_agents(names: Sequence[str]) -> tuple[AgentReport, ...]:
 def _show_progress(agent: str, result: ScenarioResult) -> None:
     words = "; ".join(result.misses) if result.standing == "failed" else result.behaviour
     line = f"{agent:<9} {result.scenario:<{WIDTH}} {CELLS[result.standing]:<6} {result.seconds:5.1f} s  {words}"
-    click.echo(line.rstrip(), err=True)
+    print_warning(line.rstrip())
 
 
 def _page(checked: Sequence[AgentReport], tried: Sequence[AgentReport]) -> Iterator[str]:

@@ -4,19 +4,28 @@ from pathlib import Path
 
 import click
 
-from iterdev.app.doctor import findings
+from iterdev.app.doctor import Finding, findings
+from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.output.console import print_document, print_text
 
 
 @click.command(help="Check the machine, the repository and the state, and say how to fix them")
-def doctor() -> ExitCode:
-    code = ExitCode.finished
+@arguments.as_json
+def doctor(*, as_json: bool) -> ExitCode:
+    found = list[Finding]()
     for finding in findings(Path.cwd()):
-        if not finding.problem:
-            click.echo(f"ok {finding.subject}")
-            continue
-        code = ExitCode.unfinished
-        click.echo(f"!! {finding.subject}: {finding.problem}")
-        if finding.hint:
-            click.echo(f"   hint: {finding.hint}")
-    return code
+        found.append(finding)
+        if not as_json:
+            print_text(_lines(finding))
+    healthy = not any(finding.problem for finding in found)
+    if as_json:
+        print_document({"healthy": healthy, "findings": found})
+    return ExitCode.finished if healthy else ExitCode.unfinished
+
+
+def _lines(finding: Finding) -> str:
+    if not finding.problem:
+        return f"ok {finding.subject}"
+    hint = f"\n   hint: {finding.hint}" if finding.hint else ""
+    return f"!! {finding.subject}: {finding.problem}{hint}"

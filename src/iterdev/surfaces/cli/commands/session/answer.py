@@ -3,7 +3,9 @@
 import click
 
 from iterdev.app import answer as app_answer
+from iterdev.core.views.session import SessionView, session_document
 from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.text import completion_text
 
 
@@ -11,11 +13,13 @@ from iterdev.surfaces.cli.output.text import completion_text
 @arguments.session
 @click.argument("gate")
 @click.argument("choice")
-def answer(*, session: arguments.SelectedSession, gate: str, choice: str) -> None:
+@arguments.as_json
+def answer(*, session: arguments.SelectedSession, gate: str, choice: str, as_json: bool) -> None:
     view = app_answer.answer(*session, gate, choice)
+    print_either(_text(view, gate, choice), session_document(view), as_json=as_json)
+
+
+def _text(view: SessionView, gate: str, choice: str) -> str:
     if gate == app_answer.GateKind.completion:
-        click.echo(completion_text(view))
-        return
-    click.echo(f"{gate}: {choice}")
-    if not view.running:
-        click.echo(f"Go on with: iterdev resume {view.id}")
+        return completion_text(view)
+    return f"{gate}: {choice}" + ("" if view.running else f"\nGo on with: iterdev resume {view.id}")

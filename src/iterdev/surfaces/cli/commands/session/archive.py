@@ -3,11 +3,15 @@
 import click
 
 from iterdev.app import completion
+from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.text import completion_text
 
 
 @click.command(help="Archive a finished session; its branch and its files stay")
 @arguments.session
-def archive(*, session: arguments.SelectedSession) -> None:
-    click.echo(completion_text(completion.archive(*session)))
+@arguments.as_json
+def archive(*, session: arguments.SelectedSession, as_json: bool) -> None:
+    view = completion.archive(*session)
+    print_either(completion_text(view), session_document(view), as_json=as_json)

@@ -9,7 +9,7 @@ from iterdev.surfaces.cli.session_run import show_run
 
 
 @click.command(help="Run the failed tasks of a session again")
-@arguments.any_session
+@arguments.session
 @arguments.yes
 @arguments.as_json
 def retry(*, session: arguments.SelectedSession, yes: bool, as_json: bool) -> ExitCode:
