@@ -35,6 +35,7 @@ lock: $(STAMP)  ## resolve the dependencies again
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "iterdev needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	@echo "Installing iterdev and what it needs into .venv; this takes about a minute, and only once ..." >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
