@@ -60,10 +60,12 @@ $(RUNNERS): tests/host/test_suites/runners.txt  # test runners of Node whose rep
 	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .test-runners $$(cat $<) >/dev/null
 	@touch $@
 
-system:  # the tests use the program in a real terminal, and agents in a real sandbox
-	@{ command -v tmux && command -v bwrap; } >/dev/null \
-		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes tmux bubblewrap >/dev/null; } \
-		|| { echo "tmux and bubblewrap are needed by the tests; install them with your package manager" >&2; exit 1; }
+TOOLS := tmux:tmux bwrap:bubblewrap cmake:cmake cc:gcc cargo:cargo perl:perl
+system:  # the tests use a real terminal, a real sandbox, and the test runners of several languages
+	@missing=$$(for pair in $(TOOLS); do command -v $${pair%:*} >/dev/null || echo $${pair#*:}; done); \
+	test -z "$$missing" \
+		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes $$missing >/dev/null; } \
+		|| { echo "the tests need $$missing; install it with your package manager" >&2; exit 1; }
 
 clean:
 	rm -rf .venv .agents .agents-optional .test-runners .mypy_cache .ruff_cache .pytest_cache
