@@ -8,6 +8,7 @@ from tests.core.conftest import Story, a_design, done, measured, review, task
 
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved, DebtStatus, Effort
+from iterdev.core.formatting import counted
 from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.session import events
 from iterdev.core.session.events import Archived, Reopened
@@ -231,7 +232,8 @@ def test_a_sprint_is_slow_below_half_of_what_was_planned(planned: int, completed
         story.does(row.id) if number < completed else story.fails(row.id)
     story.goes_on()
 
-    alarm = f"sprint-1 completed {completed} tasks, {planned} were planned; consider a smaller scope for the next one"
+    done = counted(completed, "task")
+    alarm = f"sprint-1 completed {done}, {planned} planned; consider a smaller scope for the next one"
     assert (alarm in story.state.warnings) == slow
     assert any("smaller scope" in text for text in story.state.warnings) == slow
 

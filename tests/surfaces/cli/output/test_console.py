@@ -33,7 +33,7 @@ def test_a_long_value_is_shortened_in_an_error(capsys: pytest.CaptureFixture[str
 
     message, hint = capsys.readouterr().err.splitlines()
     assert message.startswith(f'iterdev: There is no session "{value[:100]}')
-    assert message.endswith(f'… ({len(value):,} characters)"')
+    assert message.endswith('…"')
     assert max(len(message), len(hint)) < 5000
 
 

@@ -20,9 +20,6 @@ from iterdev.core.errors import IterdevError
 from iterdev.core.formatting import plain
 from iterdev.surfaces.cli.output.wrapping import wrapped
 
-LONGEST_VALUE = 200
-LONGEST_MESSAGE = 4000
-_LONG_VALUE = re.compile(rf'(?<=")[^"\n]{{{LONGEST_VALUE},}}(?=")|[^\s"]{{{LONGEST_VALUE},}}')
 _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that JSON leaves as they are."""
 
@@ -77,21 +74,10 @@ def print_warning(text: str) -> None:
 
 
 def print_error(error: IterdevError) -> None:
-    _print(f"iterdev: {shortened_values(error.message)}", error=True)
+    _print(f"iterdev: {error.message}", error=True)
     if error.hint:
         # Not broken, because it is pasted.
-        click.echo(f"hint: {plain(shortened_values(error.hint))}", err=True)
-
-
-def shortened_values(message: str) -> str:
-    """The message without the ends of long values, such as a whole file that was quoted."""
-
-    def shortened(found: re.Match[str]) -> str:
-        value = found[0]
-        return f"{value[: LONGEST_VALUE // 2]}… ({len(value):,} characters)" if len(value) > LONGEST_VALUE else value
-
-    short = _LONG_VALUE.sub(shortened, message)
-    return short if len(short) <= LONGEST_MESSAGE else f"{short[: LONGEST_MESSAGE - 1]}…"
+        click.echo(f"hint: {plain(error.hint)}", err=True)
 
 
 def local_time(text: object) -> str:
