@@ -37,7 +37,7 @@ def test_one_agent_in_every_role_brings_a_sprint_with_a_fix_round_to_its_end(age
     assert studio.landed("test_greeting.py").startswith("import unittest")
     assert studio.authors() == [
         (f"developer ({agent})", "DEV-fix-1: Fix review issues (round 1)"),
-        (f"developer ({agent})", "DEV-001: Greet people"),
+        (f"developer ({agent})", "DEV-001: Greet"),
     ]
     usage = studio.usage()
     assert {task: spent(each) for task, each in usage.items()} == {
