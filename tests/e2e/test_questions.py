@@ -17,7 +17,7 @@ def commands_in(text: str, word: str) -> list[str]:
 
 @pytest.mark.requirement("R16", "R17")
 def test_without_a_terminal_the_questions_wait_and_the_printed_commands_answer_them(repo: Repo) -> None:
-    first = repo.iterdev("run", "Add a greeting")
+    first = repo.iterdev("run", "Fix a greeting")
     (approve_pipeline,) = commands_in(first.stdout, "answer")
     answered = typed(repo, approve_pipeline)
     (go_on,) = commands_in(first.stdout, "resume")
@@ -27,7 +27,7 @@ def test_without_a_terminal_the_questions_wait_and_the_printed_commands_answer_t
     third = typed(repo, go_on)
 
     assert first.returncode == 5
-    assert '"Add a greeting"' in first.stdout
+    assert '"Fix a greeting"' in first.stdout
     assert re.search("patch pipeline is recommended .*complexity Low; roles: developer, tester", first.stdout)
     assert answered.returncode == 0
     assert second.returncode == 5
@@ -39,7 +39,7 @@ def test_without_a_terminal_the_questions_wait_and_the_printed_commands_answer_t
 
 @pytest.mark.requirement("R16")
 def test_another_pipeline_can_be_chosen(repo: Repo) -> None:
-    repo.iterdev("run", "Add a greeting")
+    repo.iterdev("run", "Fix a greeting")
     session = repo.folder().name
 
     answered = repo.iterdev("answer", session, "pipeline", "sprint")
@@ -51,7 +51,7 @@ def test_another_pipeline_can_be_chosen(repo: Repo) -> None:
 
 @pytest.mark.requirement("R17")
 def test_a_rejected_plan_runs_nothing(repo: Repo) -> None:
-    repo.iterdev("run", "--pipeline", "patch", "Add a greeting")
+    repo.iterdev("run", "--pipeline", "patch", "Fix a greeting")
 
     repo.iterdev("answer", repo.folder().name, "plan", "reject")
     ended = repo.iterdev("resume")
@@ -64,7 +64,7 @@ def test_a_rejected_plan_runs_nothing(repo: Repo) -> None:
 
 @pytest.mark.requirement("R1")
 def test_resume_with_yes_answers_what_is_open_with_the_defaults(repo: Repo) -> None:
-    repo.iterdev("run", "Add a greeting")
+    repo.iterdev("run", "Fix a greeting")
 
     resumed = repo.iterdev("resume", "-y")
 
@@ -73,7 +73,7 @@ def test_resume_with_yes_answers_what_is_open_with_the_defaults(repo: Repo) -> N
 
 
 def test_a_wrong_answer_is_refused_and_the_right_ones_are_listed(repo: Repo) -> None:
-    repo.iterdev("run", "Add a greeting")
+    repo.iterdev("run", "Fix a greeting")
     session = repo.folder().name
 
     no_gate = repo.iterdev("answer", session, "colour", "blue")
@@ -90,7 +90,7 @@ def test_a_wrong_answer_is_refused_and_the_right_ones_are_listed(repo: Repo) -> 
 
 
 def test_a_question_is_answered_once(repo: Repo) -> None:
-    repo.iterdev("run", "Add a greeting")
+    repo.iterdev("run", "Fix a greeting")
     session = repo.folder().name
     repo.iterdev("answer", session, "pipeline", "approve")
 
@@ -104,7 +104,7 @@ def test_a_question_is_answered_once(repo: Repo) -> None:
 @pytest.mark.parametrize(("choice", "code"), [("retry", 0), ("abort", 1)])
 def test_when_every_agent_of_a_wave_failed_the_user_may_try_again_or_go_on(repo: Repo, choice: str, code: int) -> None:
     repo.behave(**{"DEV-001#1": {"exit": 1}})
-    repo.iterdev("run", "--pipeline", "patch", "Add a greeting")
+    repo.iterdev("run", "--pipeline", "patch", "Fix a greeting")
     session = repo.folder().name
     repo.iterdev("answer", session, "plan", "approve")
 
@@ -120,7 +120,7 @@ def test_when_every_agent_of_a_wave_failed_the_user_may_try_again_or_go_on(repo:
 
 
 def test_status_and_sessions_show_that_a_question_is_open(repo: Repo) -> None:
-    repo.iterdev("run", "Add a greeting")
+    repo.iterdev("run", "Fix a greeting")
 
     status = repo.iterdev("status").stdout
 
@@ -133,7 +133,7 @@ def test_in_a_terminal_the_questions_are_asked_and_the_run_is_shown_live(repo: R
     wait = "until test -e $HOME/go; do sleep 0.05; done"
     repo.behave(developer={"write": {"greeting.txt": "hello\n"}, "run": f"echo reading the code; {wait}"})
 
-    terminal.type("iterdev run 'Add a greeting'; echo exit=$?")
+    terminal.type("iterdev run 'Fix a greeting'; echo exit=$?")
     pipeline = terminal.until("patch pipeline is recommended", "4. multi-sprint", "pipeline [approve]:")
     terminal.type("waterfall")
     again = terminal.until('"waterfall" is not one of approve, patch, sprint, multi-sprint')
@@ -157,7 +157,7 @@ def test_in_a_terminal_the_questions_are_asked_and_the_run_is_shown_live(repo: R
 
 
 def test_in_a_terminal_a_question_may_be_answered_from_elsewhere(repo: Repo, terminal: Terminal) -> None:
-    terminal.type("iterdev run --pipeline patch 'Add a greeting'; echo exit=$?")
+    terminal.type("iterdev run --pipeline patch 'Fix a greeting'; echo exit=$?")
     terminal.until("plan [approve]:")
 
     answered = repo.iterdev("answer", "greeting", "plan", "approve")
@@ -169,7 +169,7 @@ def test_in_a_terminal_a_question_may_be_answered_from_elsewhere(repo: Repo, ter
 
 
 def test_the_end_of_the_input_is_no_answer(repo: Repo, terminal: Terminal) -> None:
-    terminal.type("iterdev run 'Add a greeting'; echo exit=$?")
+    terminal.type("iterdev run 'Fix a greeting'; echo exit=$?")
     terminal.until("pipeline [approve]:")
 
     terminal.press("C-d")
@@ -190,7 +190,7 @@ def test_in_a_terminal_plain_lines_can_be_asked_for(repo: Repo, terminal: Termin
 
 
 def test_a_pipe_gets_plain_lines(repo: Repo) -> None:
-    run = repo.iterdev("run", "-y", "Add a greeting", TERM="xterm-256color")
+    run = repo.iterdev("run", "-y", "Fix a greeting", TERM="xterm-256color")
 
     assert "DEV-001 completed" in run.stdout
     assert ESCAPE not in run.stdout + run.stderr

@@ -5,6 +5,9 @@ import json
 import pytest
 from tests.core.conftest import Story
 
+from iterdev.core.request import Request
+from iterdev.core.session.events import Warned
+from iterdev.core.settings import Settings
 from iterdev.core.types import Engine
 from iterdev.store.session_folder.json_records import records
 from iterdev.teams.development.documents import documents
@@ -27,7 +30,11 @@ GATEWAYS = "Refactor payment module to support multiple gateways"
     ("requirement", "files", "points", "pipeline"),
     [
         ("Fix login button not responding on mobile", None, -2, Pipeline.patch),
-        ("Implement user authentication with JWT", None, 0, Pipeline.patch),
+        ("Implement user authentication with JWT", None, 2, Pipeline.sprint),
+        ("Implement user authentication with JWT", 1, 0, Pipeline.patch),
+        ("Add a greeting", None, 2, Pipeline.sprint),
+        ("Fix typo across docs", None, 0, Pipeline.patch),
+        ("Restructure auth", None, 3, Pipeline.sprint),
         ("Implement user authentication with JWT", 6, 2, Pipeline.sprint),
         (GATEWAYS, None, 5, Pipeline.multi_sprint),
         (GATEWAYS, 12, 8, Pipeline.multi_sprint),
@@ -50,7 +57,7 @@ def test_the_worked_examples_of_the_specification(
 
 
 @pytest.mark.requirement("R22")
-@pytest.mark.parametrize(("files", "points"), [(None, 0), (0, 0), (2, 0), (3, 2), (10, 2), (11, 3), (500, 3)])
+@pytest.mark.parametrize(("files", "points"), [(None, 2), (0, 0), (2, 0), (3, 2), (10, 2), (11, 3), (500, 3)])
 def test_the_number_of_changed_files_adds_points(files: int | None, points: int) -> None:
     assert signal_score("Add export endpoint", files) == points
 
@@ -78,7 +85,7 @@ def test_the_number_of_changed_files_adds_points(files: int | None, points: int)
     ],
 )
 def test_each_signal_counts_once_and_only_from_the_beginning_of_a_word(text: str, points: int) -> None:
-    assert signal_score(text, None) == points
+    assert signal_score(text, 0) == points
 
 
 @pytest.mark.requirement("R23")
@@ -103,7 +110,7 @@ def test_each_signal_counts_once_and_only_from_the_beginning_of_a_word(text: str
     ],
 )
 def test_chinese_words_count_wherever_they_stand_and_end_the_word_before(text: str, points: int) -> None:
-    assert signal_score(text, None) == points
+    assert signal_score(text, 0) == points
 
 
 @pytest.mark.requirement("R24")
@@ -111,7 +118,7 @@ def test_chinese_words_count_wherever_they_stand_and_end_the_word_before(text: s
     ("requirement", "files", "pipeline"),
     [
         ("修复手机端登录按钮无响应", None, Pipeline.patch),
-        ("实现 JWT 用户认证", None, Pipeline.patch),
+        ("实现 JWT 用户认证", None, Pipeline.sprint),
         ("实现 JWT 用户认证", 6, Pipeline.sprint),
         ("重构支付模块以支持多个网关", None, Pipeline.multi_sprint),
         ("重组认证模块", 2, Pipeline.sprint),
@@ -183,7 +190,7 @@ def test_capabilities_come_in_the_order_of_the_roles() -> None:
 @pytest.mark.parametrize(
     ("text", "files", "score", "level"),
     [
-        ("Add export endpoint", None, 0, "Low"),  # patch: short, one developer, no critic loop
+        ("Add export endpoint", 1, 0, "Low"),  # patch: short, one developer, no critic loop
         ("Fix typo across docs", None, 2, "Medium"),  # patch, across modules
         ("Add export endpoint", 5, 1, "Low"),  # sprint: the critic loop is likely
         ("Fix cross-service bug", 8, 3, "Medium"),  # sprint, across modules
@@ -247,6 +254,7 @@ def test_the_analyzer_leaves_its_result_beside_those_of_interactive_tasks() -> N
         "pipeline_mode": "patch",
         "capabilities": ["developer", "tester"],
         "complexity_score": -2,
+        "files": None,
         "roles_needed": ["developer", "tester"],
         "timestamp": "1970-01-01T08:16:40+08:00",
     }
@@ -295,3 +303,17 @@ def test_the_analyzer_is_told_the_signals_the_limits_and_the_request_as_data() -
     for words in ("3 to 10 files +2, more +3", "+3; across", "fix -2", "5 or more multi-sprint", "2 to 4 sprint"):
         assert words in text
     assert "````\nAdd export\n" in text
+
+
+@pytest.mark.requirement("R24", "R29")
+@pytest.mark.parametrize(("named", "warned"), [(Pipeline.sprint, True), (Pipeline.multi_sprint, False)])
+def test_an_analyzer_that_contradicts_its_score_is_reported(named: Pipeline, *, warned: bool) -> None:
+    request = Request(
+        requirement="Add a greeting", assessment=Assessment(pipeline_mode=named, complexity_score=9, files=12)
+    )
+
+    started = DEVELOPMENT.started(request, Settings(), {})
+
+    warnings = [event.text for event in started if isinstance(event, Warned)]
+    assert [f'"{named}"' in text and '"multi-sprint"' in text for text in warnings] == [True] * warned
+    assert started[0].analysis.files == 12

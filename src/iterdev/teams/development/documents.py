@@ -234,6 +234,7 @@ def interactive_results(state: State) -> dict[str, str]:
         "pipeline_mode": part.pipeline or analysis.pipeline,
         "capabilities": [capability.role for capability in analysis.capabilities],
         "complexity_score": analysis.score,
+        "files": analysis.files,
         "roles_needed": list(planned or TEAM_OF[part.pipeline or analysis.pipeline]),
         "timestamp": moment(state.created_at),
     }

@@ -50,6 +50,8 @@ class Analysis(Struct, frozen=True, kw_only=True):
     score: int
     pipeline: Pipeline
     """What the signals recommend."""
+    files: int | None = None
+    """About how many files the change will touch, as the user or the analyzer said."""
     capabilities: tuple[Capability, ...]
     complexity: Complexity
 
@@ -61,13 +63,20 @@ def analyse(requirement: str, files: int | None = None) -> Analysis:
         Capability(role, found) for role in WORKERS if (found := _present(requirement, KEYWORDS[role]))
     )
     complexity = _complexity(requirement, pipeline)
-    return Analysis(score=score, pipeline=pipeline, capabilities=capabilities, complexity=complexity)
+    return Analysis(score=score, pipeline=pipeline, files=files, capabilities=capabilities, complexity=complexity)
 
 
 def signal_score(requirement: str, files: int | None) -> int:
-    """The sum of the signals' points; an unknown number of files adds none."""
-    size = 0 if files is None or files < 3 else MANY_FILES if files > 10 else FEW_FILES
-    return size + sum(points for words, points in SIGNALS.items() if _present(requirement, words))
+    """The sum of the signals' points."""
+    found = [points for words, points in SIGNALS.items() if _present(requirement, words)]
+    return sum(found) + _size_points(files, other_signals=bool(found))
+
+
+def _size_points(files: int | None, *, other_signals: bool) -> int:
+    """An unknown number of files counts as a medium one, unless another signal says something about the size."""
+    if files is None:
+        return 0 if other_signals else FEW_FILES
+    return 0 if files < 3 else MANY_FILES if files > 10 else FEW_FILES
 
 
 def recommend(score: int) -> Pipeline:
@@ -158,4 +167,14 @@ def assessed(requirement: str, files: int | None, found: Assessment) -> Analysis
         pipeline=recommend(score),
         score=score,
         capabilities=tuple(known.get(role, Capability(role, ())) for role in roles) or analysis.capabilities,
+    )
+
+
+def contradiction(analysis: Analysis, found: Assessment) -> str:
+    """A warning if the analyzer named another pipeline than its score selects; empty if it did not."""
+    if found.pipeline_mode is analysis.pipeline:
+        return ""
+    return (
+        f'The analyzer named the pipeline "{found.pipeline_mode}", but its score is {analysis.score}; '
+        f'the score decides: "{analysis.pipeline}"'
     )

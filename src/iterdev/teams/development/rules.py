@@ -227,9 +227,13 @@ def pipeline_gate(state: State) -> Gate:
     roles = ", ".join(dict.fromkeys(task.role for task in tasks if task.role != Role.gc_controller))
     question = (
         f'"{state.session.requirement}": the {analysis.pipeline} pipeline is recommended '
-        f"(score {analysis.score}, complexity {analysis.complexity.level}; roles: {roles})"
+        f"(score {analysis.score}, {_size(analysis.files)}, complexity {analysis.complexity.level}; roles: {roles})"
     )
     return Gate(kind=PIPELINE_GATE, question=question, choices=(APPROVE, *Pipeline))
+
+
+def _size(files: int | None) -> str:
+    return "number of files unknown" if files is None else f"about {files} file{'' if files == 1 else 's'}"
 
 
 def plan_note(state: State) -> str:

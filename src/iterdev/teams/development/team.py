@@ -10,7 +10,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.request import Request
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.rules.team_rules import RoleSpec
-from iterdev.core.session.events import Event
+from iterdev.core.session.events import Event, Warned
 from iterdev.core.session.state import State
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, TaskId, TeamState
@@ -123,13 +123,14 @@ class DevelopmentTeam(contract.Team):
 
     def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
         _check_reviewer(settings, agents)
+        analysis, warning = analyse(request.requirement, request.files), ""
         if isinstance(request.assessment, Assessment):
             analysis = requirement_analysis.assessed(request.requirement, request.files, request.assessment)
-        else:
-            analysis = analyse(request.requirement, request.files)
+            warning = requirement_analysis.contradiction(analysis, request.assessment)
         pipeline = Pipeline(request.pipeline) if request.pipeline else None
         thresholds = events.Thresholds(rounds=settings.limits.rounds)
-        return (events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds),)
+        started = events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds)
+        return (started, Warned(warning)) if warning else (started,)
 
     def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
         thresholds = events.Thresholds(rounds=settings.limits.rounds)
