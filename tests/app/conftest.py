@@ -12,7 +12,16 @@ from tests.conftest import Repo
 from tests.execution.elsewhere import elsewhere
 
 from iterdev.app.answer import answer
-from iterdev.app.resume import LocalExecutor, MakeExecutor, OneStep, RunObserver, RunResult, run_session
+from iterdev.app.resume import (
+    LocalExecutor,
+    MakeExecutor,
+    BeforeStarts,
+    OneStep,
+    RunObserver,
+    RunResult,
+    retry,
+    run_session,
+)
 from iterdev.app.sessions import Repository
 from iterdev.app.start import Request, read_table, start
 from iterdev.core.collaboration.messages import Announced
@@ -179,10 +188,21 @@ class Team:
         session = start(repository, Request(requirement=requirement, auto=auto, **request), rows)
         return self._driven(repository, session)
 
-    def resume(self, *, auto: bool = False, step: bool = False) -> Run:
+    def step_only(self, requirement: str, **request: object) -> Run:
+        """A new session of which only the first step is done."""
+        repository = self.repository
+        session = start(repository, Request(requirement=requirement, auto=True, **request))
+        return self._driven(repository, session, scope=OneStep())
+
+    def resume(self, *, auto: bool = False, step: bool = False, scope: BeforeStarts | None = None) -> Run:
         """As `iterdev resume`."""
-        scope = OneStep() if step else None
-        return self._driven(self.repository, self.session, auto=auto, resumes=True, scope=scope)
+        scope_ = OneStep() if step else scope
+        return self._driven(self.repository, self.session, auto=auto, resumes=True, scope=scope_)
+
+    def retry(self) -> Run:
+        """As `iterdev retry`."""
+        retry(self.repository, self.session)
+        return self._driven(self.repository, self.session)
 
     def answer(self, gate: str, choice: str) -> None:
         answer(self.repository, self.session, gate, choice)

@@ -13,7 +13,7 @@ from iterdev.app.resume import (
     RunObserver,
     answer_on_resume,
     answer_with_defaults,
-    reset_failed_tasks,
+    retry,
     run_session,
 )
 from iterdev.core.errors import UserError
@@ -35,7 +35,7 @@ def adding_feedback(sessions: Sessions, session: SessionId) -> Callable[[], obje
 def test_retry_resets_the_tasks_although_feedback_is_added_in_between(sessions: Sessions) -> None:
     session = sessions.start("Fix it", *failed())
 
-    reset_failed_tasks(sessions.interleaved(adding_feedback(sessions, session)), session)
+    retry(sessions.interleaved(adding_feedback(sessions, session)), session)
 
     assert sessions.kinds(session)[-2:] == ["FeedbackGiven", "TasksReset"]
     assert {progress.status for progress in sessions.state(session).tasks.progress.values()} == {Status.pending}

@@ -113,7 +113,8 @@ def _of_work(scratch: Scratch, state: State, entries: Sequence[events.Entry]) ->
 
 
 def _of_checkout(scratch: Scratch) -> Iterator[str]:
-    if _ask(scratch, "rev-list", "--count", "main") != "1" or _ask(scratch, "status", "--porcelain"):
+    commits = int(_ask(scratch, "rev-list", "--count", "main"))
+    if commits - 1 not in {0, scratch.scenario.users_commits} or _ask(scratch, "status", "--porcelain"):
         yield "the user's branch or files changed"
     if (worktrees := _ask(scratch, "worktree", "list")).count("\n"):
         yield f"worktrees: {worktrees}"

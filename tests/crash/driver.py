@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NoReturn
@@ -23,11 +24,12 @@ from typing import NoReturn
 import anyio
 import msgspec
 from tests.crash.checks import leftovers, problems, processes_of
-from tests.crash.scenarios import SCENARIOS, Answer, RollBack, RunSession, Scenario, Step
+from tests.crash.scenarios import SCENARIOS, Answer, RollBack, RunSession, Scenario, Step, Update
 from tests.crash.scratch import Scratch
 from tests.fork_server import warm_up
 
 from iterdev.app.answer import answer
+from iterdev.app.branches.update import request_update
 from iterdev.app.rollback import roll_back
 from iterdev.app.start import start
 from iterdev.core.types import Engine
@@ -35,6 +37,7 @@ from iterdev.engine.effects import Effects, Fields, Observer
 from iterdev.engine.loop import OneStep, RunScope
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver, drive
+from iterdev.host.git import command
 
 END_LIMIT = 10.0
 STEPS = 200
@@ -105,6 +108,8 @@ def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
                 _answer(repository, step)
             case RollBack(task):
                 roll_back(repository, repository.last_active(), task, effect=Effects(kill_points))
+            case Update():
+                _update(repository)
     except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)
@@ -116,6 +121,16 @@ def _run_session(scratch: Scratch, repository: Repository, scope: RunScope, kill
     request = msgspec.structs.replace(scratch.scenario.request, engine=scratch.engine)
     session = sessions[-1] if sessions else start(repository, request)
     anyio.run(lambda: drive(repository, session, RunObserver(), scope=scope, observers=(kill_points,)))
+
+
+def _update(repository: Repository) -> None:
+    with (repository.top / "README.md").open("a") as readme:
+        readme.write("the user\n")
+    (repository.top / "UPDATE-001.txt").write_text("the user\n")
+    git = partial(command.git, cwd=repository.top, env=command.Identity("t", "t@example.invalid").variables)
+    git("add", "-A")
+    git("commit", "--quiet", "--message=Mine", "--trailer=Iterdev-Task: UPDATE-001")
+    request_update(repository, repository.last_active())
 
 
 def _answer(repository: Repository, step: Answer) -> None:

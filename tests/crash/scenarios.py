@@ -46,7 +46,13 @@ class RollBack(Struct, frozen=True):
     stage: str = "rollback"
 
 
-Step = RunSession | Answer | RollBack
+class Update(Struct, frozen=True):
+    """The user commits a change of the README to main, and `iterdev update` asks for it."""
+
+    stage: str = "request"
+
+
+Step = RunSession | Answer | RollBack | Update
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -64,6 +70,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
     readme: frozenset[str] = frozenset({"# Sample"})
     """The lines of the file that two developers change at the same time."""
     rollbacks: int = 0
+    users_commits: int = 0
+    """Commits that the user adds to main meanwhile."""
     teams: Mapping[str, Team] = msgspec.field(default_factory=lambda: TEAMS)
 
 
@@ -184,6 +192,41 @@ printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$
     readme=frozenset({"# Sample", "DEV-001", "DEV-002"}),
     rollbacks=1,
 )
+
+
+def _with_update(state: State | None) -> Step:
+    """The user changes the line that the developer changed too, before tester and reviewer look at the work."""
+    if state is None or not state.tasks.plan or state.tasks.status(TaskId("DESIGN-001")) is not Status.completed:
+        return RunSession("design", one_step=True)
+    if state.tasks.status(TaskId("DEV-001")) is not Status.completed:
+        return RunSession("work", one_step=True)
+    if not state.branch.requested and not state.branch.updates:
+        return Update()
+    return _next_batch("update", state)
+
+
+WITH_UPDATE = msgspec.structs.replace(
+    ONE_SPRINT,
+    agent=r"""
+cat > /dev/null
+case $ITERDEV_ROLE in
+architect) more=',"design":"one file","components":[{"name":"a","dependencies":[]}],"tasks":[{"id":"t","title":"t"}]' ;;
+developer)
+  case $ITERDEV_TASK in
+  *-fix-conflict) sed -i '/^[<=>]\{7\}/d' README.md ;;
+  *) echo "$ITERDEV_TASK" >> README.md ;;
+  esac
+  echo "$ITERDEV_TASK" > "$ITERDEV_TASK.txt" ;;
+reviewer) more=',"scores":{"correctness":9,"completeness":9,"maintainability":9,"security":9}' ;;
+esac
+printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$more" > "$ITERDEV_RESULT"
+""",
+    next_step=_with_update,
+    groups=(("update",),),
+    tasks=lambda _: ["DESIGN-001", "DEV-001", "VERIFY-001", "REVIEW-001", "UPDATE-001"],
+    readme=frozenset({"# Sample", "DEV-001", "the user"}),
+    users_commits=1,
+)
 TOY_SESSION = Scenario(
     request=Request(requirement="Write a poem", auto=True),
     agent=r"""
@@ -199,6 +242,7 @@ SCENARIOS = {
     "toy": TOY_SESSION,
     "one-sprint": ONE_SPRINT,
     "batches": msgspec.structs.replace(ONE_SPRINT, next_step=partial(_next_batch, "sprint")),
+    "update": WITH_UPDATE,
     "two-sprints": TWO_SPRINTS,
     "two-rollbacks": msgspec.structs.replace(TWO_SPRINTS, next_step=_with_repeated_rollback, groups=(("rollback",),)),
 }

@@ -61,7 +61,7 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False) -
     if repository.engine_alive(state.session):
         raise repository.still_running(session)
     _require_finished(state)
-    if state.branch.tip == state.session.base:
+    if state.branch.tip == state.branch.base:
         raise UserError(f'"{session}" has changed nothing', hint=f"iterdev report {session}")
     if (reasons := accept_preview(repository, session).reasons) and not force:
         raise NeedsConfirmation(
@@ -193,4 +193,4 @@ def _copy(repository: Repository, state: State, target: Path) -> None:
             copy(folder / name, target / name)
     except OSError as error:
         raise HostError(f'Cannot write to "{target}": {error.strerror or error}', hint="name another folder") from error
-    commits.write_patch(repository.top, state.session.base, state.branch.tip, (target / PATCH).absolute())
+    commits.write_patch(repository.top, state.branch.base, state.branch.tip, (target / PATCH).absolute())

@@ -159,7 +159,7 @@ def answer_on_resume(log: SessionLog) -> None:
     log.transact(rule)
 
 
-def reset_failed_tasks(repository: Repository, session: SessionId) -> None:
+def retry(repository: Repository, session: SessionId) -> None:
     """Makes the tasks pending again that failed, and those that were skipped because of them."""
 
     def rule(state: State, _: float) -> Sequence[Event]:

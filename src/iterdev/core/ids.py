@@ -14,6 +14,8 @@ ZONE = timezone(timedelta(hours=8))
 
 CONFLICT_FIX = "-fix-conflict"
 """Ends the id of a task that resolves a conflict."""
+UPDATE = "UPDATE"
+"""The prefix of a task that brings the user's branch into the session."""
 CHINESE = "\u4e00-\u9fa5"
 """The Chinese characters, as a range inside of a regular expression's brackets."""
 

@@ -244,7 +244,7 @@ def _conflicting_work(state: State, task: Task) -> list[str]:
     return [
         f"The work of {other}, commit {work.commit}, {standing}.",
         MERGE_BEGUN if begun else "",
-        "It is in conflict with:",
+        "It is in conflict with:" if others else "It is in conflict with what landed before.",
         *listed(others, CHANGED_SHOWN),
         "In:",
         *listed(conflict.files, CHANGED_SHOWN),

@@ -36,6 +36,8 @@ class TaskKind(StrEnum):
     """The team's rules decide it; no agent is asked."""
     conflict_fix = "conflict-fix"
     """It merges the work of a task with conflicting work that landed before."""
+    update = "update"
+    """It brings the user's branch into the session; no agent is asked."""
 
 
 class Status(StrEnum):

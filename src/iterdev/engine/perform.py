@@ -221,7 +221,7 @@ class Performer:
             agent=command.agent,
             settings=self._settings,
             base=state.branch.tip,
-            session_base=session.base,
+            session_base=state.branch.base,
             prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),
             schema=schema,
             limit=command.limit,

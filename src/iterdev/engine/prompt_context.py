@@ -26,7 +26,7 @@ class PromptContexts:
         self._conventions: tuple[str, ...] | None = None
 
     async def make(self, state: State, team: Team, task: Task, *, agent: str, checkpoint: str) -> PromptContext:
-        base, tip, dumps = state.session.base, state.branch.tip, partial(json.dumps, ensure_ascii=False)
+        base, tip, dumps = state.branch.base, state.branch.tip, partial(json.dumps, ensure_ascii=False)
         found = await in_thread(discoveries.read, self._folder / discoveries.NAME)
         read_by_itself = registry.reads(agent, self._settings.agents, self._top)
         return PromptContext(

@@ -32,7 +32,7 @@ class Job(Struct, frozen=True, kw_only=True):
     base: str
     """The commit to work on."""
     session_base: str
-    """The commit that the session began with."""
+    """What the session's change is compared with."""
     prompt: str
     schema: Mapping[str, object]
     """Of the result."""

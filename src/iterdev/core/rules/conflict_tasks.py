@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from iterdev.core import ids, task_description
 from iterdev.core.rules.outcomes import completion, not_merged
 from iterdev.core.rules.team_rules import TeamRules
-from iterdev.core.session import tasks
+from iterdev.core.session import conflicts, tasks
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.events import ConflictResolved, Event, TaskCompleted, TasksAdded, TasksReplanned
 from iterdev.core.session.state import State
@@ -20,8 +20,7 @@ from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Status, TaskId, T
 
 def merged_by(state: State, task: TaskId) -> TaskId | None:
     """The task whose work a conflict task merges; None if it is no conflict task."""
-    found = (other for other, conflict in state.conflicts.by_task.items() if conflict.resolved_by == task)
-    return next(found, None)
+    return conflicts.merged_by(state.conflicts, task)
 
 
 def merge_of(state: State, task: TaskId) -> MergeInProgress | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, locks
 from iterdev.core.formatting import duration
-from iterdev.core.rules import conflict_tasks
+from iterdev.core.rules import branch_updates, conflict_tasks
 from iterdev.core.rules.escalations import stopped
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
 from iterdev.core.rules.team_rules import TeamRules
@@ -56,7 +56,7 @@ def _before_starts(state: State, team: TeamRules) -> tuple[Event, ...]:
         return ending
     if state.conflicts.unresolved:
         return conflict_tasks.resolution(state, team, next(iter(state.conflicts.unresolved)))
-    return conflict_tasks.freed(state) or team.before_work(state)
+    return branch_updates.due(state, team) or conflict_tasks.freed(state) or team.before_work(state)
 
 
 def _unapproved_plan(state: State, team: TeamRules) -> tuple[Event, ...]:

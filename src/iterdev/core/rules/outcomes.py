@@ -8,6 +8,7 @@ from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
 from iterdev.core.results import Result, shortened
+from iterdev.core.rules.branch_updates import brought_in
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport, Success
@@ -166,11 +167,12 @@ def landed(state: State, team: TeamRules, task: TaskId, tip: str) -> tuple[Event
     """The work is on the branch; it may be in conflict with what other tasks landed meanwhile."""
     changed = state.tasks.progress[task].changed if _may_conflict(state, team, task) else ()
     files, others = overlap(state.conflicts, task, changed) if changed else ((), ())
+    base = brought_in(state, task)
     if others:
         conflict = events.Conflict(files=files, others=others, merged=True)
-        return (events.Landed(task=task, tip=tip, changed=changed, conflict=conflict),)
+        return (events.Landed(task=task, tip=tip, changed=changed, conflict=conflict, base=base),)
     status, error, follow = completion(state, team, task)
-    return events.Landed(task=task, tip=tip, changed=changed, status=status, error=error), *follow
+    return events.Landed(task=task, tip=tip, changed=changed, status=status, error=error, base=base), *follow
 
 
 def landing_refused(state: State, team: TeamRules, task: TaskId, files: tuple[str, ...], tip: str) -> tuple[Event, ...]:

@@ -43,6 +43,7 @@ def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "
         target=target,
         snapshot=snapshot(TaskId(target), progress) or f"snapshot-{target}-{place}",
         tip=before.branch.tip,
+        base=before.branch.base,
         rows=tuple(before.tasks.plan[task] for task in undone),
         removed=tuple(task for task in now.tasks.plan if task not in before.tasks.plan),
         answers=before.gates.answers,

@@ -14,7 +14,7 @@ from iterdev.core import ids
 from iterdev.core.collaboration.messages import Announced
 from iterdev.core.results import Dependency, Result
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import Event, Finished
+from iterdev.core.session.events import Event, Finished, UpdateRequested
 from iterdev.core.session.fold import TeamFold
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -97,6 +97,10 @@ class TeamRules(TeamFold, Protocol):
 
     def before_work(self, state: State) -> tuple[Event, ...]:
         """What has to be recorded before further tasks start; nothing most of the time."""
+        return ()
+
+    def update_tasks(self, state: State, asked: UpdateRequested) -> tuple[Task, ...]:
+        """The task that brings the user's branch into the session, then those that look at the result."""
         return ()
 
     def nothing_to_do(self, state: State, task: Task) -> str:

@@ -18,7 +18,10 @@ from iterdev.core.session import events
 from iterdev.core.types import Status, TaskId
 from iterdev.core.verification import Measurement
 
-EVENTS = (*get_args(events.AttemptEvent), events.TaskReported, events.RollbackStarted, DeadlockBroken, MessageSent)
+EVENTS = (
+    *get_args(events.AttemptEvent),
+    *(events.UpdateStarted, events.TaskReported, events.RollbackStarted, DeadlockBroken, MessageSent),
+)
 
 
 class Attempts(Struct, frozen=True, kw_only=True):
@@ -41,6 +44,8 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
             return replace(
                 part, running=without(part.running, task), landing=landing, aborted=without(part.aborted, task)
             )
+        case events.UpdateStarted(task):
+            return replace(part, landing={**part.landing, task: None})
         case events.Landed(task=task) | events.LandingRefused(task=task):
             return replace(part, landing=without(part.landing, task))
         case events.TaskReported(task=task):

@@ -14,7 +14,10 @@ from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session import events
 from iterdev.core.types import ConflictStrategy, Status, TaskId
 
-EVENTS = (*get_args(events.AttemptEvent), events.RollbackStarted, events.TaskReported, events.TasksReset)
+EVENTS = (
+    *get_args(events.AttemptEvent),
+    *(events.UpdateStarted, events.RollbackStarted, events.TaskReported, events.TasksReset),
+)
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -48,7 +51,7 @@ class ConflictsDraft(Draft[Conflicts]):
 
     def apply(self, event: object, _: float, seq: int) -> None:
         match event:
-            case events.AttemptStarted(task):
+            case events.AttemptStarted(task) | events.UpdateStarted(task):
                 self._started[task] = seq
                 if task in self.part.by_task:
                     del self._by_task[task]
@@ -97,6 +100,11 @@ class ConflictsDraft(Draft[Conflicts]):
                 owned.pop(task, None)
         for file, changes in list(self._touched.items()):
             self._touched[file] = tuple(change for change in changes if change.task not in tasks)
+
+
+def merged_by(part: Conflicts, task: TaskId) -> TaskId | None:
+    """The task whose work a conflict task merges; None if it is no conflict task."""
+    return next((other for other, conflict in part.by_task.items() if conflict.resolved_by == task), None)
 
 
 def overlap(part: Conflicts, task: TaskId, files: Iterable[str]) -> tuple[tuple[str, ...], tuple[TaskId, ...]]:

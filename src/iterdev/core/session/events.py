@@ -231,6 +231,8 @@ class Landed(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """The status of the task from now on; None while a conflict has to be resolved first."""
     error: str = ""
     conflict: Conflict | None = None
+    base: str = ""
+    """The commit of the user's branch that came with it, and that the session's change is compared with from now on."""
 
 
 class LandingRefused(Struct, frozen=True, kw_only=True, tag=True):
@@ -268,6 +270,8 @@ class RollbackStarted(Struct, frozen=True, kw_only=True, tag=True):
     snapshot: str
     tip: str
     """Where the session's branch has to be."""
+    base: str = ""
+    """What the session's change was compared with then."""
     rows: tuple[Task, ...]
     """Tasks that are to be done again, as they were planned then."""
     removed: tuple[TaskId, ...]
@@ -287,6 +291,20 @@ class RollbackCompleted(Struct, frozen=True, tag=True):
 class RollbackFailed(Struct, frozen=True, tag=True):
     snapshot: str
     error: str
+
+
+class UpdateRequested(Struct, frozen=True, kw_only=True, tag=True):
+    """The user wants the newest commit of the branch that the session came from in the session."""
+
+    branch: str
+    commit: str
+
+
+class UpdateStarted(Struct, frozen=True, tag=True):
+    """That commit is the work of a task, which lands next."""
+
+    task: TaskId
+    commit: str
 
 
 class Warned(Struct, frozen=True, tag=True):
@@ -351,9 +369,10 @@ WaveEvent = WaveStarted | WaveMerged
 AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved
 GateEvent = GateOpened | GateAnswered | AnswerApplied
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
+UpdateEvent = UpdateRequested | UpdateStarted
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Accepted | Archived | Kept | Reopened
-WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent
+WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned
 LimitEvent = ProviderEvent | DaySpent
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent

@@ -134,7 +134,7 @@ def _beginning(entry: Entry, team: TeamFold) -> State:
         updated_at=entry.at,
         last=entry,
         team=team.initial(),
-        branch=Branch(tip=session.base),
+        branch=Branch(tip=session.base, base=session.base),
     )
 
 

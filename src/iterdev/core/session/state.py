@@ -14,6 +14,7 @@ from iterdev.core.collaboration.locks import Locks
 from iterdev.core.collaboration.messages import Messages
 from iterdev.core.collaboration.tech_debt import Debt
 from iterdev.core.collaboration.wisdom import Wisdom
+from iterdev.core.draft import without
 from iterdev.core.limits.budget import Spending
 from iterdev.core.limits.providers import Agents, Providers
 from iterdev.core.policy import Policy
@@ -33,26 +34,46 @@ class Branch(Struct, frozen=True, kw_only=True):
 
     tip: str
     """The last commit that landed; the base at first."""
+    base: str
+    """What the session's change is compared with: the commit that it began with, or the last one brought in."""
     rewind: str = ""
     """The snapshot of a rollback that the branch has not followed yet."""
     opened: bool = False
     """Whether an engine has worked on it."""
+    requested: events.UpdateRequested | None = None
+    """What the user wants to be brought in, until there is a task for it."""
+    updates: Mapping[TaskId, str] = {}
+    """Tasks that bring in a commit of the user's branch."""
 
 
 BRANCH_EVENTS = (
     *(events.Landed, events.LandingRefused, events.EngineStarted, events.TaskReported),
+    *(events.UpdateRequested, events.UpdateStarted),
     *(events.RollbackStarted, events.RollbackCompleted),
 )
 
 
 def evolve_branch(part: Branch, event: object, _: float = 0) -> Branch:
     match event:
-        case events.Landed(tip=tip) | events.LandingRefused(tip=tip) | events.EngineStarted(_, tip):
+        case events.Landed(tip=tip, base=base):
+            return replace(part, tip=tip, base=base or part.base, opened=True)
+        case events.LandingRefused(tip=tip) | events.EngineStarted(_, tip):
             return replace(part, tip=tip, opened=True)
         case events.TaskReported(tip=tip):
             return replace(part, tip=tip, opened=True) if tip else part
-        case events.RollbackStarted(tip=tip, snapshot=snapshot):
-            return replace(part, tip=tip, rewind=snapshot)
+        case events.UpdateRequested():
+            return replace(part, requested=event)
+        case events.UpdateStarted(task, commit):
+            return replace(part, requested=None, updates={**part.updates, task: commit})
+        case events.RollbackStarted(tip=tip, snapshot=snapshot, base=base, removed=removed):
+            return replace(
+                part,
+                tip=tip,
+                base=base or part.base,
+                rewind=snapshot,
+                requested=None,
+                updates=without(part.updates, *removed),
+            )
         case events.RollbackCompleted():
             return replace(part, rewind="")
         case _:

@@ -16,8 +16,13 @@ from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
 
 EVENTS = (
     *get_args(events.PlanEvent | events.TaskEvent | events.WaveEvent | events.AttemptEvent),
-    *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, AgentReplaced, ProviderPaused),
+    *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, events.UpdateStarted),
+    *(AgentReplaced, ProviderPaused),
 )
+
+
+NO_AGENT = "iterdev"
+"""In place of an agent's name, where iterdev itself does the work."""
 
 
 class Progress(Struct, frozen=True, kw_only=True, gc=False):
@@ -162,6 +167,9 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._start_over(tasks)
             case events.RollbackStarted():
                 self._go_back(event)
+            case events.UpdateStarted(task, commit):
+                self._ready.pop(task, None)
+                self._update(task, status=Status.landing, commit=commit, agent=NO_AGENT, started_at=at, ended_at=at)
             # The time in which an engine is down, a person decides or a provider is paused is not taken from a wave.
             case events.WaveStarted(wave):
                 self.set(wave=wave, wave_started_at=max(at, self.part.paused_until))

@@ -152,7 +152,7 @@ def session_view(
         branch=BranchView(
             name=ids.branch(state.session.id),
             tip=state.branch.tip,
-            has_changes=state.branch.tip != state.session.base,
+            has_changes=state.branch.tip != state.branch.base,
             accepted=state.lifecycle.accepted,
         ),
         usage=state.spending.total,

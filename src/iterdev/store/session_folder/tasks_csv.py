@@ -169,7 +169,9 @@ def _row(task: Task, cells: Mapping[str, str], team: Team) -> TableRow:
 def _kind(task: str, role: RoleSpec) -> TaskKind:
     if role.procedure is Procedure.decide:
         return TaskKind.decision
-    return TaskKind.conflict_fix if ids.CONFLICT_FIX in task else TaskKind.work
+    if ids.CONFLICT_FIX in task:
+        return TaskKind.conflict_fix
+    return TaskKind.update if ids.prefix_of(task) == ids.UPDATE else TaskKind.work
 
 
 def _ids(cell: str) -> tuple[TaskId, ...]:

@@ -23,6 +23,7 @@ COMMANDS = {
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
         "accept": "Bring a session's branch into your branch",
+        "update": "Bring the branch that a session came from into the session, and run the tests on the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
         "reopen": "Reopen an archived session",

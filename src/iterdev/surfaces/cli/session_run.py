@@ -9,7 +9,7 @@ import anyio
 import click
 
 from iterdev.app import completion, resume
-from iterdev.app.resume import OneStep, OneWorker, RunObserver, RunResult
+from iterdev.app.resume import BeforeStarts, OneStep, OneWorker, RunObserver, RunResult
 from iterdev.app.sessions import Repository, SessionChoice
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.session import session_document
@@ -50,7 +50,7 @@ def show_run(
     *,
     auto: bool = False,
     resumes: bool = False,
-    scope: OneStep | OneWorker | None = None,
+    scope: BeforeStarts | OneStep | OneWorker | None = None,
     as_json: bool = False,
 ) -> ExitCode:
     result = run_session(repository, session, auto=auto, resumes=resumes, scope=scope, quiet=as_json)
@@ -92,7 +92,7 @@ def _show_result(repository: Repository, session: SessionId, result: RunResult, 
     if result.idle_role:
         print_text(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
     if result.ending is Ending.over and _complete(repository, session) == completion.CompletionChoice.retry:
-        resume.reset_failed_tasks(repository, session)
+        resume.retry(repository, session)
         return show_run(repository, session)
     return code
 

@@ -73,6 +73,8 @@ class TestsMeasured(TeamEvent, frozen=True, kw_only=True, tag=True):
 
 class BaselineMeasured(TeamEvent, frozen=True, tag=True):
     reports: tuple[SuiteReport, ...]
+    base: str = ""
+    """The commit that they are about; the session's base if it is empty."""
 
 
 class VerdictEdited(TeamEvent, frozen=True, kw_only=True, tag=True):

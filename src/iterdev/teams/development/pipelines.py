@@ -11,7 +11,7 @@ from iterdev.core.rules import team_rules
 from iterdev.core.session.tasks import Fault, Task, checked
 from iterdev.core.task_description import Brief, Scope
 from iterdev.core.types import Engine, Mode, TaskId, TaskKind
-from iterdev.teams.development.roles import ROLES, Fields, Part, Pipeline, fields
+from iterdev.teams.development.roles import ROLES, Fields, Part, Pipeline, Role, fields
 
 PATCH_DEV = Brief(
     purpose="Implement the fix",
@@ -105,6 +105,13 @@ FIX = Brief(
     constraints="Leave code that was not flagged alone",
 )
 
+UPDATE = Brief(
+    purpose="Bring the session up to date with the branch that it came from",
+    success="the commit is on the session's branch",
+    steps=("Merge the commit into the session's branch",),
+    expected="a merge commit",
+    constraints="Drop nothing of either side",
+)
 CONFLICT = replace(
     team_rules.CONFLICT_BRIEF,
     upstream=("code/dev-log.md",),
@@ -114,7 +121,7 @@ CONFLICT = replace(
 HEADLINE = 60
 """Characters that fit into the first line of a commit message, beside the task's id."""
 
-BY_PREFIX = {role.prefix: role for role in ROLES.values()}
+BY_PREFIX = {role.prefix: role for role in ROLES.values()} | {ids.UPDATE: ROLES[Role.developer]}
 
 EXPECTED_COUNT: dict[Pipeline, Callable[[int], bool]] = {
     Pipeline.patch: lambda count: count == 2,
@@ -149,13 +156,14 @@ class TaskFactory:
             self._design = ids.number_of(task)
         part = Part.rest if brief is INCREMENT else Part.own
         decides = role.procedure is team_rules.Procedure.decide
+        kind = TaskKind.update if prefix == ids.UPDATE else TaskKind.work
         return Task(
             id=task,
             title=title,
             description=task_description.describe(self._numbered(brief, task), self._scope, inner_loop=role.loops),
             role=role.name,
             fields=Fields(pipeline=self._pipeline, sprint=self._sprint, round=self.round, part=part),
-            kind=TaskKind.decision if decides else TaskKind.work,
+            kind=TaskKind.decision if decides else kind,
             deps=tuple(deps),
             context_from=tuple(deps if context is None else context),
             mode=Mode.interactive if decides else Mode.csv_wave,
@@ -260,6 +268,12 @@ def increments(last: Task, numbers: Sequence[int], scope: Scope, existing: Colle
         added.append(new(INCREMENT, part_title(number), "DEV", [before], [*last.context_from, before]))
         before = added[-1].id
     return tuple(added)
+
+
+def update_tasks(new: TaskFactory, title: str, *, verify: bool) -> tuple[Task, ...]:
+    """The task that brings in the user's branch, and a run of the tests on the result."""
+    update = new(UPDATE, title, ids.UPDATE)
+    return (update, new(VERIFY, "Verify the update", "VERIFY", [update.id])) if verify else (update,)
 
 
 def part_title(number: int) -> str:

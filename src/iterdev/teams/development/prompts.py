@@ -152,7 +152,7 @@ def _under_review(state: State, context: PromptContext) -> list[str]:
     checked_out = f"Commit {tip}, checked out here. Judge what it changes, not what was there before."
     if change:
         return [checked_out, *shown_change(change)]
-    return [checked_out, f"See it with `git diff {state.session.base} {tip}`.", *listed(context.changed, CHANGED_SHOWN)]
+    return [checked_out, f"See it with `git diff {state.branch.base} {tip}`.", *listed(context.changed, CHANGED_SHOWN)]
 
 
 def _test_results(state: State, sprint: int) -> list[str]:

@@ -6,7 +6,16 @@ from iterdev.core.collaboration import feedback
 from iterdev.core.results import Discovery
 from iterdev.core.rules.team_rules import Interpretation
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import Event, Finished, Gate, GateOpened, TasksAdded, TasksReset, Warned
+from iterdev.core.session.events import (
+    Event,
+    Finished,
+    Gate,
+    GateOpened,
+    TasksAdded,
+    TasksReset,
+    UpdateRequested,
+    Warned,
+)
 from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -34,6 +43,17 @@ def plan(state: State) -> tuple[Event, ...]:
             return (GateOpened(pipeline_gate(state)),)
         case choice:
             return (events.PipelineChosen(part.analysis.pipeline if choice == APPROVE else Pipeline(choice)),)
+
+
+def update_tasks(state: State, asked: UpdateRequested) -> tuple[Task, ...]:
+    """A verification that is still to come looks at the update too."""
+    part = development(state)
+    pipeline = part.pipeline or part.analysis.pipeline
+    new = pipelines.TaskFactory(
+        pipeline, state.scope, sprint=part.sprint, round_=part.round, existing=state.tasks.plan.keys()
+    )
+    awaited = any(not state.tasks.status(task.id).is_final for task in state.tasks.of_role(Role.tester))
+    return pipelines.update_tasks(new, f"Bring in {asked.branch} ({asked.commit[:12]})", verify=not awaited)
 
 
 def before_work(state: State) -> tuple[Event, ...]:
@@ -88,7 +108,7 @@ def interpret(state: State, task: Task, success: Success) -> Interpretation:
         case _ if measured := success.measured:
             tested = success.commit or state.attempts.running[task.id].base
             run = critic.measured(task.id, measured, tested, part.thresholds)
-            baseline = (events.BaselineMeasured(measured.baseline),) if measured.baseline else ()
+            baseline = (events.BaselineMeasured(measured.baseline, state.branch.base),) if measured.baseline else ()
             return Interpretation(events=(run, *baseline), error=critic.patch_error(task, run, part.thresholds))
         case _:
             return Interpretation()
@@ -125,7 +145,7 @@ def _unverified_patch(state: State) -> Gate | None:
     run = last_test_run(state)
     if state.policy.auto or run is None or run.verification.pass_rate is not None:
         return None
-    if development(state).pipeline is not Pipeline.patch or state.branch.tip == state.session.base:
+    if development(state).pipeline is not Pipeline.patch or state.branch.tip == state.branch.base:
         return None
     question = (
         f"Nothing could be verified: {run.verification.note} Does the work count as done all the same? "

@@ -101,9 +101,12 @@ def design_of(state: State, sprint: int) -> Design | None:
 
 
 def base_of(state: State, sprint: int) -> str:
-    """The commit that the work of a sprint is on top of."""
+    """The commit that the work of a sprint is on top of; what the user's branch brought in since is not part of it."""
     rows = rows_of(state, Role.architect, sprint) if sprint > 1 else ()
-    return next((base for row in rows if (base := state.tasks.progress[row.id].base)), state.session.base)
+    progress = state.tasks.progress
+    updated = max((progress[task].ended_at or 0 for task in state.branch.updates), default=0)
+    started = (progress[row.id] for row in rows if progress[row.id].base)
+    return next((one.base for one in started if (one.started_at or 0) > updated), state.branch.base)
 
 
 def items_of_sprint(state: State, sprint: int) -> list[WorkItem]:
@@ -180,12 +183,12 @@ def commit_body(state: State, task: Task) -> tuple[str, ...]:
 
 
 def _developers(state: State, sprint: int) -> list[Task]:
-    """The tasks of first work: those of fix rounds and of conflicts are not."""
+    """The tasks of first work: those of fix rounds, of conflicts and of updates are not."""
     return [task for task in rows_of(state, Role.developer, sprint) if is_first_work(task)]
 
 
 def is_first_work(task: Task) -> bool:
-    return not fields(task).round and task.kind is not TaskKind.conflict_fix
+    return not fields(task).round and task.kind not in {TaskKind.conflict_fix, TaskKind.update}
 
 
 def choice_on_resume(gate: Gate) -> str | None:

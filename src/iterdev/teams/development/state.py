@@ -49,6 +49,8 @@ class Development(TeamState, Struct, frozen=True, kw_only=True):
     test_runs: Mapping[TaskId, TestsMeasured] = {}
     baseline: tuple[SuiteReport, ...] = ()
     """The test runs on the session's base, if they have been made."""
+    baseline_of: str = ""
+    """The commit that the baseline was measured on."""
     judged: Mapping[TaskId, None] = {}
     """Reviews and verifications whose consequences have been recorded."""
     unjudged: Mapping[TaskId, None] = {}
@@ -125,8 +127,8 @@ class DevelopmentDraft(Draft[Development]):
                 self.set(thresholds=thresholds)
             case events.PipelineChosen(pipeline):
                 self.set(pipeline=pipeline)
-            case events.BaselineMeasured(reports):
-                self.set(baseline=reports)
+            case events.BaselineMeasured(reports, base):
+                self.set(baseline=reports, baseline_of=base)
             case events.RoundStarted(sprint=sprint, number=number, raised_by=tasks):
                 self.set(rounds={**self.part.rounds, sprint: number})
                 self._judge(tasks)

@@ -70,6 +70,7 @@ class DevelopmentTeam(contract.Team):
 
     plan = staticmethod(rules.plan)
     plan_note = staticmethod(rules.plan_note)
+    update_tasks = staticmethod(rules.update_tasks)
     before_work = staticmethod(rules.before_work)
     follow_up = staticmethod(critic.follow_up)
     decision = staticmethod(critic.decision)
@@ -113,7 +114,8 @@ class DevelopmentTeam(contract.Team):
         return fields(state.tasks.plan[task]).sprint if task else development(state).sprint
 
     def baseline(self, state: State) -> tuple[SuiteReport, ...]:
-        return development(state).baseline
+        part = development(state)
+        return part.baseline if (part.baseline_of or state.session.base) == state.branch.base else ()
 
     def pass_rate(self, state: State) -> float:
         return development(state).thresholds.pass_rate

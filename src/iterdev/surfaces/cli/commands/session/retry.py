@@ -2,7 +2,7 @@
 
 import click
 
-from iterdev.app.resume import reset_failed_tasks
+from iterdev.app import resume
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.session_run import show_run
@@ -13,5 +13,5 @@ from iterdev.surfaces.cli.session_run import show_run
 @arguments.yes
 @arguments.as_json
 def retry(*, session: arguments.SelectedSession, yes: bool, as_json: bool) -> ExitCode:
-    reset_failed_tasks(*session)
+    resume.retry(*session)
     return show_run(*session, auto=yes, as_json=as_json)
