@@ -37,7 +37,7 @@ def test_retry_resets_the_tasks_although_feedback_is_added_in_between(sessions: 
 
     retry(sessions.interleaved(adding_feedback(sessions, session)), session)
 
-    assert sessions.kinds(session)[-2:] == ["FeedbackGiven", "TasksReset"]
+    assert sessions.kinds(session)[-3:] == ["FeedbackGiven", "RetryRequested", "TasksReset"]
     assert {progress.status for progress in sessions.state(session).tasks.progress.values()} == {Status.pending}
 
 

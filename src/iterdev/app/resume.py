@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from iterdev.app import completion
 from iterdev.app.completion import CompletionFailure
-from iterdev.app.edits import table_edited
+from iterdev.app.edits import project, table_edited
 from iterdev.app.inspect import status
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import HostError, UserError
-from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, TasksReset
+from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, RetryRequested
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
 from iterdev.core.views.session import SessionView
@@ -160,12 +160,15 @@ def answer_on_resume(log: SessionLog) -> None:
 
 
 def retry(repository: Repository, session: SessionId) -> None:
-    """Makes the tasks pending again that failed, and those that were skipped because of them."""
+    """Has the tasks done again that failed, and those that were skipped because of them; the team may add a fix."""
+    log = repository.log(session)
 
     def rule(state: State, _: float) -> Sequence[Event]:
         again = tuple(task.id for task, progress in state.tasks.rows() if progress.is_lost)
-        if not again:
-            raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
-        return [TasksReset(again)]
+        if events := log.team.retried(state, again):
+            return [RetryRequested(), *events]
+        raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
 
-    repository.log(session).transact(rule)
+    with repository.lease(log):
+        log.transact(rule)
+        project(repository, log)

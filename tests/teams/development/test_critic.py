@@ -15,6 +15,7 @@ from iterdev.teams.development import events as team_events
 from iterdev.teams.development.documents import documents
 from iterdev.teams.development.results import Review, Scores
 from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
+from iterdev.teams.development.team import DEVELOPMENT
 
 ENGINES = pytest.mark.parametrize("engine", Engine)
 
@@ -457,3 +458,20 @@ def test_the_reason_of_a_round_names_scores_findings_and_pass_rate() -> None:
 
     assert isinstance(started, team_events.RoundStarted)
     assert started.why == ("REVIEW-001 scored 6.0 with 1 critical finding; VERIFY-001 measured a pass rate of 50.0%")
+
+
+def test_a_retry_of_a_forced_convergence_is_one_more_round_beyond_the_limit() -> None:
+    story = sprint(rounds=0)
+    story.verifies("VERIFY-001", 0.5)
+    story.reviews("REVIEW-001", review(9))
+    story.goes_on()
+    forced = story.team.forced
+
+    story.happens(*DEVELOPMENT.retried(story.state, ()), events.EngineStarted(1, story.state.branch.tip))
+    starts = story.goes_on()
+
+    assert forced == (1,)
+    assert starts == ["DEV-fix-1"]
+    assert story.team.forced == ()
+    assert "failing test" in story.prompt("DEV-fix-1")
+    assert {"REVIEW-002", "VERIFY-002"} <= story.state.tasks.plan.keys()

@@ -1,1 +1,1 @@
-"""What can be done with the branch of a session: see its change, bring it up to date, remove it when it is contained."""
+"""What can be done with the branches of sessions: see a change, bring it up to date, remove what is not needed."""

@@ -14,7 +14,7 @@ from iterdev.core import ids
 from iterdev.core.collaboration.messages import Announced
 from iterdev.core.results import Dependency, Result
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import Event, Finished, UpdateRequested
+from iterdev.core.session.events import Event, Finished, TasksReset, UpdateRequested
 from iterdev.core.session.fold import TeamFold
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -125,6 +125,10 @@ class TeamRules(TeamFold, Protocol):
     def completion_error(self, state: State, task: TaskId) -> str:
         """Why a task whose work has landed fails; empty if it is completed."""
         return ""
+
+    def retried(self, state: State, failed: tuple[TaskId, ...]) -> tuple[Event, ...]:
+        """What follows when the user wants failed and skipped tasks retried; nothing if there is nothing to retry."""
+        return (TasksReset(failed),) if failed else ()
 
     def rolled_back(self, before: State, now: State) -> tuple[Event, ...]:
         """What a rollback means for the team's part: `before` is the state that the session goes back to."""

@@ -293,6 +293,10 @@ class RollbackFailed(Struct, frozen=True, tag=True):
     error: str
 
 
+class RetryRequested(Struct, frozen=True, tag=True):
+    """The user wants what failed to be tried again; the events behind it say what."""
+
+
 class UpdateRequested(Struct, frozen=True, kw_only=True, tag=True):
     """The user wants the newest commit of the branch that the session came from in the session."""
 
@@ -371,7 +375,7 @@ GateEvent = GateOpened | GateAnswered | AnswerApplied
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
 UpdateEvent = UpdateRequested | UpdateStarted
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
-EndEvent = Finished | Accepted | Archived | Kept | Reopened
+EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
 WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned
 LimitEvent = ProviderEvent | DaySpent

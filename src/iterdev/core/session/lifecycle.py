@@ -16,9 +16,7 @@ DELIVERABLES = (
 PATCH = "changes.patch"
 """All that landed, as one patch on the session's base; exported with them."""
 
-LifecycleEvent = (
-    events.EngineEvent | events.EndEvent | events.RollbackStarted | events.UpdateRequested | events.Landed
-)
+LifecycleEvent = events.EngineEvent | events.EndEvent | events.RollbackStarted | events.UpdateRequested | events.Landed
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
@@ -64,6 +62,8 @@ def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
             return replace(part, phase=Phase.paused, why=f"rolled back to before {target}", accepted="", kept=False)
         case events.UpdateRequested(branch=branch):
             return replace(part, phase=Phase.paused, why=f"to be brought up to date with {branch}", kept=False)
+        case events.RetryRequested():
+            return replace(part, phase=Phase.paused, why="to be retried", kept=False)
         case events.Archived(exported):
             why, exported = "" if part.kept else part.why, exported or part.exported
             return replace(part, phase=Phase.archived, why=why, kept=False, archived_at=at, exported=exported)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from iterdev.core.collaboration.wisdom import WisdomNoted
 from iterdev.core.formatting import counted, percent
 from iterdev.core.rules.outcomes import note
-from iterdev.core.session.events import Event, TaskCompleted, TasksAdded, Warned
+from iterdev.core.session.events import Event, TaskCompleted, TaskReported, TasksAdded, TasksReset, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Severity, Status, TaskId, TaskKind
@@ -145,6 +145,28 @@ def decision(state: State, task: Task) -> tuple[Event, ...]:
     return decided, TaskCompleted(task.id, f"GC decision: {choice} (round {number})"), *verdict
 
 
+def retried(state: State, failed: tuple[TaskId, ...]) -> tuple[Event, ...]:
+    """Failed tasks are done again. What the last test run or review found becomes a fix, which is looked at again."""
+    verdicts = () if state.session.by_hand else _bad_verdicts(state)
+    reset = tuple(task for task in failed if task not in verdicts)
+    again = (TasksReset(failed),) if failed else ()
+    if not verdicts or any(state.tasks.plan[task].role == Role.developer for task in reset):
+        return again
+    # Its measurement stands; what it found is for the developer.
+    findings = {task: state.tasks.progress[task].findings for task in verdicts if task in failed}
+    reported = (TaskReported(task=task, findings=text) for task, text in findings.items())
+    return *again, *reported, events.FixRequested(verdicts)
+
+
+def _bad_verdicts(state: State) -> tuple[TaskId, ...]:
+    """The newest test run and the newest review of the sprint, as far as they ask for a round."""
+    part = development(state)
+    runs = [task.id for task in rows_of(state, Role.tester, part.sprint) if task.id in part.test_runs]
+    reviews = [task.id for task in rows_of(state, Role.reviewer, part.sprint) if task.id in part.verdicts]
+    rejected = [task for task in reviews[-1:] if part.verdicts[task].signal is Signal.revision_needed]
+    return (*(task for task in runs[-1:] if part.test_runs[task].failed), *rejected)
+
+
 def _failed_verifications(state: State) -> list[Task]:
     runs = development(state).test_runs
     return [task for task in _unjudged(state, Role.tester) if runs[task.id].failed]
@@ -164,7 +186,8 @@ def _judgement(
     sources = [task for task in raised if fields(task).sprint == sprint]
     used = development(state).rounds.get(sprint, 0)
     no_progress = _not_converging(state, sources)
-    if no_progress or used >= development(state).thresholds.rounds:
+    requested = any(task.id in development(state).fix_requested for task in sources)
+    if not requested and (no_progress or used >= development(state).thresholds.rounds):
         return *passed, *_forced(state, sprint, sources, no_progress)
     return *passed, *_round(state, sources, used + 1, controller)
 
@@ -195,7 +218,8 @@ def _round(state: State, sources: Sequence[Task], number: int, controller: Task 
     new = pipelines.TaskFactory(own.pipeline, state.scope, sprint=own.sprint, round_=number, existing=plan.keys())
     after = (controller.id,) if controller else raised_by
     verify = any(task.role == Role.tester for task in sources)
-    tasks = pipelines.fix_round(new, after, raised_by, verify=verify, check=controller is not None)
+    review = own.pipeline is not Pipeline.patch
+    tasks = pipelines.fix_round(new, after, raised_by, review=review, verify=verify, check=controller is not None)
     started = events.RoundStarted(sprint=own.sprint, number=number, raised_by=raised_by, why=why)
     return started, TasksAdded(joining(tasks, plan))
 
@@ -240,9 +264,11 @@ def _reason(state: State, task: TaskId) -> str:
 
 
 def _unjudged(state: State, role: Role) -> list[Task]:
+    requested = development(state).fix_requested
     ended = (task for task in development(state).unjudged if state.tasks.status(task) is Status.completed)
     tasks = map(state.tasks.plan.__getitem__, ended)
-    return [task for task in tasks if task.role == role and fields(task).pipeline is not Pipeline.patch]
+    judged = (task for task in tasks if fields(task).pipeline is not Pipeline.patch or task.id in requested)
+    return [task for task in judged if task.role == role]
 
 
 def _has_controller(state: State, task: Task) -> bool:

@@ -94,6 +94,12 @@ class RoundStarted(TeamEvent, frozen=True, kw_only=True, tag=True):
     why: str
 
 
+class FixRequested(TeamEvent, frozen=True, tag=True):
+    """The user retries a session whose last verdicts were bad: another round follows, whatever the limit of rounds."""
+
+    tasks: tuple[TaskId, ...]
+
+
 class Reverified(TeamEvent, frozen=True, tag=True):
     """A failed verification of work that has changed since; another one looks at the newer work."""
 
@@ -161,5 +167,5 @@ DECIDED = (
 )  # fmt: skip
 EVENTS: tuple[type, ...] = (
     *DECIDED, TeamStarted, ThresholdsChanged, DesignAccepted, ReviewScored, TestsMeasured, BaselineMeasured,
-    VerdictEdited, SprintRestored
+    FixRequested, VerdictEdited, SprintRestored
 )  # fmt: skip

@@ -233,20 +233,28 @@ def _sprint(new: TaskFactory, design: Task, titles: Sequence[str], *, check: boo
 
 
 def fix_round(
-    new: TaskFactory, raised_by: Sequence[TaskId], context: Sequence[TaskId], *, verify: bool, check: bool
+    new: TaskFactory,
+    raised_by: Sequence[TaskId],
+    context: Sequence[TaskId],
+    *,
+    verify: bool,
+    check: bool,
+    review: bool = True,
 ) -> tuple[Task, ...]:
     """The tasks of a fix round, without waves: the fix, the next review, and what else has to look again.
 
     `verify`: the tests failed, so they are run again. `check`: a controller task decides about the next round.
+    A patch has no `review`.
     """
     title = f"(round {new.round})"
-    work = new(FIX, f"Fix review issues {title}", "DEV-fix", raised_by, context)
-    review = new(REVIEW, f"Re-review {title}", "REVIEW", [work.id])
-    tasks = [work, review]
+    work = new(FIX, f"Fix {'review issues' if review else 'the failing tests'} {title}", "DEV-fix", raised_by, context)
+    tasks = [work]
+    if review:
+        tasks.append(new(REVIEW, f"Re-review {title}", "REVIEW", [work.id]))
     if verify:
         tasks.append(new(VERIFY, f"Verify the fix {title}", "VERIFY", [work.id]))
     if check:
-        tasks.append(new(GC_CHECK, f"Critic loop {title}", "GC-CHECK", [review.id]))
+        tasks.append(new(GC_CHECK, f"Critic loop {title}", "GC-CHECK", [tasks[1].id]))
     return tuple(tasks)
 
 

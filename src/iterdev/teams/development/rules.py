@@ -128,6 +128,8 @@ def completion_error(state: State, task: TaskId) -> str:
 
 def finish(state: State) -> tuple[Event, ...]:
     """The end of a sprint or of the session, once the tests were run on what there is in the end."""
+    if raised := critic.follow_up(state):
+        return raised
     if stale := _outdated_verification(state):
         return (TasksReset((stale,)),)
     if following := sprints.transition(state):

@@ -57,6 +57,8 @@ class Development(TeamState, Struct, frozen=True, kw_only=True):
     """Those whose consequences have not; they count when their task is completed."""
     decisions: Mapping[TaskId, str] = {}
     """Of controller tasks."""
+    fix_requested: tuple[TaskId, ...] = ()
+    """Verdicts after which the user wants another round, until it has begun."""
 
     @property
     def round(self) -> int:
@@ -130,11 +132,16 @@ class DevelopmentDraft(Draft[Development]):
             case events.BaselineMeasured(reports, base):
                 self.set(baseline=reports, baseline_of=base)
             case events.RoundStarted(sprint=sprint, number=number, raised_by=tasks):
-                self.set(rounds={**self.part.rounds, sprint: number})
+                forced = tuple(other for other in self.part.forced if other != sprint)
+                self.set(rounds={**self.part.rounds, sprint: number}, forced=forced, fix_requested=())
                 self._judge(tasks)
             case events.ConvergenceForced(sprint=sprint, raised_by=tasks):
                 self.set(forced=(*self.part.forced, sprint))
                 self._judge(tasks)
+            case events.FixRequested(requested):
+                self.set(fix_requested=requested)
+                for task in requested:
+                    self._await_judgement(task)
             case events.SprintEnded(sprint, record):
                 self.set(sprints={**self.part.sprints, sprint: record})
             case events.SprintStarted(sprint):

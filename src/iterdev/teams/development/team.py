@@ -77,6 +77,7 @@ class DevelopmentTeam(contract.Team):
     finish = staticmethod(rules.finish)
     interpret = staticmethod(rules.interpret)
     completion_error = staticmethod(rules.completion_error)
+    retried = staticmethod(critic.retried)
     rolled_back = staticmethod(rules.rolled_back)
     has_output = staticmethod(rules.has_output)
     discoveries = staticmethod(rules.discoveries)
