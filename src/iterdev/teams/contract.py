@@ -167,6 +167,10 @@ class Team(TeamRules, TeamViews, Protocol):
         """The part of the tests that must pass."""
         return 1
 
+    def tasks_of_round(self, state: State, number: int) -> tuple[TaskId, ...]:
+        """The tasks that changed something in a fix round, in the order of the table."""
+        return ()
+
     def documents(self, state: State, since: State | None = None) -> Mapping[str, str]:
         """Path in the session folder to text; after an earlier state, only what may have changed."""
         return {}

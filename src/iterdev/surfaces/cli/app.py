@@ -34,6 +34,7 @@ COMMANDS = {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
         "why": "Show exactly what a task waits for",
+        "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
         "report": "Print the report of a session",
         "logs": "Show what the engine of a session did and what its agents said",
         "replay": "Decide a session's journal again, and report the first difference",

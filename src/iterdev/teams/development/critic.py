@@ -158,6 +158,14 @@ def retried(state: State, failed: tuple[TaskId, ...]) -> tuple[Event, ...]:
     return *again, *reported, events.FixRequested(verdicts)
 
 
+def tasks_of_round(state: State, number: int) -> tuple[TaskId, ...]:
+    """The developer's and the tester's tasks of a round, in the newest sprint that has it."""
+    rows = [task for task, _ in state.tasks.rows() if fields(task).round == number > 0]
+    newest = max((fields(task).sprint for task in rows), default=0)
+    writers = (Role.developer, Role.tester)
+    return tuple(task.id for task in rows if fields(task).sprint == newest and task.role in writers)
+
+
 def _bad_verdicts(state: State) -> tuple[TaskId, ...]:
     """The newest test run and the newest review of the sprint, as far as they ask for a round."""
     part = development(state)

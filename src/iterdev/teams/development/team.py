@@ -78,6 +78,7 @@ class DevelopmentTeam(contract.Team):
     interpret = staticmethod(rules.interpret)
     completion_error = staticmethod(rules.completion_error)
     retried = staticmethod(critic.retried)
+    tasks_of_round = staticmethod(critic.tasks_of_round)
     rolled_back = staticmethod(rules.rolled_back)
     has_output = staticmethod(rules.has_output)
     discoveries = staticmethod(rules.discoveries)

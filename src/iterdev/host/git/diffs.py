@@ -1,0 +1,57 @@
+"""Differences between two commits: as git shows them to the user, and as data."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.errors import HostError
+from iterdev.host.git.command import git
+
+EXACT = ("--no-color", "--no-ext-diff", "--no-textconv")
+"""What makes the output the same for every user."""
+BROKEN_PIPE = (-13, 141)
+"""How git ends when the reader has left, as `| head` does."""
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    path: str
+    additions: int | None
+    """None for a binary file."""
+    deletions: int | None
+
+
+def files(top: Path, old: str, new: str) -> tuple[FileChange, ...]:
+    lines = git("diff", *EXACT, "--numstat", "--no-renames", "-z", old, new, cwd=top).stdout.split("\0")
+    return tuple(_file_change(line) for line in lines if line)
+
+
+def _file_change(line: str) -> FileChange:
+    added, deleted, path = line.split("\t", 2)
+    return FileChange(
+        path=path,
+        additions=int(added) if added.isdigit() else None,
+        deletions=int(deleted) if deleted.isdigit() else None,
+    )
+
+
+def patch(top: Path, old: str, new: str, *, stat: bool = False) -> str:
+    return git("diff", *EXACT, *_form(stat=stat), old, new, cwd=top).stdout
+
+
+def show(top: Path, old: str, new: str, *, stat: bool = False, plain: bool = False) -> None:
+    """Prints a difference as `git diff` does, with the pager and the colours of the user's configuration.
+
+    Git writes to standard output itself, because a patch need not be UTF-8.
+    """
+    sys.stdout.flush()
+    options = ("--no-pager", "diff", *EXACT) if plain else ("diff",)
+    shown = subprocess.run(["git", *options, *_form(stat=stat), old, new], cwd=top, env=os.environ, check=False)
+    if shown.returncode not in {0, *BROKEN_PIPE}:
+        raise HostError(f"`git diff {old[:12]} {new[:12]}` failed with {shown.returncode}", hint="iterdev doctor")
+
+
+def _form(*, stat: bool) -> tuple[str, ...]:
+    return ("--stat",) if stat else ()
