@@ -43,7 +43,7 @@ def test_files_have_their_numbers_and_the_patch_its_lines(repo: Repo, team: Team
         ("README.md", 1, 1),
         ("data.bin", None, None),
     ]
-    assert "+# Other" in view.patch
+    assert "+# Other" in view.diff
 
 
 def test_kept_work_of_a_failed_task_can_be_seen(repo: Repo, team: Team) -> None:

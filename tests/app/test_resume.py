@@ -10,7 +10,8 @@ from iterdev.app.inspect import status
 from iterdev.app.resume import OneStep, RunObserver, is_done, one_worker, run_session
 from iterdev.app.start import Request, start
 from iterdev.core.types import Ending, SessionId, Status
-from iterdev.core.views.session import GateView, SessionView
+from iterdev.core.views.gates import GateView
+from iterdev.core.views.session import SessionView
 from iterdev.teams.development.roles import Pipeline, Role
 
 

@@ -165,12 +165,12 @@ def test_in_a_terminal_the_question_is_asked_and_retry_runs_the_failed_tasks_aga
 
     asked = terminal.until("1. archive", "2. keep", "3. export", "4. retry", "completion [archive]")
     terminal.type("retry")
-    again = terminal.until("2 completed, 0 failed", "completion [archive]")
+    again = terminal.until("2 completed, 0 failed", "completion [accept]")
     terminal.type("keep")
     kept = terminal.until("is kept active")
 
     assert "What now?" in asked
-    assert again.count("4. retry") == 1
+    assert again.count(". retry: Run the failed") == 1
     assert f"Go on with: iterdev resume {session}" in kept
     assert document(repo.folder() / "session.json")["status"] == "paused"
 
@@ -179,7 +179,7 @@ def test_in_a_terminal_the_question_is_asked_and_retry_runs_the_failed_tasks_aga
 def test_in_a_terminal_export_asks_for_a_path_and_then_archives(repo: Repo, terminal: Terminal) -> None:
     session = approved(repo, "beat")
     terminal.type(f"iterdev resume {session}")
-    terminal.until("1. archive", "2. keep", "3. export", "completion [archive]")
+    terminal.until("1. accept", "2. diff", "3. archive", "4. keep", "5. export", "completion [accept]")
     terminal.type("export")
     terminal.until("Export to which folder?")
     terminal.type(str(repo.home / "out"))
@@ -193,15 +193,15 @@ def test_in_a_terminal_export_asks_for_a_path_and_then_archives(repo: Repo, term
 def test_a_completion_that_fails_keeps_the_session_and_the_question_comes_again(repo: Repo, terminal: Terminal) -> None:
     session = approved(repo, "wave")
     terminal.type(f"iterdev resume {session}; echo code $?")
-    terminal.until("completion [archive]")
+    terminal.until("completion [accept]")
     terminal.type("export")
     terminal.until("Export to which folder?")
     terminal.type(str(repo.path / "README.md"))
     screen = terminal.until("code 0")
     standing = listed(repo, session)
     terminal.type("clear; iterdev resume")
-    terminal.until("completion [archive]")
-    terminal.type("")
+    terminal.until("completion [accept]")
+    terminal.type("arch")
     terminal.until("is archived")
 
     assert "export failed" in screen

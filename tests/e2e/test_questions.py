@@ -31,7 +31,7 @@ def test_without_a_terminal_the_questions_wait_and_the_printed_commands_answer_t
     assert re.search("patch pipeline is recommended .*complexity Low; roles: developer, tester", first.stdout)
     assert answered.returncode == 0
     assert second.returncode == 5
-    assert "DEV-001 (wave 1, csv-wave), VERIFY-001 (wave 2, csv-wave)" in second.stdout
+    assert re.search(r"1 +DEV-001 +developer +mine +csv-wave +Fix a greeting\n +2 +VERIFY-001", second.stdout)
     assert third.returncode == 0, third.stderr
     assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed"}
     assert left_behind(repo) == []
@@ -142,13 +142,13 @@ def test_in_a_terminal_the_questions_are_asked_and_the_run_is_shown_live(repo: R
     terminal.type("")
     live = terminal.until("DEV-001", "reading the code")
     (repo.home / "go").touch()
-    terminal.until("completion [archive]:")
-    terminal.type("")
+    terminal.until("completion [accept]:")
+    terminal.type("archive")
     ended = terminal.until("exit=0")
 
     assert "1. approve" in pipeline
     assert again.count("pipeline [approve]:") == 2
-    assert "DESIGN-001 (wave 1, csv-wave)" in plan
+    assert re.search("1 +DESIGN-001 +architect +mine", plan)
     assert re.search(r"sprint 1/4 .*\n 1 ✓ DESIGN-001 architect .*\n 2 ▸ DEV-001 +developer .*reading the code", live)
     assert re.search(r" 3 · VERIFY-001 tester", live)
     assert re.search(r" 3 ✓ VERIFY-001 tester .*\n +✓ REVIEW-001 reviewer .*score 9", ended)
@@ -163,7 +163,7 @@ def test_in_a_terminal_a_question_may_be_answered_from_elsewhere(repo: Repo, ter
     answered = repo.iterdev("answer", "greeting", "plan", "approve")
 
     assert answered.returncode == 0, answered.stderr
-    terminal.until("2 completed, 0 failed, 0 skipped", "completion [archive]:")
+    terminal.until("2 completed, 0 failed, 0 skipped", "completion [accept]:")
     terminal.press("C-d")
     terminal.until("exit=0")
 
@@ -194,3 +194,68 @@ def test_a_pipe_gets_plain_lines(repo: Repo) -> None:
 
     assert "DEV-001 completed" in run.stdout
     assert ESCAPE not in run.stdout + run.stderr
+
+
+def test_in_a_terminal_the_plan_is_edited_until_it_is_right(repo: Repo, terminal: Terminal) -> None:
+    editor = repo.home / "editor"
+    editor.write_text(
+        "#!/bin/sh\n"
+        "if test -e $HOME/again; then sed -i 's/plumber/developer/' \"$1\"\n"
+        'else sed -i \'s/"developer"/"plumber"/; 2s/Fix a greeting/Greet/\' "$1"; touch $HOME/again; fi\n'
+    )
+    editor.chmod(0o755)
+    terminal.type(f"VISUAL={editor} iterdev run --pipeline patch 'Fix a greeting'; echo exit=$?")
+    terminal.until("2. edit:", "plan [approve]:")
+
+    terminal.type("e")
+    wrong = terminal.until('role is "plumber"', "kept for the next one")
+    terminal.type("edit")
+    right = terminal.until("csv-wave  Greet")
+    terminal.type("y")
+    terminal.until("completion [accept]:")
+    terminal.type("q")
+    terminal.until("exit=0")
+
+    assert "tasks.edited.csv" in wrong.replace("\n", "")
+    assert "Run these tasks?" in right
+    assert repo.git("log", "-1", "--format=%s", f"iterdev/{repo.folder().name}").startswith("DEV-001: Greet")
+
+
+def test_in_a_terminal_the_change_is_seen_and_accepted_at_the_end(repo: Repo, terminal: Terminal) -> None:
+    repo.git("config", "core.pager", "sed 's/^/paged /'")
+    terminal.type("iterdev run --pipeline patch 'Fix a greeting'; echo exit=$?")
+    terminal.until("plan [approve]:")
+    terminal.type("yes")
+    terminal.until("completion [accept]:")
+
+    terminal.type("diff")
+    shown = terminal.until("paged", "+DEV-001 attempt 1")
+    terminal.type("accept")
+    terminal.until("Bring it into main? [Y/n]")
+    terminal.type("y")
+    terminal.until("main is now at", "completion [archive]:")
+    terminal.type("archive")
+    terminal.until("exit=0")
+
+    assert "DEV-001.txt" in shown
+    assert (repo.path / "DEV-001.txt").exists()
+
+
+def test_a_question_stays_open_if_the_user_wants_to_answer_later(repo: Repo, terminal: Terminal) -> None:
+    terminal.type("iterdev run --pipeline patch 'Fix a greeting'; echo exit=$?")
+    terminal.until("plan [approve]:")
+
+    terminal.type("q")
+
+    terminal.until("exit=5")
+    assert repo.calls() == []
+
+
+def test_yes_and_no_answer_a_question_from_elsewhere(repo: Repo) -> None:
+    repo.iterdev("run", "--pipeline", "patch", "Fix a greeting")
+
+    answered = repo.iterdev("answer", repo.folder().name, "plan", "no")
+    ended = repo.iterdev("resume")
+
+    assert answered.returncode == 0, answered.stderr
+    assert "the plan was rejected" in ended.stdout

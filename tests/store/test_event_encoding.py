@@ -79,6 +79,7 @@ EXAMPLES: tuple[events.Event, ...] = (
     events.TasksReplanned((task("VERIFY-001", "DEV-001"),)),
     events.TableEdited((events.RowEdit(task=task("DEV-001"), status=Status.skipped, findings="no"),)),
     events.TasksReset((DEV,)),
+    events.TasksRemoved((DEV,)),
     events.RetryRequested(),
     events.UpdateRequested(branch="main", commit="c" * 40),
     events.UpdateStarted(TaskId("UPDATE-001"), "c" * 40),

@@ -1,16 +1,48 @@
-"""Answers an open question of a session."""
+"""Answers an open question of a session, and takes over an edit of the plan that one is about."""
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from iterdev.app import completion
 from iterdev.app.inspect import view
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Event, GateAnswered
-from iterdev.core.session.gates import GateKind
+from iterdev.core.session.gates import GateKind, meant
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
+from iterdev.store.session_folder import tasks_csv
+from iterdev.store.session_folder.projector import TABLE
+
+DRAFT = "tasks.edited.csv"
+"""The copy of tasks.csv that is edited: the engine reads the table itself at any time."""
+
+
+def plan_draft(repository: Repository, session: SessionId) -> Path:
+    """A copy of the table for the user's editor; one that could not be taken over is still there."""
+    folder = repository.folder(repository.state(session))
+    draft = folder / DRAFT
+    if not draft.exists():
+        shutil.copyfile(folder / TABLE, draft)
+    return draft
+
+
+def take_over_plan(repository: Repository, session: SessionId, draft: Path) -> None:
+    """Replaces the table with its edited copy; raises `UserError` if it is not valid, and then keeps both."""
+    state = repository.state(session)
+    rows = tasks_csv.parse(_text(draft), repository.team(state), draft.name)
+    if not rows:
+        raise UserError(f'"{draft.name}" has no tasks', hint="keep a row under the header, or reject the plan")
+    draft.replace(repository.folder(state) / TABLE)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f'"{path.name}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
 
 
 def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> SessionView:
@@ -23,9 +55,10 @@ def answer(repository: Repository, session: SessionId, gate: str, choice: str) -
         if question is None:
             asked = ", ".join(state.gates.open) or "none"
             raise UserError(f'"{gate}" is not an open question of {session}', hint=f"open questions: {asked}")
-        if choice not in question.choices:
+        chosen = meant(question.choices, choice)
+        if chosen is None:
             raise UserError(f'"{choice}" is not an answer to "{gate}"', hint=f"one of: {', '.join(question.choices)}")
-        return [GateAnswered(gate, choice)]
+        return [GateAnswered(gate, chosen)]
 
     log.transact(rule)
     return view(repository, log.state)

@@ -11,11 +11,12 @@ from iterdev.app.edits import project
 from iterdev.app.inspect import view
 from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
 from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, Reopened
-from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices
+from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices, meant
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
-from iterdev.core.types import CompletionAction, Phase, SessionId, Status
-from iterdev.core.views.session import GateView, SessionView, gate_view
+from iterdev.core.types import UNSUCCESSFUL, CompletionAction, Phase, SessionId
+from iterdev.core.views.gates import DIFF, GateView, gate_view
+from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
 from iterdev.host.git import acceptance, commits, refs
 from iterdev.store.session_log import SessionLog
@@ -43,7 +44,7 @@ class AcceptPreview(Struct, frozen=True, kw_only=True):
 def accept_preview(repository: Repository, session: SessionId) -> AcceptPreview:
     state = repository.state(session)
     seen = view(repository, state)
-    base, tip = state.session.base, state.branch.tip
+    base, tip = state.branch.base, state.branch.tip
     return AcceptPreview(
         into=state.session.branch or refs.current_branch(repository.top),
         commits=commits.count(repository.top, base, tip),
@@ -105,16 +106,18 @@ def export(repository: Repository, session: SessionId, target: Path) -> SessionV
 
 def answer(repository: Repository, session: SessionId, choice: str) -> SessionView:
     """Answers the question how to complete a finished session."""
-    offered = _choices(repository.state(session))
+    offered = _choices(repository, repository.state(session))
     commands = {
+        CompletionChoice.accept: f"iterdev accept {session}",
         CompletionChoice.export: f"iterdev export {session} PATH",
         CompletionChoice.retry: f"iterdev retry {session}",
     }
-    if choice not in offered:
+    chosen = meant(offered, choice)
+    if chosen is None:
         raise UserError(f'"{choice}" is not an answer to "{GateKind.completion}"', hint=f"one of: {', '.join(offered)}")
-    if choice in commands:
-        raise UserError(f'"{choice}" is a command of its own', hint=commands[CompletionChoice(choice)])
-    return archive(repository, session) if choice == CompletionChoice.archive else keep(repository, session)
+    if chosen in commands:
+        raise UserError(f'"{chosen}" is a command of its own', hint=commands[CompletionChoice(chosen)])
+    return archive(repository, session) if chosen == CompletionChoice.archive else keep(repository, session)
 
 
 def question(repository: Repository, session: SessionId) -> GateView | None:
@@ -125,8 +128,9 @@ def question(repository: Repository, session: SessionId) -> GateView | None:
     if not interactive or over.phase is Phase.archived or state.why not in {"", KEPT}:
         return None
     question = "The pipeline is complete. What now?"
-    gate = Gate(kind=GateKind.completion, question=question, choices=_choices(state))
-    return gate_view(gate, repository.team(state))
+    gate = Gate(kind=GateKind.completion, question=question, choices=_choices(repository, state))
+    actions = (DIFF,) if state.branch.tip != state.branch.base else ()
+    return gate_view(gate, repository.team(state), state, actions=actions)
 
 
 def complete_as_configured(repository: Repository, session: SessionId) -> CompletionFailure | None:
@@ -155,8 +159,11 @@ def complete(
     return keep(repository, session), None
 
 
-def _choices(state: State) -> tuple[str, ...]:
-    return completion_choices(failures=bool(state.tasks.count(Status.failed) or state.tasks.count(Status.skipped)))
+def _choices(repository: Repository, state: State) -> tuple[str, ...]:
+    failed = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
+    failures = bool(repository.team(state).retried(state, failed))
+    acceptable = state.branch.tip != state.branch.base and not state.lifecycle.accepted
+    return completion_choices(failures=failures, acceptable=acceptable)
 
 
 def _record(repository: Repository, log: SessionLog, *events: Event) -> SessionView:

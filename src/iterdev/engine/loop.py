@@ -12,7 +12,7 @@ from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
 from iterdev.core.session.events import Gate, GateAnswered
 from iterdev.core.types import Ending, Engine, Role, Status, TaskId
-from iterdev.core.views.session import GateView, gate_view
+from iterdev.core.views.gates import GateView, gate_view
 from iterdev.engine.perform import Performer
 from iterdev.execution.contract import Executor
 from iterdev.store.session_log import SessionLog
@@ -155,11 +155,14 @@ class Loop(Struct, frozen=True, kw_only=True):
 
     async def _question(self, gate: Gate) -> Ending | None:
         """Asks the user; another process may answer first."""
-        choice = await self._race(partial(self.ask, gate_view(gate, self.log.team)), partial(self._answered, gate.id))
+        view = gate_view(gate, self.log.team, self.log.state)
+        choice = await self._race(partial(self.ask, view), partial(self._answered, gate.id))
         if self.stop.is_set() or gate.id not in self.log.state.gates.open:
             return None
         if choice is None:
             return Ending.waiting
+        if choice not in gate.choices:
+            return None  # Something was done first, such as editing the plan; the question is asked again.
         await self.performer.record([GateAnswered(gate.id, choice)])
         return None
 

@@ -15,7 +15,8 @@ from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport, Success
-from iterdev.core.session.events import AttemptStarted, Event, TableEdited, TeamEvent, Warned
+from iterdev.core.session.events import AttemptStarted, Event, TableEdited, TasksRemoved, TeamEvent, Warned
+from iterdev.core.session.gates import GateKind
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
@@ -93,13 +94,18 @@ class Performer:
         """Takes over edits of tasks.csv, unless an agent may have made them; True if something was recorded."""
         state, team = self._log.state, self._log.team
         edits: list[Event] = []
-        match self._projector.edits(state, strict=strict, beside_agents=bool(state.attempts.running)):
+        removable = GateKind.plan in state.gates.open
+        match self._projector.edits(
+            state, strict=strict, beside_agents=bool(state.attempts.running), removable=removable
+        ):
             case Refused() as refused:
                 edits = [Warned(_refusal(state, refused))]
             case Edited(rows=rows, missing=missing):
                 if rows:
                     edits = [TableEdited(tuple(row.edit for row in rows)), *team.table_edited(state, rows)]
-                if missing:
+                if missing and removable:
+                    edits.append(TasksRemoved(missing))
+                elif missing:
                     back = f"tasks.csv had lost {', '.join(missing)}, put back"
                     edits.append(Warned(f"{back}; to leave a task out, set its status to skipped"))
         if edits:

@@ -18,8 +18,9 @@ from iterdev.core.session.events import EngineStarted, Event, Paused, PolicyChan
 from iterdev.core.session.state import State
 from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Ending, SessionId
+from iterdev.core.views.gates import GateView
 from iterdev.core.views.progress import progress_lines
-from iterdev.core.views.session import GateView, SessionView, session_view
+from iterdev.core.views.session import SessionView, session_view
 from iterdev.engine.effects import EffectLog, Effects, Observer, tracing
 from iterdev.engine.loop import Loop, RunScope
 from iterdev.engine.perform import Performer

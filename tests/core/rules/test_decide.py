@@ -16,6 +16,7 @@ from iterdev.core.rules.schedule import Land, Record, Start, Wait
 from iterdev.core.session import events
 from iterdev.core.session.fold import replay
 from iterdev.core.types import Engine, Mode, TaskId
+from iterdev.core.views.gates import gate_view
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.results import Milestone
 from iterdev.teams.development.roles import Pipeline, Role, fields
@@ -101,7 +102,11 @@ def test_the_breakdown_is_shown_with_waves_and_modes_before_anything_starts(engi
     story = Story(task("REVIEW-001"), task("GC-CHECK-001", "REVIEW-001"), engine=engine, auto=False)
 
     assert story.goes_on() == []
-    assert "REVIEW-001 (wave 1, csv-wave), GC-CHECK-001 (wave 2, interactive)" in asked(story).question
+    shown = gate_view(asked(story), DEVELOPMENT, story.state).details
+    assert [line.split()[:5] for line in shown[1:3]] == [
+        ["1", "REVIEW-001", "reviewer", "mine", "csv-wave"],
+        ["2", "GC-CHECK-001", "gc-controller", "-", "interactive"],
+    ]
     answer(story, "approve")
     assert story.goes_on() == ["REVIEW-001"]
 

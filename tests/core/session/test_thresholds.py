@@ -45,7 +45,7 @@ NEEDED = (
 )  # fmt: skip
 KNOWN = {
     (critic, "WEIGHTS"), (critic, "MUST_FIX"), (results, "FINDINGS_LIMIT"), (announcements, "QUOTED"),
-    (gates, "LISTED"), (escalations, "_PAUSING"), (feedback, "URGENT"), (tech_debt, "POINTS"),
+    (gates, "MOST_DIGITS"), (escalations, "_PAUSING"), (feedback, "URGENT"), (tech_debt, "POINTS"),
     (wisdom, "INHERITED"), (pipelines, "HEADLINE"), (requirement_analysis, "LOW_COMPLEXITY"),
     (providers, "KNOWN_PROVIDERS"),
 }  # fmt: skip

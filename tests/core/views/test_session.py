@@ -288,7 +288,7 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
         *("sprint", "sprints", "goals", "branch", "tip", "folder", "usage", "spending", "pauses", "warnings"),
         *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
     }
-    assert document["gates"][0].keys() == {"id", "question", "choices"}
+    assert document["gates"][0].keys() == {"id", "question", "details", "choices"}
     assert document["tasks"][0].keys() == {
         *("id", "role", "title", "wave", "status", "mark", "note", "agent", "score", "pass_rate"),
         *("requests", "started_at", "ended_at"),

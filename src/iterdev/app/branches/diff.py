@@ -22,7 +22,7 @@ class DiffView(Struct, frozen=True, kw_only=True):
     base: str
     tip: str
     files: tuple[FileChange, ...]
-    patch: str
+    diff: str
 
 
 def change_of(repository: Repository, session: SessionId, task: str = "", round_: int | None = None) -> Change:
@@ -60,7 +60,7 @@ def diff(repository: Repository, session: SessionId, change: Change) -> DiffView
         base=change.base,
         tip=change.tip,
         files=diffs.files(repository.top, change.base, change.tip),
-        patch=diffs.patch(repository.top, change.base, change.tip),
+        diff=diffs.text(repository.top, change.base, change.tip),
     )
 
 

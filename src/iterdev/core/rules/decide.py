@@ -65,7 +65,7 @@ def _unapproved_plan(state: State, team: TeamRules) -> tuple[Event, ...]:
         return ()
     match state.gates.answer(GateKind.plan):
         case None:
-            return (events.GateOpened(plan_gate(state.session, state.tasks, team.plan_note(state))),)
+            return (events.GateOpened(plan_gate(team.plan_note(state))),)
         case PlanChoice.reject:
             return (events.Finished(events.Finished.WHY_REJECTED),)
         case _:

@@ -158,6 +158,12 @@ class TableEdited(Struct, frozen=True, tag=True):
     rows: tuple[RowEdit, ...]
 
 
+class TasksRemoved(Struct, frozen=True, tag=True):
+    """A person deleted their rows before the plan was approved."""
+
+    tasks: tuple[TaskId, ...]
+
+
 class TasksReset(Struct, frozen=True, tag=True):
     tasks: tuple[TaskId, ...]
 
@@ -367,7 +373,7 @@ class Reopened(Struct, frozen=True, tag=True):
     """An archived session is active again."""
 
 
-PlanEvent = TasksAdded | TasksReplanned | TableEdited | TasksReset
+PlanEvent = TasksAdded | TasksReplanned | TableEdited | TasksRemoved | TasksReset
 TaskEvent = TaskCompleted | TaskReported | TaskFailed | TaskSkipped
 WaveEvent = WaveStarted | WaveMerged
 AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | ConflictResolved

@@ -1,18 +1,18 @@
 """Gates: questions to the user, and their answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.draft import without
 from iterdev.core.session import events
-from iterdev.core.session.task_table import TaskTable
 
-LISTED = 50
-"""Tasks that the question about the plan names before it points to the table."""
+YES = frozenset({"y", "yes", "ok", "accept"})
+NO = frozenset({"n", "no", "abort"})
+MOST_DIGITS = 5
+"""Of the number of an option; a longer number is none."""
 
 
 class GateKind(StrEnum):
@@ -52,6 +52,7 @@ class UnverifiedChoice(StrEnum):
 
 
 class CompletionChoice(StrEnum):
+    accept = "accept"
     archive = "archive"
     keep = "keep"
     export = "export"
@@ -87,14 +88,38 @@ def evolve(part: Gates, event: events.GateEvent | events.RollbackStarted, _: flo
             return Gates(answers=answers)
 
 
-def plan_gate(session: events.Session, tasks: TaskTable, note: str = "") -> events.Gate:
-    """Whether the table is right, before the first task starts; of a long one it names the beginning."""
-    rows = [f"{task.id} (wave {task.wave}, {task.mode})" for task in islice(tasks.plan.values(), LISTED)]
-    rest = len(tasks.plan) - len(rows)
-    listed = ", ".join(rows) + (f", and {rest} more in {session.folder}/tasks.csv" if rest else "")
-    return events.Gate(kind=GateKind.plan, question=f"Run these tasks? {listed}{note}", choices=tuple(PlanChoice))
+NEGATIVE = (PlanChoice.reject, WaveChoice.abort, GoOnChoice.stop, CompletionChoice.keep)
+"""The choices that "no" stands for."""
 
 
-def completion_choices(*, failures: bool) -> tuple[str, ...]:
-    """What is offered for a finished session, the recommended choice first; retry only after failures."""
-    return tuple(choice for choice in CompletionChoice if failures or choice is not CompletionChoice.retry)
+def meant(options: Sequence[str], word: str) -> str | None:
+    """The option that a person means by a word: itself, its number, its beginning, yes or no; None if it is unclear."""
+    word = word.strip().lower()
+    if word in options:
+        return word
+    if word.isdecimal() and len(word) < MOST_DIGITS and 0 < int(word) <= len(options):
+        return options[int(word) - 1]
+    begun = [option for option in options if word and option.startswith(word)]
+    if len(begun) == 1:
+        return begun[0]
+    negative = [option for option in options if option in NEGATIVE]
+    if word in YES:
+        return next((option for option in options if option not in negative), None)
+    return negative[0] if word in NO and negative else None
+
+
+def plan_gate(note: str = "") -> events.Gate:
+    """Whether the table is right, before the first task starts."""
+    return events.Gate(kind=GateKind.plan, question=f"Run these tasks?{note}", choices=tuple(PlanChoice))
+
+
+def completion_choices(*, failures: bool, acceptable: bool) -> tuple[str, ...]:
+    """What is offered for a finished session, the recommended choice first.
+
+    There is nothing to retry without failures, and nothing to accept without a change.
+    """
+    left_out = {
+        *(() if failures else (CompletionChoice.retry,)),
+        *(() if acceptable else (CompletionChoice.accept,)),
+    }
+    return tuple(choice for choice in CompletionChoice if choice not in left_out)

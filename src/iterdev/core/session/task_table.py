@@ -163,6 +163,9 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._index_again()
             case events.TableEdited(rows):
                 self._edit(rows)
+            case events.TasksRemoved(tasks):
+                self._remove(tasks)
+                self._index_again()
             case events.TasksReset(tasks):
                 self._start_over(tasks)
             case events.RollbackStarted():
@@ -324,10 +327,7 @@ class TaskTableDraft(Draft[TaskTable]):
 
     def _go_back(self, event: events.RollbackStarted) -> None:
         """Drops what became of tasks since; what they cost, and what was undone and why, stay known."""
-        for task in event.removed:
-            self._removed[task] = self._progress[task]
-            for owned in (self._order, self._plan, self._progress):
-                owned.pop(task, None)
+        self._remove(event.removed)
         self._plan.update({row.id: row for row in event.rows})
         for row in event.rows:
             before = self._progress[row.id]
@@ -335,6 +335,12 @@ class TaskTableDraft(Draft[TaskTable]):
                 undone = (*before.rolled_back, (before.commit, event.reason))
                 self._progress[row.id] = replace(before, rolled_back=undone, commit=None)
         self._start_over(row.id for row in event.rows)
+
+    def _remove(self, tasks: Iterable[TaskId]) -> None:
+        for task in tasks:
+            self._removed[task] = self._progress[task]
+            for owned in (self._order, self._plan, self._progress):
+                owned.pop(task, None)
 
 
 def _restarted(before: Progress) -> Progress:

@@ -14,25 +14,16 @@ from iterdev.core.formatting import merged
 from iterdev.core.limits.budget import in_one_line
 from iterdev.core.results import Usage
 from iterdev.core.rules import conflict_tasks
-from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.session.task_table import TaskTable
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
+from iterdev.core.views.gates import GateView, gate_view
 from iterdev.core.views.tasks import TaskView, excerpt, task_view
 from iterdev.core.views.team import TeamView, TeamViews
 from iterdev.core.views.why import PauseView, pauses, stall
 
 Document: TypeAlias = dict[str, object]
-
-
-class GateView(Struct, frozen=True, kw_only=True):
-    id: str
-    question: str
-    choices: tuple[str, ...]
-    """The first one is the default."""
-    listed: int
-    """How many of the choices are worth a line of their own; the others are variants of the first."""
 
 
 class BranchView(Struct, frozen=True, kw_only=True):
@@ -147,7 +138,7 @@ def session_view(
         omitted=Counter(tasks.status(task) for task in tasks.order.keys() - shown),
         counts={status: state.tasks.count(status) for status in Status},
         waves=wave_views(state.tasks) if state.session.engine is Engine.wave else (),
-        gates=tuple(gate_view(gate, team) for gate in state.gates.open.values()),
+        gates=tuple(gate_view(gate, team, state) for gate in state.gates.open.values()),
         team=described,
         branch=BranchView(
             name=ids.branch(state.session.id),
@@ -163,10 +154,6 @@ def session_view(
         feedback=open_feedback(state),
         debt=open_debt(state),
     )
-
-
-def gate_view(gate: Gate, team: TeamViews) -> GateView:
-    return GateView(id=gate.id, question=gate.question, choices=gate.choices, listed=team.listed_choices(gate))
 
 
 def _outcome(state: State, shortcomings: tuple[str, ...]) -> OutcomeView:
@@ -239,7 +226,10 @@ def session_document(view: SessionView) -> Document:
         "succeeded": view.outcome.succeeded,
         "reasons": view.outcome.reasons,
         "why": view.why,
-        "gates": [{"id": gate.id, "question": gate.question, "choices": gate.choices} for gate in view.gates],
+        "gates": [
+            {"id": gate.id, "question": gate.question, "details": gate.details, "choices": gate.choices}
+            for gate in view.gates
+        ],
         "counts": {status.value: count for status, count in view.counts.items()},
         **view.team.fields,
         "branch": view.branch.name,

@@ -67,6 +67,10 @@ class TeamViews(Protocol):
     def report(self, state: State) -> TeamReport:
         return TeamReport(title="Report")
 
+    def choice_descriptions(self, gate: Gate, state: State) -> Mapping[str, str]:
+        """What the choices of one of the team's own questions do."""
+        return {}
+
     def listed_choices(self, gate: Gate) -> int:
         """How many choices of a gate are worth a line of their own; the others are variants of the first."""
         return len(gate.choices)

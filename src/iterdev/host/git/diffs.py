@@ -37,7 +37,7 @@ def _file_change(line: str) -> FileChange:
     )
 
 
-def patch(top: Path, old: str, new: str, *, stat: bool = False) -> str:
+def text(top: Path, old: str, new: str, *, stat: bool = False) -> str:
     return git("diff", *EXACT, *_form(stat=stat), old, new, cwd=top).stdout
 
 

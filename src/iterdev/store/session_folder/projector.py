@@ -101,18 +101,21 @@ class Projector:
                     path, "".join(f"{line}\n" for line in lines if _without_evidence(line) not in dropped)
                 )
 
-    def edits(self, state: State, *, strict: bool = True, beside_agents: bool = False) -> Edited | Refused:
+    def edits(
+        self, state: State, *, strict: bool = True, beside_agents: bool = False, removable: bool = False
+    ) -> Edited | Refused:
         """What a person changed in tasks.csv since iterdev last wrote it; each change is reported once.
 
         An unreadable table raises; unless `strict`, it may be half written and is read again later. While agents that
         can write to the folder run (`beside_agents`), one is refused that is unreadable or claims what no agent may.
+        Missing rows are written again unless they are `removable`.
         """
         body = self._foreign_table(state)
         if body is None:
             return Edited()
         guarded = beside_agents and self._exposed
         try:
-            rows, missing = self._changes(state, body)
+            rows, missing = self._changes(state, body, removable=removable)
         except UserError as error:
             if strict and guarded:
                 return self._refuse(state, body, error.message)
@@ -122,7 +125,7 @@ class Projector:
         at_work = {state.tasks.plan[task].role for task in state.attempts.running}
         if guarded and (claims := [words for row, known in rows if (words := claim(row, *known, at_work=at_work))]):
             return self._refuse(state, body, ", ".join(claims))
-        if missing:
+        if missing and not removable:
             self._write_again(state, body)
         else:
             self._table = body
@@ -161,7 +164,7 @@ class Projector:
         self._table = body
         return None
 
-    def _changes(self, state: State, body: bytes) -> Changes:
+    def _changes(self, state: State, body: bytes, *, removable: bool) -> Changes:
         """What differs both from the table that the person edited and from the state."""
         try:
             text = body.decode()
@@ -169,7 +172,7 @@ class Projector:
             raise UserError(f"{TABLE} is not UTF-8 text: {error}", hint=f"save {TABLE} as UTF-8") from error
         before = self._rows(self._table.decode() if self._table is not None else self._last_projection(state))
         expected = [state.tasks.plan[task] for task in before if task in state.tasks.plan]
-        theirs = tasks_csv.parse(text, self._team, f"{state.session.folder}/{TABLE}", expected)
+        theirs = tasks_csv.parse(text, self._team, f"{state.session.folder}/{TABLE}", () if removable else expected)
         now = self._rows(tasks_csv.table(state, self._team))
         ids = ((row, row.edit.task.id) for row in theirs)
         known = ((row, tuple(rows[task] for rows in (before, now) if task in rows)) for row, task in ids)

@@ -1,21 +1,27 @@
 """Runs a session, shows it, and prints how it ended; for run, resume, retry and demo."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import click
 
-from iterdev.app import completion, resume
+from iterdev.app import answer, completion, resume
+from iterdev.app.branches import diff
 from iterdev.app.resume import BeforeStarts, OneStep, OneWorker, RunObserver, RunResult
 from iterdev.app.sessions import Repository, SessionChoice
+from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Ending, SessionId
+from iterdev.core.views.gates import DIFF, EDIT, GateView
 from iterdev.core.views.session import session_document
+from iterdev.surfaces.cli import acceptance
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
-from iterdev.surfaces.cli.output.console import print_document, print_line, print_text, print_warning
+from iterdev.surfaces.cli.output.console import print_document, print_error, print_line, print_text, print_warning
 from iterdev.surfaces.cli.output.text import completion_text, summary
 
 
@@ -29,19 +35,39 @@ def choose_session(found: SessionId | SessionChoice) -> SessionId:
     return SessionId(click.prompt("Which session?", type=click.Choice(sessions), default=sessions[-1]))
 
 
+async def _ask(repository: Repository, session: SessionId, gate: GateView) -> str | None:
+    """Asks in the terminal; the plan can be edited first."""
+    choice = await prompt.ask(gate)
+    if choice == EDIT:
+        await anyio.to_thread.run_sync(_edit_plan, repository, session)
+    return choice
+
+
+def _edit_plan(repository: Repository, session: SessionId) -> None:
+    """Opens the plan in the user's editor. A plan that is not valid is reported, and kept for the next edit."""
+    draft = answer.plan_draft(repository, session)
+    try:
+        click.edit(filename=str(draft), editor=os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        answer.take_over_plan(repository, session, draft)
+    except (UserError, click.ClickException) as error:
+        print_warning(f"iterdev: {error.message}")
+        print_warning(f"The plan is as it was; your edit is kept for the next one: {draft}")
+
+
 @contextmanager
-def _observer(session: SessionId, *, quiet: bool) -> Iterator[RunObserver]:
+def _observer(repository: Repository, session: SessionId, *, quiet: bool) -> Iterator[RunObserver]:
     """Shows a run: live in a terminal, as plain lines anywhere else."""
+    ask = partial(_ask, repository, session)
     if quiet:
         yield RunObserver(notify=print_warning)
     elif prompt.is_terminal():
         from iterdev.surfaces.cli.output.live import Live  # noqa: PLC0415 - rich takes 60 ms to load
 
-        with Live() as live:
+        with Live(ask=ask) as live:
             yield RunObserver(show=live.show, agent_output=live.agent_output, ask=live.ask, notify=live.notify)
     else:
         print_line(f"session {session}")
-        yield RunObserver(progress=print_line, notify=print_warning, ask=prompt.ask)
+        yield RunObserver(progress=print_line, notify=print_warning, ask=ask)
 
 
 def show_run(
@@ -63,18 +89,18 @@ def run_session(
     *,
     auto: bool = False,
     resumes: bool = False,
-    scope: OneStep | OneWorker | None = None,
+    scope: BeforeStarts | OneStep | OneWorker | None = None,
     quiet: bool = False,
 ) -> RunResult:
     """Runs the session and shows what happens meanwhile, unless that is not wanted."""
-    with _observer(session, quiet=quiet or resume.is_done(repository, session)) as observer:
+    with _observer(repository, session, quiet=quiet or resume.is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or resume.LocalExecutor
         run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
         return anyio.run(run, repository, session, observer)
 
 
 def show_step(repository: Repository, session: SessionId, *, auto: bool, as_json: bool) -> ExitCode:
-    with _observer(session, quiet=as_json or resume.is_done(repository, session)) as observer:
+    with _observer(repository, session, quiet=as_json or resume.is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or resume.LocalExecutor
         take = partial(resume.take_step, auto=auto, executor=executor)
         result = anyio.run(take, repository, session, observer)
@@ -109,10 +135,25 @@ def exit_code(result: RunResult) -> ExitCode:
             return ExitCode.interrupted
 
 
+def _accept(repository: Repository, session: SessionId) -> None:
+    """What `iterdev accept` does; an error does not end the question."""
+    try:
+        acceptance.accept(repository, session, confirm=True)
+    except IterdevError as error:
+        print_error(error)
+
+
 def _complete(repository: Repository, session: SessionId) -> str | None:
     """Asks how to complete a finished session, and does it unless its failed tasks are to be retried."""
-    question = completion.question(repository, session)
-    choice = anyio.run(prompt.ask, question) if question else None
+    while True:
+        question = completion.question(repository, session)
+        choice = anyio.run(prompt.ask, question) if question else None
+        if choice == DIFF:
+            diff.show(repository, diff.change_of(repository, session), plain=not prompt.is_terminal())
+        elif choice == completion.CompletionChoice.accept:
+            _accept(repository, session)
+        else:
+            break
     if choice is None or choice == completion.CompletionChoice.retry:
         return choice
     target = Path(click.prompt("Export to which folder?")) if choice == completion.CompletionChoice.export else None

@@ -6,6 +6,7 @@ import msgspec
 
 from iterdev.core.formatting import counted, percent
 from iterdev.core.session.events import Gate
+from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
@@ -13,9 +14,32 @@ from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
 from iterdev.teams.development.events import SprintRecord, TestsMeasured
-from iterdev.teams.development.roles import Role, Signal
-from iterdev.teams.development.rules import PIPELINE_GATE, UNTESTED, is_tested, last_test_run, shortcomings
+from iterdev.teams.development.roles import Pipeline, Role, Signal
+from iterdev.teams.development.rules import (
+    APPROVE,
+    PIPELINE_GATE,
+    UNTESTED,
+    UNVERIFIED_GATE,
+    is_tested,
+    last_test_run,
+    shortcomings,
+)
 from iterdev.teams.development.state import Verdict, development, rows_of
+
+PIPELINES = {
+    Pipeline.patch.value: "Simple fix: DEV -> VERIFY (2 tasks)",
+    Pipeline.sprint.value: "Standard: DESIGN -> DEV -> VERIFY + REVIEW (4 tasks)",
+    Pipeline.multi_sprint.value: "Complex: several sprints, each with a design and a review of its own",
+}
+SPRINT_CHOICES = {
+    sprints.SprintChoice.go_on.value: "Start the next sprint",
+    sprints.SprintChoice.downgrade.value: "Start the next sprint as a plain one",
+    sprints.SprintChoice.stop.value: "End the session here; what landed stays",
+}
+UNVERIFIED_CHOICES = {
+    UnverifiedChoice.reject.value: "The work stays on its branch, and the session counts as not verified",
+    UnverifiedChoice.accept.value: "The work counts as done",
+}
 
 
 def task_notes(state: State, task: TaskId) -> TaskNotes:
@@ -64,6 +88,12 @@ def team_view(state: State) -> TeamView:
 def listed_choices(gate: Gate) -> int:
     """Other pipelines are variants of the approval."""
     return 1 if gate.kind == PIPELINE_GATE else len(gate.choices)
+
+
+def choice_descriptions(gate: Gate, state: State) -> dict[str, str]:
+    if gate.kind == PIPELINE_GATE:
+        return {APPROVE: f"Use the {development(state).analysis.pipeline} pipeline", **PIPELINES}
+    return {sprints.SPRINT_GATE: SPRINT_CHOICES, UNVERIFIED_GATE: UNVERIFIED_CHOICES}.get(gate.kind, {})
 
 
 def _last_verdicts(state: State) -> list[str]:

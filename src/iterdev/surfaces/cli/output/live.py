@@ -1,7 +1,7 @@
 """The live picture of a run in a terminal: waves, tasks, time, the last line of each agent, cost."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 from rich.console import Console, Group
@@ -11,7 +11,8 @@ from rich.text import Text
 
 from iterdev.core.formatting import plain
 from iterdev.core.types import Status
-from iterdev.core.views.session import GateView, SessionView
+from iterdev.core.views.gates import GateView
+from iterdev.core.views.session import SessionView
 from iterdev.core.views.tasks import TaskView
 from iterdev.core.views.why import PauseView
 from iterdev.surfaces.cli.output import prompt
@@ -30,9 +31,14 @@ MARGIN = 2
 """Lines of the terminal that are not for tasks: the head, and the one that the cursor is in."""
 
 
+Ask = Callable[[GateView], Awaitable[str | None]]
+
+
 class Live:
-    def __init__(self, console: Console | None = None, now: Callable[[], float] = time.time) -> None:
-        self._console, self._now = console or Console(highlight=False), now
+    def __init__(
+        self, console: Console | None = None, now: Callable[[], float] = time.time, ask: Ask = prompt.ask
+    ) -> None:
+        self._console, self._now, self._ask = console or Console(highlight=False), now, ask
         self._view: Callable[[int], SessionView] | None = None
         self._last_line: dict[str, str] = {}
         self._since = now()
@@ -65,7 +71,7 @@ class Live:
         self._live.transient = True
         self._live.stop()
         try:
-            return await prompt.ask(gate)
+            return await self._ask(gate)
         finally:
             self._live = self._new()
             self._live.start()

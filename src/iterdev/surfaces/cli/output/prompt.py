@@ -5,8 +5,12 @@ import sys
 
 import anyio
 
-from iterdev.core.views.session import GateView
+from iterdev.core.session.gates import meant
+from iterdev.core.views.gates import GateView
 from iterdev.surfaces.cli.output.console import print_prompt, print_text
+
+LATER = ("q", "quit")
+"""The words with which a question stays open."""
 
 
 def is_terminal() -> bool:
@@ -19,12 +23,13 @@ def can_ask() -> bool:
 
 
 async def ask(gate: GateView) -> str | None:
-    """Asks on the terminal until an answer fits; without a terminal, or at the end of the input, there is no answer."""
+    """Asks on the terminal until one of the options fits.
+
+    There is no answer without a terminal, at the end of the input, and if the user wants to answer later.
+    """
     if not can_ask():
         return None
-    print_text(gate.question)
-    for number, choice in enumerate(gate.choices, 1):
-        print_text(f"  {number}. {choice}")
+    print_text("\n".join(question_lines(gate)))
     while True:
         print_prompt(f"{gate.id} [{gate.choices[0]}]: ")
         await anyio.wait_readable(sys.stdin)
@@ -33,8 +38,18 @@ async def ask(gate: GateView) -> str | None:
             print_text("")
             return None
         word = line.strip() or gate.choices[0]
-        if word.isdigit() and 0 < int(word) <= len(gate.choices):
-            return gate.choices[int(word) - 1]
-        if word in gate.choices:
-            return word
-        print_text(f'"{word}" is not one of {", ".join(gate.choices)}')
+        if word in LATER:
+            return None
+        if option := meant(gate.options, word):
+            return option
+        print_text(f'"{word}" is not one of {", ".join(gate.options)} (q to answer later)')
+
+
+def question_lines(gate: GateView) -> list[str]:
+    """The question with what it is about, and a line for each option."""
+    lines = [gate.question, *(f"  {line}" for line in gate.details)]
+    for number, option in enumerate(gate.options, 1):
+        mark = " (Recommended)" if gate.recommended and option == gate.choices[0] else ""
+        described = gate.descriptions.get(option, "")
+        lines.append(f"  {number}. {option}{mark}{f': {described}' if described else ''}")
+    return lines

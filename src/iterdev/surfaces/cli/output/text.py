@@ -55,7 +55,7 @@ def _questions(view: SessionView) -> list[str]:
     lines: list[str] = []
     for gate in view.gates:
         listed, others = gate.choices[: gate.listed], gate.choices[gate.listed :]
-        lines += ["", f"Question ({gate.id}): {gate.question}"]
+        lines += ["", f"Question ({gate.id}): {gate.question}", *(f"  {line}" for line in gate.details)]
         lines += [f"  iterdev answer {view.id} {gate.id} {choice}" for choice in listed]
         if others:
             lines.append(f"  or, in place of {listed[0]}: {', '.join(others)}")

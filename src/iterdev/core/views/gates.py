@@ -1,0 +1,117 @@
+"""A question as every surface shows it: what it is about, and what each choice does."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from msgspec import Struct
+
+from iterdev.core.limits.budget import figures
+from iterdev.core.results import Usage
+from iterdev.core.session.events import Gate
+from iterdev.core.session.gates import (
+    CompletionChoice,
+    GateKind,
+    GoOnChoice,
+    PackageChoice,
+    PlanChoice,
+    WaveChoice,
+)
+from iterdev.core.session.state import State
+from iterdev.core.settings import BUDGETS
+from iterdev.core.types import TaskKind
+from iterdev.core.views.team import TeamViews
+
+LISTED = 50
+"""Tasks that the question about the plan names before it points to the table."""
+EDIT, DIFF = "edit", "diff"
+ACTIONS: Mapping[str, tuple[str, ...]] = {GateKind.plan: (EDIT,)}
+"""What can be done in a terminal before the question is answered."""
+
+GO_ON: Mapping[str, str] = {
+    GoOnChoice.go_on: "Go on as planned",
+    GoOnChoice.stop: "End the session here; what landed stays",
+}
+DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
+    GateKind.plan: {
+        PlanChoice.approve: "Accept the plan and start",
+        EDIT: "Change tasks.csv in your editor, then look at the plan again",
+        PlanChoice.reject: "Abort: nothing is run",
+    },
+    GateKind.wave: {
+        WaveChoice.abort: "Go on without them; what depends on them is skipped",
+        WaveChoice.retry: "Run them again",
+    },
+    GateKind.budget: {GoOnChoice.stop: "Start nothing more", GoOnChoice.go_on: "Go on without a budget"},
+    GateKind.packages: {
+        PackageChoice.override: "Go on without them",
+        PackageChoice.recheck: "Look again, after you have installed them",
+    },
+    GateKind.consensus: GO_ON,
+    GateKind.capability: GO_ON,
+    GateKind.completion: {
+        DIFF: "See the change",
+        CompletionChoice.accept: "Bring the work into your branch",
+        CompletionChoice.archive: "Archive the session and remove its worktrees; its branch stays",
+        CompletionChoice.keep: "Keep the session for follow-up work or inspection",
+        CompletionChoice.export: "Copy the results to a folder, then archive",
+        CompletionChoice.retry: "Run the failed tasks again",
+    },
+}
+DEFAULT_ONLY = frozenset({GateKind.wave, GateKind.budget, GateKind.packages})
+"""Questions whose first choice is what happens without a user, and no recommendation."""
+
+
+class GateView(Struct, frozen=True, kw_only=True):
+    id: str
+    question: str
+    choices: tuple[str, ...]
+    """The first one is the default."""
+    listed: int
+    """How many of the choices are worth a line of their own; the others are variants of the first."""
+    details: tuple[str, ...] = ()
+    """What the question is about, one line each."""
+    descriptions: Mapping[str, str] = {}
+    recommended: bool = False
+    """The default is a recommendation."""
+    actions: tuple[str, ...] = ()
+    """What can be done in a terminal before answering; they come after the first choice."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What a person in a terminal can say."""
+        return self.choices[0], *self.actions, *self.choices[1:]
+
+
+def gate_view(gate: Gate, team: TeamViews, state: State, *, actions: tuple[str, ...] = ()) -> GateView:
+    return GateView(
+        id=gate.id,
+        question=gate.question,
+        choices=gate.choices,
+        listed=team.listed_choices(gate),
+        details=tuple(_plan(state)) if gate.kind == GateKind.plan else (),
+        descriptions={**DESCRIPTIONS.get(gate.kind, {}), **team.choice_descriptions(gate, state)},
+        recommended=gate.kind not in DEFAULT_ONLY,
+        actions=actions or ACTIONS.get(gate.kind, ()),
+    )
+
+
+def _plan(state: State) -> Iterator[str]:
+    """The tasks, where the table is, and what is known of the cost; of a long table only the beginning."""
+    rows = [("wave", "task", "role", "agent", "mode", "title")]
+    for task in islice(state.tasks.plan.values(), LISTED):
+        agent = "-" if task.kind is TaskKind.decision else state.agents.chain(task.role)[0]
+        rows.append((str(task.wave), task.id, task.role, agent, task.mode, task.title))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for row in rows:
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+    if len(state.tasks.plan) > LISTED:
+        yield f"and {len(state.tasks.plan) - LISTED} more"
+    yield f"Table: {state.session.folder}/tasks.csv"
+    spent = state.spending.total
+    yield f"Spent so far: {figures(spent) if spent != Usage() else 'nothing'}. {_budget(state)}"
+
+
+def _budget(state: State) -> str:
+    known = ((name, getattr(state.policy, name)) for name in BUDGETS)
+    limits = [f"{name.replace('_', ' ')} {value:g}" for name, value in known if value is not None]
+    return f"Limits: {', '.join(limits)}." if limits else "No budget is set ([run] budget_usd in iterdev.toml)."

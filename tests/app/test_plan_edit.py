@@ -1,0 +1,97 @@
+"""The plan is edited before it is approved."""
+
+import csv
+import io
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+import pytest
+from tests.app.conftest import Team
+from tests.conftest import Repo
+from tests.session_files import statuses
+
+from iterdev.app.answer import plan_draft, take_over_plan
+from iterdev.app.resume import RunObserver, run_session
+from iterdev.core.errors import UserError
+from iterdev.core.views.gates import EDIT, GateView
+
+
+def edited(text: str, *, without: str = "", mentions: bool = False, **titles: str) -> str:
+    """The table with other titles, and without a row and, unless they are kept, every mention of it."""
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["id"] != without]
+    for row in rows:
+        row["title"] = titles.get(row["id"].replace("-", "_"), row["title"])
+        for column in () if mentions else ("deps", "context_from"):
+            row[column] = ";".join(name for name in row[column].split(";") if name != without)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def waiting(team: Team, pipeline: str = "sprint") -> None:
+    """A session that waits for the approval of its plan."""
+    team.run(auto=False, pipeline=pipeline)
+
+
+def test_an_edited_plan_is_shown_again_and_then_run(repo: Repo, team: Team) -> None:
+    waiting(team)
+    asked: list[GateView] = []
+
+    async def ask(gate: GateView) -> str:
+        asked.append(gate)
+        if len(asked) > 1:
+            return "approve"
+        draft = plan_draft(team.repository, team.session)
+        draft.write_text(edited(draft.read_text(), without="REVIEW-001", DEV_001="Greet the world"))
+        take_over_plan(team.repository, team.session, draft)
+        return EDIT
+
+    result = anyio.run(run_session, team.repository, team.session, RunObserver(ask=ask))
+
+    first, second = ("\n".join(gate.details) for gate in asked)
+    assert "REVIEW-001" in first
+    assert "REVIEW-001" not in second
+    assert "Greet the world" in second
+    assert list(statuses(repo.folder())) == ["DESIGN-001", "DEV-001", "VERIFY-001"]
+    assert result.view.outcome.succeeded
+    assert repo.git("log", "-1", "--format=%s", f"iterdev/{team.session}") == "DEV-001: Greet the world"
+    assert not (repo.folder() / "tasks.edited.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("developer", "plumber"), "plumber"),
+        (partial(edited, without="DESIGN-001", mentions=True), "not in the table"),
+        (lambda _: "id,description\n", "no tasks"),
+    ],
+    ids=["unknown role", "dangling dependency", "no rows"],
+)
+def test_a_plan_that_is_not_valid_is_reported_and_kept(
+    repo: Repo, team: Team, change: Callable[[str], str], message: str
+) -> None:
+    waiting(team)
+    table = repo.folder() / "tasks.csv"
+    before = table.read_text()
+    draft = plan_draft(team.repository, team.session)
+    draft.write_text(change(before))
+
+    with pytest.raises(UserError, match=message):
+        take_over_plan(team.repository, team.session, draft)
+
+    assert table.read_text() == before
+    assert plan_draft(team.repository, team.session).read_text() == draft.read_text() != before
+
+
+def test_rows_that_are_deleted_after_the_approval_are_put_back(repo: Repo, team: Team) -> None:
+    team.step_only("Add a greeting", pipeline="sprint")
+    table = repo.folder() / "tasks.csv"
+    table.write_text(edited(table.read_text(), without="REVIEW-001"))
+
+    run = team.resume()
+
+    assert "REVIEW-001" in statuses(repo.folder())
+    assert any("put back" in warning for warning in run.view.warnings)
