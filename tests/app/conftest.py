@@ -13,9 +13,9 @@ from tests.execution.elsewhere import elsewhere
 
 from iterdev.app.answer import answer
 from iterdev.app.resume import (
+    BeforeStarts,
     LocalExecutor,
     MakeExecutor,
-    BeforeStarts,
     OneStep,
     RunObserver,
     RunResult,

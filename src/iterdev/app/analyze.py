@@ -29,7 +29,8 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
     agent = make_usable(name, settings.agents, repository.top)
     # Git does not track the file that describes the project, so no worktree has it.
     description = repository.top / STATE / "project-tech.json"
-    prompt = analyzer.prompt(request.requirement, str(description) if description.is_file() else "")
+    about = "\n\n".join(filter(None, (request.requirement, prompts.issue_part(request.issue))))
+    prompt = analyzer.prompt(about, str(description) if description.is_file() else "")
     pool = repository.workspaces(f"analysis-{os.getpid()}")
     workspace, _ = await in_thread(pool.borrow, refs.head(repository.top), task=analyzer.task, number=1)
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.app.agents import agent_view
+from iterdev.app.sessions import main_worktree
 from iterdev.core.errors import IterdevError
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role
@@ -53,6 +54,8 @@ def _in_repository(folder: Path) -> Iterator[Finding]:
         yield from _agents(Settings(), DEFAULT_TEAM.workers, folder)
         return
     yield Finding(f"repository {repository.top}")
+    if main := main_worktree(repository):
+        yield Finding(f"linked worktree of {main}; `git worktree remove` deletes the sessions in it")
     yield from _repository(repository)
     yield from _agents(repository.settings, repository.workers, repository.top)
 

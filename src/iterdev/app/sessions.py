@@ -8,8 +8,10 @@ from msgspec import Struct
 from iterdev.app.edits import table_edited
 from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Phase, SessionId
-from iterdev.engine.repository import Repository
+from iterdev.engine.repository import STATE, Repository
+from iterdev.host.git.checkout import checkouts
 from iterdev.host.workspaces.pool import workspace_around
+from iterdev.store.journal import NAME
 
 SESSION_DIR = "ITERDEV_SESSION_DIR"
 ATTEMPT = ("ITERDEV_TASK", "ITERDEV_SESSION", "ITERDEV_RESULT")
@@ -53,6 +55,18 @@ def session_ids(folder: Path) -> list[SessionId]:
         return Repository(folder).sessions()
     except IterdevError:
         return []
+
+
+def main_worktree(repository: Repository) -> Path | None:
+    """The main worktree, if this is a linked one, whose sessions `git worktree remove` deletes with it."""
+    main = checkouts(repository.top)[0]
+    return None if main.resolve() == repository.top.resolve() else main
+
+
+def elsewhere(repository: Repository) -> list[Path]:
+    """Other worktrees of the repository that have sessions: each worktree has its own."""
+    own = repository.top.resolve()
+    return [top for top in checkouts(repository.top) if top.resolve() != own and (top / STATE / NAME).exists()]
 
 
 def named_or_last_active(repository: Repository, name: str | None) -> SessionId:

@@ -1,25 +1,27 @@
 """Creates a session from a request."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from iterdev.agents.registry import make_present
 from iterdev.app import wisdom
-from iterdev.core import ids
+from iterdev.core import ids, settings
 from iterdev.core.errors import UserError
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
 from iterdev.core.rules.table_edits import TableRow
-from iterdev.core.session.events import Entry
+from iterdev.core.session.events import Entry, IssueText
 from iterdev.core.session.fold import replay
 from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
-from iterdev.host import clock, text_files
-from iterdev.host.git import refs, session_branch
+from iterdev.host import clock, github, text_files
+from iterdev.host.git import checkout, refs, session_branch
 from iterdev.host.git.checkout import checkouts
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
@@ -27,6 +29,11 @@ from iterdev.teams.contract import Team
 from iterdev.teams.table import DEFAULT_TEAM
 
 PIPELINES = DEFAULT_TEAM.pipelines
+MOST_REQUEST, LONGEST_CHARACTER = 100_000, 5
+"""Characters of a request; one of them has at most 4 bytes."""
+MOST_ISSUE = 20_000
+"""Characters of an issue that agents are shown."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]:
@@ -43,9 +50,57 @@ def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]
     return chosen
 
 
+def read_request(path: Path) -> str:
+    """The text of a request that is in a file."""
+    return _bounded(_read(path, hint="check the path after --file; `-` is standard input"), f'"{path}"')
+
+
+def read_request_from(stream: BinaryIO) -> str:
+    try:
+        return _bounded(stream.read(MOST_REQUEST * LONGEST_CHARACTER).decode("utf-8"), "Standard input")
+    except UnicodeDecodeError as error:
+        raise UserError(f"Standard input is not UTF-8 text: {error}", hint="iterdev run --file PATH") from error
+
+
+def _bounded(text: str, name: str) -> str:
+    if len(text) > MOST_REQUEST:
+        raise UserError(f"{name} has more than {MOST_REQUEST} characters", hint="shorten it, or name files to read in it")
+    return text
+
+
+def _read(path: Path, *, hint: str) -> str:
+    try:
+        return text_files.read(path)
+    except UnicodeDecodeError as error:
+        raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
+    except OSError as error:
+        raise UserError(f'Cannot read "{path}": {error.strerror}', hint=hint) from error
+
+
+def read_issue(repository: Repository, name: str) -> tuple[str, IssueText]:
+    """The title of a GitHub issue and what is said in it; a long one is cut."""
+    number = re.fullmatch(r"(?:GH-|#)?([1-9]\d{0,8})", name, re.IGNORECASE)
+    if number is None:
+        raise UserError(f'"{name}" is not an issue of GitHub', hint="--issue GH-12")
+    issue = github.read_issue(repository.top, int(number[1]))
+    said = ((comment.author.login if comment.author else "", comment.body) for comment in issue.comments)
+    comments = (f"{author or 'unknown'} wrote:\n{body}" for author, body in said)
+    whole = repository.redact("\n\n".join(filter(None, (issue.title, issue.body, *comments))))
+    text = CONTROL.sub("", whole.replace("\r\n", "\n"))
+    if len(text) > MOST_ISSUE:
+        text = f"{text[:MOST_ISSUE]}\n(cut: the issue is longer)"
+    title = " ".join(CONTROL.sub("", issue.title).split())
+    return f"{title} (GH-{number[1]})", IssueText(f"GH-{number[1]}", text)
+
+
+def uncommitted(repository: Repository) -> list[str]:
+    """Changes of the user's checkout that agents do not see, because they are not committed."""
+    return [name for name in checkout.uncommitted(repository.top) if name != settings.FILE]
+
+
 def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] = ()) -> SessionId:
     """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
-    team, settings = repository.default_team, repository.settings
+    team, configured = repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
     if rows:
@@ -58,14 +113,14 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     session = session_facts(
         request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
     )
-    limits = policy(settings, team.workers, auto=request.auto, concurrency=request.concurrency)
-    events = new_session(session, limits, team.started(request, settings, agents), tuple(row.edit for row in rows))
+    limits = policy(configured, team.workers, auto=request.auto, concurrency=request.concurrency)
+    events = new_session(session, limits, team.started(request, configured, agents), tuple(row.edit for row in rows))
     at = clock.now()
     planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
     events += team.table_edited(planned, rows)
     if inherited := wisdom.inherited(repository, request.requirement):
         events.append(inherited)
-    check_agents(repository, planned, team, partial(make_present, configured=settings.agents, root=repository.top))
+    check_agents(repository, planned, team, partial(make_present, configured=configured.agents, root=repository.top))
     configured_sandbox(repository)
     with _reserved(repository, name, base, repository.top / session.folder):
         create(repository.journal, events, at=at)
@@ -97,12 +152,7 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
 
 
 def read_table(repository: Repository, path: Path) -> tuple[TableRow, ...]:
-    try:
-        text = text_files.read(path)
-    except UnicodeDecodeError as error:
-        raise UserError(f'"{path}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
-    except OSError as error:
-        raise UserError(f'Cannot read "{path}": {error.strerror}', hint="check the path after --tasks") from error
+    text = _read(path, hint="check the path after --tasks")
     rows = tasks_csv.parse(text, repository.default_team, path.name)
     if not rows:
         raise UserError(f'"{path}" has no tasks', hint="add a row under the header")

@@ -10,7 +10,7 @@ from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.limits import providers
 from iterdev.core.policy import DebtRule, Policy
-from iterdev.core.session.events import Event, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
+from iterdev.core.session.events import Event, IssueText, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
 from iterdev.core.settings import BUDGETS, AgentSettings, Settings
 from iterdev.core.types import Engine, Role, SessionId
 
@@ -29,6 +29,7 @@ class Request(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     role_agents: Mapping[Role, str] = {}
     team_name: str = "iterdev"
+    issue: IssueText | None = None
     assessment: object = None
     """What the team's analyzer made of the requirement, if it was asked."""
 
@@ -97,4 +98,5 @@ def session_facts(
         agents=agents,
         team_name=request.team_name,
         by_hand=by_hand,
+        issue=request.issue,
     )

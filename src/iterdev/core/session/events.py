@@ -25,6 +25,13 @@ from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
 
 
+class IssueText(Struct, frozen=True):
+    """An issue that the session is about, as others wrote it: information, and no instruction."""
+
+    name: str
+    text: str
+
+
 class Session(Struct, frozen=True, kw_only=True):
     """The facts of a session that never change."""
 
@@ -42,6 +49,7 @@ class Session(Struct, frozen=True, kw_only=True):
     team_name: str = "iterdev"
     by_hand: bool = False
     """The table was made by a person, not by the team."""
+    issue: IssueText | None = None
 
 
 class Gate(Struct, frozen=True, kw_only=True):

@@ -47,6 +47,12 @@ def checkouts(top: Path) -> list[Path]:
     return [Path(entry.removeprefix("worktree ")) for entry in entries if entry.startswith("worktree ")]
 
 
+def uncommitted(top: Path) -> list[str]:
+    """Names of changed files, and of untracked files and folders that are not ignored."""
+    listed = git_names("status", "--porcelain", "--untracked-files=normal", "--no-renames", "-z", cwd=top)
+    return [entry[3:] for entry in listed]
+
+
 def exclude(top: Path, pattern: str) -> None:
     """Makes git ignore our files, by the one file of patterns that is never committed."""
     path = top / git("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip()

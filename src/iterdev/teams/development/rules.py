@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from iterdev.core.collaboration import feedback
-from iterdev.core.results import Discovery
+from iterdev.core.results import Discovery, shortened
 from iterdev.core.rules.team_rules import Interpretation
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import (
@@ -248,7 +248,7 @@ def pipeline_gate(state: State) -> Gate:
     tasks = pipelines.first_tasks(analysis.pipeline, state.scope, state.session.engine)
     roles = ", ".join(dict.fromkeys(task.role for task in tasks if task.role != Role.gc_controller))
     question = (
-        f'"{state.session.requirement}": the {analysis.pipeline} pipeline is recommended '
+        f'"{shortened(state.session.requirement)}": the {analysis.pipeline} pipeline is recommended '
         f"(score {analysis.score}, {_size(analysis.files)}, complexity {analysis.complexity.level}; roles: {roles})"
     )
     return Gate(kind=PIPELINE_GATE, question=question, choices=(APPROVE, *Pipeline))

@@ -9,14 +9,13 @@ from iterdev.surfaces.cli.output.console import print_document
 
 
 @click.command(help="Show the change of a session, of a task or of a fix round, as git diff does")
-@arguments.any_session
-@click.argument("task", required=False, default="")
+@arguments.session_and_task
 @click.option("--stat", is_flag=True, help="Only the files, and how much of each was changed")
 @click.option("--round", "round_", type=int, metavar="N", help="The change of a fix round")
 @arguments.as_json
-def diff(*, session: arguments.SelectedSession, task: str, stat: bool, round_: int | None, as_json: bool) -> None:
-    change = app_diff.change_of(*session, task, round_)
+def diff(*, selected: arguments.SelectedTask, stat: bool, round_: int | None, as_json: bool) -> None:
+    change = app_diff.change_of(*selected, round_)
     if as_json:
-        print_document(app_diff.diff(*session, change))
+        print_document(app_diff.diff(selected.repository, selected.id, change))
         return
-    app_diff.show(session.repository, change, stat=stat, plain=not prompt.is_terminal())
+    app_diff.show(selected.repository, change, stat=stat, plain=not prompt.is_terminal())

@@ -1,5 +1,6 @@
 """iterdev run."""
 
+import sys
 from pathlib import Path
 
 import anyio
@@ -8,12 +9,15 @@ import msgspec
 
 from iterdev.app import callbacks, resume, start
 from iterdev.app.analyze import analyze as ask_analyzer
-from iterdev.app.sessions import Repository, to_continue, to_resume
+from iterdev.app.sessions import Repository, main_worktree, to_continue, to_resume
+from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
 from iterdev.surfaces.cli.session_run import choose_session, show_run
 
+SHOWN = 5
+"""Uncommitted changes that are named."""
 ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 
 
@@ -30,6 +34,10 @@ ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 @click.option("--team", "team_name", metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]")
 @click.option("--analyze", is_flag=True, help="Ask an agent which pipeline fits, instead of judging by the text")
 @click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand")
+@click.option(
+    "--file", type=click.Path(path_type=Path), metavar="PATH", help="Read TEXT from a file; - is standard input"
+)
+@click.option("--issue", metavar="GH-N", help="Work on an issue of GitHub; TEXT may say what to do about it")
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @click.option("--resume", "resume_", is_flag=True, help="The same; of several unfinished sessions you choose one")
 @arguments.as_json
@@ -41,13 +49,15 @@ def run(
     role: str | None,
     analyze: bool,
     tasks: Path | None,
+    file: Path | None,
+    issue: str | None,
     continue_: bool,
     resume_: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
-    words = " ".join(text)
+    words = _words(text, file)
     if role and (scope := resume.one_worker(repository, role)):
         session = choose_session(to_resume(repository, words))
         return show_run(repository, session, scope=scope, as_json=as_json)
@@ -62,12 +72,34 @@ def run(
         session = choose_session(to_continue(repository, words))
         return show_run(repository, session, auto=yes, as_json=as_json)
     rows = start.read_table(repository, tasks) if tasks else ()
-    options |= {"requirement": words or (f"Run the tasks of {tasks.name}" if tasks else ""), "auto": yes}
+    title, about = start.read_issue(repository, issue) if issue else ("", None)
+    requirement = words or title or (f"Run the tasks of {tasks.name}" if tasks else "")
+    options |= {"requirement": requirement, "auto": yes, "issue": about}
     options["role_agents"] = start.role_agents(repository, role_agent)
     request = msgspec.convert(options, start.Request)
+    _warn_about_checkout(repository)
     if analyze:
         request = _analyzed(repository, request)
     return show_run(repository, start.start(repository, request, rows), as_json=as_json)
+
+
+def _words(text: tuple[str, ...], file: Path | None) -> str:
+    """The request, which may be in a file or come from standard input."""
+    if text and file:
+        raise UserError(f'TEXT and "--file {file}" exclude each other', hint=f"iterdev run --file {file}")
+    if text == ("-",) or file == Path("-"):
+        return start.read_request_from(sys.stdin.buffer)
+    return start.read_request(file) if file else " ".join(text)
+
+
+def _warn_about_checkout(repository: Repository) -> None:
+    """What the user should know before agents start: they see only commits, and sessions belong to a worktree."""
+    if changes := start.uncommitted(repository):
+        rest = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
+        count = f"{len(changes)} uncommitted change{'' if len(changes) == 1 else 's'}"
+        print_warning(f"warning: agents do not see {count}: {', '.join(changes[:SHOWN])}{rest}")
+    if main := main_worktree(repository):
+        print_warning(f"warning: this is a linked worktree of {main}; removing it deletes its sessions too")
 
 
 def _analyzed(repository: Repository, request: start.Request) -> start.Request:

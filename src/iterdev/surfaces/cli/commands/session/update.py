@@ -11,7 +11,7 @@ from iterdev.surfaces.cli.session_run import show_run
 
 
 @click.command(help="Bring the branch that a session came from into the session, and run the tests on the result")
-@arguments.any_session
+@arguments.session
 @arguments.yes
 @arguments.as_json
 def update(*, session: arguments.SelectedSession, yes: bool, as_json: bool) -> ExitCode:
