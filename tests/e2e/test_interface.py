@@ -78,7 +78,7 @@ def test_status_sessions_and_agents_print_one_document_each(repo: Repo) -> None:
     sessions = only_document(repo.iterdev("sessions", "--json"))
     agents = only_document(repo.iterdev("agents", "--json"))
 
-    assert empty == {"sessions": []}
+    assert empty == {"sessions": [], "elsewhere": []}
     assert status["session"] == repo.folder().name
     assert [session["session"] for session in sessions["sessions"]] == [repo.folder().name]
     mine = next(agent for agent in agents["agents"] if agent["name"] == "mine")
@@ -495,3 +495,29 @@ def test_a_word_that_contains_a_flag_is_only_a_word(repo: Repo) -> None:
     assert document(repo.folder() / "session.json")["requirement"] == (
         "Fix check-yaml and the -yes-man of --continued-fractions"
     )
+
+
+def test_diff_update_and_clean_print_one_document_each(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Fix it")
+    repo.write("users.txt", "mine\n")
+    repo.commit()
+
+    plain = repo.iterdev("diff")
+    stat = repo.iterdev("diff", "--stat")
+    diff = only_document(repo.iterdev("diff", "--json"))
+    updated = only_document(repo.iterdev("update", "--json"))
+    again = only_document(repo.iterdev("update", "--json"))
+    repo.iterdev("accept")
+    planned = only_document(repo.iterdev("clean", "--dry-run", "--json"))
+    cleaned = repo.iterdev("clean")
+    undone = repo.iterdev("clean", "--undo")
+
+    assert plain.stdout.startswith("diff --git a/DEV-001.txt")
+    assert "1 file changed" in stat.stdout
+    assert [file["path"] for file in diff["files"]] == ["DEV-001.txt"]
+    assert updated["exit_code"] == 0
+    assert [task["id"] for task in updated["tasks"]][2:] == ["UPDATE-001", "VERIFY-002"]
+    assert again["updated"] is False
+    assert (planned["dry_run"], len(planned["removed"])) == (True, 2)
+    assert "iterdev clean --undo" in cleaned.stdout
+    assert undone.stdout.count("restored refs/") == 2

@@ -32,7 +32,7 @@ def request_update(repository: Repository, session: SessionId) -> UpdateRequest:
         if commit is None:
             where = f'The branch "{branch}"' if branch else "The branch that the session came from"
             raise UserError(f"{where} does not exist", hint="git switch main, then try again")
-        tip = refs.resolve(repository.top, f"refs/heads/{ids.branch(session)}") or state.session.base
+        tip = refs.resolve(repository.top, f"refs/heads/{ids.branch(session)}") or state.branch.tip
         waits = state.branch.requested is not None and state.branch.requested.commit == commit
         is_new = waits or not refs.is_ancestor(repository.top, commit, tip)
         if is_new and not waits:

@@ -15,6 +15,7 @@ from iterdev.core.session.gates import (
     PackageChoice,
     PlanChoice,
     WaveChoice,
+    meant,
 )
 from iterdev.core.session.state import State
 from iterdev.core.settings import BUDGETS
@@ -80,6 +81,10 @@ class GateView(Struct, frozen=True, kw_only=True):
     def options(self) -> tuple[str, ...]:
         """What a person in a terminal can say."""
         return self.choices[0], *self.actions, *self.choices[1:]
+
+    def meant(self, word: str) -> str | None:
+        """The option that a person means by a word."""
+        return meant(self.options, word)
 
 
 def gate_view(gate: Gate, team: TeamViews, state: State, *, actions: tuple[str, ...] = ()) -> GateView:

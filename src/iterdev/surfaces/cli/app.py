@@ -51,6 +51,7 @@ COMMANDS = {
         "agents": "List the coding agents, and whether they can be used",
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
         "help": "Print the help of a command; without a name, list the commands",
+        "clean": "Remove branches, refs and worktrees of sessions that are provably not needed any more",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
 }

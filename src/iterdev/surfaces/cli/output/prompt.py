@@ -5,7 +5,6 @@ import sys
 
 import anyio
 
-from iterdev.core.session.gates import meant
 from iterdev.core.views.gates import GateView
 from iterdev.surfaces.cli.output.console import print_prompt, print_text
 
@@ -40,7 +39,7 @@ async def ask(gate: GateView) -> str | None:
         word = line.strip() or gate.choices[0]
         if word in LATER:
             return None
-        if option := meant(gate.options, word):
+        if option := gate.meant(word):
             return option
         print_text(f'"{word}" is not one of {", ".join(gate.options)} (q to answer later)')
 

@@ -77,10 +77,11 @@ def run(
     options |= {"requirement": requirement, "auto": yes, "issue": about}
     options["role_agents"] = start.role_agents(repository, role_agent)
     request = msgspec.convert(options, start.Request)
-    _warn_about_checkout(repository)
     if analyze:
         request = _analyzed(repository, request)
-    return show_run(repository, start.start(repository, request, rows), as_json=as_json)
+    session = start.start(repository, request, rows)
+    _warn_about_checkout(repository)
+    return show_run(repository, session, as_json=as_json)
 
 
 def _words(text: tuple[str, ...], file: Path | None) -> str:

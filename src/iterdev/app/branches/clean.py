@@ -1,0 +1,184 @@
+"""Removes what is provably not needed any more, says what stays and why, and restores refs that were removed.
+
+Session folders and the journal always stay.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from iterdev.core.errors import UserError
+from iterdev.core.rules.cleaning import DAYS_KEPT, RefFacts, reason_to_keep
+from iterdev.core.session.summary import SessionSummary
+from iterdev.core.types import Phase, SessionId
+from iterdev.engine.repository import Repository
+from iterdev.host import clock, paths
+from iterdev.host.git import session_refs, worktrees
+from iterdev.host.git.session_refs import RemovedRef
+
+DAY = 24 * 60 * 60
+ANALYSIS = "analysis-"
+"""Begins the name of the analyzer's workspaces; the number of its process follows."""
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    kind: str
+    """`ref`, `worktrees`, `temporary folder`, `removed ref`."""
+    name: str
+    why: str = ""
+    """Why it can go, or why it stays."""
+    size: int = 0
+    """Bytes on the disk."""
+
+
+class Cleaning(Struct, frozen=True, kw_only=True):
+    removed: tuple[Item, ...]
+    kept: tuple[Item, ...]
+
+    @property
+    def freed(self) -> int:
+        return sum(item.size for item in self.removed)
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    refs: tuple[str, ...]
+    taken: tuple[str, ...]
+    """Refs that exist again, and were left as they are."""
+
+
+class _Plan(Struct, frozen=True, kw_only=True):
+    refs: tuple[RefFacts, ...]
+    expired: tuple[RemovedRef, ...]
+    pools: tuple[str, ...]
+    temps: tuple[Path, ...]
+    cleaning: Cleaning
+
+
+def clean(repository: Repository, *, dry_run: bool = False) -> Cleaning:
+    """What was removed and what stays; with `dry_run`, what would be."""
+    plan = _plan(repository)
+    if dry_run:
+        return plan.cleaning
+    session_refs.remove(repository.top, plan.refs, int(clock.now()))
+    session_refs.purge(repository.top, plan.expired)
+    for name in plan.pools:
+        _close_pool(repository, name)
+    for folder in plan.temps:
+        worktrees.delete(folder, ignore_errors=True)
+    return plan.cleaning
+
+
+def _close_pool(repository: Repository, name: str) -> None:
+    """An engine that was started meanwhile keeps its worktrees."""
+    with ExitStack() as stack:
+        if name in repository.sessions():
+            try:
+                stack.enter_context(repository.lease(repository.log(SessionId(name))))
+            except UserError:
+                return
+        repository.workspaces(name).close()
+
+
+def undo(repository: Repository) -> Restored:
+    """Gives the refs their names back that were removed in the last 30 days."""
+    found = [ref for ref in session_refs.removed(repository.top) if not _is_expired(ref)]
+    if not found:
+        raise UserError(f"Nothing was removed in the last {DAYS_KEPT} days", hint="iterdev clean --dry-run")
+    # The newest first: an older one of the same name stays in the trash.
+    restored = {ref: session_refs.restore(repository.top, ref) for ref in reversed(found)}
+    return Restored(
+        refs=tuple(ref.name for ref, done in restored.items() if done),
+        taken=tuple(ref.name for ref, done in restored.items() if not done),
+    )
+
+
+def _plan(repository: Repository) -> _Plan:
+    summaries = {summary.id: summary for summary in repository.summaries()}
+    running = {name for name, summary in summaries.items() if repository.engine_alive(summary)}
+    refs, ref_items, kept = _refs(repository, summaries, running)
+    pools, pool_items, kept_pools = _pools(repository, running)
+    temps = tuple(_stray_temps())
+    expired = tuple(ref for ref in session_refs.removed(repository.top) if _is_expired(ref))
+    old = f"it was removed more than {DAYS_KEPT} days ago"
+    items = (
+        *ref_items,
+        *pool_items,
+        *(
+            Item(kind="temporary folder", name=str(path), why="its workspace is gone", size=_size(path))
+            for path in temps
+        ),
+        *(Item(kind="removed ref", name=ref.name, why=old) for ref in expired),
+    )
+    cleaning = Cleaning(removed=items, kept=(*kept, *kept_pools))
+    return _Plan(refs=refs, expired=expired, pools=pools, temps=temps, cleaning=cleaning)
+
+
+def _refs(
+    repository: Repository, summaries: dict[SessionId, SessionSummary], running: set[SessionId]
+) -> tuple[tuple[RefFacts, ...], list[Item], list[Item]]:
+    removable, items, kept = list[RefFacts](), list[Item](), list[Item]()
+    accepted: dict[str, bool] = {}
+    for ref in session_refs.list_refs(repository.top):
+        summary = summaries.get(SessionId(ref.session))
+        if summary and ref.session not in accepted:
+            accepted[ref.session] = summary.phase is not Phase.archived and _is_accepted(repository, summary)
+        why = reason_to_keep(ref, summary, running=ref.session in running, accepted=accepted.get(ref.session, False))
+        if why:
+            kept.append(Item(kind="ref", name=ref.name, why=why))
+        else:
+            removable.append(ref)
+            items.append(Item(kind="ref", name=ref.name, why="all its commits are on a branch of yours"))
+    return tuple(removable), items, kept
+
+
+def _is_accepted(repository: Repository, summary: SessionSummary) -> bool:
+    return summary.is_over and bool(repository.state(summary.id).lifecycle.accepted)
+
+
+def _pools(repository: Repository, running: set[SessionId]) -> tuple[tuple[str, ...], list[Item], list[Item]]:
+    """The worktrees of sessions that are not running; `resume` saves the work that a dead engine left in some."""
+    removable, items, kept = list[str](), list[Item](), list[Item]()
+    home = paths.workspaces_of(repository.top)
+    for folder in sorted(home.glob("*")):
+        if why := _pool_in_use(repository, folder.name, running):
+            kept.append(Item(kind="worktrees", name=str(folder), why=why, size=_size(folder)))
+        else:
+            removable.append(folder.name)
+            items.append(Item(kind="worktrees", name=str(folder), why="no engine uses them", size=_size(folder)))
+    return tuple(removable), items, kept
+
+
+def _pool_in_use(repository: Repository, name: str, running: set[SessionId]) -> str:
+    if name.startswith(ANALYSIS):
+        process = name.removeprefix(ANALYSIS)
+        alive = process.isdecimal() and Path("/proc", process).exists()
+        return "an analyzer is at work" if alive else ""
+    if name in running:
+        return "the session is running"
+    unsaved = any(True for _ in repository.workspaces(name).leftovers())
+    return f"work in it is not saved yet: iterdev resume {name}" if unsaved else ""
+
+
+def _stray_temps() -> Iterator[Path]:
+    """Temporary folders whose workspace does not exist any more; a workspace is made before its folder."""
+    listed = sorted(paths.temps().glob("*"))
+    slots = paths.state_root().glob("*/*/*")
+    used = {hashlib.sha256(str(slot).encode()).hexdigest()[:12] for slot in slots}
+    return (path for path in listed if path.name not in used)
+
+
+def _is_expired(ref: RemovedRef) -> bool:
+    return ref.at < clock.now() - DAYS_KEPT * DAY
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(path, name)).st_blocks * 512  # noqa: PTH118 - called for every file
+    return total

@@ -1,0 +1,61 @@
+"""iterdev clean."""
+
+import click
+import msgspec
+
+from iterdev.app.branches import clean as app_clean
+from iterdev.app.branches.clean import Cleaning, Item
+from iterdev.core.errors import UserError
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.output.console import print_document
+
+UNITS = ("bytes", "KiB", "MiB", "GiB")
+
+
+@click.command(help="Remove branches, refs and worktrees of sessions that are provably not needed any more")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed")
+@click.option("--undo", is_flag=True, help="Restore the branches and refs that were removed in the last 30 days")
+@arguments.as_json
+def clean(*, dry_run: bool, undo: bool, as_json: bool) -> None:
+    if dry_run and undo:
+        raise UserError("--dry-run and --undo exclude each other", hint="iterdev clean --undo")
+    repository = arguments.current_repository()
+    if undo:
+        restored = app_clean.undo(repository)
+        if as_json:
+            print_document(restored)
+            return
+        for name in restored.refs:
+            click.echo(f"restored {name}")
+        for name in restored.taken:
+            click.echo(f"kept {name}: it exists again")
+        return
+    done = app_clean.clean(repository, dry_run=dry_run)
+    if as_json:
+        print_document({"dry_run": dry_run, "freed": done.freed, **msgspec.to_builtins(done)})
+        return
+    click.echo("\n".join(_lines(done, "would remove" if dry_run else "removed", dry_run=dry_run)))
+
+
+def _lines(done: Cleaning, verb: str, *, dry_run: bool) -> list[str]:
+    lines = [f"{verb} {_named(item)}" for item in done.removed]
+    lines += [f"kept {_named(item)}" for item in done.kept]
+    if not done.removed:
+        return [*lines, "Nothing to remove"]
+    lines.append(f"{'Would free' if dry_run else 'Freed'} {_amount(done.freed)}")
+    if not dry_run and any(item.kind == "ref" for item in done.removed):
+        lines.append("Branches and refs can be restored for 30 days with: iterdev clean --undo")
+    return lines
+
+
+def _named(item: Item) -> str:
+    size = f" ({_amount(item.size)})" if item.size else ""
+    return f"{item.kind} {item.name}{size}: {item.why}"
+
+
+def _amount(size: float) -> str:
+    for unit in UNITS[:-1]:
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} {UNITS[-1]}"
