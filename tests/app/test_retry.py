@@ -77,3 +77,17 @@ def test_a_retry_is_refused_while_an_engine_runs(sessions: Sessions) -> None:
 
     with sessions.repository.lease(sessions.log(session)), pytest.raises(UserError, match="is still running"):
         retry(sessions.open(), session)
+
+
+def test_a_retry_of_work_that_was_not_verified_runs_the_tests_again_on_base_and_change(repo: Repo, team: Team) -> None:
+    team.use_tests("exit 3")
+    first = team.run(pipeline="patch")
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings.replace("exit 3", "true"))
+
+    again = team.retry()
+
+    assert not first.succeeded
+    assert again.succeeded, again.lines
+    assert list(statuses(repo.folder())) == ["DEV-001", "VERIFY-001"]
+    assert [call["task"] for call in repo.calls()] == ["DEV-001"]

@@ -4,6 +4,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from iterdev.app import completion
 from iterdev.app.inspect import view
 from iterdev.core.errors import UserError
@@ -15,6 +17,13 @@ from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.projector import TABLE
+
+
+class Answered(Struct, frozen=True):
+    choice: str
+    """What was meant."""
+    view: SessionView
+
 
 DRAFT = "tasks.edited.csv"
 """The copy of tasks.csv that is edited: the engine reads the table itself at any time."""
@@ -45,10 +54,10 @@ def _text(path: Path) -> str:
         raise UserError(f'"{path.name}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
 
 
-def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> SessionView:
+def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> Answered:
     log = repository.log(session)
     if gate == GateKind.completion and log.state.lifecycle.is_finished:
-        return completion.answer(repository, session, choice)
+        return Answered(choice, completion.answer(repository, session, choice))
 
     def rule(state: State, _: float) -> Sequence[Event]:
         question = state.gates.open.get(gate)
@@ -60,5 +69,5 @@ def answer(repository: Repository, session: SessionId, gate: str, choice: str) -
             raise UserError(f'"{choice}" is not an answer to "{gate}"', hint=f"one of: {', '.join(question.choices)}")
         return [GateAnswered(gate, chosen)]
 
-    log.transact(rule)
-    return view(repository, log.state)
+    (answered,) = (event for event in log.transact(rule) if isinstance(event, GateAnswered))
+    return Answered(answered.choice, view(repository, log.state))

@@ -9,6 +9,7 @@ from iterdev.core.limits.budget import figures
 from iterdev.core.results import Usage
 from iterdev.core.session.events import Gate
 from iterdev.core.session.gates import (
+    NEGATIVE,
     CompletionChoice,
     GateKind,
     GoOnChoice,
@@ -58,8 +59,8 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         CompletionChoice.retry: "Run the failed tasks again",
     },
 }
-DEFAULT_ONLY = frozenset({GateKind.wave, GateKind.budget, GateKind.packages})
-"""Questions whose first choice is what happens without a user, and no recommendation."""
+UNRECOMMENDED = frozenset({*NEGATIVE, PackageChoice.override})
+"""Choices that are what happens without a user, and no recommendation."""
 
 
 class GateView(Struct, frozen=True, kw_only=True):
@@ -95,7 +96,7 @@ def gate_view(gate: Gate, team: TeamViews, state: State, *, actions: tuple[str, 
         listed=team.listed_choices(gate),
         details=tuple(_plan(state)) if gate.kind == GateKind.plan else (),
         descriptions={**DESCRIPTIONS.get(gate.kind, {}), **team.choice_descriptions(gate, state)},
-        recommended=gate.kind not in DEFAULT_ONLY,
+        recommended=gate.choices[0] not in UNRECOMMENDED,
         actions=actions or ACTIONS.get(gate.kind, ()),
     )
 

@@ -146,10 +146,16 @@ def decision(state: State, task: Task) -> tuple[Event, ...]:
 
 
 def retried(state: State, failed: tuple[TaskId, ...]) -> tuple[Event, ...]:
-    """Failed tasks are done again. What the last test run or review found becomes a fix, which is looked at again."""
+    """Failed tasks are done again. What the last test run or review found becomes a fix, which is looked at again.
+
+    A test run that measured nothing is made again, and so is that on the base: the user may have set a test command.
+    """
     verdicts = () if state.session.by_hand else _bad_verdicts(state)
     reset = tuple(task for task in failed if task not in verdicts)
-    again = (TasksReset(failed),) if failed else ()
+    unmeasured = tuple(task for task in _last_run(state) if task not in failed and not _is_measured(state, task))
+    again: tuple[Event, ...] = (TasksReset((*failed, *unmeasured)),) if failed or unmeasured else ()
+    if unmeasured:
+        again = *again, events.BaselineMeasured((), state.branch.base)
     if not verdicts or any(state.tasks.plan[task].role == Role.developer for task in reset):
         return again
     # Its measurement stands; what it found is for the developer.
@@ -169,10 +175,19 @@ def tasks_of_round(state: State, number: int) -> tuple[TaskId, ...]:
 def _bad_verdicts(state: State) -> tuple[TaskId, ...]:
     """The newest test run and the newest review of the sprint, as far as they ask for a round."""
     part = development(state)
-    runs = [task.id for task in rows_of(state, Role.tester, part.sprint) if task.id in part.test_runs]
     reviews = [task.id for task in rows_of(state, Role.reviewer, part.sprint) if task.id in part.verdicts]
     rejected = [task for task in reviews[-1:] if part.verdicts[task].signal is Signal.revision_needed]
-    return (*(task for task in runs[-1:] if part.test_runs[task].failed), *rejected)
+    return (*(task for task in _last_run(state) if part.test_runs[task].failed), *rejected)
+
+
+def _last_run(state: State) -> list[TaskId]:
+    """The newest test run of the sprint, if there is one."""
+    part = development(state)
+    return [task.id for task in rows_of(state, Role.tester, part.sprint) if task.id in part.test_runs][-1:]
+
+
+def _is_measured(state: State, task: TaskId) -> bool:
+    return development(state).test_runs[task].verification.pass_rate is not None
 
 
 def _failed_verifications(state: State) -> list[Task]:

@@ -260,4 +260,4 @@ def _size(files: int | None) -> str:
 
 def plan_note(state: State) -> str:
     several = development(state).pipeline is Pipeline.multi_sprint and not state.session.by_hand
-    return "; this is the first sprint, and the design says how many there are" if several else ""
+    return " This is the first sprint; the design says how many there are." if several else ""

@@ -15,8 +15,9 @@ from iterdev.surfaces.cli.output.text import completion_text
 @click.argument("choice")
 @arguments.as_json
 def answer(*, session: arguments.SelectedSession, gate: str, choice: str, as_json: bool) -> None:
-    view = app_answer.answer(*session, gate, choice)
-    print_either(_text(view, gate, choice), session_document(view), as_json=as_json)
+    answered = app_answer.answer(*session, gate, choice)
+    view = answered.view
+    print_either(_text(view, gate, answered.choice), session_document(view), as_json=as_json)
 
 
 def _text(view: SessionView, gate: str, choice: str) -> str:
