@@ -51,9 +51,9 @@ def test_only_what_needs_nothing_more_can_be_answered(sessions: Sessions, choice
 def test_an_answer_is_carried_out_at_once(sessions: Sessions) -> None:
     session = sessions.start("Fix it", *failed())
 
-    archived = answer(sessions.repository, session, "completion", "archive")
+    archived = answer(sessions.repository, session, "completion", "archive").view
     reopened = completion.reopen(sessions.repository, session)
-    kept = answer(sessions.repository, session, "completion", "keep")
+    kept = answer(sessions.repository, session, "completion", "keep").view
 
     assert (archived.phase, reopened.why, kept.why) == (Phase.archived, "kept active", "kept active")
     assert sessions.kinds(session)[-2:] == ["Archived", "Reopened"]

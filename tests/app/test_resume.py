@@ -45,7 +45,7 @@ def test_without_somebody_to_ask_a_run_waits_and_goes_on_after_the_answer(sessio
     session = new(sessions)
 
     waiting = anyio.run(run_session, sessions.repository, session, RunObserver())
-    answered = answer(sessions.repository, session, "plan", "approve")
+    answered = answer(sessions.repository, session, "plan", "approve").view
     done = anyio.run(partial(run_session, resumes=True), sessions.repository, session, RunObserver())
 
     assert (waiting.ending, [gate.id for gate in waiting.view.gates]) == (Ending.waiting, ["plan"])
