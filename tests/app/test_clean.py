@@ -1,6 +1,8 @@
 """`iterdev clean`: what is proved to be somewhere else goes, everything else stays, and refs can be restored."""
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 from tests.app.conftest import Team
@@ -11,6 +13,7 @@ from iterdev.app.branches.update import request_update
 from iterdev.app.completion import accept, archive
 from iterdev.core.errors import UserError
 from iterdev.host import clock, paths
+from iterdev.host.environments.cache import Cache, Made
 from iterdev.host.git import session_refs
 
 
@@ -199,3 +202,19 @@ def test_a_session_whose_branch_was_removed_goes_on_from_its_work(repo: Repo, te
 
     assert run.succeeded, run.lines
     assert repo.git("rev-parse", f"iterdev/{team.session}") == users
+
+
+def test_environments_that_were_not_used_for_30_days_go(team: Team, tmp_path: Path) -> None:
+    cache = Cache(paths.environments())
+    for key, days in (("old", 31), ("new", 29)):
+        modules = tmp_path / key
+        modules.mkdir()
+        made = Made(ecosystem="node", source="package-lock.json", places={})
+        entry = cache.publish(key, made, {"node_modules": modules}, {})
+        used = clock.now() - days * 86400
+        os.utime(entry.folder / "used", (used, used))
+
+    done = clean(team.repository)
+
+    assert names(done, "environment") == [str(paths.environments() / "old")]
+    assert [entry.key for entry in cache.entries()] == ["new"]

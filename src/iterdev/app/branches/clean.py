@@ -17,6 +17,7 @@ from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Phase, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, paths
+from iterdev.host.environments.cache import Cache, Entry
 from iterdev.host.git import session_refs, worktrees
 from iterdev.host.git.session_refs import RemovedRef
 
@@ -27,7 +28,7 @@ ANALYSIS = "analysis-"
 
 class Item(Struct, frozen=True, kw_only=True):
     kind: str
-    """`ref`, `worktrees`, `temporary folder`, `removed ref`."""
+    """`ref`, `worktrees`, `temporary folder`, `environment`, `removed ref`."""
     name: str
     why: str = ""
     """Why it can go, or why it stays."""
@@ -55,6 +56,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
     expired: tuple[RemovedRef, ...]
     pools: tuple[str, ...]
     temps: tuple[Path, ...]
+    environments: tuple[Entry, ...]
     cleaning: Cleaning
 
 
@@ -69,6 +71,8 @@ def clean(repository: Repository, *, dry_run: bool = False) -> Cleaning:
         _close_pool(repository, name)
     for folder in plan.temps:
         worktrees.delete(folder, ignore_errors=True)
+    for entry in plan.environments:
+        Cache(paths.environments()).remove(entry.key)
     return plan.cleaning
 
 
@@ -101,7 +105,7 @@ def _plan(repository: Repository) -> _Plan:
     running = {name for name, summary in summaries.items() if repository.engine_alive(summary)}
     refs, ref_items, kept = _refs(repository, summaries, running)
     pools, pool_items, kept_pools = _pools(repository, running)
-    temps = tuple(_stray_temps())
+    temps, environments = tuple(_stray_temps()), tuple(_unused_environments())
     expired = tuple(ref for ref in session_refs.removed(repository.top) if _is_expired(ref))
     old = f"it was removed more than {DAYS_KEPT} days ago"
     items = (
@@ -111,10 +115,14 @@ def _plan(repository: Repository) -> _Plan:
             Item(kind="temporary folder", name=str(path), why="its workspace is gone", size=_size(path))
             for path in temps
         ),
+        *(
+            Item(kind="environment", name=str(entry.folder), why=f"not used for {DAYS_KEPT} days", size=entry.size())
+            for entry in environments
+        ),
         *(Item(kind="removed ref", name=ref.name, why=old) for ref in expired),
     )
     cleaning = Cleaning(removed=items, kept=(*kept, *kept_pools))
-    return _Plan(refs=refs, expired=expired, pools=pools, temps=temps, cleaning=cleaning)
+    return _Plan(refs=refs, expired=expired, pools=pools, temps=temps, environments=environments, cleaning=cleaning)
 
 
 def _refs(
@@ -169,6 +177,14 @@ def _stray_temps() -> Iterator[Path]:
     slots = paths.state_root().glob("*/*/*")
     used = {hashlib.sha256(str(slot).encode()).hexdigest()[:12] for slot in slots}
     return (path for path in listed if path.name not in used)
+
+
+def _unused_environments() -> Iterator[Entry]:
+    """Environments are made again when they are needed."""
+    for entry in Cache(paths.environments()).entries():
+        with suppress(OSError):
+            if entry.last_use < clock.now() - DAYS_KEPT * DAY:
+                yield entry
 
 
 def _is_expired(ref: RemovedRef) -> bool:
