@@ -6,7 +6,7 @@ from tests.conftest import Repo
 from tests.session_files import rows, statuses
 
 from iterdev.app import completion
-from iterdev.app.resume import is_done, reset_failed_tasks
+from iterdev.app.resume import is_done, retry
 from iterdev.app.sessions import to_continue, to_resume
 
 NEW_ROW = (
@@ -75,7 +75,7 @@ def test_after_the_loss_of_the_journal_the_first_retry_runs_the_failed_task(
     lose_journal(repo)
     repo.behave()
 
-    reset_failed_tasks(team.repository, team.session)
+    retry(team.repository, team.session)
     again = team.resume()
 
     assert again.succeeded, again.lines

@@ -29,8 +29,8 @@ from iterdev.teams.contract import Team
 from iterdev.teams.table import DEFAULT_TEAM
 
 PIPELINES = DEFAULT_TEAM.pipelines
-MOST_REQUEST, LONGEST_CHARACTER = 100_000, 5
-"""Characters of a request; one of them has at most 4 bytes."""
+MOST_REQUEST, LONGEST_CHARACTER = 100_000, 4
+"""Characters of a request, and bytes of one of them."""
 MOST_ISSUE = 20_000
 """Characters of an issue that agents are shown."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -56,16 +56,24 @@ def read_request(path: Path) -> str:
 
 
 def read_request_from(stream: BinaryIO) -> str:
+    body = stream.read(MOST_REQUEST * LONGEST_CHARACTER + 1)
+    if len(body) > MOST_REQUEST * LONGEST_CHARACTER:
+        raise _too_long("Standard input")
     try:
-        return _bounded(stream.read(MOST_REQUEST * LONGEST_CHARACTER).decode("utf-8"), "Standard input")
+        return _bounded(body.decode("utf-8"), "Standard input")
     except UnicodeDecodeError as error:
         raise UserError(f"Standard input is not UTF-8 text: {error}", hint="iterdev run --file PATH") from error
 
 
 def _bounded(text: str, name: str) -> str:
     if len(text) > MOST_REQUEST:
-        raise UserError(f"{name} has more than {MOST_REQUEST} characters", hint="shorten it, or name files to read in it")
+        raise _too_long(name)
     return text
+
+
+def _too_long(name: str) -> UserError:
+    hint = "shorten it, or name the files in it that agents should read"
+    return UserError(f"{name} has more than {MOST_REQUEST} characters", hint=hint)
 
 
 def _read(path: Path, *, hint: str) -> str:
