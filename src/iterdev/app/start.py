@@ -13,6 +13,7 @@ from iterdev.agents.registry import make_present
 from iterdev.app import wisdom
 from iterdev.core import ids, settings
 from iterdev.core.errors import UserError
+from iterdev.core.formatting import plain
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Entry, IssueText
@@ -33,7 +34,6 @@ MOST_REQUEST, LONGEST_CHARACTER = 100_000, 4
 """Characters of a request, and bytes of one of them."""
 MOST_ISSUE = 20_000
 """Characters of an issue that agents are shown."""
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]:
@@ -94,10 +94,10 @@ def read_issue(repository: Repository, name: str) -> tuple[str, IssueText]:
     said = ((comment.author.login if comment.author else "", comment.body) for comment in issue.comments)
     comments = (f"{author or 'unknown'} wrote:\n{body}" for author, body in said)
     whole = repository.redact("\n\n".join(filter(None, (issue.title, issue.body, *comments))))
-    text = CONTROL.sub("", whole.replace("\r\n", "\n"))
+    text = plain(whole.replace("\r\n", "\n"))
     if len(text) > MOST_ISSUE:
         text = f"{text[:MOST_ISSUE]}\n(cut: the issue is longer)"
-    title = " ".join(CONTROL.sub("", issue.title).split())
+    title = " ".join(plain(issue.title).split())
     return f"{title} (GH-{number[1]})", IssueText(f"GH-{number[1]}", text)
 
 

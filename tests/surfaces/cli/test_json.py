@@ -29,7 +29,7 @@ def test_every_command_accepts_json(name: str) -> None:
 
 
 WITHOUT_A_SESSION = {
-    *("agents", "agents check", "completion", "demo", "doctor", "help", "run", "sessions", "wisdom list"),
+    *("agents", "agents check", "clean", "completion", "demo", "doctor", "help", "run", "sessions", "wisdom list"),
     "wisdom reject",
 }
 
@@ -48,10 +48,13 @@ FINISHED = {
     "accept": "branch",
     "agents": "agents",
     "archive": "phase",
+    "clean": "removed",
     "checkpoint list": "task_checkpoints",
     "completion bash": "script",
     "debt list": "tech_debt_items",
     "debt report": "total",
+    "diff": "files",
+    "diff DEV-001": "diff",
     "doctor": "findings",
     "feedback list": "user_feedback_items",
     "help status": "help",
@@ -64,6 +67,7 @@ FINISHED = {
     "sessions": "sessions",
     "status": "tasks",
     "team list": "messages",
+    "update": "updated",
     "why VERIFY-001": "why",
     "wisdom list": "wisdom",
 }

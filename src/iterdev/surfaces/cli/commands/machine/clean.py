@@ -7,7 +7,7 @@ from iterdev.app.branches import clean as app_clean
 from iterdev.app.branches.clean import Cleaning, Item
 from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.output.console import print_document
+from iterdev.surfaces.cli.output.console import print_document, print_text
 
 UNITS = ("bytes", "KiB", "MiB", "GiB")
 
@@ -26,15 +26,15 @@ def clean(*, dry_run: bool, undo: bool, as_json: bool) -> None:
             print_document(restored)
             return
         for name in restored.refs:
-            click.echo(f"restored {name}")
+            print_text(f"restored {name}")
         for name in restored.taken:
-            click.echo(f"kept {name}: it exists again")
+            print_text(f"kept {name}: it exists again")
         return
     done = app_clean.clean(repository, dry_run=dry_run)
     if as_json:
         print_document({"dry_run": dry_run, "freed": done.freed, **msgspec.to_builtins(done)})
         return
-    click.echo("\n".join(_lines(done, "would remove" if dry_run else "removed", dry_run=dry_run)))
+    print_text("\n".join(_lines(done, "would remove" if dry_run else "removed", dry_run=dry_run)))
 
 
 def _lines(done: Cleaning, verb: str, *, dry_run: bool) -> list[str]:
