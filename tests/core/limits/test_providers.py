@@ -135,6 +135,18 @@ def test_after_an_answer_guessing_begins_anew(outcome: Outcome) -> None:
     assert story.state.providers.pauses["anthropic"].until == 1200 + 60
 
 
+@pytest.mark.parametrize(("later", "paused"), [(-1, True), (0, False), (1, False)])
+def test_an_answer_ends_a_pause_that_is_over_and_no_other(later: float, *, paused: bool) -> None:
+    story = team(concurrency=2)
+    story.starts("DEV-001", "DEV-002", agent="claude")
+    story.ends("DEV-001", limited(story, 50))
+    story.now += 50 + later
+
+    story.ends("DEV-002", done("worked"))
+
+    assert ("anthropic" in story.state.providers.pauses) is paused
+
+
 def test_a_limit_that_others_ran_into_at_the_same_time_is_one_limit() -> None:
     story = team(concurrency=2)
     story.starts("DEV-001", "DEV-002", agent="claude")

@@ -348,3 +348,12 @@ def test_work_that_is_done_again_is_no_longer_in_its_old_conflict() -> None:
 
     assert story.state.conflicts.by_task == {}
     assert shown(story, TWO) == ("[DONE]", "code/dev-log.md")
+
+
+def test_work_that_a_worker_reports_is_not_under_way_any_longer() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    story.starts("DEV-001", "DEV-002")
+
+    story.happens(events.TaskReported(task=TaskId("DEV-001"), findings="done elsewhere"))
+
+    assert list(story.state.conflicts.started) == ["DEV-002"]
