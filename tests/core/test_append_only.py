@@ -1,6 +1,6 @@
 """A sequence that only grows."""
 
-from iterdev.core.append_only import AppendOnly
+from iterdev.core.append_only import AppendOnly, NewestFirst
 
 
 def test_an_older_value_stays_as_it_was() -> None:
@@ -35,3 +35,12 @@ def test_a_value_equals_what_has_the_same_items() -> None:
     assert before == ("a", "b")
     assert before != before.extended("c")
     assert before != ("a", "c")
+
+
+def test_what_was_added_last_comes_first() -> None:
+    before = NewestFirst("ba")
+
+    after = before.extended("c")
+
+    assert (tuple(after), after[0], after[-1], after[:2]) == (("c", "b", "a"), "c", "a", ("c", "b"))
+    assert (before, list(reversed(after))) == (("b", "a"), ["a", "b", "c"])

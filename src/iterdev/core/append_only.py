@@ -6,7 +6,7 @@ every one of them, and the time to fold a journal would grow with the square of 
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar, overload
+from typing import Self, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -20,12 +20,12 @@ class AppendOnly(Sequence[T]):
         self._items = list(items)
         self._count = len(self._items)
 
-    def extended(self, items: Iterable[T]) -> "AppendOnly[T]":
+    def extended(self, items: Iterable[T]) -> Self:
         # Something else was added to this value before, and belongs to another future.
         shared = self._items if len(self._items) == self._count else self._items[: self._count]
         shared.extend(items)
-        longer = AppendOnly[T]()
-        longer._items, longer._count = shared, len(shared)
+        longer = type(self)()
+        longer._items, longer._count = shared, len(shared)  # noqa: SLF001 - of this class
         return longer
 
     def __len__(self) -> int:
@@ -37,8 +37,8 @@ class AppendOnly(Sequence[T]):
     def __getitem__(self, place: slice) -> tuple[T, ...]: ...
     def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
         if isinstance(place, slice):
-            return tuple([self._items[number] for number in range(*place.indices(self._count))])
-        return self._items[range(self._count)[place]]
+            return tuple([self._items[number] for number in self._places()[place]])
+        return self._items[self._places()[place]]
 
     def __iter__(self) -> Iterator[T]:
         return islice(self._items, self._count)
@@ -53,4 +53,22 @@ class AppendOnly(Sequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"AppendOnly({list(self)!r})"
+        return f"{type(self).__name__}({list(self)!r})"
+
+    def _places(self) -> range:
+        return range(self._count)
+
+
+class NewestFirst(AppendOnly[T]):
+    """The same, in the opposite order: what was added last comes first."""
+
+    __slots__ = ()
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        super().__init__(reversed([*items]))
+
+    def __iter__(self) -> Iterator[T]:
+        return (self._items[number] for number in self._places())
+
+    def _places(self) -> range:
+        return range(self._count)[::-1]

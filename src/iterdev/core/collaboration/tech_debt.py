@@ -1,6 +1,6 @@
 """Technical debt: shortcuts of the work, ranked, reported, and resolved one by one."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core import ids
+from iterdev.core.append_only import NewestFirst
 from iterdev.core.policy import DebtRule
 from iterdev.core.results import TechDebt
 from iterdev.core.types import Severity, TaskId
@@ -66,7 +67,7 @@ class Debt(Struct, frozen=True, kw_only=True):
     """The task whose work resolved it; None if a person did."""
 
 
-Items = tuple[Debt, ...]
+Items = Sequence[Debt]
 """The newest first."""
 
 
@@ -154,9 +155,9 @@ def resolved_by(items: Items, names: Iterable[str], task: TaskId, sprint: int) -
     )
 
 
-def without_tasks(items: Items, tasks: Collection[TaskId]) -> Items:
+def without_tasks(items: Items, tasks: Collection[TaskId]) -> NewestFirst[Debt]:
     """Debt that was resolved by tasks which a rollback undid is open again."""
-    return tuple(_moved(item, DebtStatus.open) if item.resolved_by in tasks else item for item in items)
+    return NewestFirst(_moved(item, DebtStatus.open) if item.resolved_by in tasks else item for item in items)
 
 
 def overdue(items: Items, rule: DebtRule | None, sprint: int) -> Items:
@@ -192,12 +193,12 @@ def line(items: Items) -> str:
     return f"{made.total} in all ({counts}), {states}" if items else ""
 
 
-def evolve(items: Items, event: DebtEvent, _: float = 0) -> Items:
+def evolve(items: NewestFirst[Debt], event: DebtEvent, _: float = 0) -> NewestFirst[Debt]:
     match event:
         case DebtIdentified(item):
-            return (item, *items)
+            return items.extended((item,))
         case DebtMoved(debt_id=name, status=status, sprint=sprint, task=task):
-            return tuple(_moved(item, status, sprint, task) if item.debt_id == name else item for item in items)
+            return NewestFirst(_moved(item, status, sprint, task) if item.debt_id == name else item for item in items)
 
 
 def _moved(item: Debt, status: DebtStatus, sprint: int | None = None, task: TaskId | None = None) -> Debt:

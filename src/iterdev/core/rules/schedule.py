@@ -48,6 +48,9 @@ def starts(state: State, candidates: Collection[TaskId], now: float, limit: floa
     places = state.policy.concurrency - len(state.attempts.running)
     if places <= 0:
         return ()
+    if not state.providers.pauses and not any(getattr(state.policy, name) is not None for name in BUDGETS):
+        # Nothing holds a task back, so that only the first ones need be looked at.
+        candidates = heapq.nsmallest(places, candidates, key=state.tasks.order.__getitem__)
     spent = {task: state.tasks.progress[task].usage for task in candidates}
     unpaid = budget.over_budget(state.policy, state.spending, spent)
     if unpaid and len(unpaid) == len(candidates):

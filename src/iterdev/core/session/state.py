@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from iterdev.core.append_only import AppendOnly
+from iterdev.core.append_only import AppendOnly, NewestFirst
 from iterdev.core.collaboration.checkpoints import Checkpoints
 from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.collaboration.feedback import Feedback
@@ -103,8 +103,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     checkpoints: Checkpoints = {}
     feedback: tuple[Feedback, ...] = ()
     """The newest first."""
-    debt: tuple[Debt, ...] = ()
-    """The newest first."""
+    debt: NewestFirst[Debt] = NewestFirst[Debt]()
     wisdom: Wisdom = Wisdom()
     packages: Packages = Packages()
     providers: Providers = Providers()
