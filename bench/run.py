@@ -15,6 +15,7 @@ import attempt
 import crowd
 import journal
 import life
+import long_journal
 import machine
 import makespan
 import page
@@ -35,6 +36,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     journal.measure,
     planning.measure,
     resuming.measure,
+    long_journal.measure,
     startup.measure,
 )
 NAMED = {measure.__module__: measure for measure in MEASUREMENTS}

@@ -18,6 +18,7 @@ SECTIONS = [
     "Durable transitions",
     "Planning",
     "Resuming",
+    "Long journals",
     "Start-up",
 ]
 
