@@ -171,7 +171,9 @@ def test_a_change_of_a_person_to_the_plan_of_the_role_at_work_is_taken_over(repo
 
 
 @pytest.mark.requirement("R95")
-@pytest.mark.parametrize("command", ["run -y Nested", "resume", "continue", "retry", "accept", "rollback", "answer"])
+@pytest.mark.parametrize(
+    "command", ["run -y Nested", "resume", "continue", "retry", "accept", "rollback", "answer", "update", "clean"]
+)
 @pytest.mark.parametrize("forget", ["", "unset ITERDEV_TASK ITERDEV_SESSION ITERDEV_RESULT; mkdir -p a; cd a;"])
 def test_a_worker_cannot_start_a_team_or_decide_about_its_session(repo: Repo, command: str, forget: str) -> None:
     call = f"({forget} iterdev {command}) 2> $HOME/said; echo $? > $HOME/code"

@@ -13,7 +13,7 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
-FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "rollback")
+FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean")
 """Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
 
 COMMANDS = {
