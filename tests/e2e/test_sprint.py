@@ -91,7 +91,8 @@ def test_a_sprint_ends_with_all_tasks_done_and_says_what_to_do_next(sprint: Spri
     session = sprint.folder.name
 
     assert sprint.run.returncode == 0, sprint.run.stderr
-    assert sprint.run.stderr == ""
+    changed = "README.md, staged.txt, notes.txt"
+    assert sprint.run.stderr == f"warning: agents do not see 3 uncommitted changes: {changed}\n"
     assert f"{session}: 4 completed, 0 failed, 0 skipped" in sprint.run.stdout
     assert f"iterdev accept {session}" in sprint.run.stdout
     assert document(sprint.folder / "session.json")["requirement"] == "Add a greeting"

@@ -85,7 +85,7 @@ def test_an_agent_newer_than_the_last_known_version_is_used_with_a_note(repo: Re
     install(programs, "codex", "99.1.2")
     note = "version 99.1.2 is newer than 0.166.0, the last one known to work"
 
-    done = repo.iterdev("run", "-y", "--agent", "codex", "Greet people")
+    done = repo.iterdev("run", "-y", "--agent", "codex", "--pipeline", "patch", "Greet people")
     repo.write("iterdev.toml", '[run]\nagent = "codex"\n')
 
     assert f"codex: {note}" in done.stderr
