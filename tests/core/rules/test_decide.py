@@ -421,10 +421,12 @@ def test_a_test_run_that_fails_before_anybody_is_asked_raises_the_question_too()
     answer(story, "approve")
     story.goes_on()
     story.starts("VERIFY-001")
-    story.ends("VERIFY-001", events.Failed(error="the test run ran longer than 900 s and was ended"), requests=0)
+    why = "the test run ran longer than 900 s and was ended"
+    story.ends("VERIFY-001", events.Failed(error=why), requests=0)
     story.goes_on()
 
     assert asked(story).id == "wave-1"
+    assert gate_view(asked(story), DEVELOPMENT, story.state).details == (f"VERIFY-001: {why}",)
 
 
 @pytest.mark.requirement("R58")

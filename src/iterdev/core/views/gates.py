@@ -24,7 +24,7 @@ from iterdev.core.types import TaskKind
 from iterdev.core.views.team import TeamViews
 
 LISTED = 50
-"""Tasks that the question about the plan names before it points to the table."""
+"""Tasks that a question names at most."""
 EDIT, DIFF = "edit", "diff"
 ACTIONS: Mapping[str, tuple[str, ...]] = {GateKind.plan: (EDIT,)}
 """What can be done in a terminal before the question is answered."""
@@ -94,11 +94,27 @@ def gate_view(gate: Gate, team: TeamViews, state: State, *, actions: tuple[str, 
         question=gate.question,
         choices=gate.choices,
         listed=team.listed_choices(gate),
-        details=tuple(_plan(state)) if gate.kind == GateKind.plan else (),
+        details=tuple(_details(gate, state)),
         descriptions={**DESCRIPTIONS.get(gate.kind, {}), **team.choice_descriptions(gate, state)},
         recommended=gate.choices[0] not in UNRECOMMENDED,
         actions=actions or ACTIONS.get(gate.kind, ()),
     )
+
+
+def _details(gate: Gate, state: State) -> Iterator[str]:
+    match gate.kind:
+        case GateKind.plan:
+            yield from _plan(state)
+        case GateKind.wave:
+            yield from islice(_errors(state, int(gate.subject)), LISTED)
+        case _:
+            pass
+
+
+def _errors(state: State, wave: int) -> Iterator[str]:
+    for task, progress in state.tasks.rows():
+        if task.wave == wave and progress.error:
+            yield f"{task.id}: {progress.error}"
 
 
 def _plan(state: State) -> Iterator[str]:
