@@ -231,8 +231,6 @@ def test_in_a_terminal_the_change_is_seen_and_accepted_at_the_end(repo: Repo, te
     terminal.type("diff")
     shown = terminal.until("paged", "+DEV-001 attempt 1")
     terminal.type("accept")
-    terminal.until("Bring it into main? [Y/n]")
-    terminal.type("y")
     terminal.until("main is now at", "completion [archive]:")
     terminal.type("archive")
     terminal.until("exit=0")

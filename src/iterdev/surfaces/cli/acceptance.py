@@ -11,15 +11,11 @@ from iterdev.surfaces.cli.output.console import print_either, print_text
 from iterdev.surfaces.cli.output.text import accept_text
 
 
-def accept(
-    repository: Repository, session: SessionId, *, force: bool = False, confirm: bool = False, as_json: bool = False
-) -> None:
-    """Asks before work is brought in that is not known to be good; with `confirm`, before any work is."""
+def accept(repository: Repository, session: SessionId, *, force: bool = False, as_json: bool = False) -> None:
+    """Asks before work is brought in that is not known to be good."""
     preview = completion.accept_preview(repository, session)
     if not as_json:
         print_text(accept_text(preview))
-    if confirm and not preview.reasons and not click.confirm(f"Bring it into {preview.into}?", default=True):
-        return
     try:
         accepted = completion.accept(repository, session, force=force)
     except NeedsConfirmation:

@@ -138,7 +138,7 @@ def exit_code(result: RunResult) -> ExitCode:
 def _accept(repository: Repository, session: SessionId) -> None:
     """What `iterdev accept` does; an error does not end the question."""
     try:
-        acceptance.accept(repository, session, confirm=True)
+        acceptance.accept(repository, session)
     except IterdevError as error:
         print_error(error)
 
