@@ -70,6 +70,7 @@ def check(*arguments: str) -> Sequence[str]:
 def assert_conformant(name: str, machine: Machine, record_property: RecordProperty) -> None:
     done, asked = machine.shut_off(*check(name, "--json"))
 
+    assert done.stdout, done.stderr
     (agent,) = json.loads(done.stdout)["agents"]
     standings = {result["scenario"]: result["standing"] for result in agent["results"]}
     assert list(standings) == [scenario.name for scenario in SCENARIOS]

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from iterdev.agents.contract import Probe
 
-PROBE_LIMIT = 10.0
-"""Seconds for a program to report its version."""
+PROBE_LIMIT = 60.0
+"""Seconds for a program to report its version; one of 200 MB that has just been installed takes some on a busy disk."""
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
