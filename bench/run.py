@@ -13,6 +13,7 @@ from pathlib import Path
 
 import attempt
 import crowd
+import environments
 import journal
 import life
 import long_journal
@@ -37,6 +38,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     planning.measure,
     resuming.measure,
     long_journal.measure,
+    environments.measure,
     startup.measure,
 )
 NAMED = {measure.__module__: measure for measure in MEASUREMENTS}
