@@ -270,6 +270,20 @@ def test_the_runner_behind_a_script_is_found(tmp_path: Path, scripts: str, suite
         ),
         pytest.param({"pom.xml": "", "core/pom.xml": ""}, [("mvn test", "maven", "")], id="maven"),
         pytest.param(
+            {"package.json": '{"scripts": {"test": "bun test --bail"}}', "a.test.ts": ""},
+            [("bun test --bail", "bun", "")],
+            id="bun",
+        ),
+        pytest.param(
+            {"deno.json": '{"tasks": {"test": "deno test -A src"}}', "src/deno.json": "{}", "src/a_test.ts": ""},
+            [("deno test -A src", "deno", "")],
+            id="task of Deno",
+        ),
+        pytest.param(
+            {"deno.jsonc": "// settings", "a.test.tsx": ""}, [("deno test --allow-all", "deno", "")], id="deno"
+        ),
+        pytest.param({"deno.json": "{}", "latest.ts": ""}, [], id="deno without tests"),
+        pytest.param(
             {"build.gradle": "", "gradlew": "", "app/build.gradle": ""},
             [("./gradlew cleanTest test", "gradle", "")],
             id="gradle",

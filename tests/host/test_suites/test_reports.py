@@ -13,6 +13,8 @@ from iterdev.host.test_suites.reports import xml
 from iterdev.host.test_suites.reports.events import events, unfinished
 from iterdev.host.test_suites.reports.tally import Tally
 from iterdev.host.test_suites.reports.tap import harness, tap
+from iterdev.host.test_suites.runners import RUNNERS, Results
+from iterdev.host.test_suites.suite import Kind
 
 PYTEST = """<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests">
 <testsuite name="pytest" errors="1" failures="1" skipped="1" tests="6" time="0.052"><properties />
@@ -378,6 +380,31 @@ READERS = (
             id="surefire",
         ),
         pytest.param(
+            xml.junit,
+            recorded("bun.xml"),
+            Tally(passed=("outer::one", "inner > outer::one"), failed=("outer::two", "boom"), skipped=1),
+            id="bun",
+        ),
+        pytest.param(
+            xml.junit,
+            recorded("deno.xml"),
+            Tally(
+                passed=("./a_test.ts::one", "./a_test.ts::outer > inner"),
+                failed=("./a_test.ts::two", "./a_test.ts::outer", "./a_test.ts::outer > broken"),
+                skipped=1,
+            ),
+            id="deno",
+        ),
+        pytest.param(
+            partial(tap, comments=True),
+            recorded("tap18.txt"),
+            # tap itself counts one skipped test; the empty plan of the file that does not load is counted as another.
+            Tally(
+                passed=("test/a.js > one > fine",), failed=("test/a.js > two > no, it is not", "test/b.js"), skipped=2
+            ),
+            id="tap 18",
+        ),
+        pytest.param(
             json_reports.meson,
             recorded("meson.json"),
             Tally(passed=("ok", "xf"), failed=("bad one",), skipped=1),
@@ -550,3 +577,23 @@ def test_a_name_of_go_with_many_slashes_is_read() -> None:
 
     assert tally is not None
     assert len(tally.passed) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "file"),
+    [
+        pytest.param(
+            "bun", "(fail) boom [0.04ms]\n\nb.test.ts:\n\n# Unhandled error between tests\n", "b.test.ts", id="bun"
+        ),
+        pytest.param("deno", "./b_test.ts (uncaught error)\nerror: Error: early\n", "./b_test.ts", id="deno"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_fails_although_the_report_leaves_it_out(
+    kind: Kind, output: str, file: str
+) -> None:
+    results = Results(report=recorded(f"{kind}.xml"), stdout="", stderr=output)
+
+    found = RUNNERS[kind].read(results)
+
+    assert found is not None
+    assert found.failed[-1] == file

@@ -379,6 +379,29 @@ def _flags(flags: str, drop: str = "") -> Callable[[Invocation, Run], str]:
     return lambda call, run: _flagged(call, flags.format(report=_quoted(run.report)), drop=drop).text()
 
 
+def _junit_and_unloaded(unloaded: re.Pattern[str]) -> Callable[[Results], Tally | None]:
+    """A file that cannot be loaded is in the output only; its name stands for its tests."""
+
+    def read(results: Results) -> Tally | None:
+        files = dict.fromkeys(unloaded.findall(f"{results.stdout}\n{results.stderr}"[-200_000:]))
+        found = xml.junit(results.report) or (Tally() if files else None)
+        return found and msgspec.structs.replace(found, failed=(*found.failed, *files))
+
+    return read
+
+
+def _bun_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
+    """The pattern is looked for in the titles around a test and its own, which comes last."""
+    pattern = shlex.quote(f"(^| )({_alternatives(_titles(tests))})$")
+    return _flagged(call, f"-t {pattern}", drop_value="-t --test-name-pattern")
+
+
+def _deno_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
+    """A step is run with its test."""
+    names = (title.partition(" > ")[0] for title in _titles(tests))
+    return _flagged(call, f"--filter {shlex.quote(f'/^({_alternatives(names)})$/')}", drop_value="--filter")
+
+
 def _filter_only(template: str, glue: str) -> Callable[[Invocation, tuple[str, ...]], Invocation]:
     def restrict(call: Invocation, tests: tuple[str, ...]) -> Invocation:
         names = dict.fromkeys(_PARAMETERS.split(unnumbered(test).replace("::", "."))[0] for test in tests)
@@ -456,9 +479,16 @@ RUNNERS: Mapping[Kind, Runner] = {
         ask=_jasmine, read=_events, environment=_event_file, running=unfinished, reporters=("jasmine_events.cjs",)
     ),
     "bun": Runner(
-        ask=_flags("--reporter=junit --reporter-outfile={report}"), read=lambda results: xml.junit(results.report)
+        ask=_flags("--reporter=junit --reporter-outfile={report}", "--bail"),
+        read=_junit_and_unloaded(re.compile(r"^(\S+):\n\n# Unhandled error between tests$", re.MULTILINE)),
+        restrict=_bun_only,
     ),
-    "deno": Runner(ask=_flags("--junit-path={report}", "--fail-fast"), read=lambda results: xml.junit(results.report)),
+    "deno": Runner(
+        ask=_flags("--junit-path={report}", "--fail-fast"),
+        read=_junit_and_unloaded(re.compile(r"^(\S+) \(uncaught error\)$", re.MULTILINE)),
+        restrict=_deno_only,
+        environment=lambda _: {"NO_COLOR": "1"},
+    ),
     "tap": Runner(ask=_tap, read=lambda results: tap(results.report, comments=True), captures=True),
     "go": Runner(
         ask=_go,

@@ -51,6 +51,7 @@ _LINT_SCRIPT = re.compile(
 )
 _PRETTY_PRINTER = re.compile(r"tap-.+|faucet|tnyan|snazzy|pino-pretty|bunyan|tee")
 _TEST_SCRIPT_FILE = re.compile(r"(?:^|[/._-])(?:tests?|specs?|__tests__)(?:[/._-]|$)", re.IGNORECASE)
+_DENO_TEST = re.compile(r"(?:.*[._])?test\.(?:ts|tsx|mts|js|jsx|mjs)")
 _MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _RECURSIVE = frozenset(
     {
@@ -90,6 +91,10 @@ class _Package(Struct, rename="camel"):
     dev_dependencies: Mapping[str, str] = {}
 
 
+class _DenoSettings(Struct):
+    tasks: Mapping[str, object] = {}
+
+
 def _package(text: str) -> _Package:
     try:
         return msgspec.json.decode(text, type=_Package)
@@ -98,6 +103,32 @@ def _package(text: str) -> _Package:
 
 
 def find(files: ProjectFiles) -> Iterator[Suite]:
+    yield from _packages(files)
+    yield from _deno(files)
+
+
+def _deno(files: ProjectFiles) -> Iterator[Suite]:
+    """The outermost folders with settings of Deno, whose tests are found below them."""
+    known: list[str] = []
+    for folder in files.with_file("deno.json", "deno.jsonc"):
+        if any(part in _ASIDE for part in folder.split("/")) or any(is_inside(folder, outer) for outer in known):
+            continue
+        if any(_DENO_TEST.fullmatch(name) for where in files.below(folder) for name in files.folders[where]):
+            known.append(folder)
+            yield Suite(command=_deno_command(files, folder), kind="deno", folder=folder)
+
+
+def _deno_command(files: ProjectFiles, folder: str) -> str:
+    """The project's own task, which has its permissions; without one, everything is allowed."""
+    try:
+        task = msgspec.json.decode(files.text(folder, "deno.json"), type=_DenoSettings).tasks.get("test")
+    except (msgspec.MsgspecError, RecursionError):
+        task = None
+    call = recognise(task) if isinstance(task, str) else None
+    return str(task) if call and call.kind == "deno" else "deno test --allow-all"
+
+
+def _packages(files: ProjectFiles) -> Iterator[Suite]:
     found: list[Suite] = []
     for folder in files.with_file("package.json"):
         if folder.split("/")[-1] in _ASIDE or any(part in _ASIDE for part in folder.split("/")[:-1]):
@@ -227,7 +258,8 @@ def _expanded(package: _Package, words: list[str], raw: list[str], outer: tuple[
     if start >= len(words):
         return [_Step(" ".join(raw), "other")]
     name, rest = program_name(words[start]), words[start + 1 :]
-    if name in _MANAGERS:
+    # `bun test` is a runner, whatever the script of that name says.
+    if name in _MANAGERS and (name, *rest[:1]) != ("bun", "test"):
         return _managed(package, words[start:], raw, outer)
     if name in {"run-s", "run-p", "npm-run-all", "npm-run-all2"}:
         return [step for script in _matching(package, rest) for step in _lint_aside(package, script, outer)]
