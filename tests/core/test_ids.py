@@ -139,3 +139,7 @@ def test_an_id_from_a_time_is_its_milliseconds_in_base_36(at: float, name: str) 
 
 def test_an_id_from_a_time_that_is_taken_is_followed_by_the_next() -> None:
     assert ids.timed_id("X", 0.035, {"X-z", "X-10"}) == "X-11"
+
+
+def test_a_time_before_1970_gives_ids_too() -> None:
+    assert ids.timed_id("X", -86400.0, {"X-0"}) == "X-1"

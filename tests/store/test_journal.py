@@ -571,3 +571,11 @@ def test_the_texts_of_other_files_and_sessions_are_their_own(journal: Journal) -
 
     assert journal.projected(DEMO, "tasks.csv") == {"one": 1}
     assert journal.projected(DEMO, "other.csv") == journal.projected(OTHER, "tasks.csv") == {}
+
+
+def test_what_was_written_before_1970_is_read(journal: Journal) -> None:
+    early = Entry(1, -86400.0, Warned("early"))
+
+    journal.append(DEMO, [early], after=0)
+
+    assert journal.read(DEMO) == [early]

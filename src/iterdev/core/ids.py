@@ -85,7 +85,8 @@ def next_id(prefix: str, existing: Collection[str]) -> TaskId:
 
 def timed_id(prefix: str, at: float, taken: Collection[str] = ()) -> str:
     """An id made from a time: milliseconds in base 36; if it is taken, the next free one."""
-    names = (f"{prefix}-{_base36(number)}" for number in count(round(at * 1000)))
+    # A clock can be before 1970.
+    names = (f"{prefix}-{_base36(number)}" for number in count(max(0, round(at * 1000))))
     return next(name for name in names if name not in taken)
 
 

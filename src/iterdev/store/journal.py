@@ -98,7 +98,7 @@ class Journal:
             rows = db.execute(f"SELECT {counted} FROM sessions ORDER BY created, rowid").fetchall()  # noqa: S608 - constant
             return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
 
-    def read(self, session: SessionId, after: int = 0, *, since: float = 0) -> list[Entry]:
+    def read(self, session: SessionId, after: int = 0, *, since: float = float("-inf")) -> list[Entry]:
         """The entries behind number `after`, and not older than `since`."""
         with self._using() as db:
             rows = db.execute(
@@ -139,6 +139,11 @@ class Journal:
         values = (session, holder.pid, str(holder.started), holder.boot)
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO engines VALUES (?, ?, ?, ?)", values)
+
+    def held(self) -> set[SessionId]:
+        """The sessions that an engine has not released: it runs, or it ended before it had done everything."""
+        with self._using() as db:
+            return {SessionId(name) for (name,) in db.execute("SELECT session FROM engines")}
 
     def release(self, session: SessionId) -> None:
         with self._transaction() as db:
