@@ -75,4 +75,4 @@ def test_doctor_says_what_the_environment_would_be_made_from(package: Repo) -> N
 
     [line] = [line for line in before.splitlines() if "environment of Python" in line]
     assert f'a copy of your environment "{Path(package.path / ".venv").resolve()}" (not made yet)' in line
-    assert "(in the cache)" in after
+    assert "(in the cache, made in " in after

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
@@ -167,6 +167,9 @@ class ElsewhereExecutor:
             case {"said": event}:
                 self._context.link.said(job.task.id, job.number, msgspec.convert(event, AgentEvent))
                 return None
+            case {"environment_made": [made, problems]}:
+                self._context.link.environment_made(made, problems)
+                return None
             case {"discovered": list(lines)}:
                 with (folder / discoveries.NAME).open("a") as board:
                     board.writelines(f"{line}\n" for line in lines)
@@ -268,6 +271,9 @@ class PipeLink:
 
     def said(self, _task: TaskId, _number: int, event: AgentEvent) -> None:
         self.tell({"said": msgspec.to_builtins(event)})
+
+    def environment_made(self, made: Sequence[str], problems: Sequence[str]) -> None:
+        self.tell({"environment_made": [made, problems]})
 
     async def take_result(self) -> Result | None:
         found = (await self.ask({"take_result": True}))["result"]

@@ -124,6 +124,7 @@ EXAMPLES: tuple[events.Event, ...] = (
         sender="developer", to="all", kind="state_update", summary="half way", data={"deep": [1, {"a": None}]}, task=DEV
     ),
     Announced(sender="coordinator", to="all", kind="error", summary="careful", data={"task": DEV}, number=7),
+    events.EnvironmentMade("Node: made by `npm ci` in 1 s: 1 package: ms@2.1.3"),
     events.Warned("\u2028 \0 ü 😀"),
     events.EngineStarted(4711, "c" * 40),
     ProviderPaused("anthropic", 12.5, "429", 2),

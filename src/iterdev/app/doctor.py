@@ -80,8 +80,9 @@ def _repository(repository: Repository) -> Iterator[Finding]:
         return
     problems = repository.journal.problems()
     yield Finding("journal", "; ".join(problems[:3]), "move it away; it is rebuilt from the session folders")
+    incomplete = repository.incomplete()
     for summary in repository.summaries():
-        stuck = summary.attempts and not repository.engine_alive(summary)
+        stuck = (summary.attempts and not repository.engine_alive(summary)) or summary.id in incomplete
         yield Finding(f"session {summary.id}", "its engine died" if stuck else "", f"iterdev resume {summary.id}")
 
 
@@ -92,7 +93,8 @@ def _environments(repository: Repository) -> Iterator[Finding]:
         return
     top, variables = repository.top, allowed_environment(os.environ)
     for plan in environment.plans(top, cache=paths.environments(), checkout=top, variables=variables):
-        yield Finding(f"environment of {plan.described} ({'in the cache' if plan.cached else 'not made yet'})")
+        kept = f"in the cache, made {plan.installed}" if plan.installed else "in the cache"
+        yield Finding(f"environment of {plan.described} ({kept if plan.cached else 'not made yet'})")
 
 
 def _agents(settings: Settings, roles: Sequence[Role], top: Path) -> Iterator[Finding]:

@@ -15,7 +15,15 @@ from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport, Success
-from iterdev.core.session.events import AttemptStarted, Event, TableEdited, TasksRemoved, TeamEvent, Warned
+from iterdev.core.session.events import (
+    AttemptStarted,
+    EnvironmentMade,
+    Event,
+    TableEdited,
+    TasksRemoved,
+    TeamEvent,
+    Warned,
+)
 from iterdev.core.session.gates import GateKind
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -189,6 +197,14 @@ class Performer:
         """Records a warning, if there is one and it is new."""
         if text and text not in self._log.state.warnings:
             self.append(Warned(text))
+
+    def environment_made(self, made: Sequence[str], problems: Sequence[str]) -> None:
+        """Records what was installed for the programs in a workspace, and as a warning what could not be."""
+        if made:
+            self.append(*(EnvironmentMade(self._redact(text)) for text in made))
+        for text in problems:
+            self.warn(self._redact(text))
+        self.is_behind = True
 
     def append(self, *facts: Event) -> None:
         kinds = " ".join(dict.fromkeys(type(event).__name__ for event in facts))

@@ -1,6 +1,6 @@
 """The link of attempts on this machine to their session: tools, documents, budgets, and the log of each agent."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -41,9 +41,15 @@ class AgentLog:
 
 class LocalLink:
     def __init__(
-        self, log: SessionLog, folder: Path, server: TeamToolServer, output: Callable[[str, str], None]
+        self,
+        log: SessionLog,
+        folder: Path,
+        server: TeamToolServer,
+        output: Callable[[str, str], None],
+        environment_made: Callable[[Sequence[str], Sequence[str]], None],
     ) -> None:
         self._log, self._folder, self._server, self._output = log, folder, server, output
+        self.environment_made = environment_made
         self._logs: dict[tuple[TaskId, int], AgentLog] = {}
 
     @asynccontextmanager

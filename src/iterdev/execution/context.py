@@ -46,6 +46,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     redact: Redactor
     effect: Effect
     link: SessionLink
+    start_environment: Callable[["Attempt"], None] | None = None
+    """Makes the environment of the session's base beside the attempts, where this host can do that."""
 
 
 class Attempt(Struct, frozen=True):

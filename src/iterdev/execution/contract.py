@@ -4,7 +4,7 @@ A job is complete in itself and names nothing of the machine that made it; what 
 placeholder. What comes back is a value, and commits under `refs/iterdev/...`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -77,6 +77,9 @@ class SessionLink(Protocol):
 
     async def objection(self, task: TaskId, spent: Usage) -> str:
         """Why an attempt at the task, which has spent this much, may not ask its agent again; empty if it may."""
+
+    def environment_made(self, made: Sequence[str], problems: Sequence[str]) -> None:
+        """Passes on what was installed for the programs in a workspace, and what could not be."""
 
     def said(self, task: TaskId, number: int, event: AgentEvent) -> None:
         """Passes on what the agent says or does, without secrets."""

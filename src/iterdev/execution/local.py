@@ -3,19 +3,23 @@
 from contextlib import AbstractAsyncContextManager
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
 from iterdev.core.errors import IterdevError
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.types import TaskId
 from iterdev.execution.attempt import run_attempt
+from iterdev.execution.background_environment import BackgroundEnvironment
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
 
 
 class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
     def __init__(self, context: AttemptContext, group: TaskGroup) -> None:
-        self._context, self._group = context, group
+        background = BackgroundEnvironment(group)
+        self._context = msgspec.structs.replace(context, start_environment=background.start)
+        self._group = group
         self._scopes: dict[TaskId, anyio.CancelScope] = {}
         self._send, self._receive = anyio.create_memory_object_stream[AttemptReport | IterdevError](1_000_000)
 

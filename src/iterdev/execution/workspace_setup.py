@@ -12,6 +12,7 @@ from iterdev.core.results import Dependency
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.host import paths
 from iterdev.host.environments import environment
+from iterdev.host.environments.environment import Environment
 from iterdev.host.processes.spawn import ProgramResult, run
 from iterdev.host.workspaces import untracked_files
 
@@ -23,9 +24,25 @@ async def set_up(attempt: Attempt, *, fresh: bool) -> None:
     """Prepares a new workspace completely; in one that was used before, only the environment may have to be another."""
     if fresh:
         await _set_up_files(attempt)
-    await update_environment(attempt, attempt.job.base)
-    if fresh and (command := attempt.job.settings.project.ready):
-        await _until_ready(attempt, command, attempt.job.settings.limits.ready)
+    await _provide_environment(attempt)
+    if fresh:
+        await _until_ready(attempt)
+
+
+async def set_up_completely(attempt: Attempt) -> None:
+    """Prepares a new workspace at the session's base for any attempt."""
+    await _set_up_files(attempt)
+    await update_environment(attempt, attempt.job.session_base)
+    await _until_ready(attempt)
+
+
+async def _provide_environment(attempt: Attempt) -> None:
+    """Who only reads, while nothing is changed yet, has no use for an environment that has to be made first."""
+    job, start = attempt.job, attempt.context.start_environment
+    if start is None or job.role.writes or job.base != job.session_base:
+        await update_environment(attempt, job.base)
+    elif (await update_environment(attempt, job.base, may_install=False)).pending:
+        start(attempt)
 
 
 async def _set_up_files(attempt: Attempt) -> None:
@@ -43,17 +60,17 @@ async def _set_up_files(attempt: Attempt) -> None:
         environment.made_by_setup(attempt.workspace, attempt.outer_environment())
 
 
-async def update_environment(attempt: Attempt, commit: str) -> None:
+async def update_environment(attempt: Attempt, commit: str, *, may_install: bool = True) -> Environment:
     """Makes what the project needs as it is in a commit, unless it is there or the user's `setup` makes it."""
     job, context = attempt.job, attempt.context
     if job.settings.project.setup:
-        return
+        return environment.current(attempt.workspace)
 
     async def call(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
         return await run(attempt.spawn(), argv, cwd=cwd, env=env, limit=limit)
 
     with attempt.effect("make environment"):
-        await environment.prepare(
+        made = await environment.prepare(
             attempt.workspace,
             cache=paths.environments(),
             checkout=context.top if context.checkout else None,
@@ -61,10 +78,17 @@ async def update_environment(attempt: Attempt, commit: str) -> None:
             run=call,
             variables=attempt.outer_environment(),
             limit=job.settings.limits.setup,
+            may_install=may_install,
         )
+    if made.new or made.problems:
+        context.link.environment_made(made.new, made.problems)
+    return made
 
 
-async def _until_ready(attempt: Attempt, command: str, limit: float) -> None:
+async def _until_ready(attempt: Attempt) -> None:
+    command, limit = attempt.job.settings.project.ready, attempt.job.settings.limits.ready
+    if not command:
+        return
     deadline = anyio.current_time() + limit
     while (left := deadline - anyio.current_time()) > 0:
         finished = await _run(attempt, command, left)

@@ -286,6 +286,7 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
     assert document.keys() == {
         *("session", "requirement", "pipeline", "engine", "phase", "why", "gates", "counts", "round", "rounds"),
         *("sprint", "sprints", "goals", "branch", "tip", "folder", "usage", "spending", "pauses", "warnings"),
+        "environments",
         *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
     }
     assert document["gates"][0].keys() == {"id", "question", "details", "choices"}

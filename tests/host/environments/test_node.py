@@ -64,6 +64,50 @@ async def test_linked_node_modules_that_lead_to_the_packages_of_the_checkout_are
     assert modules.is_dir()
 
 
+def write_dependencies(bench: Bench, *names: str) -> None:
+    for name in names:
+        bench.repo.write(f"inner/{name}/package.json", json.dumps({"name": name, "version": "1.0.0"}))
+    wanted = {name: f"file:./inner/{name}" for name in names}
+    bench.repo.write("package.json", json.dumps({"name": "top", "dependencies": wanted}))
+    bench.repo.write(".gitignore", "node_modules\n")
+    bench.repo.commit()
+
+
+@needs_npm
+async def test_a_dependency_that_a_change_adds_is_installed_in_its_workspace_only(bench: Bench) -> None:
+    write_dependencies(bench, "one")
+    workspace = bench.workspace()
+    await bench.prepare(workspace)
+    write_dependencies(bench, "one", "two")
+    worktrees.reset(bench.repo.path, workspace.tree, bench.repo.git("rev-parse", "HEAD"))
+
+    changed = await bench.prepare(workspace, trusted=False)
+    again = await bench.prepare(workspace, trusted=False)
+
+    assert changed.problems == ()
+    assert changed.new == changed.described
+    assert (workspace.tree / "node_modules" / "two" / "package.json").exists()
+    assert again.new == ()
+    assert "before in this workspace" in again.described[0]
+    assert len(list(bench.cache.glob("node-*"))) == 1
+
+
+@needs_npm
+async def test_the_packages_of_the_base_stay_if_those_of_the_change_cannot_be_installed(bench: Bench) -> None:
+    write_dependencies(bench, "one")
+    workspace = bench.workspace()
+    await bench.prepare(workspace)
+    bench.repo.write(
+        "package.json", json.dumps({"name": "top", "dependencies": {"one": "file:./inner/one", "no": "1"}})
+    )
+    worktrees.reset(bench.repo.path, workspace.tree, bench.repo.commit())
+
+    changed = await bench.prepare(workspace, trusted=False)
+
+    assert len(changed.problems) == 1
+    assert (workspace.tree / "node_modules" / "one" / "package.json").exists()
+
+
 async def test_what_cannot_be_installed_is_told_with_the_command(bench: Bench) -> None:
     bench.repo.write("package.json", json.dumps({"name": "x", "devDependencies": {"mocha": "*"}}))
     bench.repo.commit()

@@ -331,6 +331,12 @@ class Warned(Struct, frozen=True, tag=True):
     """False beside an event that is announced itself: one fact is one message on the bus."""
 
 
+class EnvironmentMade(Struct, frozen=True, tag=True):
+    """What programs in workspaces use was installed: from what, how long it took, and what was downloaded."""
+
+    text: str
+
+
 class EngineStarted(Struct, frozen=True, tag=True):
     """An engine took the session up; what the one before left running is not running any more."""
 
@@ -391,7 +397,7 @@ UpdateEvent = UpdateRequested | UpdateStarted
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
 WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
-SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned
+SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned | EnvironmentMade
 LimitEvent = ProviderEvent | DaySpent
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
 KernelEvent = WorkEvent | SessionEvent | LimitEvent | CollaborationEvent

@@ -68,6 +68,7 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "lifecycle": dict.fromkeys(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
     "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
     "warnings": {events.Warned: lambda part, event, _: part.extended((event.text,))},
+    "environments": {events.EnvironmentMade: lambda part, event, _: part.extended((event.text,))},
     "messages": dict.fromkeys(get_args(messages.MessageEvent), messages.evolve),
     "locks": dict.fromkeys(get_args(locks.LockEvent), locks.evolve),
     "checkpoints": {
@@ -105,7 +106,7 @@ def _concerned() -> dict[type, tuple[tuple[str, Evolve | None], ...]]:
 
 
 CONCERNED = _concerned()
-NOT_WORK = frozenset({events.EngineStarted, events.Paused, messages.Announced})
+NOT_WORK = frozenset({events.EngineStarted, events.EnvironmentMade, events.Paused, messages.Announced})
 """The events that `State.last` does not mention."""
 
 

@@ -98,6 +98,8 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     conflicts: Conflicts = Conflicts()
     gates: Gates = Gates()
     warnings: AppendOnly[str] = AppendOnly[str]()
+    environments: AppendOnly[str] = AppendOnly[str]()
+    """What was installed for the programs in workspaces."""
     messages: Messages = Messages()
     locks: Locks = Locks()
     checkpoints: Checkpoints = {}

@@ -17,7 +17,7 @@ WIDTH = 160
 
 
 def progress_lines(before: State | None, after: State, team: TeamViews, zone: tzinfo = ZONE) -> Iterator[str]:
-    """One line for every change of a task, and one for every step of the team, wave, warning and pause.
+    """One line for every change of a task, and one for every step of the team, wave, environment, warning and pause.
 
     Without an earlier state, tasks that are over are only counted.
     """
@@ -30,6 +30,8 @@ def progress_lines(before: State | None, after: State, team: TeamViews, zone: tz
     yield from _tasks(before, after, team)
     known_steps = team.view(before).steps if before else ()
     yield from (step for step in team.view(after).steps if step not in known_steps)
+    made = before.environments if before else ()
+    yield from (f"  environment: {text}" for text in after.environments[len(made) :])
     warned = before.warnings if before else ()
     yield from (f"  warning: {text}" for text in dict.fromkeys(after.warnings[len(warned) :]) if text not in warned)
     known = {pause.provider: pause.ends_at for pause in pauses(before)} if before else {}

@@ -25,6 +25,7 @@ def report(state: State, team: TeamViews, zone: tzinfo = ZONE) -> str:
         _summary(state, own),
         own.overview,
         _rollbacks(state, zone),
+        _section("Environments", [f"- {text}" for text in state.environments]),
         _section("Warnings", [f"- {text}" for text in merged(state.warnings)]),
         _left_open(state),
         own.verdicts,

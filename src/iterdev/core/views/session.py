@@ -108,6 +108,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     usage: Usage
     spending: SpendingView
     pauses: tuple[PauseView, ...]
+    environments: tuple[str, ...]
+    """What was installed for the programs in workspaces, and how long it took."""
     warnings: tuple[str, ...]
     stall: str
     feedback: str
@@ -149,6 +151,7 @@ def session_view(
         usage=state.spending.total,
         spending=spending_view(state),
         pauses=pauses(state, zone),
+        environments=tuple(state.environments),
         warnings=merged(state.warnings),
         stall=stall(state, engine_alive=engine_alive),
         feedback=open_feedback(state),
@@ -241,6 +244,7 @@ def session_document(view: SessionView) -> Document:
             {"provider": pause.provider, "agents": pause.agents, "until": pause.until, "why": pause.why}
             for pause in view.pauses
         ],
+        "environments": view.environments,
         "warnings": view.warnings,
         "stall": view.stall,
         "accepted": view.branch.accepted,

@@ -8,9 +8,10 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
+import anyio
 from msgspec import Struct
 
-from iterdev.host.environments.workplace import CommandFailed, Part, Workplace
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
 from iterdev.host.git.command import git
 
 
@@ -44,32 +45,58 @@ TOOLS = (
 )
 
 
+WIDE = {"COLUMNS": "300", "THOR_COLUMNS": "300"}
+"""Composer and Bundler break the lines of their messages to fit a terminal."""
+
+
 async def prepare(work: Workplace) -> AsyncIterator[Part]:
     if (work.tree / "Cargo.toml").is_file() and not _is_ignored(work.tree, "target/"):
         yield Part(variables={"CARGO_TARGET_DIR": str(work.home / "cargo-target")})
     for tool in TOOLS:
-        if (work.tree / tool.declares).is_file() and not _is_tracked(work.tree, "vendor/"):
+        if _applies(work.tree, tool):
             yield await _install(work, tool)
 
 
+def _applies(tree: Path, tool: Tool) -> bool:
+    return (tree / tool.declares).is_file() and not _is_tracked(tree, "vendor/")
+
+
 async def _install(work: Workplace, tool: Tool) -> Part:
+    started = anyio.current_time()
     folder = tool.installed(work)
     variables = tool.variables(folder)
-    marker = work.home / f"{tool.name}.key"
-    wanted = _digest(work.tree, tool)
-    if folder.is_dir() and marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
+    if _is_installed(work, tool):
         return Part(variables=variables, described=(f"`{tool.name}`: made before in this workspace",))
     if work.program(tool.name) is None:
         problem = f"`{tool.name}` is not installed, and the project's {tool.declares} needs it"
         return Part(problems=(f"{problem}; install it, or set `setup` under [project] in iterdev.toml",))
     try:
-        await work.call(*tool.command, variables=variables)
+        await work.call(*tool.command, variables={**variables, **WIDE})
     except CommandFailed as failed:
         hint = "set `setup` under [project] in iterdev.toml to install what it needs yourself"
         return Part(variables=variables, problems=(f"{failed}; {hint}",))
+    marker = _marker(work, tool)
     marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(wanted, encoding="utf-8")
-    return Part(variables=variables, described=(f"`{' '.join(tool.command)}` from {tool.declares}",))
+    marker.write_text(_digest(work.tree, tool), encoding="utf-8")
+    described = f"`{' '.join(tool.command)}` from {tool.declares} in {seconds_since(started)}"
+    return Part(variables=variables, described=(described,), new=True)
+
+
+def _marker(work: Workplace, tool: Tool) -> Path:
+    return work.home / f"{tool.name}.key"
+
+
+def _is_installed(work: Workplace, tool: Tool) -> bool:
+    """Whether this workspace has what the tool would install."""
+    marker = _marker(work, tool)
+    if not (tool.installed(work).is_dir() and marker.is_file()):
+        return False
+    return marker.read_text(encoding="utf-8") == _digest(work.tree, tool)
+
+
+def is_at_hand(work: Workplace) -> bool:
+    """Whether no tool would install anything."""
+    return all(_is_installed(work, tool) for tool in TOOLS if _applies(work.tree, tool))
 
 
 def applies(tree: Path) -> bool:

@@ -39,6 +39,8 @@ class Made(Struct, frozen=True, kw_only=True):
     builds_in_tree: bool = False
     """Whether installing the project compiled something into the tree."""
     problems: tuple[str, ...] = ()
+    installed: str = ""
+    """The packages, what of them was downloaded, and how long that took."""
 
 
 class _Files(Struct, frozen=True):

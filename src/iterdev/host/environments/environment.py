@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.host.environments import build_tools, node
-from iterdev.host.environments.cache import Cache
+from iterdev.host.environments.cache import Cache, Entry
 from iterdev.host.environments.node import NodeProject
 from iterdev.host.environments.python import project
 from iterdev.host.environments.python.project import PythonProject
@@ -33,9 +33,13 @@ class Environment(Struct, frozen=True, kw_only=True):
     """What could not be made, why, and what to do about it."""
     folders: tuple[str, ...] = ()
     """Folders outside of the workspace that a sandbox has to show."""
+    new: tuple[str, ...] = ()
+    """Those of `described` that were installed just now."""
+    pending: bool = False
+    """Whether it has to be made first, which was not asked for."""
 
 
-async def prepare(
+async def prepare(  # noqa: PLR0913 - what the host offers, and what the caller allows
     workspace: Workspace,
     *,
     cache: Path,
@@ -44,12 +48,14 @@ async def prepare(
     run: RunCommand,
     variables: Mapping[str, str],
     limit: float = LIMIT,
+    may_install: bool = True,
 ) -> Environment:
     """Makes the environment of a workspace, or makes sure that it is still the right one.
 
     `variables` are those of programs in the workspace, without the ones of an earlier environment. Nothing that this
     leaves in the tree is a change in the eyes of git. `trusted` says that the project's files are those of the
-    session's base, so that other workspaces may share the result; else it stays in this workspace.
+    session's base, so that other workspaces may share the result; else it stays in this workspace. Without
+    `may_install`, an environment that is not in the cache stays pending, and nothing is changed.
     """
     tree = workspace.tree
     found = await in_thread(_projects, tree)
@@ -69,6 +75,8 @@ async def prepare(
             variables=variables,
             limit=limit,
         )
+        if not may_install and not await _is_at_hand(work, found):
+            return Environment(pending=True)
         with ExitStack() as stack:
             for guard in (untracked_files.restoring_tracked_files, untracked_files.ignoring_new_files):
                 stack.enter_context(guard(tree))
@@ -148,12 +156,23 @@ async def _parts(work: Workplace, found: _Projects) -> AsyncIterator[Part]:
         yield part
 
 
+async def _is_at_hand(work: Workplace, found: _Projects) -> bool:
+    """Whether nothing has to be installed."""
+    if found.python:
+        from iterdev.host.environments.python import virtual_environment  # noqa: PLC0415
+
+        if not await virtual_environment.is_at_hand(work, found.python):
+            return False
+    return (found.node is None or node.is_at_hand(work, found.node)) and build_tools.is_at_hand(work)
+
+
 def _combined(parts: list[Part]) -> Environment:
     return Environment(
         variables={name: value for part in parts for name, value in part.variables.items()},
         described=tuple(text for part in parts for text in part.described),
         problems=tuple(text for part in parts for text in part.problems),
         folders=tuple(dict.fromkeys(text for part in parts for text in part.folders)),
+        new=tuple(text for part in parts if part.new for text in part.described),
     )
 
 
@@ -176,6 +195,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     described: str
     cached: bool
+    installed: str = ""
+    """What was installed when it was made, if it is in the cache."""
 
 
 def plans(tree: Path, *, cache: Path, checkout: Path | None, variables: Mapping[str, str]) -> Iterator[Plan]:
@@ -184,7 +205,11 @@ def plans(tree: Path, *, cache: Path, checkout: Path | None, variables: Mapping[
     if found.python and found.python.declares:
         from iterdev.host.environments.python import virtual_environment  # noqa: PLC0415
 
-        text, entry = virtual_environment.planned(tree, checkout, variables, found.python)
-        yield Plan(described=f"Python, {text}", cached=kept.find(entry) is not None)
+        text, key = virtual_environment.planned(tree, checkout, variables, found.python)
+        yield _plan(f"Python, {text}", kept.find(key))
     if found.node and found.node.depends:
-        yield Plan(described=f"Node, {node.planned(found.node)}", cached=kept.find(found.node.key) is not None)
+        yield _plan(f"Node, {node.planned(found.node)}", kept.find(found.node.key))
+
+
+def _plan(described: str, entry: Entry | None) -> Plan:
+    return Plan(described=described, cached=entry is not None, installed=entry.made.installed if entry else "")

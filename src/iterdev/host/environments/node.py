@@ -16,7 +16,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
-from iterdev.host.environments import folder_copies
+from iterdev.host.environments import downloads, folder_copies
 from iterdev.host.environments.cache import Entry, Made
 from iterdev.host.environments.folder_copies import Moves
 from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
@@ -47,7 +47,7 @@ HOOKS = {"HUSKY": "0", "HUSKY_SKIP_INSTALL": "1", "SIMPLE_GIT_HOOKS": "0", "LEFT
 APART = {"npm_config_package_import_method": "clone-or-copy"}
 """pnpm's own store is not to be reached by hard links, which an agent could write through."""
 QUIET = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false", "CI": "true"}
-MODULES = "node_modules"
+MODULES, MARKER = "node_modules", "node.key"
 DEEPEST = 4
 """Levels at which packages of a repository are looked for."""
 
@@ -121,6 +121,11 @@ def planned(project: NodeProject) -> str:
     return f"made by `{' '.join(project.command)}`" if project.depends else "the project declares nothing to install"
 
 
+def is_at_hand(work: Workplace, project: NodeProject) -> bool:
+    """Whether the packages are in the cache or in the tree, or none are needed."""
+    return not project.depends or work.cache.find(project.key) is not None or (work.tree / MODULES).exists()
+
+
 async def prepare(work: Workplace, project: NodeProject) -> Part:
     """Installs what the project depends on, unless the tree brings it along."""
     if not project.depends:
@@ -132,24 +137,84 @@ async def prepare(work: Workplace, project: NodeProject) -> Part:
     async with work.cache.locked(project.key):
         entry = work.cache.find(project.key)
         if entry and await _laid(work, entry):
+            _mark(work, project.key)
             described = f"{entry.made.source}, from the cache in {seconds_since(started)}"
             return _part(described, entry.made.problems + await _prepared(work, project))
-        if (work.tree / MODULES).exists():
-            # Brought by `link` or `copy`, or made before in this workspace.
-            return _part("node_modules of the workspace as they are", ())
+        if _is_installed(work.tree) and (made_here := _marked(work)) in {"", project.key}:
+            # Without a mark they were brought by `link` or `copy`.
+            as_they_are = f"made by `{' '.join(project.command)}`, before in this workspace"
+            return _part(as_they_are if made_here else "node_modules of the workspace as they are", ())
+        before, earlier = len(work.printed), _set_aside(work)
         source, problems, passing = await _make(work, project)
+        await in_thread(_delete if source else _put_back, earlier)
         if source is None:
             return Part(problems=problems)
+        _mark(work, "" if passing else project.key)
+        taken = _taken(work, project.manager, before, started)
         folders = {str(path.relative_to(work.tree)): path for path in module_folders(work.tree)}
         if work.trusted and not passing and folders:
-            made = Made(ecosystem="node", source=source, places={"tree": str(work.tree)}, problems=problems)
+            places = {"tree": str(work.tree)}
+            made = Made(ecosystem="node", source=source, places=places, problems=problems, installed=taken)
             entry = await in_thread(work.cache.publish, project.key, made, folders, {})
             await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
-    return _part(f"{source} in {seconds_since(started)}", problems)
+    return _part(f"{source} {taken}", problems, new=True)
 
 
-def _part(described: str, problems: tuple[str, ...]) -> Part:
-    return Part(described=(f"Node: {described}",), problems=problems)
+def _is_installed(tree: Path) -> bool:
+    """Yarn may install without node_modules."""
+    return (tree / MODULES).exists() or (tree / ".pnp.cjs").exists()
+
+
+def _marked(work: Workplace) -> str:
+    """The key of the project for which packages were installed in this workspace."""
+    marker = work.home / MARKER
+    return marker.read_text(encoding="utf-8") if marker.is_file() else ""
+
+
+def _mark(work: Workplace, key: str) -> None:
+    work.home.mkdir(parents=True, exist_ok=True)
+    (work.home / MARKER).write_text(key, encoding="utf-8")
+
+
+def _set_aside(work: Workplace) -> dict[Path, Path]:
+    """Moves the packages of an earlier state away: their files may be those of the cache."""
+    work.home.mkdir(parents=True, exist_ok=True)
+    earlier = {}
+    for number, folder in enumerate(module_folders(work.tree)):
+        earlier[folder] = work.home / f"earlier-modules-{number}"
+        shutil.rmtree(earlier[folder], ignore_errors=True)
+        folder.rename(earlier[folder])
+    return earlier
+
+
+def _put_back(earlier: Mapping[Path, Path]) -> None:
+    for folder, aside in earlier.items():
+        shutil.rmtree(folder, ignore_errors=True)
+        aside.rename(folder)
+
+
+def _delete(earlier: Mapping[Path, Path]) -> None:
+    for aside in earlier.values():
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _part(described: str, problems: tuple[str, ...], *, new: bool = False) -> Part:
+    return Part(described=(f"Node: {described}",), problems=problems, new=new)
+
+
+def _taken(work: Workplace, manager: Manager, before: int, started: float) -> str:
+    """How long it took, which packages are there, and which of them were downloaded."""
+    found = downloads.read("".join(work.printed[before:]), manager)
+    return f"in {seconds_since(started)}: {downloads.told(_installed(work.tree), found)}"
+
+
+def _installed(tree: Path) -> list[str]:
+    """As name@version; what is nested deeper is left out."""
+    folders = (place for modules in module_folders(tree) for name in ("[!.@]*", "@*/*") for place in modules.glob(name))
+    packages = [package for folder in folders if (package := _package(folder / "package.json"))]
+    own = own_packages(tree)
+    named = {f"{one.get('name')}@{one.get('version')}" for one in packages if one.get("name") not in own}
+    return sorted(named)
 
 
 async def _laid(work: Workplace, entry: Entry) -> bool:
@@ -175,8 +240,10 @@ async def _make(work: Workplace, project: NodeProject) -> tuple[str | None, tupl
     """What node_modules were made from, what is wrong with them, and whether that may be better next time."""
     failures: list[CommandFailed] = []
     for command in _commands(work, project):
+        # npm says what it downloads at this level alone.
+        words = (*command, "--loglevel=http") if command[0] == "npm" else command
         try:
-            await work.call(*command, variables={**HOOKS, **APART, **QUIET})
+            await work.call(*words, variables={**HOOKS, **APART, **QUIET})
         except CommandFailed as failed:
             failures.append(failed)
         else:

@@ -11,6 +11,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import duration
 from iterdev.host.environments.cache import Cache
 from iterdev.host.git.command import git_names
 from iterdev.host.processes.spawn import ProgramResult
@@ -36,6 +37,7 @@ OFFLINE = (
     "ECONNREFUSED",
     "ENETUNREACH",
     "ENOTCACHED",
+    "Could not reach host",
 )
 """What package managers print when they cannot reach a registry."""
 
@@ -45,6 +47,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
     return await anyio.to_thread.run_sync(partial(function, *args, **options))
 
 
+UNTELLING = ("npm warn", "npm notice", "npm http", "warning:", "install [--")
 ERRORS = ("error", "npm error", "npm err!", "fatal", "modulenotfounderror", "\N{MULTIPLICATION SIGN} ")
 
 
@@ -81,6 +84,8 @@ class Workplace(Struct, frozen=True, kw_only=True):
     variables: Mapping[str, str]
     """Of the programs that run in the workspace."""
     limit: float
+    printed: list[str] = []
+    """What the programs printed that made the environment so far."""
 
     def program(self, name: str) -> str | None:
         return shutil.which(name, path=self.variables.get("PATH"))
@@ -94,9 +99,11 @@ class Workplace(Struct, frozen=True, kw_only=True):
             raise CommandFailed(_shown(argv), error.message) from error
         output = done.stdout.decode("utf-8", "replace")
         if done.timed_out:
-            raise CommandFailed(_shown(argv), f"it took longer than {self.limit:g} s")
+            raise CommandFailed(_shown(argv), f"it took longer than {duration(self.limit)}")
+        everything = f"{output}\n{done.stderr.decode('utf-8', 'replace')}"
         if done.code:
-            raise CommandFailed(_shown(argv), f"{output}\n{done.stderr.decode('utf-8', 'replace')}")
+            raise CommandFailed(_shown(argv), everything)
+        self.printed.append(everything)
         return output
 
     def untracked(self) -> frozenset[str]:
@@ -110,6 +117,8 @@ class Part(Struct, frozen=True, kw_only=True):
 
     made: bool = True
     """False if nothing is needed."""
+    new: bool = False
+    """Whether it was installed just now, and was neither kept nor there before."""
     variables: Mapping[str, str] = {}
     described: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -118,13 +127,13 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def seconds_since(started: float) -> str:
-    return f"{anyio.current_time() - started:.1f} s"
+    return duration(anyio.current_time() - started)
 
 
 def last_line(output: str) -> str:
     """The line that says why: the last one, or the last that calls itself an error."""
     stripped = (line.strip() for line in output.splitlines())
-    lines = [line for line in stripped if line and not line.lower().startswith(("npm warn", "npm notice", "warning:"))]
+    lines = [line for line in stripped if line and not line.lower().startswith(UNTELLING)]
     errors = [line for line in lines if line.lower().startswith(ERRORS)]
     telling = [line for line in errors if "a complete log of this run" not in line.lower()]
     return (telling or lines or ["no message"])[-1][:300]

@@ -5,17 +5,17 @@ import click
 from iterdev.app import completion
 from iterdev.app.sessions import Repository
 from iterdev.core.errors import NeedsConfirmation
+from iterdev.core.formatting import counted
 from iterdev.core.types import SessionId
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_either, print_text
-from iterdev.surfaces.cli.output.text import accept_text
 
 
 def accept(repository: Repository, session: SessionId, *, force: bool = False, as_json: bool = False) -> None:
     """Asks before work is brought in that is not known to be good."""
     preview = completion.accept_preview(repository, session)
     if not as_json:
-        print_text(accept_text(preview))
+        print_text(_text(preview))
     try:
         accepted = completion.accept(repository, session, force=force)
     except NeedsConfirmation:
@@ -26,3 +26,11 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False, a
     line = f"{accepted.branch} is now at {accepted.commit[:12]} with the work of {session}"
     document = {"session": session, "branch": accepted.branch, "commit": accepted.commit, "notes": accepted.notes}
     print_either("\n".join([line, *accepted.notes]), document | {"preview": preview}, as_json=as_json)
+
+
+def _text(preview: completion.AcceptPreview) -> str:
+    """What `accept` brings, what was measured, and what is not good about it."""
+    lines = [f"{counted(preview.commits, 'commit')}, {counted(len(preview.files), 'file')} changed"]
+    lines += preview.verdicts
+    lines += [f"Warning: {text}" for text in preview.warnings]
+    return "\n".join([*lines, *(f"Not good: {text}" for text in preview.reasons)])

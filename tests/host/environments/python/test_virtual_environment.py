@@ -160,7 +160,8 @@ async def test_requirements_are_installed_when_no_environment_of_the_user_has_th
 
     assert environment.problems == ()
     assert "made from requirements.txt" in environment.described[0]
-    assert "installed by pip" in environment.described[0]
+    assert "by pip in " in environment.described[0]
+    assert environment.described[0].endswith(": 1 package, none downloaded: helper@1.2")
     assert "3" in bench.call(environment, workspace, "python", "-c", "import helper; print(helper.NUMBER)")
 
 

@@ -139,7 +139,7 @@ class Installer(Struct, frozen=True, kw_only=True):
         program = str(self.uv)
         environment = {**variables(self.home, self.work.variables), "UV_NO_SYNC": "0"}
         try:
-            command = (program, "sync", "--quiet", "--frozen", "--all-packages", *options)
+            command = (program, "sync", "--frozen", "--all-packages", *options)
             await self.work.call(*command, variables=environment)
         except CommandFailed as failed:
             if failed.offline:
@@ -178,8 +178,8 @@ class Installer(Struct, frozen=True, kw_only=True):
     def _command(self) -> tuple[str, ...]:
         python = str(self.home / "bin" / "python")
         if self.uv:
-            return (self.uv, "pip", "install", "--quiet", "--python", python)
-        options = ("install", "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1")
+            return (self.uv, "pip", "install", "--python", python)
+        options = ("install", "--progress-bar", "off", "--disable-pip-version-check", "--no-input", "--retries", "1")
         if any(site_packages(self.home).glob("pip-*")):
             return (python, "-m", "pip", *options)
         return (self.work.program("python3") or "python3", "-m", "pip", "--python", python, *options)

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
-from iterdev.host.environments import folder_copies
+from iterdev.host.environments import downloads, folder_copies
 from iterdev.host.environments.cache import Entry, Made
 from iterdev.host.environments.folder_copies import Moves
 from iterdev.host.environments.python import hook, installed, interpreters
@@ -29,6 +29,7 @@ from iterdev.host.environments.python.installer import (
     variables,
 )
 from iterdev.host.environments.python.project import PythonProject, interpreter
+from iterdev.host.environments.python.versions import normalized
 from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
 
 FORMAT = "1"
@@ -54,19 +55,26 @@ async def prepare(work: Workplace, project: PythonProject) -> Part:
     if source is None:
         text = "Python: the project declares nothing that is not installed; `python3` is used as it is"
         return Part(made=False, described=(text,))
-    made, problems = await _provide(work, project, source, home)
-    if not made:
-        return Part(problems=problems)
+    provided = await _provide(work, project, source, home)
+    if not provided.described:
+        return Part(problems=provided.problems)
     _replace_users(work, home)
     version = site_packages(home).parent.name.removeprefix("python")
     below = [str(source.user.prefix)] if source.user and source.user.kind == "installation" else []
     python = str((home / "bin" / "python").resolve().parents[1])
     return Part(
         variables=variables(home, work.variables),
-        described=(f"Python {version}: {made}",),
-        problems=problems,
+        described=(f"Python {version}: {provided.described}",),
+        new=provided.new,
+        problems=provided.problems,
         folders=(*below, python),
     )
+
+
+async def is_at_hand(work: Workplace, project: PythonProject) -> bool:
+    """Whether the environment is in the cache, or none is needed."""
+    source = await _choose(work, project)
+    return source is None or work.cache.find(source.key) is not None
 
 
 def planned(tree: Path, checkout: Path | None, outer: Mapping[str, str], project: PythonProject) -> tuple[str, str]:
@@ -115,23 +123,32 @@ def _declared(project: PythonProject) -> str:
     return f"made from {', '.join(told_first)}" if told_first else "made for the tests"
 
 
-async def _provide(work: Workplace, project: PythonProject, source: Source, home: Path) -> tuple[str, tuple[str, ...]]:
-    """Puts the environment into the workspace. Returns what it is, empty if there is none, and the problems."""
+class Provided(Struct, frozen=True, kw_only=True):
+    described: str = ""
+    """Empty if there is no environment."""
+    new: bool = False
+    problems: tuple[str, ...] = ()
+
+
+async def _provide(work: Workplace, project: PythonProject, source: Source, home: Path) -> Provided:
+    """Puts the environment into the workspace."""
     started = anyio.current_time()
     async with work.cache.locked(source.key):
         entry = work.cache.find(source.key)
         if entry and await _lay(work, project, entry, home):
-            return f"{entry.made.source}, from the cache in {seconds_since(started)}", entry.made.problems
+            described = f"{entry.made.source}, from the cache in {seconds_since(started)}"
+            return Provided(described=described, problems=entry.made.problems)
         if entry is None and _marked(home) == _stamp(source.key, project):
-            return f"{source.described}, made before in this workspace", ()
+            return Provided(described=f"{source.described}, made before in this workspace")
         await in_thread(shutil.rmtree, home, ignore_errors=True)
         before = await in_thread(work.untracked)
         try:
             shortfalls = await _make(work, project, source, home)
         except CommandFailed as failed:
             await in_thread(shutil.rmtree, home, ignore_errors=True)
-            return "", (told(failed),)
+            return Provided(problems=(told(failed),))
         _add_hook(home)
+        taken = _taken(work, project, source, home, started)
         problems = tuple(shortfall.text for shortfall in shortfalls)
         if work.trusted and not any(shortfall.offline for shortfall in shortfalls):
             generated = await in_thread(work.untracked) - before
@@ -141,14 +158,27 @@ async def _provide(work: Workplace, project: PythonProject, source: Source, home
                 places=_places(work, home),
                 builds_in_tree=any(name.endswith((".so", ".pyd")) for name in generated),
                 problems=problems,
+                installed=taken,
             )
             kept = {name: work.tree / name for name in generated if _is_shared(work.tree, name)}
             entry = await in_thread(work.cache.publish, source.key, made, {"python": home}, kept)
             await in_thread(work.cache.lay, entry, _places(work, home), home.parent, work.tree)
         _mark(home, _stamp(source.key, project))
-    count = sum(1 for _ in site_packages(home).glob("*.dist-info"))
-    how = "" if source.user else f", {count} packages installed by {'uv' if work.program('uv') else 'pip'}"
-    return f"{source.described}{how} in {seconds_since(started)}", problems
+    return Provided(described=f"{source.described}, {taken}", new=True, problems=problems)
+
+
+def _taken(work: Workplace, project: PythonProject, source: Source, home: Path, started: float) -> str:
+    """How long it took, and unless the packages are the user's, which were installed, and which of them downloaded."""
+    time = f"in {seconds_since(started)}"
+    if source.user:
+        return time
+    names = (path.name.removesuffix(".dist-info") for path in site_packages(home).glob("*.dist-info"))
+    packages = (name.replace("_", "-").rpartition("-") for name in names)
+    unasked = {"pip", "setuptools", normalized(project.name)}
+    others = sorted(f"{name}@{version}" for name, _, version in packages if normalized(name) not in unasked)
+    installer = "uv" if work.program("uv") else "pip"
+    found = downloads.read("".join(work.printed), installer)
+    return f"by {installer} {time}: {downloads.told(others, found)}"
 
 
 async def _lay(work: Workplace, project: PythonProject, entry: Entry, home: Path) -> bool:

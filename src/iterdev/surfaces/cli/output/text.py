@@ -1,7 +1,5 @@
 """Sessions as text."""
 
-from iterdev.app.completion import AcceptPreview
-from iterdev.core.formatting import counted
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.session import SessionView, spending_lines
 from iterdev.core.views.why import pause_text
@@ -26,6 +24,7 @@ def status_text(view: SessionView) -> str:
     if usage.tokens or usage.cost_usd:
         lines.append(f"Spent: {usage.input_tokens} tokens in, {usage.output_tokens} out, ${usage.cost_usd:.2f}")
         lines += [f"  {line}" for line in spending_lines(view)]
+    lines += [f"Environment: {text}" for text in view.environments]
     lines += [f"Paused: {pause_text(pause)}" for pause in view.pauses]
     lines += [f"{name}: {text}" for name, text in (("Feedback", view.feedback), ("Technical debt", view.debt)) if text]
     lines += [f"Warning: {text}" for text in view.warnings]
@@ -118,14 +117,6 @@ def _where_the_work_is(view: SessionView) -> list[str]:
         what = "what landed all the same" if view.outcome.reasons else "it over"
         lines.append(f"Take {what} with: iterdev accept {view.id}")
     return lines
-
-
-def accept_text(preview: AcceptPreview) -> str:
-    """What `accept` brings, what was measured, and what is not good about it."""
-    lines = [f"{counted(preview.commits, 'commit')}, {counted(len(preview.files), 'file')} changed"]
-    lines += preview.verdicts
-    lines += [f"Warning: {text}" for text in preview.warnings]
-    return "\n".join([*lines, *(f"Not good: {text}" for text in preview.reasons)])
 
 
 def completion_text(view: SessionView) -> str:

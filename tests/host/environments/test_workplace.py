@@ -1,0 +1,32 @@
+"""A program that makes a part of an environment: how it is run, and what is said when it fails."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from tests.host.environments.conftest import Bench
+
+from iterdev.host.environments.cache import Cache
+from iterdev.host.environments.workplace import CommandFailed, Workplace
+from iterdev.host.processes.spawn import ProgramResult
+
+pytestmark = pytest.mark.anyio
+
+
+async def endless(_: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
+    return ProgramResult(code=-9, timed_out=True, stdout=b"", stderr=b"")
+
+
+async def test_the_limit_of_a_program_is_told_in_minutes(bench: Bench) -> None:
+    work = Workplace(
+        tree=bench.repo.path,
+        home=bench.folder,
+        cache=Cache(bench.cache),
+        checkout=None,
+        trusted=True,
+        run=endless,
+        variables={},
+        limit=600,
+    )
+
+    with pytest.raises(CommandFailed, match=r"^`npm ci` failed: it took longer than 10 min$"):
+        await work.call("npm", "ci")
