@@ -82,3 +82,35 @@ def test_conventions_of_the_board_and_lines_that_a_person_wrote_reach_wisdom_and
     assert "- decisions: ask before deleting " in prompt
     assert not any(key in prompt or key in note.text for note in team.repository.state(team.session).wisdom.notes)
     assert "- tabs: indent with tabs (W-" in conventions
+
+
+FIRST_TEST = "import unittest\nimport greet\nclass T(unittest.TestCase):\n  def test_it(self): greet.hello()\n"
+
+
+def test_a_developer_in_a_repository_without_tests_is_asked_to_add_some_and_these_verify_the_change(
+    repo: Repo, team: Team
+) -> None:
+    team.use_tests("")
+    repo.behave(developer={"write": {"greet.py": "def hello(): pass\n", "test_greet.py": FIRST_TEST}})
+
+    run = team.run(pipeline="patch")
+
+    (prompt,) = team.prompts("DEV-001")
+    assert "## Tests\nThere are no tests here that iterdev can find" in prompt
+    assert "Add tests of your change with it" in prompt
+    assert run.succeeded, run.lines
+    assert run.view.team.reservations == ("nothing was verified before the change, which brought the first tests",)
+
+
+def test_a_developer_is_told_how_the_tests_that_were_found_are_run(repo: Repo, team: Team) -> None:
+    team.use_tests("")
+    repo.write("greet.py", "def hello(): pass\n")
+    repo.write("test_greet.py", FIRST_TEST)
+    repo.commit("tests")
+
+    run = team.run(pipeline="patch")
+
+    (prompt,) = team.prompts("DEV-001")
+    assert run.succeeded, run.lines
+    assert "unittest" in prompt.partition("## Tests\nCommand: `")[2].partition("`")[0]
+    assert "There are no tests here" not in prompt

@@ -10,7 +10,7 @@ from tests.core.conftest import Story, a_design, done, measured, review, task
 
 from iterdev.core import prompts
 from iterdev.core.collaboration.checkpoints import CheckpointSaved
-from iterdev.core.prompts import PromptContext, ShownChange
+from iterdev.core.prompts import TESTS, PromptContext, ShownChange
 from iterdev.core.results import LearnedTexts
 from iterdev.core.session import events
 from iterdev.core.task_description import missing_sections
@@ -303,7 +303,8 @@ def test_the_configured_test_command_is_told_before_any_test_has_run() -> None:
     text = prompt(in_sprint(), "DEV-001", msgspec.structs.replace(AROUND, test_command="make check"))
 
     assert part(text, "Tests").startswith("Command: `make check`.")
-    assert part(prompt(in_sprint(), "DEV-001"), "Tests") == ""
+    assert part(prompt(in_sprint(), "DEV-001"), "Tests") == TESTS
+    assert part(prompt(in_sprint(), "DESIGN-001"), "Tests") == ""
 
 
 def test_tests_that_failed_before_the_session_without_a_name_are_told_with_their_output() -> None:

@@ -15,7 +15,7 @@ from iterdev.core.collaboration import checkpoints, feedback, wisdom
 from iterdev.core.ids import moment
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
-from iterdev.core.rules.team_rules import RoleSpec
+from iterdev.core.rules.team_rules import Procedure, RoleSpec
 from iterdev.core.session.events import IssueText
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -36,8 +36,14 @@ ERROR_SHOWN = 2000
 CHECKPOINT_SHOWN = 2000
 DIFF_SHOWN = 60_000
 """Bytes of a diff; of a longer one only the summary is shown."""
-RESULT, SESSION_DIR = "<the result file>", "<the session folder>"
-"""Placeholders for paths that only the executing host knows."""
+RESULT, SESSION_DIR, TESTS = "<the result file>", "<the session folder>", "<how the tests are run>"
+"""Placeholders for what only the executing host knows: two paths, and the test suites of the workspace."""
+TESTS_RUN = "iterdev runs the tests itself, before and after the change."
+NO_TESTS = (
+    "There are no tests here that iterdev can find, so nothing that is done can be verified. Add tests of your change "
+    "with it, where tests of such a project usually are and for a runner that is usual for its language. iterdev finds "
+    "and runs them itself."
+)
 NO_CONTEXT = "No previous context available"
 FINISH_NOW = "Please finish now and hand in the result with what you have."
 UNSHOWN = {"title", "default"}
@@ -118,7 +124,7 @@ def render(
         part("The user's request", [fence(shortened_lines(state.session.requirement, REQUEST_SHOWN))]),
         issue_part(state.session.issue),
         f"# {task.id}: {' '.join(task.title.split())}\n\n{description}",
-        part("Tests", _tests(context)),
+        part("Tests", _tests(context, role)),
         part("What the user wants changed", _urgent_feedback(state, team.urgent_feedback)),
         part("Previous context", [_previous(state, task.id)]),
         part("Earlier attempts", _earlier_attempts(state, task, context)),
@@ -199,12 +205,20 @@ def _conventions(context: PromptContext) -> list[str]:
     return [read, *(f"- {name}" for name in context.conventions)] if context.conventions else []
 
 
-def _tests(context: PromptContext) -> list[str]:
+def tests_found(commands: Sequence[str]) -> str:
+    """What stands for `TESTS`: how the tests are run, or that there are none and some should be added."""
+    return f"Command: {', '.join(commands[:SUITES_SHOWN])}. {TESTS_RUN}" if commands else NO_TESTS
+
+
+def suite_name(command: str, folder: str) -> str:
+    return f"`{command}`{f' in {folder}' if folder else ''}"
+
+
+def _tests(context: PromptContext, role: RoleSpec) -> list[str]:
     """How the tests are run, as far as it is known, and what failed before the session began."""
-    found = {f"`{suite.command}`{f' in {suite.folder}' if suite.folder else ''}": suite for suite in context.baseline}
-    commands = [f"`{context.test_command}`"] if context.test_command else list(found)[:SUITES_SHOWN]
-    said = f"Command: {', '.join(commands)}. iterdev runs the tests itself, before and after the change."
-    lines = [said] if commands else []
+    found = {suite_name(suite.command, suite.folder): suite for suite in context.baseline}
+    commands = [f"`{context.test_command}`"] if context.test_command else list(found)
+    lines = [tests_found(commands)] if commands else [TESTS] if role.procedure is Procedure.change else []
     failed = [name for suite in context.baseline for name in suite.failed]
     if failed:
         lines += ["These failed before the session began, and are not blamed on it:", *listed(failed, FAILURES_SHOWN)]
