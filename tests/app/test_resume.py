@@ -4,11 +4,16 @@ from functools import partial
 
 import anyio
 from tests.app.conftest import Sessions
+from tests.session_files import left_behind
 
 from iterdev.app.answer import answer
+from iterdev.app.completion import accept
+from iterdev.app.doctor import findings
 from iterdev.app.inspect import status
 from iterdev.app.resume import OneStep, RunObserver, is_done, one_worker, run_session
+from iterdev.app.sessions import to_resume
 from iterdev.app.start import Request, start
+from iterdev.core.processes import ProcessIdentity
 from iterdev.core.types import Ending, SessionId, Status
 from iterdev.core.views.gates import GateView
 from iterdev.core.views.session import SessionView
@@ -85,3 +90,43 @@ def test_a_finished_session_is_not_run_again(sessions: Sessions) -> None:
 
     assert again.ending is Ending.over
     assert sessions.kinds(session) == before
+
+
+def killed_at_its_end(sessions: Sessions) -> SessionId:
+    """A session whose engine was killed after the last event: nothing that follows it was done."""
+    session = new(sessions, auto=True)
+    anyio.run(run_session, sessions.repository, session, RunObserver())
+    repository, state = sessions.repository, sessions.state(session)
+    repository.workspaces(session).borrow(state.branch.tip, task="DEV-001", number=1)
+    (repository.folder(state) / "context.md").unlink()
+    repository.journal.take(session, ProcessIdentity(pid=2**22 + 1))
+    return session
+
+
+def test_resume_does_what_an_engine_that_was_killed_at_its_end_did_not(sessions: Sessions) -> None:
+    session = killed_at_its_end(sessions)
+
+    found = to_resume(sessions.repository)
+    result = anyio.run(run_session, sessions.repository, session, RunObserver())
+
+    assert (found, result.ending) == (session, Ending.over)
+    assert (sessions.repository.folder(sessions.state(session)) / "context.md").exists()
+    assert sessions.repository.incomplete() == []
+    assert left_behind(sessions.repo) == []
+
+
+def test_accept_does_what_an_engine_that_was_killed_at_its_end_did_not(sessions: Sessions) -> None:
+    session = killed_at_its_end(sessions)
+
+    accept(sessions.repository, session)
+
+    assert sessions.repository.incomplete() == []
+    assert left_behind(sessions.repo) == []
+
+
+def test_doctor_names_a_session_whose_engine_was_killed_at_its_end(sessions: Sessions) -> None:
+    session = killed_at_its_end(sessions)
+
+    (finding,) = (one for one in findings(sessions.repo.path) if one.subject == f"session {session}")
+
+    assert (finding.problem, finding.hint) == ("its engine died", f"iterdev resume {session}")

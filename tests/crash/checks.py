@@ -37,6 +37,7 @@ def leftovers(scratch: Scratch, session: SessionRecord) -> list[str]:
         *_of_commits(scratch, state, session.entries),
         *_of_checkout(scratch),
         *_of_folder(scratch.project / state.session.folder, state, session.team),
+        *(f"not released: {name}" for name in session.held),
         *(f"left: {path}" for path in scratch.home.rglob("*")),
     ]
     return found + [f"alive: {process}" for process in processes_of(scratch)]

@@ -30,11 +30,13 @@ from tests.fork_server import warm_up
 
 from iterdev.app.answer import answer
 from iterdev.app.branches.update import request_update
+from iterdev.app.resume import is_done
 from iterdev.app.rollback import roll_back
 from iterdev.app.start import start
 from iterdev.core.types import Engine
 from iterdev.engine.effects import Effects, Fields, Observer
 from iterdev.engine.loop import OneStep, RunScope
+from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver, drive
 from iterdev.host.git import command
@@ -120,7 +122,10 @@ def _run_session(scratch: Scratch, repository: Repository, scope: RunScope, kill
     sessions = repository.sessions()
     request = msgspec.structs.replace(scratch.scenario.request, engine=scratch.engine)
     session = sessions[-1] if sessions else start(repository, request)
-    anyio.run(lambda: drive(repository, session, RunObserver(), scope=scope, observers=(kill_points,)))
+    if is_done(repository, session):
+        complete_run(repository, session, Effects(kill_points))
+    else:
+        anyio.run(lambda: drive(repository, session, RunObserver(), scope=scope, observers=(kill_points,)))
 
 
 def _update(repository: Repository) -> None:
@@ -181,12 +186,13 @@ def run_scenario(
     killed_at: dict[str, list[str]] = {stage: [] for stage in kills}
     found: list[str] = []
     begun: set[str] = set()
-    check = not kills
+    check, stage = not kills, ""
     session = scratch.session()
     for _ in range(STEPS):
-        if session and session.state.lifecycle.is_over:
+        over = session is not None and session.state.lifecycle.is_over
+        if over and not check:
             break
-        step = scratch.scenario.next_step(session.state if session else None)
+        step = RunSession(stage) if over else scratch.scenario.next_step(session.state if session else None)
         stage = "" if isinstance(step, Answer) else step.stage
         if kills and not any(left.values()) and not check and stage in scratch.stages:
             break
@@ -210,7 +216,7 @@ def run_scenario(
             break
         if stage and check:
             found += [f"after {stage}: {problem}" for problem in leftovers(scratch, session)]
-            check = not kills
+            check = not kills and not session.state.lifecycle.is_over
     else:
         found.append("the scenario does not end")
     found += problems(scratch, session) if session else ["there is no session"]

@@ -12,7 +12,7 @@ from tests.crash.scenarios import SETTINGS, Scenario
 from iterdev.core.session.events import Entry
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
-from iterdev.core.types import Engine
+from iterdev.core.types import Engine, SessionId
 from iterdev.engine.repository import STATE
 from iterdev.store.journal import NAME, Journal
 from iterdev.teams.contract import Team
@@ -24,6 +24,8 @@ class SessionRecord(Struct, frozen=True):
     state: State
     entries: Sequence[Entry]
     team: Team
+    held: set[SessionId]
+    """Sessions that an engine has not released."""
 
 
 class Scratch:
@@ -65,10 +67,11 @@ class Scratch:
         journal = Journal(path, self.scenario.teams)
         try:
             entries = [entry for session in journal.sessions() for entry in journal.read(session)]
+            held = journal.held()
         finally:
             journal.close()
         if not entries:
             return None
         team = self.scenario.teams[entries[0].event.session.team]
         state = replay(entries, team)
-        return SessionRecord(state, entries, team) if state else None
+        return SessionRecord(state, entries, team, held) if state else None

@@ -73,6 +73,48 @@ def test_resume_has_a_way_out_when_the_branch_was_taken_away_meanwhile(repo: Rep
 
 
 @pytest.mark.parametrize("task", ["DEV-001", "REVIEW-001"])
+def test_what_an_agent_moves_the_branch_to_is_neither_landed_nor_accepted(repo: Repo, task: str) -> None:
+    commit = "echo evil > evil.txt; git add -A; git commit -qm evil"
+    moved = "git update-ref refs/heads/iterdev/$ITERDEV_SESSION HEAD; git reset -q --hard HEAD~1; echo ok > ok.txt"
+    repo.behave(**{task: {"run": f"{commit}; {moved}"}})
+
+    done = repo.iterdev("run", "-y", "--pipeline", "sprint", "Fix the greeting")
+    accepted = repo.iterdev("accept", "--force")
+
+    (session,) = names(repo)
+    (kept,) = repo.git("for-each-ref", "--format=%(refname)", f"refs/iterdev/{session}/_moved").split()
+    assert (done.returncode, accepted.returncode) == (0, 0), done.stderr + accepted.stderr
+    assert kept in repo.iterdev("report").stdout
+    assert repo.git("show", f"{kept}:evil.txt") == "evil"
+    assert not (repo.path / "evil.txt").exists()
+    assert repo.git("rev-parse", "main") == repo.git("rev-parse", f"iterdev/{session}")
+
+
+def test_a_branch_that_was_moved_after_the_run_is_put_back_by_accept_and_told(repo: Repo) -> None:
+    repo.iterdev(*REQUEST)
+    (session,) = names(repo)
+    known = repo.git("rev-parse", f"iterdev/{session}")
+    foreign = repo.git("commit-tree", "-p", known, "-m", "mine", f"{known}^{{tree}}")
+    repo.git("update-ref", f"refs/heads/iterdev/{session}", foreign)
+
+    accepted = repo.iterdev("accept")
+
+    assert accepted.returncode == 0, accepted.stderr
+    assert f"git merge refs/iterdev/{session}/_moved/{foreign[:12]}" in accepted.stdout
+    assert (repo.git("rev-parse", "main"), repo.git("rev-parse", f"iterdev/{session}")) == (known, known)
+
+
+def test_the_checkout_of_a_session_branch_stays_clean_while_work_lands(repo: Repo) -> None:
+    repo.behave(**{"DEV-001": {"run": f"git -C {repo.path} switch -q iterdev/$ITERDEV_SESSION"}})
+
+    done = repo.iterdev(*REQUEST)
+
+    assert done.returncode == 0, done.stderr
+    assert repo.git("status", "--porcelain", "--untracked-files=no") == ""
+    assert f"is checked out in {repo.path}" in repo.iterdev("report").stdout
+
+
+@pytest.mark.parametrize("task", ["DEV-001", "REVIEW-001"])
 def test_a_workspace_that_is_deleted_in_the_middle_is_told_and_nothing_else_is_lost(repo: Repo, task: str) -> None:
     repo.behave(**{f"{task}#1": {"run": 'rm -rf "$PWD"'}})
 

@@ -17,6 +17,8 @@ from iterdev.core.session.state import State
 from iterdev.core.types import UNSUCCESSFUL, CompletionAction, Phase, SessionId
 from iterdev.core.views.gates import DIFF, GateView, gate_view
 from iterdev.core.views.session import SessionView
+from iterdev.engine.effects import NO_EFFECTS
+from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.host.git import acceptance, commits, refs
 from iterdev.store.session_log import SessionLog
@@ -62,6 +64,7 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False) -
     if repository.engine_alive(state.session):
         raise repository.still_running(session)
     _require_finished(state)
+    complete_run(repository, session, NO_EFFECTS)
     if state.branch.tip == state.branch.base:
         raise UserError(f'"{session}" has changed nothing', hint=f"iterdev report {session}")
     if (reasons := accept_preview(repository, session).reasons) and not force:
@@ -70,7 +73,7 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False) -
             hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
         )
     into = state.session.branch or refs.current_branch(repository.top)
-    merged = acceptance.accept(repository.top, session, into)
+    merged = acceptance.accept(repository.top, session, into, state.branch.tip)
     accepted = Accepted(into, merged.commit, merged.notes)
     log.record(accepted)
     return accepted
@@ -176,6 +179,8 @@ def _record(repository: Repository, log: SessionLog, *events: Event) -> SessionV
 def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog]:
     """A session whose work is done, and that no engine can run meanwhile."""
     log = repository.log(session)
+    if log.state.lifecycle.is_finished:
+        complete_run(repository, session, NO_EFFECTS)
     with repository.lease(log):
         _require_finished(log.state)
         yield log

@@ -18,7 +18,9 @@ from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, Retr
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
 from iterdev.core.views.session import SessionView
+from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
+from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive
 from iterdev.execution.local import LocalExecutor
@@ -72,6 +74,8 @@ async def run_session(
 ) -> RunResult:
     """Runs the engine unless all work is done, and completes a session that is over as the configuration says.
 
+    Of a session whose engine was killed when all work was done, what the engine does last is done now.
+
     With `auto`, open questions and later ones are answered with their defaults. With `resumes`, those are answered
     whose answer is that the user resumes the session: one that waits between two sprints starts the next one.
     """
@@ -83,6 +87,8 @@ async def run_session(
         if auto:
             answer_with_defaults(log)
         ending = await drive(repository, session, observer, scope=scope, executor=executor)
+    else:
+        complete_run(repository, session, NO_EFFECTS)
     failure = completion.complete_as_configured(repository, session) if ending is Ending.over else None
     idle = scope.worker if scope and not scope.taken else None
     return RunResult(ending=ending, view=status(repository, session), idle_role=idle, failure=failure)

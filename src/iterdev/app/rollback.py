@@ -8,13 +8,11 @@ from iterdev.core import ids
 from iterdev.core.rules import rollback
 from iterdev.core.session.events import Accepted
 from iterdev.core.types import SessionId, TaskId
-from iterdev.engine.effects import Effects
+from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import acceptance, refs, session_branch
-
-NO_EFFECTS = Effects()
 
 
 class RolledBack(Struct, frozen=True, kw_only=True):

@@ -116,7 +116,7 @@ def newest_of_team(repository: Repository, team: str) -> SessionId:
 
 
 def to_continue(repository: Repository, name: str = "") -> SessionId | SessionChoice:
-    """The session of that name, or the newest that is not finished."""
+    """The session of that name, or the newest that is not finished, or whose last run was cut off at its end."""
     sessions = repository.sessions()
     if name in sessions:
         return SessionId(name)
@@ -127,6 +127,8 @@ def to_continue(repository: Repository, name: str = "") -> SessionId | SessionCh
             return SessionChoice(tuple(sessions), error)
     if unfinished := repository.unfinished():
         return unfinished[-1]
+    if incomplete := repository.incomplete():
+        return incomplete[-1]
     if edited := _newest_edited(repository):
         return edited
     hint = f"iterdev status {repository.last_active()}; all sessions: {', '.join(sessions)}"

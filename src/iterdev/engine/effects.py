@@ -38,6 +38,10 @@ class Effects:
             yield
 
 
+NO_EFFECTS = Effects()
+"""Effects that nobody observes."""
+
+
 class EffectLog:
     """Appends a line to the engine's log when an effect has ended. An unwritable log does not stop the run."""
 

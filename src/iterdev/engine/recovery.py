@@ -1,4 +1,4 @@
-"""Recovers a session whose engine died: completes a rollback that was begun, and ends attempts that never ended."""
+"""Recovers a session whose engine died: completes its rollback, its attempts, and what an engine does last."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from iterdev.core.session.events import (
     Warned,
 )
 from iterdev.core.session.fold import replay
-from iterdev.core.types import TaskId
+from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
-from iterdev.host.git import landing, refs, session_branch
+from iterdev.host.git import landing, refs, session_branch, worktrees
 from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
@@ -50,14 +50,49 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
     return last
 
 
+def complete_run(repository: Repository, session: SessionId, effect: Effect) -> None:
+    """Does what the engine of a session without open work did not come to, if it ended before: nothing is started."""
+    log = repository.log(session)
+    with repository.lease(log):
+        if repository.journal.holder(session) is None:
+            return
+        pool = repository.workspaces(session)
+        complete_rollback(repository, log, effect)
+        end_attempts(log, repository.top, pool, effect)
+        with effect("close workspaces"):
+            pool.close()
+            found = session_branch.position(repository.top, session, log.state.branch.tip)
+        if found.note and found.note not in log.state.warnings:
+            log.record(Warned(found.note))
+        projector = Projector(repository.folder(log.state), repository.journal, log.team)
+        projector.prepare()
+        with effect("write folder"):
+            projector.write(log.state)
+        with effect("release session"):
+            repository.journal.release(session)
+
+
 def end_attempts(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None:
     """Keeps the work of open attempts and ends them. Afterwards no workspace is lent out."""
+    pool.fetch_moved()
     for workspace, borrower in list(pool.leftovers()):
         with effect("keep leftover work", task=borrower.task):
-            _keep(log, top, workspace, borrower)
-            pool.give_back(workspace)
+            _keep_or_set_aside(log, top, pool, workspace, borrower)
     for started in list(log.state.attempts.running.values()):
         _end(log, top, started, effect)
+
+
+def _keep_or_set_aside(log: SessionLog, top: Path, pool: Pool, workspace: Workspace, borrower: Borrower) -> None:
+    """One workspace that cannot be read must not keep the session from going on."""
+    try:
+        _keep(log, top, workspace, borrower)
+    except (HostError, OSError, ValueError) as error:
+        # If git or the disk fails for the repository too, there is nothing wrong with the workspace.
+        if not refs.can_be_written(top):
+            raise
+        place = pool.set_aside(workspace)
+        log.record(Warned(f"{borrower.task}: the work of an interrupted attempt is kept as it is in {place}: {error}"))
+    pool.give_back(workspace)
 
 
 def _end(log: SessionLog, top: Path, started: AttemptStarted, effect: Effect) -> None:
@@ -72,7 +107,7 @@ def _end(log: SessionLog, top: Path, started: AttemptStarted, effect: Effect) ->
 
 
 def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) -> None:
-    tasks, name = log.state.tasks, TaskId(borrower.task)
+    tasks, name, base = log.state.tasks, TaskId(borrower.task), _base(log, borrower)
     task, progress = tasks.plan.get(name), tasks.progress.get(name)
     label = landing.Label(
         session=log.session,
@@ -82,7 +117,16 @@ def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) 
         agent=progress.agent if progress else "unknown",
         title=f"{task.title if task else borrower.task} (interrupted)",
     )
-    git_objects.adopt(workspace, borrower.base)
-    landing.keep_interrupted(top, workspace.tree, borrower.base, label)
+    workspace.restore_name()
+    if workspace.tree.is_dir():
+        worktrees.relink(top, workspace.tree, base)
+        git_objects.adopt(workspace, base)
+    landing.keep_interrupted(top, workspace.tree, base, label)
     if not workspace.tree.is_dir() and name in log.state.attempts.running:
         log.record(Warned(f"{name}: the workspace {workspace.tree} was deleted, with what was not committed in it"))
+
+
+def _base(log: SessionLog, borrower: Borrower) -> str:
+    """What the attempt began with, as the journal has it: an agent can write the file that names its workspace."""
+    started = log.state.attempts.running.get(TaskId(borrower.task))
+    return started.base if started and started.number == borrower.number else borrower.base

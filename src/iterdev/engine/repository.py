@@ -131,6 +131,11 @@ class Repository:
         holder = self.journal.holder(session.id)
         return holder is not None and session_lease.is_held(self.top / session.folder) and alive(holder)
 
+    def incomplete(self) -> list[SessionId]:
+        """The sessions whose last engine ended before it had done everything, the newest last."""
+        held = self._read(Journal.held) if self.has_journal else set()
+        return [one.id for one in self.summaries() if one.id in held and not self.engine_alive(one)] if held else []
+
     @contextmanager
     def lease(self, log: SessionLog) -> Iterator[int]:
         """Keeps engines off the session while its newest state is used; waits for processes of a dead engine to end."""

@@ -35,6 +35,7 @@ from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock
 from iterdev.host.git import session_branch
 from iterdev.host.git.checkout import CheckoutWatch
+from iterdev.host.git.session_branch import Position
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
@@ -113,12 +114,18 @@ async def drive(
     with repository.lease(log) as descriptor:
         log_effect = EffectLog(repository.folder(log.state), clock.now, repository.redact)
         effect = Effects(log_effect, *tracing(), *observers)
+        incomplete = repository.journal.holder(session) is not None or bool(log.state.attempts.running)
         if me := identity(os.getpid()):
             repository.journal.take(session, me)
+        run = _Run(repository, log, observer, effect, scope or RunScope(), executor, adopts=not incomplete)
         try:
-            return await _Run(repository, log, observer, effect, scope or RunScope(), executor).run(descriptor)
-        finally:
+            ending = await run.run(descriptor)
+        except BaseException:
+            run.stop()
+            raise
+        with effect("release session"):
             repository.journal.release(session)
+        return ending
 
 
 class _Run(Struct, frozen=True):
@@ -128,6 +135,16 @@ class _Run(Struct, frozen=True):
     effect: Effects
     scope: RunScope
     executor: MakeExecutor
+    adopts: bool
+    """Whether commits on top of what has landed are the user's: no agent can have made them since the last engine."""
+
+    def stop(self) -> None:
+        """After an error. A session with open attempts is not released: the next engine keeps their work first."""
+        log = self.log
+        with suppress(IterdevError, OSError):
+            session_branch.position(self.repository.top, log.session, log.state.branch.tip)
+            if not log.state.attempts.running and not log.state.attempts.landing:
+                self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
@@ -152,7 +169,7 @@ class _Run(Struct, frozen=True):
                 sandbox=configured_sandbox(repository),
                 redact=repository.redact,
                 effect=effect,
-                link=LocalLink(log, folder, server, self.observer.agent_output),
+                link=LocalLink(log, folder, server, self.observer.agent_output, performer.environment_made),
             )
             try:
                 async with server.opened():
@@ -177,9 +194,10 @@ class _Run(Struct, frozen=True):
         with self.effect("open branch"):
             base, branch = state.session.base, state.branch
             known = branch.tip if branch.opened else session_branch.last_known(top, session, base)
-            found = session_branch.position(top, session, known)
-        # Work that is about to land may be on the branch already, and has not been recorded.
-        started = EngineStarted(os.getpid(), state.branch.tip if state.attempts.landing else found.tip)
+            # Work that is about to land may be on the branch already, and has not been recorded.
+            landing = bool(state.attempts.landing)
+            found = Position(known) if landing else session_branch.position(top, session, known, adopt=self.adopts)
+        started = EngineStarted(os.getpid(), found.tip)
         worker = [WorkerStarted(self.scope.worker)] if self.scope.worker else []
         performer.append(*self._new_limits(state), started, *worker)
         performer.warn(found.note)

@@ -21,7 +21,8 @@ from iterdev.execution.change_checks import check_change
 from iterdev.execution.context import Attempt, AttemptContext, in_thread
 from iterdev.execution.contract import Job
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
-from iterdev.execution.kept_work import keep, with_kept_work, with_notes
+from iterdev.execution.kept_work import DAMAGE, damaged, keep, restore, with_kept_work, with_notes
+from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.execution.tester import verify
 from iterdev.execution.workspace_setup import check_packages, set_up
 from iterdev.host.git import commits, landing, merge
@@ -80,10 +81,10 @@ async def _within_limit(attempt: Attempt, conversations: list[TaskConversation])
         try:
             outcome = await _by_procedure(attempt, conversations)
             return await with_notes(attempt, outcome) if isinstance(outcome, Success) else outcome
-        except HostError as error:
-            if attempt.workspace.tree.is_dir():
-                raise
-            return Failed(error=error.message)
+        except (HostError, *DAMAGE) as error:
+            if isinstance(error, HostError) and not attempt.workspace.tree.is_dir():
+                return Failed(error=error.message)
+            return Failed(error=await damaged(attempt, error))
     if job.role.procedure is Procedure.verify and not conversations:
         return Failed(error=f"the test run took longer than {duration(job.limit)} and was ended")
     return Failed(error=f"{job.agent} ran longer than {duration(job.limit)} and was ended", kind=FailureKind.timed_out)
@@ -99,7 +100,7 @@ async def _by_procedure(attempt: Attempt, conversations: list[TaskConversation])
             await in_thread(merge.begin, top, tree, job.base, job.merge.commit, attempt.label.author)
     async with open_conversation(attempt) as conversation:
         conversations.append(conversation)
-        result = await conversation.ask(job.prompt)
+        result = await conversation.ask(await _prompt(attempt))
         if isinstance(result, AgentFailure):
             return unsuccessful(result)
         if result.status == "failed":
@@ -109,10 +110,20 @@ async def _by_procedure(attempt: Attempt, conversations: list[TaskConversation])
         return Success(result=result)
 
 
+async def _prompt(attempt: Attempt) -> str:
+    """The prompt with how the tests of the workspace are run, if that was not known when it was made."""
+    prompt = attempt.job.prompt
+    if prompts.TESTS not in prompt:
+        return prompt
+    suites = await SuiteRuns(attempt).find()
+    return prompt.replace(prompts.TESTS, prompts.tests_found([prompts.suite_name(s.command, s.folder) for s in suites]))
+
+
 async def _changed(attempt: Attempt, conversation: TaskConversation, result: Result) -> Ending:
     """The change, after at most two repairs of its faults; what may be right is asked about once."""
     job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
     for remaining in range(REPAIRS, -1, -1):
+        await in_thread(restore, attempt)
         if not tree.is_dir():
             return Failed(error=f"{job.agent} said it was done")
         if await in_thread(landing.left_history, top, tree, job.base):

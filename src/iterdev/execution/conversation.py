@@ -19,7 +19,7 @@ from iterdev.core.session.events import Failed, Interrupted, Limited
 from iterdev.core.settings import Limits
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.contract import ToolAccess
-from iterdev.host.sandbox import git_objects
+from iterdev.execution.kept_work import restore
 from iterdev.host.secrets import LineRedactor
 from iterdev.store.session_folder import discoveries
 
@@ -154,7 +154,7 @@ class TaskConversation(Struct):
             else:
                 # Other tasks have the attempt's own limit.
                 reply = await self._send_counted(text)
-            await in_thread(git_objects.adopt, self.attempt.workspace, job.base)
+            await in_thread(restore, self.attempt)
         if reported := await self.tools.take_result():
             self.reported = reported
             # What a result says of its cost counts only if the agent's program said nothing.

@@ -1,23 +1,48 @@
 """The work of an attempt in its workspace: committed, kept under a ref, and inspected."""
 
+import errno
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from iterdev.core.errors import HostError
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
 from iterdev.execution.context import Attempt, in_thread
-from iterdev.host.git import landing, merge, worktrees
+from iterdev.host.git import full_disk, landing, merge, refs, worktrees
+from iterdev.host.git.command import GitFailed
 from iterdev.host.sandbox import git_objects
 
 Unsuccessful = Failed | Limited | Interrupted | Unmet
+DAMAGE = (GitFailed, OSError, UnicodeError)
+"""What goes wrong in a workspace that an agent has damaged, and also on a machine that fails."""
+MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
+"""Errors that no agent brings about in its workspace alone."""
+
+
+def restore(attempt: Attempt) -> None:
+    """Undoes what an agent did to its workspace rather than in it: a tree renamed, a link or git's folder damaged."""
+    workspace, base = attempt.workspace, attempt.job.base
+    workspace.restore_name()
+    if workspace.tree.is_dir():
+        worktrees.relink(attempt.context.top, workspace.tree, base)
+        git_objects.adopt(workspace, base)
+
+
+async def damaged(attempt: Attempt, error: Exception) -> str:
+    """Says what is wrong with the workspace; raises the error if the repository or the machine fails too."""
+    of_host = isinstance(error, HostError) and not isinstance(error, GitFailed)
+    of_machine = full_disk.is_reason(str(error).encode()) or (isinstance(error, OSError) and error.errno in MACHINE)
+    if of_host or of_machine or not await in_thread(refs.can_be_written, attempt.context.top):
+        raise error
+    return f"the workspace was damaged during the attempt ({error})"
 
 
 async def keep(attempt: Attempt, *, merged: str = "") -> str | None:
     """Commits what an attempt left; for a role that must not write, only if it did."""
     job, tree = attempt.job, attempt.workspace.tree
-    await in_thread(git_objects.adopt, attempt.workspace, job.base)
+    await in_thread(restore, attempt)
     if not job.role.writes and tree.is_dir() and await in_thread(worktrees.is_untouched, tree, job.base):
         return None
     with attempt.effect("commit"):
@@ -25,8 +50,22 @@ async def keep(attempt: Attempt, *, merged: str = "") -> str | None:
 
 
 async def with_kept_work(attempt: Attempt, outcome: Unsuccessful) -> Unsuccessful:
-    """An attempt that did not succeed may still have written something worth keeping."""
+    """An attempt that did not succeed may still have written something worth keeping.
+
+    A workspace from which it cannot be taken is set aside as it is.
+    """
+    try:
+        return await _with_kept_work(attempt, outcome)
+    except DAMAGE as error:
+        why = await damaged(attempt, error)
+        place = await in_thread(attempt.context.pool.set_aside, attempt.workspace)
+        text = f"{why} and is kept as it is in {place}"
+        return Failed(error=f"{text}: {outcome.error}" if isinstance(outcome, Failed) else text)
+
+
+async def _with_kept_work(attempt: Attempt, outcome: Unsuccessful) -> Unsuccessful:
     job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
+    await in_thread(attempt.workspace.restore_name)
     if not tree.is_dir() and isinstance(outcome, Failed):
         outcome = msgspec.structs.replace(outcome, error=f"{deleted(attempt)}: {outcome.error}", kind=None)
     if outcome.commit or (job.merge is not None and await in_thread(merge.is_as_begun, top, tree, job.base)):
@@ -48,8 +87,8 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
     if untouched:
         context.pool.mark_clean(workspace, success.commit or job.base)
     elif not job.role.writes:
-        await keep(attempt)
-        notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {attempt.label.ref}")
+        if await keep(attempt):
+            notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {attempt.label.ref}")
     elif job.role.procedure is Procedure.change and success.commit:
         late = await in_thread(landing.keep_late, context.top, workspace.tree, success.commit, attempt.label)
         notes += [f"{task}: files changed after the work was handed in; that was set aside as {late}"] if late else []
@@ -68,7 +107,7 @@ def _inspect(attempt: Attempt, success: Success) -> tuple[bool, list[str]]:
     checkout, tree, expected = attempt.context.checkout, attempt.workspace.tree, success.commit or attempt.job.base
     with ThreadPoolExecutor(1) as executor:
         touched = executor.submit(checkout.changes) if checkout else None
-        git_objects.adopt(attempt.workspace, attempt.job.base)
+        restore(attempt)
         if success.commit:
             worktrees.set_head(tree, success.commit)
         untouched = worktrees.is_untouched(tree, expected)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Repo
 from tests.host.conftest import contents
-from tests.host.git.test_landing import BRANCH, SESSION, branch, parents, work
+from tests.host.git.test_landing import BRANCH, SESSION, branch, parents, tip, work
 
 from iterdev.core.errors import HostError, UserError
 from iterdev.host.git.acceptance import accept
@@ -14,7 +14,7 @@ def test_the_user_gets_the_work_as_it_is_when_nothing_else_happened(project: Rep
     commit = work(project, base, "a")
     branch(project, commit)
 
-    assert accept(project.path, SESSION, "main").commit == commit
+    assert accept(project.path, SESSION, "main", tip(project)).commit == commit
     assert (project.path / "a").read_text() == "text\n"
     assert (project.git("rev-parse", "main"), project.git("status", "--porcelain")) == (commit, "")
 
@@ -22,9 +22,9 @@ def test_the_user_gets_the_work_as_it_is_when_nothing_else_happened(project: Rep
 def test_accepting_twice_changes_nothing_more(project: Repo, base: str) -> None:
     branch(project, work(project, base, "a"))
 
-    first = accept(project.path, SESSION, "main")
+    first = accept(project.path, SESSION, "main", tip(project))
 
-    assert accept(project.path, SESSION, "main") == first
+    assert accept(project.path, SESSION, "main", tip(project)) == first
 
 
 @pytest.mark.parametrize("setting", [None, "only"])
@@ -36,7 +36,7 @@ def test_the_work_is_merged_with_what_the_user_did_meanwhile(project: Repo, base
     project.write("mine.txt", "mine\n")
     mine = project.commit()
 
-    commit = accept(project.path, SESSION, "main").commit
+    commit = accept(project.path, SESSION, "main", tip(project)).commit
 
     assert parents(project, commit) == [mine, theirs]
     assert project.git("log", "-1", "--format=%an|%s", commit) == f"Tester|Merge {BRANCH}"
@@ -54,7 +54,7 @@ def test_a_conflict_with_the_user_is_undone_byte_for_byte(project: Repo, base: s
     before = (contents(project.path), project.git("ls-files", "--stage"), project.git("show-ref", "--head"))
 
     with pytest.raises(UserError, match="nothing was changed") as refusal:
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert 'conflicts with "main" in Größe 中.txt, README.md' in refusal.value.message
     assert refusal.value.hint == f"git merge {BRANCH}"
@@ -71,7 +71,7 @@ def test_a_user_without_a_name_gets_an_error_and_the_checkout_as_it_was(project:
     before = (contents(project.path), project.git("show-ref", "--head"))
 
     with pytest.raises(HostError):
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert (contents(project.path), project.git("show-ref", "--head")) == before
     assert project.git("status", "--porcelain") == ""
@@ -99,7 +99,7 @@ def test_a_checkout_that_is_not_clean_is_refused_and_not_touched(
     before = contents(project.path)
 
     with pytest.raises(UserError, match=f'uncommitted changes, such as "{name}"') as refusal:
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert "git stash" in refusal.value.hint
     assert contents(project.path) == before
@@ -113,7 +113,7 @@ def test_an_ignored_file_of_the_user_is_never_overwritten(project: Repo, base: s
     project.write("local.cfg", "mine\n")
 
     with pytest.raises(UserError, match=r'"local\.cfg" is not tracked by git'):
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert (project.path / "local.cfg").read_text() == "mine\n"
     assert project.git("rev-parse", "main") == ignoring
@@ -124,7 +124,7 @@ def test_another_branch_is_refused(project: Repo, base: str) -> None:
     project.git("checkout", "-q", "-b", "other")
 
     with pytest.raises(UserError, match='belongs to the branch "main", but "other" is checked out') as refusal:
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert refusal.value.hint == "git switch main"
     assert project.git("rev-parse", "other") == base
@@ -136,13 +136,29 @@ def test_a_checkout_without_a_branch_is_refused(project: Repo, base: str) -> Non
 
     for into in ("main", ""):
         with pytest.raises(UserError, match=r"(?i)no branch is checked out"):
-            accept(project.path, SESSION, into)
+            accept(project.path, SESSION, into, tip(project))
     assert project.git("rev-parse", "HEAD") == base
 
 
-def test_a_branch_that_does_not_exist_is_refused(project: Repo) -> None:
-    with pytest.raises(UserError, match=f'The branch "{BRANCH}" does not exist'):
-        accept(project.path, SESSION, "main")
+def test_the_work_that_the_journal_knows_is_accepted_and_a_moved_branch_is_put_back(project: Repo, base: str) -> None:
+    known = work(project, base, "a")
+    moved = work(project, known, "foreign")
+    branch(project, moved)
+
+    merged = accept(project.path, SESSION, "main", known)
+
+    (note,) = merged.notes
+    assert (merged.commit, tip(project)) == (known, known)
+    assert f"{BRANCH} had commits that are no task's" in note
+    assert project.git("rev-parse", note.split("`")[1].removeprefix("git merge ").removesuffix(" gets it")) == moved
+
+
+def test_a_branch_that_was_deleted_is_accepted_all_the_same(project: Repo, base: str) -> None:
+    known = work(project, base, "a")
+
+    merged = accept(project.path, SESSION, "main", known)
+
+    assert (merged.commit, tip(project)) == (known, known)
 
 
 @pytest.mark.parametrize("diverged", [False, True], ids=["fast forward", "merge"])
@@ -156,7 +172,7 @@ def test_untracked_files_that_the_merge_does_not_touch_are_no_reason_to_refuse(
         project.commit()
     project.write("deep/new file.txt", "mine\n")
 
-    accept(project.path, SESSION, "main")
+    accept(project.path, SESSION, "main", tip(project))
 
     assert (project.path / "deep" / "a").is_file()
     assert project.git("status", "--porcelain") == '?? "deep/new file.txt"'
@@ -175,7 +191,7 @@ def test_an_untracked_file_that_the_merge_would_overwrite_is_named(
     project.write(mine, "mine\n")
 
     with pytest.raises(UserError, match=f'"{mine}" is not tracked by git'):
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert (project.path / mine).read_text() == "mine\n"
     assert project.git("rev-parse", "main") == ignoring
@@ -186,7 +202,7 @@ def test_a_file_that_the_user_deleted_and_made_again_untracked_is_no_reason_to_r
     project.git("rm", "-q", "--cached", "README.md")
     project.git("commit", "-q", "-m", "no longer tracked")
 
-    accept(project.path, SESSION, "main")
+    accept(project.path, SESSION, "main", tip(project))
 
     assert (project.path / "README.md").read_text() == "# Sample\n"
 
@@ -205,7 +221,7 @@ def test_the_hooks_of_a_merge_are_run(project: Repo, base: str, tmp_path: Path) 
     for name in ("pre-merge-commit", "commit-msg", "post-merge"):
         hook(project, name, f"echo {name} >> {log}")
 
-    accept(project.path, SESSION, "main")
+    accept(project.path, SESSION, "main", tip(project))
 
     assert log.read_text().split() == ["pre-merge-commit", "commit-msg", "post-merge"]
 
@@ -217,7 +233,7 @@ def test_a_merge_that_a_hook_refuses_is_undone_and_its_words_are_shown(project: 
     hook(project, "pre-merge-commit", "echo no merges on Fridays >&2; exit 1")
 
     with pytest.raises(UserError, match="no merges on Fridays"):
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert project.git("rev-parse", "main") == mine
     assert project.git("status", "--porcelain") == ""
@@ -232,6 +248,6 @@ def test_the_merge_has_the_name_that_the_user_has_set_for_this_shell(
     project.commit()
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Another")
 
-    commit = accept(project.path, SESSION, "main").commit
+    commit = accept(project.path, SESSION, "main", tip(project)).commit
 
     assert project.git("log", "-1", "--format=%an|%cn", commit) == "Another|Tester"

@@ -140,7 +140,7 @@ def test_looking_does_not_change_a_byte_of_the_users_index(project: Repo, tree: 
     landing.land(project.path, commit, label(), worked_on=base, tip=base)
     worktrees.reset(project.path, tree, base)
     worktrees.remove(project.path, tree)
-    worktrees.prune(project.path)
+    worktrees.forget_deleted(project.path, tree.parent)
 
     assert index(project) == before
     assert contents(project.path) == files

@@ -1,7 +1,6 @@
 import os
 import shutil
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
@@ -324,6 +323,38 @@ def test_an_agent_that_removed_the_link_to_its_repository_is_handled(
     assert {"README.md", "iterdev.toml", "a"} <= files(project, commit).keys()
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        'echo garbage > "$admin/index"',
+        'head -c 40 "$admin/index" > index; mv index "$admin/index"',
+        'echo garbage > "$admin/HEAD"',
+        'echo 1234567890123456789012345678901234567890 > "$admin/HEAD"',
+        'rm "$admin/HEAD"',
+        'echo /gone > "$admin/commondir"',
+        'echo /gone/.git > "$admin/gitdir"',
+        'rm -r "$admin"',
+        "echo gitdir: /gone > .git",
+        "printf '\\377\\000' > .git",
+        "rm .git; mkdir .git",
+        "rm .git; ln -s /gone .git",
+        "rm .git; git init -q ../other; echo gitdir: $(realpath ../other/.git) > .git",
+    ],
+)
+def test_work_is_kept_whatever_became_of_gits_part_of_the_worktree(
+    project: Repo, tree: Path, base: str, script: str
+) -> None:
+    shell(tree, f"admin=$(git rev-parse --absolute-git-dir); echo 1 > a; {script}")
+
+    left = landing.left_history(project.path, tree, base)
+    commit = landing.keep(project.path, tree, base, label())
+
+    assert left == ("1234567890" in script)
+    assert parents(project, str(commit)) == [base]
+    assert files(project, commit).keys() == {"README.md", "iterdev.toml", "a"}
+    assert project.git("worktree", "list").count("\n") == 1
+
+
 def test_without_its_link_a_worktree_does_not_spill_into_a_repository_around_it(
     project: Repo, tree: Path, base: str
 ) -> None:
@@ -435,7 +466,7 @@ def test_work_beside_what_landed_before_is_merged(project: Repo, base: str) -> N
     first, second = work(project, base, "a"), work(project, base, "b")
     landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
 
-    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=base)
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=first)
 
     assert landed.tip == tip(project)
     assert parents(project, landed.tip) == [first, second]
@@ -447,25 +478,27 @@ def test_landing_twice_is_one_landing(project: Repo, base: str) -> None:
     branch(project, base)
     first, second = work(project, base, "a"), work(project, base, "b")
     landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
-    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=base)
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=first)
 
-    for commit in (first, second):
-        assert landing.land(project.path, commit, label(), worked_on=base, tip=base) == landed
+    for known in (first, landed.tip):
+        assert landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=known) == landed
     assert tip(project) == landed.tip
 
 
-def test_a_branch_that_is_no_longer_where_it_was_seen_still_gets_the_work_once(project: Repo, base: str) -> None:
-    first, second, third = (work(project, base, name) for name in ("a", "b", "c"))
+@pytest.mark.parametrize("ahead", [True, False])
+def test_what_an_agent_moved_the_branch_to_does_not_land(project: Repo, base: str, *, ahead: bool) -> None:
+    first, second = work(project, base, "a"), work(project, base, "b")
     branch(project, base)
-    seen = landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
-    landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=seen.tip)
+    landing.land(project.path, first, label("DEV-001"), worked_on=base, tip=base)
+    foreign = work(project, first if ahead else base, "foreign")
+    project.git("update-ref", f"refs/heads/{BRANCH}", foreign)
 
-    landed = landing.land(project.path, third, label("DEV-003"), worked_on=base, tip=seen.tip)
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=first, tip=first)
 
     assert landed.tip == tip(project)
-    assert {"a", "b", "c"} <= files(project, landed.tip).keys()
-    assert landing.land(project.path, third, label("DEV-003"), worked_on=base, tip=landed.tip) == landed
-    assert len(project.git("log", "--format=%H", f"{base}..{BRANCH}").split()) == 5
+    assert files(project, landed.tip).keys() == {"README.md", "iterdev.toml", "a", "b"}
+    assert project.git("rev-parse", f"refs/iterdev/{SESSION}/_moved/{foreign[:12]}") == foreign
+    assert foreign[:12] in landed.note
 
 
 def test_a_conflict_leaves_the_branch_and_names_the_files(project: Repo, base: str) -> None:
@@ -474,7 +507,7 @@ def test_a_conflict_leaves_the_branch_and_names_the_files(project: Repo, base: s
     second = work(project, work(project, base, "README.md", "two\n"), "fine.txt")
     landing.land(project.path, first, label(), worked_on=base, tip=base)
 
-    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=base)
+    landed = landing.land(project.path, second, label("DEV-002"), worked_on=base, tip=first)
 
     assert landed == landing.Landing(tip=first, conflicts=("README.md",))
     assert tip(project) == first
@@ -485,31 +518,6 @@ def test_a_deleted_file_that_was_changed_is_a_conflict(project: Repo, base: str)
     first = work(project, base, "README.md", "one\n")
     landing.land(project.path, first, label(), worked_on=base, tip=base)
 
-    landed = landing.land(project.path, removal(project, base), label("DEV-002"), worked_on=base, tip=base)
+    landed = landing.land(project.path, removal(project, base), label("DEV-002"), worked_on=base, tip=first)
 
     assert (landed.tip, landed.conflicts) == (first, ("README.md",))
-
-
-def test_landers_at_the_same_time_lose_nothing(project: Repo, base: str) -> None:
-    branch(project, base)
-    commits = {name: work(project, base, name) for name in "abcdef"}
-    errors: list[Exception] = []
-    barrier = threading.Barrier(len(commits))
-
-    def land(name: str) -> None:
-        barrier.wait()
-        try:
-            landing.land(project.path, commits[name], label(name), worked_on=base, tip=base)
-        except Exception as error:  # noqa: BLE001 - a thread's error has to be told to the test
-            errors.append(error)
-
-    threads = [threading.Thread(target=land, args=(name,)) for name in commits]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-
-    assert errors == []
-    assert commits.keys() <= files(project, tip(project)).keys()
-    assert all(refs.is_ancestor(project.path, commit, tip(project)) for commit in commits.values())
-    assert len(project.git("log", "--format=%H", f"{base}..{BRANCH}").split()) == 2 * len(commits) - 1

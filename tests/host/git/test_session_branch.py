@@ -93,8 +93,23 @@ def test_commits_of_the_user_on_top_of_what_has_landed_stay(project: Repo, base:
     mine = work(project, commit, "mine.txt")
     project.git("branch", "-q", "-f", BRANCH, mine)
 
-    assert session_branch.position(project.path, SESSION, commit) == session_branch.Position(mine)
-    assert tip(project) == mine
+    found = session_branch.position(project.path, SESSION, commit, adopt=True)
+
+    assert (found.tip, tip(project)) == (mine, mine)
+    assert f"{BRANCH} has commits that are no task's, up to {mine[:12]}" in found.note
+
+
+def test_commits_that_an_agent_may_have_made_are_taken_off_the_branch_and_kept(project: Repo, base: str) -> None:
+    branch(project, base)
+    commit = landed(project, base)
+    foreign = work(project, commit, "foreign.txt")
+    project.git("branch", "-q", "-f", BRANCH, foreign)
+
+    found = session_branch.position(project.path, SESSION, commit)
+
+    assert (found.tip, tip(project)) == (commit, commit)
+    assert project.git("rev-parse", moved_ref(SESSION, foreign)) == foreign
+    assert moved_ref(SESSION, foreign) in found.note
 
 
 @pytest.mark.parametrize("loss", ["deleted", "moved"])
@@ -127,7 +142,6 @@ def test_a_branch_that_the_user_has_checked_out_is_not_moved_under_them(
     assert (tip(project), contents(folder)) == (base, before)
     assert project.git("-C", str(folder), "status", "--porcelain", "--untracked-files=no") == ""
     assert f"is checked out in {folder}" in first.note
-    assert session_branch.all_work(project.path, SESSION) == commit
     project.git(*first.note.split("`")[1].split()[1:])
     assert tip(project) == commit
 
@@ -142,16 +156,18 @@ def test_a_branch_that_is_no_longer_checked_out_follows(project: Repo, base: str
     assert tip(project) == commit
 
 
-def test_what_the_user_commits_where_the_branch_is_checked_out_is_merged(project: Repo, base: str) -> None:
+def test_what_is_committed_where_the_branch_is_checked_out_stays_there_and_is_told(project: Repo, base: str) -> None:
     branch(project, base)
     project.git("switch", "-q", BRANCH)
     project.write("mine.txt", "mine\n")
     mine = project.commit()
 
+    on_top = session_branch.position(project.path, SESSION, base)
     commit = landed(project, base)
 
-    assert project.git("log", "-1", "--format=%P", commit).split()[0] == mine
-    assert tip(project) == mine
+    assert project.git("log", "-1", "--format=%P", commit).split()[0] == base
+    assert (tip(project), project.git("status", "--porcelain")) == (mine, "")
+    assert "has commits there that are no task's" in on_top.note
 
 
 def test_going_back_keeps_what_was_on_the_branch(project: Repo, base: str) -> None:
@@ -199,14 +215,3 @@ def test_a_checkout_that_was_deleted_does_not_hold_the_branch(project: Repo, bas
     commit = landed(project, base)
 
     assert tip(project) == commit
-
-
-def test_a_branch_that_lacks_what_has_landed_is_not_accepted(project: Repo, base: str) -> None:
-    branch(project, base)
-    landed(project, base)
-    project.git("branch", "-q", "-f", BRANCH, orphan(project))
-
-    with pytest.raises(UserError, match="lacks work that has landed") as refusal:
-        session_branch.all_work(project.path, SESSION)
-
-    assert tip_ref(SESSION) in refusal.value.hint

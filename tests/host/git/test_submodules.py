@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Repo
 from tests.host.conftest import contents, label
-from tests.host.git.test_landing import SESSION, branch, shell
+from tests.host.git.test_landing import SESSION, branch, shell, tip
 
 from iterdev.core.errors import UserError
 from iterdev.host.git import landing, merge, submodules, worktrees
@@ -72,7 +72,7 @@ def test_work_in_a_submodule_is_kept_there_and_named_by_the_commit(
 
     commit = landing.keep(project.path, tree, base, label())
     worktrees.remove(project.path, tree)
-    worktrees.prune(project.path)
+    worktrees.forget_deleted(project.path, tree.parent)
 
     kept = inside(project, users, "rev-parse", REF)
     assert project.git("rev-parse", f"{commit}:lib/shop") == kept
@@ -168,7 +168,7 @@ def test_accepting_gives_the_work_a_branch_in_the_submodule_and_says_what_to_pus
     branch(project, str(landing.keep(project.path, tree, base, label())))
     at = inside(project, users, "rev-parse", "HEAD")
 
-    merged = accept(project.path, SESSION, "main")
+    merged = accept(project.path, SESSION, "main", tip(project))
 
     work = project.git("rev-parse", "main:lib/shop")
     assert inside(project, users, "rev-parse", "iterdev/ids-demo") == work
@@ -190,11 +190,11 @@ def test_accepting_refuses_when_the_branch_of_the_submodule_is_taken(
     inside(project, users, "branch", "iterdev/ids-demo", other)
 
     with pytest.raises(UserError, match='No branch of the submodule "lib/shop"') as refusal:
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert project.git("rev-parse", "main") == base
     project.git(*refusal.value.hint.split()[1:])
-    accept(project.path, SESSION, "main")
+    accept(project.path, SESSION, "main", tip(project))
 
 
 def test_accepting_refuses_a_commit_that_the_users_submodule_does_not_have(
@@ -206,7 +206,7 @@ def test_accepting_refuses_a_commit_that_the_users_submodule_does_not_have(
     branch(project, nowhere)
 
     with pytest.raises(UserError, match="which its repository does not have") as refusal:
-        accept(project.path, SESSION, "main")
+        accept(project.path, SESSION, "main", tip(project))
 
     assert "fetch origin" in refusal.value.hint
     assert project.git("rev-parse", "main") == base

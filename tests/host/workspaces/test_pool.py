@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 import threading
@@ -250,6 +251,96 @@ def test_what_a_killed_engine_left_is_found_although_its_agent_removed_something
     assert bool(kept) == bool(loss)
     assert worktrees(project) == set()
     assert not home.exists()
+
+
+@pytest.mark.parametrize("script", ['mv "$PWD" ../renamed', "git worktree move . ../renamed"])
+def test_a_worktree_that_was_renamed_in_its_slot_gets_its_name_back(
+    project: Repo, pool: Pool, base: str, script: str
+) -> None:
+    workspace = lend(pool, base)
+    (workspace.tree / "precious").write_text("work\n")
+    subprocess.run(["sh", "-ec", script], cwd=workspace.tree, check=True)
+
+    workspace.restore_name()
+    kept = landing.keep(project.path, workspace.tree, base, label())
+
+    assert workspace.unexpected_entries() == []
+    assert project.git("show", f"{kept}:precious") == "work"
+
+
+def test_the_workspaces_of_a_repository_that_was_moved_are_found(project: Repo, home: Path, base: str) -> None:
+    pool = pool_at(project, home)
+    pool.give_back(lend(pool, base))
+    workspace = lend(pool, base)
+    (workspace.tree / "precious").write_text("work\n")
+    project.path = project.path.rename(project.path.with_name("renamed"))
+    after = pool_at(project, home.parent.with_name("renamed") / home.name)
+
+    after.fetch_moved()
+    ((left, borrower),) = after.leftovers()
+    kept = landing.keep_interrupted(project.path, left.tree, borrower.base, label())
+    after.give_back(left)
+    after.close()
+
+    assert project.git("show", f"{kept}:precious") == "work"
+    assert worktrees(project) == set()
+    assert not home.parent.exists()
+    assert not workspace.temp.exists()
+
+
+def test_the_workspaces_of_a_repository_that_was_copied_stay_where_they_are(
+    project: Repo, pool: Pool, home: Path, base: str
+) -> None:
+    tree = lend(pool, base).tree
+    copy = Repo(shutil.copytree(project.path, project.path.with_name("copy")), project.home)
+
+    pool_at(copy, home.parent.with_name("copy") / home.name).fetch_moved()
+
+    assert head(tree) == base
+    assert worktrees(project) == {tree}
+
+
+def test_a_slot_that_is_set_aside_stays_as_it_is_and_is_lent_no_more(
+    project: Repo, pool: Pool, home: Path, base: str
+) -> None:
+    places = []
+    for _ in range(2):
+        workspace = lend(pool, base)
+        (workspace.tree / "precious").write_text("work\n")
+        places.append(pool.set_aside(workspace))
+        pool.give_back(workspace)
+
+    pool.close()
+
+    assert [(place / "tree" / "precious").read_text() for place in places] == ["work\n"] * 2
+    assert not home.exists()
+    assert worktrees(project) == set()
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["where it is", "nothing yet"])
+def test_the_lock_of_a_git_that_was_killed_while_it_added_a_worktree_is_removed(
+    project: Repo, pool: Pool, home: Path, base: str, *, said: bool
+) -> None:
+    workspace = lend(pool, base)
+    admin = project.path / ".git" / "worktrees" / "tree"
+    (admin / "locked").write_text("initializing")
+    os.utime(admin / "locked", (0, 0))
+    shutil.rmtree(workspace.slot)
+    if not said:
+        (admin / "gitdir").unlink()
+
+    pool_at(project, home).close()
+
+    assert not admin.exists()
+
+
+def test_closing_forgets_no_worktree_of_the_user_that_is_away(project: Repo, pool: Pool, tmp_path: Path) -> None:
+    project.git("worktree", "add", "-q", "--detach", str(tmp_path / "removable"))
+    shutil.rmtree(tmp_path / "removable")
+
+    pool.close()
+
+    assert tmp_path / "removable" in worktrees(project)
 
 
 def test_a_workspace_is_never_lent_twice_after_a_crash(project: Repo, pool: Pool, home: Path, base: str) -> None:

@@ -1,6 +1,7 @@
 """Conversations: what all adapters do alike, and the one with a program that follows interface.md 3."""
 
 import math
+import shutil
 import signal
 import time
 from abc import abstractmethod
@@ -119,7 +120,11 @@ class AgentConversation(AbstractAsyncContextManager["AgentConversation"]):
         return self._failure(kind, what, reset or reset_at(words, self._now()))
 
     def _delete_result(self) -> None:
-        Path(self._assignment.result_path).unlink(missing_ok=True)
+        path = Path(self._assignment.result_path)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
     def _result(self, text: bytes | bytearray) -> bytes | None:
         """The result file, or else the last JSON object of a text."""

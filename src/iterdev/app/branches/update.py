@@ -3,7 +3,6 @@
 from msgspec import Struct
 
 from iterdev.app.edits import project
-from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import UpdateRequested
 from iterdev.core.session.state import State
@@ -32,9 +31,8 @@ def request_update(repository: Repository, session: SessionId) -> UpdateRequest:
         if commit is None:
             where = f'The branch "{branch}"' if branch else "The branch that the session came from"
             raise UserError(f"{where} does not exist", hint="git switch main, then try again")
-        tip = refs.resolve(repository.top, f"refs/heads/{ids.branch(session)}") or state.branch.tip
         waits = state.branch.requested is not None and state.branch.requested.commit == commit
-        is_new = waits or not refs.is_ancestor(repository.top, commit, tip)
+        is_new = waits or not refs.is_ancestor(repository.top, commit, state.branch.tip)
         if is_new and not waits:
             log.record(UpdateRequested(branch=branch, commit=commit))
             project(repository, log)

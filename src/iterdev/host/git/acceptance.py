@@ -22,8 +22,8 @@ class Merged(Struct, frozen=True):
     """What is left for the user to do."""
 
 
-def accept(top: Path, session: SessionId, into: str) -> Merged:
-    """Merges the session's work into the branch that is checked out, fast-forward where possible."""
+def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
+    """Merges the session's work, a commit, into the branch that is checked out, fast-forward where possible."""
     _require_branch(top, into)
     if changed := git_names(
         *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "--no-renames", "-z"), cwd=top
@@ -32,12 +32,12 @@ def accept(top: Path, session: SessionId, into: str) -> Merged:
             f'The checkout has uncommitted changes, such as "{changed[0][3:]}"',
             hint="commit or stash them (git stash), then run accept again",
         )
-    work, branch = session_branch.all_work(top, session), ids.branch(session)
+    branch, moved = ids.branch(session), session_branch.position(top, session, work).note
     merged, complete, conflicts = try_merge(top, "HEAD", work)
     if not complete:
         raise UserError(
             f'"{branch}" conflicts with "{into}" in {", ".join(conflicts)}; nothing was changed',
-            hint=f"git merge {branch}",
+            hint=f"git merge {work if moved else branch}",
         )
     if lost := _overwritten(top, merged):
         raise UserError(
@@ -46,7 +46,7 @@ def accept(top: Path, session: SessionId, into: str) -> Merged:
         )
     notes = submodules.publish(top, "HEAD", merged, session)
     _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
-    return Merged(refs.head(top), tuple(notes))
+    return Merged(refs.head(top), (*notes, *([moved] if moved else [])))
 
 
 def undo(top: Path, session: SessionId, accepted: str, to: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import duration
 from iterdev.host.git import full_disk
 from iterdev.host.processes import ownership
 
@@ -110,7 +111,7 @@ def _run(
             raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
         raise HostError("git is not installed", hint="install git 2.38 or newer") from error
     except subprocess.TimeoutExpired as error:
-        message = f"`git {' '.join(args)}` did not end within {seconds:g} s"
+        message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
         raise HostError(message, hint="run `iterdev doctor`") from error
     if process.returncode and full_disk.is_reason(stderr):
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout

@@ -76,6 +76,10 @@ def tree_of(top: Path, commit: str) -> str:
     return _trees[commit]
 
 
+def parents_and_tree(top: Path, commit: str) -> list[str]:
+    return git("show", "--no-patch", "--format=%P %T", commit, cwd=top).stdout.split()
+
+
 def commit_tree(top: Path, tree: str, parents: Iterable[str], message: str, author: Identity) -> str:
     options = [word for parent in parents for word in ("-p", parent)]
     commit = git("commit-tree", tree, *options, cwd=top, stdin=message, env=author.variables).stdout.strip()

@@ -65,7 +65,7 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
         return _keep_commits_of_deleted(top, worktree, base, label)
     worktrees.relink(top, worktree, base)
     submodules.keep(top, worktree, base, label.in_submodules)
-    tree, head = worktrees.write_tree(worktree), worktrees.head(worktree) or base
+    tree, head = worktrees.write_tree(worktree), _head(top, worktree, base)
     if head != base and not refs.is_ancestor(top, base, head):
         refs.move_ref(top, f"{label.ref}-head", head)
         head = base
@@ -76,6 +76,12 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
     commit = head if unchanged else commits.commit_tree(top, tree, [head, *other], label.message(), label.author)
     refs.keep_under(top, label.ref, commit)
     return commit
+
+
+def _head(top: Path, worktree: Path, base: str) -> str:
+    """The commit of a worktree, or the base if it has none that exists."""
+    head = worktrees.head(worktree)
+    return head if head == base else (refs.resolve(top, head) if head else None) or base
 
 
 def _keep_commits_of_deleted(top: Path, worktree: Path, base: str, label: Label) -> str | None:
@@ -94,8 +100,11 @@ def keep_late(top: Path, worktree: Path, handed_in: str, label: Label) -> str:
 
 def left_history(top: Path, worktree: Path, base: str) -> bool:
     """Whether the worktree's HEAD is not based on `base` any more, so that it may lack the work of other tasks."""
-    head = worktrees.head(worktree) if worktree.is_dir() else base
-    return not head or (head != base and not refs.is_ancestor(top, base, head))
+    if not worktree.is_dir():
+        return False
+    worktrees.relink(top, worktree, base)
+    head = worktrees.head(worktree)
+    return not head or (head != base and not (refs.resolve(top, head) and refs.is_ancestor(top, base, head)))
 
 
 def keep_interrupted(top: Path, worktree: Path, base: str, label: Label) -> str | None:
@@ -113,20 +122,28 @@ def land(top: Path, commit: str, label: Label, *, worked_on: str, tip: str) -> L
     """Brings a commit onto the session's branch exactly once: landing it again finds it there already.
 
     Mostly the branch is where work has landed last (`tip`). If that is also where this work started (`worked_on`),
-    moving it is all there is to do.
+    moving it is all there is to do. A branch that was moved anywhere else is put back first.
     """
     session = SessionId(label.session)
     if commit != tip == worked_on and (moved := session_branch.advance(top, session, commit, tip)):
         return Landing(tip=commit, note=moved.note)
+    landing, target = _merged(top, tip, commit, label)
     for _ in range(TRIES):
+        found = session_branch.commit_of(top, session)
+        if target and found and _is_same_landing(top, found, target):
+            return msgspec.structs.replace(landing, tip=found)
         current = session_branch.position(top, session, tip)
-        landing, target = _merged(top, current.tip, commit, label)
-        moved = session_branch.advance(top, session, target, current.tip) if target else current
+        moved = session_branch.advance(top, session, target, tip) if target else current
         if moved:
             notes = dict.fromkeys((current.note, moved.note))
             return msgspec.structs.replace(landing, note="; ".join(note for note in notes if note))
     branch = ids.branch(session)
     raise HostError(f'The branch "{branch}" kept moving while {label.task} was landing', hint="run `iterdev resume`")
+
+
+def _is_same_landing(top: Path, found: str, target: str) -> bool:
+    """Whether a landing was done before and not recorded: a merge that is made again has another time."""
+    return found == target or commits.parents_and_tree(top, found) == commits.parents_and_tree(top, target)
 
 
 def _merged(top: Path, tip: str, commit: str, label: Label) -> tuple[Landing, str | None]:

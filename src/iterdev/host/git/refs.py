@@ -1,6 +1,7 @@
 """Refs and branches: reading them, and moving them by compare and swap."""
 
 import os
+import time
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -61,6 +62,12 @@ def _stamp(path: Path) -> object:
         stat = path.stat()
         return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
     return None
+
+
+def can_be_written(top: Path) -> bool:
+    """Whether git works in the repository, and has the space to write."""
+    unique = f"iterdev {os.getpid()} {time.time_ns()}"
+    return git("hash-object", "-w", "--stdin", cwd=top, stdin=unique, accept=(0, 1, 128)).returncode == 0
 
 
 def is_ancestor(top: Path, commit: str, of: str) -> bool:

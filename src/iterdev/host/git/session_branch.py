@@ -1,7 +1,8 @@
 """The branch of a session: created once, moved forward by landings and back by rollbacks.
 
-A ref of its own (`ids.tip_ref`) keeps what has landed, so that the user may delete the branch, move it or check it out
-meanwhile: nothing is lost, and no checkout has its branch moved away under it.
+The journal knows where it is. Whatever else it was moved to is kept under a ref, and the branch is put back: an agent
+can move it too. A ref of its own (`ids.tip_ref`) keeps what has landed, so that the user may delete the branch, move it
+or check it out meanwhile: nothing is lost, and no checkout has its branch moved away under it.
 """
 
 from pathlib import Path
@@ -60,27 +61,38 @@ def discard(top: Path, session: SessionId, base: str) -> None:
     git("update-ref", "-d", _ref(session), base, cwd=top, accept=(0, 1, 128))
 
 
-def position(top: Path, session: SessionId, known: str) -> Position:
-    """Where the branch is, after bringing it to what has landed (`known`), if it was deleted or moved away from that.
+def position(top: Path, session: SessionId, known: str, *, adopt: bool = False) -> Position:
+    """Where the branch is, after bringing it to what has landed (`known`), if it was deleted or moved.
 
-    Commits on top of what has landed are the user's, or a landing that was not recorded: both stay.
+    With `adopt`, commits on top of what has landed become a part of the session: no agent can have made them.
     """
     head = _head(top, session)
-    if head.commit == known or (head.commit and refs.is_ancestor(top, known, head.commit)):
-        return Position(head.commit)
+    if head.commit == known:
+        return Position(known)
     branch, behind = ids.branch(session), bool(head.commit) and refs.is_ancestor(top, head.commit or "", known)
+    ahead = head.commit if head.commit and refs.is_ancestor(top, known, head.commit) else None
+    if adopt and ahead:
+        return Position(ahead, f"{branch} has commits that are no task's, up to {ahead[:12]}; they belong to it now")
     kept = ids.moved_ref(session, head.commit) if head.commit and not behind else ""
     if head.commit and kept:
         refs.move_ref(top, kept, head.commit)
-    where = f"is checked out in {head.worktree}" if head.worktree else "was deleted" if not head.commit else "was moved"
-    found = f"; where it was is kept as {kept}" if kept else ""
     if head.worktree:
-        how = f"git -C {head.worktree} merge {ids.tip_ref(session)}"
-        return Position(known, f"{branch} {where} and lacks work that has landed{found}; get it with `{how}`")
+        return Position(known, _checked_out_note(session, head.worktree, kept, ahead=bool(ahead)))
     if not refs.move_refs(top, (_ref(session), known, head.commit or refs.ZERO), (ids.tip_ref(session), known, None)):
         check_name(top)
         raise HostError(f'The branch "{branch}" moved meanwhile', hint="try again")
-    return Position(known, "" if behind else f"{branch} {where}, and is at {known[:12]} again{found}")
+    how = "had commits that are no task's" if ahead else "was moved" if head.commit else "was deleted"
+    found = f"; where it was is kept: `git merge {kept}` gets it" if kept else ""
+    return Position(known, "" if behind else f"{branch} {how}, and is at {known[:12]} again{found}")
+
+
+def _checked_out_note(session: SessionId, worktree: str, kept: str, *, ahead: bool) -> str:
+    where = f"{ids.branch(session)} is checked out in {worktree}"
+    if ahead:
+        return f"{where} and has commits there that are no task's; they are not part of the session"
+    found = f"; where it was is kept as {kept}" if kept else ""
+    how = f"git -C {worktree} merge {ids.tip_ref(session)}"
+    return f"{where} and lacks work that has landed{found}; get it with `{how}`"
 
 
 def advance(top: Path, session: SessionId, new: str, old: str) -> Position | None:
@@ -88,10 +100,13 @@ def advance(top: Path, session: SessionId, new: str, old: str) -> Position | Non
     head, tip = _head(top, session), (ids.tip_ref(session), new, None)
     if not head.worktree:
         return Position(new) if refs.move_refs(top, (_ref(session), new, old), tip) else None
-    if head.commit and head.commit != old and refs.is_ancestor(top, old, head.commit):
-        return None
     refs.move_refs(top, tip)
     return position(top, session, new)
+
+
+def commit_of(top: Path, session: SessionId) -> str | None:
+    """Where the branch is, whoever moved it there."""
+    return _head(top, session).commit
 
 
 def last_known(top: Path, session: SessionId, base: str) -> str:
@@ -124,23 +139,6 @@ def checked_out(session: SessionId, worktree: str) -> UserError:
     return UserError(
         f'The branch "{ids.branch(session)}" is checked out in "{worktree}", and would be moved under it',
         hint=f"git -C {worktree} switch --detach",
-    )
-
-
-def all_work(top: Path, session: SessionId) -> str:
-    """The commit with everything that has landed, and with what the user committed on the branch."""
-    head, landed, branch = _head(top, session).commit, refs.resolve(top, ids.tip_ref(session)), ids.branch(session)
-    if landed is None or head is None:
-        if head or landed:
-            return head or landed or ""
-        raise UserError(f'The branch "{branch}" does not exist', hint="git branch --list 'iterdev/*'")
-    if head == landed or refs.is_ancestor(top, landed, head):
-        return head
-    if refs.is_ancestor(top, head, landed):
-        return landed
-    raise UserError(
-        f'The branch "{branch}" was moved, and lacks work that has landed',
-        hint=f"merge what you need of it and of {ids.tip_ref(session)}, such as `git merge {ids.tip_ref(session)}`",
     )
 
 

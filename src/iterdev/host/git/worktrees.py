@@ -1,27 +1,89 @@
-"""Worktrees: added, reset, read and removed."""
+"""Worktrees: added, reset, read and removed.
 
+Git keeps a folder for each (`.git/worktrees/NAME`), which says where the worktree is; the file `.git` of the worktree
+leads back to it. An agent can damage both.
+"""
+
+import fcntl
+import os
+import re
 import shutil
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from iterdev.host.git import submodules
 from iterdev.host.git.checkout import status
-from iterdev.host.git.command import git, git_names
-from iterdev.host.git.refs import resolve
+from iterdev.host.git.command import GitFailed, git, git_names
+from iterdev.host.git.refs import common_dir, resolve
+
+INITIALIZING = "initializing"
+"""Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
+ABANDONED = 60.0
+"""Seconds after which no git can still be adding a worktree without having said where."""
+
+
+@contextmanager
+def _registering(top: Path) -> Iterator[None]:
+    """Git fails when it finds a worktree half registered, so that one process at a time registers and removes them."""
+    descriptor = os.open(common_dir(top), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def add(top: Path, path: Path, commit: str) -> None:
-    git("worktree", "add", "--quiet", "--force", "--detach", str(path), commit, cwd=top)
+    _register(top, path, commit)
+    git("reset", "--quiet", "--hard", cwd=path)
     submodules.check_out(top, path)
 
 
+def _register(top: Path, path: Path, commit: str) -> None:
+    """Adds a worktree without files. Forced twice, it also replaces one that is locked and gone."""
+    options = ("--quiet", "--force", "--force", "--no-checkout", "--detach")
+    with _registering(top):
+        git("worktree", "add", *options, str(path), commit, cwd=top)
+
+
 def remove(top: Path, path: Path) -> None:
-    git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
+    with _registering(top):
+        git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
 
 
-def prune(top: Path) -> None:
-    git("worktree", "prune", cwd=top)
+def forget_deleted(top: Path, home: Path) -> None:
+    """Lets the repository forget the worktrees below `home` that are gone, also locked ones; the user's stay."""
+    with _registering(top):
+        for admin in _admin_folders(top):
+            place = _place(admin)
+            if (place is None and _is_abandoned(admin)) or (place and _is_below(place, home) and not place.exists()):
+                shutil.rmtree(admin, ignore_errors=True)
     submodules.prune(top)
+
+
+def _admin_folders(top: Path) -> list[Path]:
+    """Git's folders of all linked worktrees."""
+    return sorted((common_dir(top) / "worktrees").glob("*"))
+
+
+def _place(admin: Path) -> Path | None:
+    """Where git's folder says that the link of its worktree is."""
+    with suppress(OSError):
+        return admin / os.fsdecode((admin / "gitdir").read_bytes()).rstrip("\n")
+    return None
+
+
+def _is_below(place: Path, home: Path) -> bool:
+    return Path(os.path.realpath(place)).is_relative_to(os.path.realpath(home))
+
+
+def _is_abandoned(admin: Path) -> bool:
+    with suppress(OSError):
+        lock = admin / "locked"
+        return lock.read_bytes().strip() == INITIALIZING.encode() and lock.stat().st_mtime < time.time() - ABANDONED
+    return False
 
 
 def reset(top: Path, path: Path, commit: str) -> None:
@@ -52,12 +114,15 @@ def stage(worktree: Path) -> None:
 
 
 def _remove_obstacles(worktree: Path) -> None:
-    """Removes the lock of a git that was killed, and makes repositories inside the worktree plain folders.
+    """Removes the lock of a git that was killed and a damaged index, and makes repositories inside plain folders.
 
     Git would record only the commit id of such a repository, and none of its files.
     """
-    (worktree / git("rev-parse", "--git-path", "index.lock", cwd=worktree).stdout.strip()).unlink(missing_ok=True)
-    git("reset", "--quiet", cwd=worktree)
+    index = worktree / git("rev-parse", "--git-path", "index", cwd=worktree).stdout.rstrip("\n")
+    delete(index.with_name("index.lock"))
+    if git("reset", "--quiet", cwd=worktree, accept=(0, 128)).returncode:
+        delete(index)
+        git("reset", "--quiet", cwd=worktree)
     listed = ("ls-files", "--others", "--exclude-standard", "-z")
     while inner := [name for name in git_names(*listed, cwd=worktree) if name.endswith("/")]:
         for name in inner:
@@ -73,24 +138,79 @@ def delete(path: Path, *, ignore_errors: bool = False) -> None:
 
 
 def relink(top: Path, worktree: Path, base: str) -> None:
-    """Restores the link from a worktree to its repository if it was removed, or a repository was made in its place.
+    """Makes a folder the worktree of the repository that it was: with its link, and git's folder behind that.
 
     Without the link, git would search the parent folders for a repository. If the repository has forgotten the
-    worktree, it becomes a new one of it, at the base.
+    worktree, or what it knows of it is damaged, it becomes a new one of it, at the base. No file of the work changes.
     """
+    if is_linked(top, worktree):
+        return
     link = worktree / ".git"
-    if link.is_file() and git_dir(worktree).is_dir():
+    if _claim(top, worktree):
         return
     delete(link)
-    git("worktree", "repair", cwd=top)
-    if link.is_file():
-        return
+    for admin in _admin_folders(top):
+        if (place := _place(admin)) and os.path.realpath(place) == os.path.realpath(link):
+            link.write_text(f"gitdir: {admin}\n", encoding="utf-8")
+            if is_linked(top, worktree):
+                return
+            delete(link)
+            shutil.rmtree(admin)
     new = worktree.with_name(f"{worktree.name}.new")
-    git("worktree", "add", "--quiet", "--no-checkout", "--force", "--detach", str(new), base, cwd=top)
+    delete(new)
+    _register(top, new, base)
     (new / ".git").rename(link)
     new.rmdir()
-    git("worktree", "repair", str(worktree), cwd=top)
+    with _registering(top):
+        git("worktree", "repair", str(worktree), cwd=top)
     git("reset", "--quiet", cwd=worktree)
+
+
+def _claim(top: Path, worktree: Path) -> bool:
+    """Corrects where git's folder says that the worktree is, if it leads there and no other worktree does."""
+    with suppress(OSError, ValueError):
+        admin = Path(os.path.realpath(git_dir(worktree)))
+        place = _place(admin)
+        if place and not os.path.lexists(place) and admin in map(Path.resolve, _admin_folders(top)):
+            (admin / "gitdir").write_text(f"{worktree / '.git'}\n", encoding="utf-8")
+            return is_linked(top, worktree)
+    return False
+
+
+def is_linked(top: Path, worktree: Path) -> bool:
+    """Whether git would work in the worktree, and on nothing but this repository. Reading files is fast."""
+    link, known = worktree / ".git", Path(os.path.realpath(common_dir(top)))
+    try:
+        if link.is_symlink() or not link.is_file():
+            return False
+        admin = Path(os.path.realpath(git_dir(worktree)))
+        common = Path(os.path.realpath(admin / (admin / "commondir").read_text(encoding="utf-8").strip()))
+        head = (admin / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return False
+    place = _place(admin)
+    return (
+        admin.parent == known / "worktrees"
+        and common == known
+        and place is not None
+        and os.path.realpath(place) == os.path.realpath(link)
+        and bool(re.fullmatch(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}", head))
+    )
+
+
+def leads_somewhere(worktree: Path) -> bool:
+    """Whether the link of a worktree leads to a repository that exists."""
+    with suppress(OSError, ValueError):
+        return git_dir(worktree).is_dir()
+    return False
+
+
+def follow(top: Path, old: Path, new: Path) -> None:
+    """Has the repository know where a worktree is now, and the worktree where the repository is."""
+    for admin in _admin_folders(top):
+        if _place(admin) == old / ".git":
+            (admin / "gitdir").write_text(f"{new / '.git'}\n", encoding="utf-8")
+            (new / ".git").write_text(f"gitdir: {admin}\n", encoding="utf-8")
 
 
 def head_of_deleted(top: Path, worktree: Path) -> str:
@@ -124,8 +244,11 @@ def set_head(worktree: Path, commit: str) -> None:
 
 
 def is_untouched(worktree: Path, commit: str) -> bool:
-    """Whether a worktree is exactly the commit, apart from ignored files."""
-    return head(worktree) == commit and not status(worktree)
+    """Whether a worktree is exactly the commit, apart from ignored files; one that git cannot read is not."""
+    try:
+        return head(worktree) == commit and not status(worktree)
+    except GitFailed:
+        return False
 
 
 def restore_files(top: Path, worktree: Path, commit: str, names: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ that was killed.
 """
 
 import hashlib
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -18,12 +19,14 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.git import command, worktrees
+from iterdev.host.git import checkout, command, worktrees
 
 _delete = partial(worktrees.delete, ignore_errors=True)
 BORROWER = "attempt.json"
 TREE = "tree"
 """The name of the worktree in its slot."""
+SET_ASIDE = "set-aside"
+"""The folder, beside those of the repositories, of slots whose work could not be kept under a ref."""
 TRIES = 5
 DELETIONS = 8
 """At once."""
@@ -52,6 +55,15 @@ class Workspace(Struct, frozen=True):
         """The entries of the slot that neither git nor iterdev made."""
         ours = {self.tree.name, self.result.name, self.private.name, BORROWER}
         return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
+
+    def restore_name(self) -> None:
+        """Gives the tree its name back, if it was renamed inside of its slot."""
+        if os.path.lexists(self.tree):
+            return
+        others = [self.slot / name for name in self.unexpected_entries()]
+        renamed = [other for other in others if (other / ".git").is_file() and not other.is_symlink()]
+        if len(renamed) == 1:
+            renamed[0].rename(self.tree)
 
 
 def workspace_around(folder: Path) -> Path | None:
@@ -86,6 +98,46 @@ class Pool:
             if borrower := _borrower(slot):
                 yield self._workspace(slot), borrower
 
+    def fetch_moved(self) -> None:
+        """Brings in the slots of a session whose repository was moved: they are at the place of its former path.
+
+        The worktree then leads to a repository that does not exist. Worktrees of a repository that was copied still
+        lead to the original, and stay there.
+        """
+        root = self._home.parent.parent
+        for tree in checkout.checkouts(self._top)[1:]:
+            slot = root / tree.parent.relative_to(tree.parents[3]) if len(tree.parents) > 4 else tree
+            is_former = slot.parent.name == self._home.name and slot.parent != self._home and tree.name == TREE
+            if not is_former or os.path.realpath(slot) != str(tree.parent) or worktrees.leads_somewhere(tree):
+                continue
+            target = self._unused_slot()
+            _make(target.slot.parent)
+            slot.rename(target.slot)
+            worktrees.follow(self._top, tree, target.tree)
+            _delete(self._workspace(slot).temp)
+            for folder in (slot.parent, slot.parent.parent):
+                with suppress(OSError):
+                    folder.rmdir()
+
+    def set_aside(self, workspace: Workspace) -> Path:
+        """Moves a slot whose work cannot be kept under a ref to where no engine touches it; nothing in it changes."""
+        folder = self._home.parent.parent / SET_ASIDE / self._home.parent.name
+        _make(folder)
+        name = f"{self._home.name}-{workspace.slot.name}"
+        names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
+        target = next(folder / free for free in names if not os.path.lexists(folder / free))
+        try:
+            workspace.slot.rename(target)
+        except OSError as error:
+            raise HostError(
+                f'Cannot move the workspace "{workspace.slot}" to "{target}": {error.strerror}',
+                hint="make ITERDEV_HOME writable, then run `iterdev resume`",
+            ) from error
+        with self._lock:
+            self._lent.discard(workspace.slot)
+        _delete(workspace.temp)
+        return target
+
     def borrow(self, commit: str, *, task: str, number: int) -> tuple[Workspace, bool]:
         """A workspace at the commit, and whether it is new and still has to be set up."""
         with self._lock:
@@ -96,6 +148,15 @@ class Pool:
         borrower = Borrower(task=task, number=number, base=commit)
         (workspace.slot / BORROWER).write_bytes(msgspec.json.encode(borrower))
         return workspace, fresh
+
+    def spare(self, commit: str) -> Workspace:
+        """A new workspace that is no attempt's: nothing in it has to be kept. Given back, it counts as set up."""
+        with self._lock:
+            workspace = self._unused_slot()
+            self._lent.add(workspace.slot)
+        self._reset(workspace, commit)
+        _make(workspace.temp)
+        return workspace
 
     def mark_clean(self, workspace: Workspace, commit: str) -> None:
         """Records that a workspace is exactly the commit, so that it need not be reset to it."""
@@ -109,11 +170,11 @@ class Pool:
         if workspace.slot not in self._lent:
             self._discard(workspace)
             return
-        workspace.result.unlink(missing_ok=True)
+        _delete(workspace.result)
         shutil.rmtree(workspace.temp, ignore_errors=True)
         for name in workspace.unexpected_entries():
             _delete(workspace.slot / name)
-        (workspace.slot / BORROWER).unlink(missing_ok=True)
+        _delete(workspace.slot / BORROWER)
         with self._lock:
             self._lent.remove(workspace.slot)
             self._free.append(workspace)
@@ -126,7 +187,7 @@ class Pool:
             list(executor.map(_delete, (workspace.tree for workspace in idle)))
         for workspace in idle:
             self._discard(workspace)
-        worktrees.prune(self._top)
+        worktrees.forget_deleted(self._top, self._home)
         for folder in (self._home, self._home.parent, self._temps):
             with suppress(OSError):
                 folder.rmdir()
@@ -151,15 +212,14 @@ class Pool:
     def _reset(self, workspace: Workspace, commit: str) -> bool:
         """True if an existing worktree could be reset; otherwise a new one is made in its place."""
         _make(workspace.slot)
-        if (workspace.tree / ".git").exists():
+        if worktrees.is_linked(self._top, workspace.tree):
             with suppress(command.GitFailed):
                 worktrees.reset(self._top, workspace.tree, commit)
                 return True
         if workspace.tree.exists():
             worktrees.remove(self._top, workspace.tree)
             _delete(workspace.tree)
-        with self._lock:
-            worktrees.add(self._top, workspace.tree, commit)
+        worktrees.add(self._top, workspace.tree, commit)
         return False
 
 
