@@ -381,6 +381,12 @@ READERS = (
         ),
         pytest.param(
             xml.junit,
+            recorded("gradle.xml"),
+            Tally(passed=("p.CalcTest::adds",), failed=("p.CalcTest::fails",), skipped=1),
+            id="gradle",
+        ),
+        pytest.param(
+            xml.junit,
             recorded("bun.xml"),
             Tally(passed=("outer::one", "inner > outer::one"), failed=("outer::two", "boom"), skipped=1),
             id="bun",

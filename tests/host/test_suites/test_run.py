@@ -15,8 +15,9 @@ from tests.host.test_suites.suite_projects import (
 )
 
 from iterdev.core.verification import compare
-from iterdev.host.test_suites.invocations import configured
+from iterdev.host.test_suites.invocations import configured, recognise
 from iterdev.host.test_suites.run import only
+from iterdev.host.test_suites.runners import RUNNERS
 from iterdev.host.test_suites.suite import Suite
 
 PLAIN = "def test_a():\n    assert True\n"
@@ -288,6 +289,45 @@ def test_cargo_builds_outside_of_a_project_that_does_not_ignore_its_target(tmp_p
 
     assert bare.output == f"target: {tmp_path / 'scratch of tests' / 'target'}"
     assert ignoring.output == "target: "
+
+
+def test_gradle_runs_in_our_processes_and_shows_why_a_test_failed(tmp_path: Path) -> None:
+    gradle = '#!/bin/sh\necho "$@" >&2; while [ "$1" != --init-script ]; do shift; done; cat "$2" >&2\n'
+    root = write(tmp_path / "project", {"build.gradle": "", "gradlew": gradle})
+
+    report = measured(one(root), root)
+
+    assert "cleanTest test --continue --no-build-cache --no-daemon" in report.output
+    assert "exceptionFormat = 'full'" in report.output
+
+
+@pytest.mark.parametrize(
+    ("command", "tests", "asked"),
+    [
+        ("gradle test", ("p.A::one", "p.A::two[1]"), "--tests p.A.one --tests p.A.two"),
+        ("mvn test", ("p.A::one", "p.A::two(int)[1]"), "-Dtest='p.A#one,p.A#two'"),
+        ("swift test", ("P.A::one", "P.A::two"), "--filter 'P.A.one|P.A.two'"),
+        (
+            "dotnet test",
+            ("P.A::One", "P.A::Two(x: 1)"),
+            "--filter 'FullyQualifiedName~P.A.One|FullyQualifiedName~P.A.Two'",
+        ),
+        ("phpunit", ('A::one with data set "x"', "A::two"), "--filter '/::(one|two)( |$)/'"),
+        ("go test ./...", ("p::TestA/sub", "p::TestB"), "-run '^(TestA|TestB)$'"),
+        ("vitest run", ("a.ts::outer > in (x)",), r"-t '^(outer in \(x\))$'"),
+        ("bun test", ("a.ts::one",), "-t '(^| )(one)$'"),
+        ("deno test", ("a.ts::outer > step",), "--filter '/^(outer)$/'"),
+        ("rspec", ("spec/a_spec.rb::A adds",), "-e 'A adds'"),
+        ("ctest --test-dir b", ("a.b",), r"-R '^(a\.b)$'"),
+    ],
+)
+def test_every_runner_is_restricted_in_its_own_words(command: str, tests: tuple[str, ...], asked: str) -> None:
+    call = recognise(command)
+    assert call is not None
+    restrict = RUNNERS[call.kind].restrict
+    assert restrict is not None
+
+    assert asked in restrict(call, tests).text()
 
 
 @pytest.mark.parametrize(("recipe", "code"), [("true", 0), ("exit 3", 2)])

@@ -58,11 +58,8 @@ def _cargo(files: ProjectFiles, works: Works) -> Iterator[Suite]:
         elif any(not _is_excluded(folder, workspaces[other]) for other in outer):
             continue
         scope = " --workspace" if "workspace" in manifest else ""
-        if (
-            ".config"
-            and (files.root / folder / ".config/nextest.toml").exists()
-            and works(("cargo", "nextest", "--version"))
-        ):
+        configured = (files.root / folder / ".config/nextest.toml").exists()
+        if configured and works(("cargo", "nextest", "--version")):
             yield Suite(command=f"cargo nextest run{scope} --no-fail-fast", kind="nextest", folder=folder)
         else:
             yield Suite(command=f"cargo test{scope} --no-fail-fast", kind="cargo", folder=folder)
