@@ -5,13 +5,17 @@ caches of their own for what these depend on.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 from msgspec import Struct
 
-from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
+from iterdev.host.environments import folder_copies
+from iterdev.host.environments.folder_copies import Moves
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
 from iterdev.host.git.command import git
 
 
@@ -24,6 +28,10 @@ class Tool(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     installed: Callable[[Workplace], Path]
     variables: Callable[[Path], Mapping[str, str]] = lambda _: {}
+    check: tuple[str, ...] = ()
+    """Succeeds if the machine has all that the project depends on."""
+    copied: str = ""
+    """The folder of the checkout that serves where nothing can be installed."""
 
 
 TOOLS = (
@@ -34,6 +42,7 @@ TOOLS = (
         command=("bundle", "install", "--quiet"),
         installed=lambda work: work.home / "bundle",
         variables=lambda folder: {"BUNDLE_PATH": str(folder), "BUNDLE_APP_CONFIG": str(folder / "config")},
+        check=("bundle", "check", "--dry-run"),
     ),
     Tool(
         name="composer",
@@ -41,6 +50,7 @@ TOOLS = (
         lock="composer.lock",
         command=("composer", "install", "--no-interaction", "--no-progress", "--quiet"),
         installed=lambda work: work.tree / "vendor",
+        copied="vendor",
     ),
 )
 
@@ -70,16 +80,40 @@ async def _install(work: Workplace, tool: Tool) -> Part:
     if work.program(tool.name) is None:
         problem = f"`{tool.name}` is not installed, and the project's {tool.declares} needs it"
         return Part(problems=(f"{problem}; install it, or set `setup` under [project] in iterdev.toml",))
+    if await _is_on_machine(work, tool):
+        return Part(described=(f"`{tool.name}`: all that {tool.declares} needs is installed on this machine",))
     try:
         await work.call(*tool.command, variables={**variables, **WIDE})
     except CommandFailed as failed:
         hint = "set `setup` under [project] in iterdev.toml to install what it needs yourself"
-        return Part(variables=variables, problems=(f"{failed}; {hint}",))
+        copied = await in_thread(_copy_users, work, tool)
+        instead = (f"`{tool.name}`: a copy of your {tool.copied}",) if copied else ()
+        return Part(variables=variables, described=instead, problems=(f"{failed}; {hint}",))
     marker = _marker(work, tool)
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.write_text(_digest(work.tree, tool), encoding="utf-8")
     described = f"`{' '.join(tool.command)}` from {tool.declares} in {seconds_since(started)}"
     return Part(variables=variables, described=(described,), new=True)
+
+
+async def _is_on_machine(work: Workplace, tool: Tool) -> bool:
+    if not tool.check:
+        return False
+    with suppress(CommandFailed):
+        await work.call(*tool.check)
+        return True
+    return False
+
+
+def _copy_users(work: Workplace, tool: Tool) -> bool:
+    """Copies what the user has installed; links into the checkout then lead into the workspace."""
+    users = work.checkout / tool.copied if work.checkout and tool.copied else None
+    if not users or not users.is_dir():
+        return False
+    target, moves = work.tree / tool.copied, Moves({str(work.checkout): str(work.tree)})
+    shutil.rmtree(target, ignore_errors=True)
+    folder_copies.lay(users, folder_copies.listing(users, moves), target, moves, hard_links=False)
+    return True
 
 
 def _marker(work: Workplace, tool: Tool) -> Path:
@@ -97,6 +131,13 @@ def _is_installed(work: Workplace, tool: Tool) -> bool:
 def is_at_hand(work: Workplace) -> bool:
     """Whether no tool would install anything."""
     return all(_is_installed(work, tool) for tool in TOOLS if _applies(work.tree, tool))
+
+
+def planned(tree: Path) -> Iterator[str]:
+    for tool in TOOLS:
+        if _applies(tree, tool):
+            installed = "what is installed on this machine, else " if tool.check else ""
+            yield f"`{tool.name}`, {installed}made by `{' '.join(tool.command)}`"
 
 
 def applies(tree: Path) -> bool:

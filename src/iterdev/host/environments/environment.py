@@ -209,6 +209,8 @@ def plans(tree: Path, *, cache: Path, checkout: Path | None, variables: Mapping[
         yield _plan(f"Python, {text}", kept.find(key))
     if found.node and found.node.depends:
         yield _plan(f"Node, {node.planned(found.node)}", kept.find(found.node.key))
+    for text in build_tools.planned(tree):
+        yield _plan(text, None)
 
 
 def _plan(described: str, entry: Entry | None) -> Plan:

@@ -47,7 +47,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
     return await anyio.to_thread.run_sync(partial(function, *args, **options))
 
 
-UNTELLING = ("npm warn", "npm notice", "npm http", "warning:", "install [--")
+UNTELLING = ("npm warn", "npm notice", "npm http", "warning:", "install [--", "\N{BLACK RIGHTWARDS ARROWHEAD} yn0000:")
 ERRORS = ("error", "npm error", "npm err!", "fatal", "modulenotfounderror", "\N{MULTIPLICATION SIGN} ")
 
 
@@ -63,7 +63,7 @@ class CommandFailed(Exception):
     def __init__(self, command: str, output: str) -> None:
         self.command = command
         self.output = output
-        super().__init__(f"`{command}` failed: {last_line(output)}")
+        super().__init__(f"`{command}` failed: {last_line(output).rstrip('.')}")
 
     @property
     def offline(self) -> bool:
