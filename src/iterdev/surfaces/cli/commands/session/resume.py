@@ -13,9 +13,10 @@ from iterdev.surfaces.cli.session_run import choose_session, show_run, show_step
 @arguments.session_name
 @arguments.yes
 @click.option("--step", is_flag=True, help="One step: start what is ready, and leave it to the background")
-@click.option("--wait", is_flag=True, help="With --step: wait until the tasks that were started have ended")
+@click.option("--wait", is_flag=True, hidden=True)
 @arguments.as_json
 def resume(*, session: str | None, yes: bool, step: bool, wait: bool, as_json: bool) -> ExitCode:
+    # `--wait` is how a step starts the engine that it leaves its tasks to.
     repository = arguments.current_repository()
     chosen = choose_session(to_resume(repository, session or ""))
     if step and not wait:
