@@ -114,6 +114,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="tox, with a variable and options",
         ),
         pytest.param(
+            {
+                "tox.ini": "[testenv]\ncommands = pytest --cov calc --cov tests --cov-report xml --cov-branch \\\n"
+                "    --cov-fail-under 90 --cov --durations 10 tests/test_a.py {posargs}\n"
+            },
+            "python3 -m pytest tests/test_a.py",
+            "",
+            id="tox, with values of options that are left out",
+        ),
+        pytest.param(
             {"tox.ini": "[testenv]\nchangedir = tests\ncommands = {envpython} -m unittest {posargs}\n"},
             "python3 -m unittest",
             "tests",

@@ -48,7 +48,14 @@ _UNWANTED = re.compile(
     r"--(?:no-)?cov(?:-.*|=.*)?|--junit-?xml=.*|--durations.*|--tb=.*|--color=.*|--html=.*|--maxfail=.*|--exitfirst"
     r"|--verbose|--quiet|-[vqxsl]+|--numprocesses=.*|--dist=.*|-n\d+|-nauto|-r[a-zA-Z]+|--benchmark-.*|--showlocals"
 )
-_UNWANTED_VALUE = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--junitxml", "--maxfail", "--tb"})
+_UNWANTED_VALUE = frozenset(
+    {
+        *("--cov", "--cov-config", "--cov-context", "--cov-fail-under", "--cov-report"),
+        *("-n", "--numprocesses", "--dist", "--maxfail", "--tb", "--color", "--durations", "--html"),
+        *("--junitxml", "--junit-xml"),
+    }
+)
+"""Options whose value may be the next word."""
 
 
 class _Project(Struct, frozen=True):
@@ -182,14 +189,12 @@ def _python_words(words: list[str]) -> list[str]:
 
 
 def _wanted(arguments: Sequence[str]) -> Iterator[str]:
-    skip = False
+    before = ""
     for word in arguments:
-        if skip:
-            skip = False
-        elif word in _UNWANTED_VALUE:
-            skip = True
-        elif not _UNWANTED.fullmatch(word):
+        is_value = before in _UNWANTED_VALUE and not word.startswith("-")
+        if not is_value and word not in _UNWANTED_VALUE and not _UNWANTED.fullmatch(word):
             yield word
+        before = "" if is_value else word
 
 
 def _is_missing_path(files: ProjectFiles, folder: str, word: str) -> bool:
