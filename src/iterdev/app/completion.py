@@ -166,7 +166,8 @@ def _choices(repository: Repository, state: State) -> tuple[str, ...]:
     failed = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
     failures = bool(repository.team(state).retried(state, failed))
     acceptable = state.branch.tip != state.branch.base and not state.lifecycle.accepted
-    return completion_choices(failures=failures, acceptable=acceptable)
+    succeeded = view(repository, state).outcome.succeeded
+    return completion_choices(succeeded=succeeded, failures=failures, acceptable=acceptable)
 
 
 def _record(repository: Repository, log: SessionLog, *events: Event) -> SessionView:

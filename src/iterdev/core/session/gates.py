@@ -113,13 +113,15 @@ def plan_gate(note: str = "") -> events.Gate:
     return events.Gate(kind=GateKind.plan, question=f"Run these tasks?{note}", choices=tuple(PlanChoice))
 
 
-def completion_choices(*, failures: bool, acceptable: bool) -> tuple[str, ...]:
+def completion_choices(*, succeeded: bool, failures: bool, acceptable: bool) -> tuple[str, ...]:
     """What is offered for a finished session, the recommended choice first.
 
-    There is nothing to retry without failures, and nothing to accept without a change.
+    There is nothing to retry without failures, and nothing to accept without a change. Work that is not known to be
+    good is not recommended.
     """
     left_out = {
         *(() if failures else (CompletionChoice.retry,)),
         *(() if acceptable else (CompletionChoice.accept,)),
     }
-    return tuple(choice for choice in CompletionChoice if choice not in left_out)
+    first = () if succeeded else (CompletionChoice.retry, CompletionChoice.keep)
+    return tuple(choice for choice in dict.fromkeys((*first, *CompletionChoice)) if choice not in left_out)

@@ -4,6 +4,7 @@ It refuses whatever would lose something of the user's, and leaves the checkout 
 """
 
 import os
+import shlex
 from pathlib import Path
 
 from msgspec import Struct
@@ -42,7 +43,7 @@ def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
     if lost := _overwritten(top, merged):
         raise UserError(
             f'"{lost[0]}" is not tracked by git, and the work of the session would overwrite it',
-            hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
+            hint=f"mv {shlex.join((lost[0], f'{lost[0]}.mine'))}, then run accept again",
         )
     notes = submodules.publish(top, "HEAD", merged, session)
     _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")

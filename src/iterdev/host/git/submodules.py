@@ -6,6 +6,7 @@ keeps it. A submodule that the user has not initialised is left alone.
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,15 +191,15 @@ def publish(top: Path, old: str, new: str, session: SessionId) -> list[str]:
 def _publish(top: Path, path: str, before: str, after: str, session: SessionId) -> Iterator[str]:
     users, branch = top / path, ids.branch(session)
     if not _is_repository(users):
-        yield f"{path} is a submodule that you have not initialised: git submodule update --init {path}"
+        yield f"{path} is a submodule that you have not initialised: git submodule update --init {shlex.quote(path)}"
         return
     if refs.resolve(users, after) is None:
         raise UserError(
             f'The work names commit {after[:12]} of the submodule "{path}", which its repository does not have',
-            hint=f"git -C {users} fetch origin {after}",
+            hint=f"git -C {shlex.quote(str(users))} fetch origin {after}",
         )
     yield from (f"{path}: {note}" for note in publish(users, before, after, session))
-    yield f"{path} has a new commit, {after[:12]}: git submodule update {path}"
+    yield f"{path} has a new commit, {after[:12]}: git submodule update {shlex.quote(path)}"
     if _has_ref(users, after, "refs/remotes"):
         return
     if not _has_ref(users, after, "refs/heads"):
@@ -207,9 +208,9 @@ def _publish(top: Path, path: str, before: str, after: str, session: SessionId) 
         if not behind or not refs.move_ref(users, f"refs/heads/{branch}", after, at or refs.ZERO):
             raise UserError(
                 f'No branch of the submodule "{path}" has commit {after[:12]}, and "{branch}" is taken there',
-                hint=f"git -C {users} branch {branch}-work {after}",
+                hint=f"git -C {shlex.quote(str(users))} branch {branch}-work {after}",
             )
-        yield f"others cannot get it before it is pushed: git -C {path} push origin {branch}"
+        yield f"others cannot get it before it is pushed: git -C {shlex.quote(path)} push origin {branch}"
 
 
 def _changed(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:

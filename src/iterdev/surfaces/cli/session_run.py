@@ -46,10 +46,14 @@ async def _ask(repository: Repository, session: SessionId, gate: GateView) -> st
 def _edit_plan(repository: Repository, session: SessionId) -> None:
     """Opens the plan in the user's editor. A plan that is not valid is reported, and kept for the next edit."""
     draft = answer.plan_draft(repository, session)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
-        click.edit(filename=str(draft), editor=os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        click.edit(filename=str(draft), editor=editor)
         answer.take_over_plan(repository, session, draft)
-    except (UserError, click.ClickException) as error:
+    except click.ClickException:
+        print_warning(f'iterdev: The editor "{editor}" failed; the plan is as it was')
+        print_warning(f"hint: answer q, then: EDITOR=vi iterdev resume {session}")
+    except UserError as error:
         print_warning(f"iterdev: {error.message}")
         print_warning(f"The plan is as it was; your edit is kept for the next one: {draft}")
 

@@ -111,3 +111,22 @@ def test_a_rejected_plan_says_only_that() -> None:
     assert (
         summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()[-1] == "Ended: the plan was rejected"
     )
+
+
+def test_a_run_that_is_not_over_says_what_is_left() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"), task("DEV-003", "DEV-001"))
+    story.starts("DEV-001")
+
+    first = summary(session_view(story.state, DEVELOPMENT), Ending.interrupted).splitlines()[0]
+
+    assert first.endswith(": 0 completed, 0 failed, 0 skipped, 1 in_progress, 2 pending")
+
+
+def test_what_the_last_line_says_is_no_warning_as_well() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001")
+    story.happens(events.Warned("DEV-001: nothing was verified: no tests"), events.Finished("stopped: no tests"))
+
+    lines = summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()
+
+    assert [line for line in lines if "no tests" in line] == ["Ended: stopped: no tests"]

@@ -63,13 +63,13 @@ def _questions(view: SessionView) -> list[str]:
 
 def summary(view: SessionView, ending: Ending) -> str:
     """The summary at the end of a run."""
-    lines = [f"{view.id}: {_final_counts(view)}"]
+    lines = [f"{view.id}: {_counts(view, ending)}"]
     if ending is Ending.over and len(view.waves) > 1:
         lines += [f"  {wave.summary}" for wave in view.waves[:WAVES]]
     for status in (Status.failed, Status.skipped):
         lines += [f"  {status:<7} {task.id}: {task.result.error}" for task in view.tasks if task.status is status]
     lines += [f"  not landed {task}: {conflict}" for task, conflict in view.outcome.not_landed.items()]
-    lines += [f"  warning: {text}" for text in view.warnings]
+    lines += [f"  warning: {text}" for text in view.warnings if not _is_told_last(text, view)]
     match ending:
         case Ending.over:
             lines += _next_steps(view)
@@ -82,6 +82,20 @@ def summary(view: SessionView, ending: Ending) -> str:
             begun = f"At work in the background: {', '.join(at_work)}." if at_work else "One step done."
             lines.append(f"{begun} Next: iterdev resume {view.id} --step")
     return "\n".join(lines)
+
+
+def _is_told_last(warning: str, view: SessionView) -> bool:
+    """Whether the last line gives the same details as a reason."""
+    details = (reason.partition(": ")[2] for reason in view.outcome.reasons)
+    return any(text and warning.endswith(f": {text}") for text in details)
+
+
+def _counts(view: SessionView, ending: Ending) -> str:
+    """Of a run that is not over, what is left to do as well."""
+    left = (Status.in_progress, Status.pending) if ending is not Ending.over else ()
+    return ", ".join(
+        [_final_counts(view), *(f"{view.counts[status]} {status}" for status in left if view.counts[status])]
+    )
 
 
 def _final_counts(view: SessionView) -> str:
