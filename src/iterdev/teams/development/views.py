@@ -202,7 +202,7 @@ def _test_line(run: TestsMeasured) -> str:
     total = f" of {counted(measured.total, 'test')}" if measured.total else ""
     known = f", {len(measured.known_failures)} failed before too" if measured.known_failures else ""
     lists = (("failing", measured.failures), ("missing", measured.missing), ("flaky", measured.flaky))
-    named = "".join(f", {word}: {', '.join(tests[: critic.NAMED])}" for word, tests in lists if tests)
+    named = "".join(f", {word}: {critic.named(tests)}" for word, tests in lists if tests)
     note = f" ({measured.note})" if measured.note else ""
     return f"{run.task}: {percent(measured.pass_rate):.1f}%{total} passed{named}{known}, `{measured.command}`{note}"
 
