@@ -167,7 +167,8 @@ def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:
     failures = _without(change.failed, before.failed)
     missing = _missing(change, before) if change.counted else ()
     total = len(change.passed) + len(failures) + len(missing)
-    rate, note = _overruled(change, before) or _by_names(change, total, missing)
+    known = _without(change.failed, failures)
+    rate, note = _overruled(change, before) or _by_names(change, total, missing, known)
     return Verification(
         command=change.command,
         pass_rate=rate,
@@ -175,7 +176,7 @@ def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:
         failures=failures,
         regressions=_without(failures, _without(failures, before.passed)),
         missing=missing,
-        known_failures=_without(change.failed, failures),
+        known_failures=known,
         flaky=change.flaky,
         note=note,
         output=change.output,
@@ -241,9 +242,15 @@ def _problem(report: SuiteReport) -> str:
     return "" if no_tests else "failed without naming a failing test"
 
 
-def _by_names(change: SuiteReport, total: int, missing: tuple[str, ...]) -> tuple[float | None, str]:
+def _by_names(
+    change: SuiteReport, total: int, missing: tuple[str, ...], known: tuple[str, ...]
+) -> tuple[float | None, str]:
     if total == 0:
         return None, _nothing_measured(change)
+    if total == len(change.passed) < len(known):
+        # Each may be a file that cannot be loaded, with all of its tests.
+        most = f"most tests of `{change.command}` failed before the change too"
+        return None, f"{most}, {len(known)} of {total + len(known)}{_cause(change)}."
     notes = (
         f"`{change.command}` {_problem(change)}, as it did before the change." if _problem(change) else "",
         "Tests that passed before the change did not run." if missing else "",

@@ -123,6 +123,18 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="tox, with values of options that are left out",
         ),
         pytest.param(
+            {
+                "tox.ini": "[testenv]\ncommands =\n    pytest README.rst docs/a.md\n"
+                "    pytest --doctest-modules {envsitepackagesdir}/calc\n"
+                "    pytest --tb=short -v --cov {envsitepackagesdir}/calc\n",
+                "README.rst": "",
+                "docs/a.md": "",
+            },
+            "python3 -m pytest",
+            "",
+            id="tox, after the examples of documents",
+        ),
+        pytest.param(
             {"tox.ini": "[testenv]\nchangedir = tests\ncommands = {envpython} -m unittest {posargs}\n"},
             "python3 -m unittest",
             "tests",

@@ -168,6 +168,8 @@ def _declared_suite(files: ProjectFiles, project: _Project, command: DeclaredCom
         return None
     if found.kind == "pytest":
         kept = [word for word in _wanted(arguments) if not _is_missing_path(files, folder, word)]
+        if any(map(_is_document, kept)) and all(_is_document(word) or word.startswith("-") for word in kept):
+            return None
         program = [PYTHON, "-m", "pytest", *map(shlex.quote, kept), *_ignored(files, project, kept)]
         return Suite(command=" ".join((*command.variables, *program)), kind="pytest", folder=folder)
     module = arguments[1] if arguments[0] == "-m" else ""
@@ -195,6 +197,11 @@ def _wanted(arguments: Sequence[str]) -> Iterator[str]:
         if not is_value and word not in _UNWANTED_VALUE and not _UNWANTED.fullmatch(word):
             yield word
         before = "" if is_value else word
+
+
+def _is_document(word: str) -> bool:
+    """A text whose examples pytest runs; the tests of the project are elsewhere."""
+    return word.endswith((".rst", ".md", ".txt")) and not word.startswith("-")
 
 
 def _is_missing_path(files: ProjectFiles, folder: str, word: str) -> bool:
