@@ -343,8 +343,10 @@ def fenced_lines(lines: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> list[str]:
-    left_out = [f"- ... and {len(names) - most} more"] if len(names) > most else []
-    return [*(f"- {name}" for name in names[:most]), *left_out]
+    """One line each; two tests of the same name share one."""
+    different = list(dict.fromkeys(names))
+    left_out = [f"- ... and {len(different) - most} more"] if len(different) > most else []
+    return [*(f"- {name}" for name in different[:most]), *left_out]
 
 
 def shortened_lines(text: str, most: int) -> str:

@@ -12,7 +12,7 @@ from iterdev.host.test_suites.reports import text as text_reports
 from iterdev.host.test_suites.reports import xml
 from iterdev.host.test_suites.reports.events import events, unfinished
 from iterdev.host.test_suites.reports.tally import Tally
-from iterdev.host.test_suites.reports.tap import harness, tap
+from iterdev.host.test_suites.reports.tap import harness, tap, tap_output
 from iterdev.host.test_suites.runners import RUNNERS, Results
 from iterdev.host.test_suites.suite import Kind
 
@@ -488,6 +488,36 @@ def test_the_output_of_go_is_shown_as_without_json() -> None:
 )
 def test_tap_that_breaks_the_protocol_is_refused(text: str, why: str) -> None:
     assert tap(text) is None, why
+
+
+PASSING_AROUND_A_FAILURE = """\
+TAP version 13
+# one
+ok 1 fine
+# null
+ok 2 fine
+  ---
+  duration_ms: 1
+  ...
+not ok 3 should be equal
+  ---
+    expected: 'null'
+  ...
+ok 4 fine
+# last
+ok 5 fine
+
+1..5
+# fail  1
+"""
+
+
+def test_of_a_long_stream_of_tap_what_failed_is_shown() -> None:
+    shown = tap_output(PASSING_AROUND_A_FAILURE).splitlines()
+
+    failure = ["# null", "not ok 3 should be equal", "  ---", "    expected: 'null'", "  ..."]
+    assert shown == ["TAP version 13", *failure, "", "1..5", "# fail  1"]
+    assert tap_output("ok 1 fine\nSegmentation fault\n") == "ok 1 fine\nSegmentation fault\n"
 
 
 def test_a_subtest_may_be_a_word_only() -> None:

@@ -13,7 +13,7 @@ from iterdev.host.test_suites.projects.files import read_text
 from iterdev.host.test_suites.reports import json, text, xml
 from iterdev.host.test_suites.reports.events import events, unfinished
 from iterdev.host.test_suites.reports.tally import Tally, unnumbered
-from iterdev.host.test_suites.reports.tap import harness, tap
+from iterdev.host.test_suites.reports.tap import harness, tap, tap_output
 from iterdev.host.test_suites.suite import Kind
 
 BUILD = "ITERDEV_BUILD"
@@ -404,6 +404,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         restrict=_naming(
             "--match=", lambda test: unnumbered(test).rpartition(_AVA_SEPARATOR)[2], drop_value="-m --match"
         ),
+        output=tap_output,
         captures=True,
     ),
     "uvu": Runner(
@@ -453,7 +454,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         ),
         environment=lambda _: {"NO_COLOR": "1"},
     ),
-    "tap": Runner(ask=_tap, read=lambda results: tap(results.report, comments=True), captures=True),
+    "tap": Runner(ask=_tap, read=lambda results: tap(results.report, comments=True), output=tap_output, captures=True),
     "go": Runner(
         ask=_asked("-json", drop="-json -failfast -v", first=True, capture=OUTPUT),
         read=lambda results: json.go(results.report),

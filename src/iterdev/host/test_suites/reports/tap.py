@@ -57,6 +57,34 @@ def tap(text: str, *, comments: bool = False) -> Tally | None:
     return tally(outcomes)
 
 
+_PASSED = re.compile(r"\s*ok \d{1,9}(?!\S).*")
+_DETAILS = re.compile(r"\s*---\s*|\s+\S.*")
+"""What belongs to a point above it: a block in YAML."""
+
+
+def tap_output(text: str) -> str:
+    """The stream without the points that passed, nor comments that only announce such points.
+
+    A program may print its points in any order, so that the end of a long stream need not say what failed.
+    """
+    if not re.search(r"^[ \t]*not ok\b", text, re.MULTILINE):
+        return text
+    kept: list[str] = []
+    after_pass = False
+    for line in text.splitlines():
+        if _PASSED.fullmatch(line):
+            after_pass = True
+            continue
+        fails = line.lstrip().startswith("not ok")
+        if after_pass and not fails and _DETAILS.fullmatch(line) and not line.lstrip().startswith("#"):
+            continue
+        if after_pass and not fails and kept and kept[-1].startswith("# ") and not _SUMMARY.match(kept[-1]):
+            kept.pop()
+        after_pass = False
+        kept.append(line)
+    return "\n".join(kept)
+
+
 def harness(files: Mapping[str, str], failed: frozenset[str]) -> Tally | None:
     """Reads the streams of several test programs, of which some failed whatever they printed.
 
