@@ -190,6 +190,9 @@ def _method(separator: str, template: str = "{}") -> Callable[[str], str]:
     return lambda test: template.format(_PARAMETERS.split(unnumbered(test).replace("::", separator))[0])
 
 
+_by_title = _matching("-t ", "^({})$", _spaced_title, drop_value="-t --testNamePattern")
+
+
 def _events(results: Results) -> Tally | None:
     return events(results.report)
 
@@ -386,7 +389,7 @@ RUNNERS: Mapping[Kind, Runner] = {
             drop_value="--outputFile",
         ),
         read=_jest,
-        restrict=_matching("-t ", "^({})$", _spaced_title, drop_value="-t --testNamePattern"),
+        restrict=_by_title,
     ),
     "vitest": Runner(
         ask=_asked(
@@ -396,7 +399,7 @@ RUNNERS: Mapping[Kind, Runner] = {
             drop_value="--reporter --bail",
         ),
         read=_jest,
-        restrict=_matching("-t ", "^({})$", _spaced_title, drop_value="-t --testNamePattern"),
+        restrict=_by_title,
     ),
     "ava": Runner(
         ask=_asked("--tap", drop="-t --tap -v --verbose -w --watch --fail-fast", capture=OUTPUT),
