@@ -11,10 +11,12 @@ from iterdev.core import prompts
 from iterdev.core.request import Request
 from iterdev.core.settings import Settings
 from iterdev.engine.repository import STATE, Repository
+from iterdev.engine.run import configured_sandbox
 from iterdev.execution.context import in_thread
 from iterdev.execution.conversation import ask_to_finish
 from iterdev.host.git import refs
 from iterdev.host.processes.spawn import Supervisor
+from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import allowed_environment
 from iterdev.host.workspaces.pool import Workspace
 from iterdev.teams.contract import Analyzer
@@ -31,16 +33,17 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
     description = repository.top / STATE / "project-tech.json"
     about = "\n\n".join(filter(None, (request.requirement, prompts.issue_part(request.issue))))
     prompt = analyzer.prompt(about, str(description) if description.is_file() else "")
-    pool = repository.workspaces(f"analysis-{os.getpid()}")
+    sandbox = configured_sandbox(repository)
+    pool = repository.workspaces(f"analysis-{os.getpid()}", sandbox.confine_git if sandbox else None)
     workspace, _ = await in_thread(pool.borrow, refs.head(repository.top), task=analyzer.task, number=1)
     try:
         text = repository.redact(prompt).replace(prompts.RESULT, str(workspace.result))
-        assignment = _assignment(analyzer, settings, agent, workspace)
-        async with (
-            Supervisor() as supervisor,
-            agent.open(assignment, spawn=supervisor.spawn, watch=lambda _: None) as conversation,
-        ):
-            reply = await ask_to_finish(conversation.send, text, settings.limits, agent.name)
+        assignment = _assignment(analyzer, settings, agent, workspace, sandbox)
+        access = Access(write=False, network=True, files=tuple(agent.folders(assignment.environment)))
+        async with Supervisor() as supervisor:
+            spawn = sandbox.around(supervisor.spawn, workspace, access) if sandbox else supervisor.spawn
+            async with agent.open(assignment, spawn=spawn, watch=lambda _: None) as conversation:
+                reply = await ask_to_finish(conversation.send, text, settings.limits, agent.name)
     finally:
         with anyio.CancelScope(shield=True):
             await in_thread(pool.give_back, workspace)
@@ -54,7 +57,9 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
     return msgspec.structs.replace(request, assessment=assessment)
 
 
-def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace) -> Assignment:
+def _assignment(
+    analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace, sandbox: Sandbox | None
+) -> Assignment:
     return Assignment(
         task=analyzer.task,
         role="analyzer",
@@ -68,4 +73,5 @@ def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace:
         # Long enough that it never ends the agent before it was asked to finish.
         limit=2 * (settings.limits.interactive + settings.limits.finish),
         environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
+        sandboxed=sandbox is not None and not sandbox.nests,
     )

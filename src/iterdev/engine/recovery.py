@@ -20,7 +20,6 @@ from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs, session_branch, worktrees
-from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
@@ -120,7 +119,7 @@ def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) 
     workspace.restore_name()
     if workspace.tree.is_dir():
         worktrees.relink(top, workspace.tree, base)
-        git_objects.adopt(workspace, base)
+        worktrees.adopt(workspace.tree, base)
     landing.keep_interrupted(top, workspace.tree, base, label)
     if not workspace.tree.is_dir() and name in log.state.attempts.running:
         log.record(Warned(f"{name}: the workspace {workspace.tree} was deleted, with what was not committed in it"))

@@ -122,9 +122,9 @@ class Repository:
     def folder(self, state: State) -> Path:
         return self.top / state.session.folder
 
-    def workspaces(self, name: str) -> Pool:
+    def workspaces(self, name: str, confine_git: Callable[[Path], None] | None = None) -> Pool:
         """The worktrees of a session, or of something else by that name."""
-        return Pool(self.top, paths.workspaces_of(self.top) / name, paths.temps())
+        return Pool(self.top, paths.workspaces_of(self.top) / name, paths.temps(), confine_git)
 
     def engine_alive(self, session: Session | SessionSummary) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""

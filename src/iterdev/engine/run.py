@@ -150,7 +150,8 @@ class _Run(Struct, frozen=True):
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
         agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
-        pool = repository.workspaces(log.session)
+        sandbox = configured_sandbox(repository)
+        pool = repository.workspaces(log.session, sandbox.confine_git if sandbox else None)
         complete_rollback(repository, log, effect)
         performer = Performer(repository, log, effect, _show_states(self.observer, log.team))
         check_agents(repository, log.state, log.team, agent)
@@ -166,7 +167,7 @@ class _Run(Struct, frozen=True):
                 checkout=CheckoutWatch(top),
                 ports=ports,
                 spawn=supervisor.spawn,
-                sandbox=configured_sandbox(repository),
+                sandbox=sandbox,
                 redact=repository.redact,
                 effect=effect,
                 link=LocalLink(log, folder, server, self.observer.agent_output, performer.environment_made),

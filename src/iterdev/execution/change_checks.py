@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.execution.context import Attempt, in_thread
-from iterdev.host import python_source, static_checks
+from iterdev.host import python_source, static_checks, untrusted_files
 from iterdev.host.git import commits, merge
 from iterdev.host.processes.spawn import run
 from iterdev.host.static_checks import ChangedFile, Checked, PythonFile
@@ -51,7 +51,9 @@ async def check_change(attempt: Attempt, commit: str, changed: Sequence[str]) ->
 
 
 def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+    with suppress(OSError):
+        return None if path.is_symlink() else untrusted_files.read_bytes(path)
+    return None
 
 
 async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> dict[str, ChangedFile]:
@@ -59,7 +61,7 @@ async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> di
     python = {name: file for name, file in files.items() if name.endswith(".py") and file.after is not None}
     if not python:
         return {}
-    folder = attempt.workspace.temp / "checks"
+    folder = attempt.workspace.scratch / "checks"
     asked = await in_thread(_write, folder, python)
     answer = await _by_project(attempt, folder)
     if answer is None:
@@ -81,7 +83,7 @@ async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> di
 def _write(folder: Path, python: Mapping[str, ChangedFile]) -> list[tuple[str, str]]:
     """Writes both versions of each file for the interpreter, and the list of them: name and path."""
     asked: list[tuple[str, str]] = []
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True)
     for number, (name, file) in enumerate(python.items()):
         for part, content in (("before", file.before), ("after", file.after)):
             if content is not None:
@@ -100,7 +102,7 @@ async def _by_project(attempt: Attempt, folder: Path) -> _Answer | None:
         return None
     script = await in_thread(Path(python_source.__file__).read_text, encoding="utf-8")
     argv = [program, "-I", "-S", "-c", script, str(folder / GIVEN), str(folder / ANSWER)]
-    spawn, tree = attempt.spawn(write=False, network=False), str(attempt.workspace.tree)
+    spawn, tree = attempt.spawn(write=False, network=False, scratch=True), str(attempt.workspace.tree)
     with suppress(HostError):
         finished = await run(spawn, argv, cwd=tree, env=env, limit=LIMIT)
         return None if finished.code or finished.timed_out else await in_thread(_read_answer, folder)
@@ -109,26 +111,31 @@ async def _by_project(attempt: Attempt, folder: Path) -> _Answer | None:
 
 def _read_answer(folder: Path) -> _Answer | None:
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((folder / ANSWER).read_bytes(), type=_Answer)
+        return msgspec.json.decode(untrusted_files.read_bytes(folder / ANSWER, root=folder), type=_Answer)
     return None
 
 
 def _by_us(asked: Sequence[tuple[str, str]]) -> _Answer:
-    found = {path: python_source.read(Path(path).read_bytes(), name) for name, path in asked}
+    found = {path: python_source.read(_given(Path(path)), name) for name, path in asked}
     return msgspec.convert({"version": sys.version_info[:2], "files": found}, _Answer)
+
+
+def _given(path: Path) -> bytes:
+    """A file that was written for the interpreter, which may have replaced it."""
+    return untrusted_files.read_or_empty(path, root=path.parent)
 
 
 def required_python(tree: Path) -> tuple[int, int] | None:
     """The oldest Python that the project says it needs."""
     texts: list[str] = []
     with suppress(OSError, ValueError):
-        document = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
+        document = tomllib.loads(untrusted_files.read_text(tree / "pyproject.toml"))
         poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
         texts += [str(document.get("project", {}).get("requires-python", "")), str(poetry.get("python", ""))]
     for name, pattern in (("setup.cfg", r"python_requires\s*=(.*)"), ("setup.py", r"python_requires\s*=(.*)")):
         with suppress(OSError, ValueError):
-            texts += re.findall(pattern, (tree / name).read_text(encoding="utf-8"))
+            texts += re.findall(pattern, untrusted_files.read_text(tree / name))
     with suppress(OSError, ValueError):
-        texts.append(f"=={(tree / '.python-version').read_text(encoding='utf-8').strip()}")
+        texts.append(f"=={untrusted_files.read_text(tree / '.python-version').strip()}")
     found = [(int(version[1]), int(version[2])) for text in texts if (version := LOWEST.search(text))]
     return max(found, default=None)

@@ -100,8 +100,11 @@ class Attempt(Struct, frozen=True):
         named = (*self.context.agent(self.job.agent).needs, *(configured.env if configured else ()))
         return allowed_environment(os.environ, named) | own | untracked_files.git_variables(self.workspace.tree)
 
-    def spawn(self, *, write: bool = True, network: bool = True, files: tuple[str, ...] = ()) -> Spawn:
-        """Starts programs in the workspace, inside the sandbox if there is one."""
+    def spawn(
+        self, *, write: bool = True, network: bool = True, files: tuple[str, ...] = (), scratch: bool = False
+    ) -> Spawn:
+        """Starts programs in the workspace, inside the sandbox if there is one; `scratch` lets them write there too."""
         context, readable = self.context, environment.current(self.workspace).folders
-        access = Access(write=write, network=network, files=files, readable=readable)
+        folders = (self.workspace.scratch,) if scratch else ()
+        access = Access(write=write, network=network, files=files, readable=readable, folders=folders)
         return context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn

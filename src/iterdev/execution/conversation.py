@@ -210,6 +210,7 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
         )
         # An agent needs the network to reach its model and the team's tools.
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
+        await in_thread(workspace.mark_used)
         spawn = attempt.spawn(write=job.role.writes, files=files)
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:

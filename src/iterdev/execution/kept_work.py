@@ -12,7 +12,6 @@ from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.host.git import full_disk, landing, merge, refs, worktrees
 from iterdev.host.git.command import GitFailed
-from iterdev.host.sandbox import git_objects
 
 Unsuccessful = Failed | Limited | Interrupted | Unmet
 DAMAGE = (GitFailed, OSError, UnicodeError)
@@ -27,7 +26,7 @@ def restore(attempt: Attempt) -> None:
     workspace.restore_name()
     if workspace.tree.is_dir():
         worktrees.relink(attempt.context.top, workspace.tree, base)
-        git_objects.adopt(workspace, base)
+        worktrees.adopt(workspace.tree, base)
 
 
 async def damaged(attempt: Attempt, error: Exception) -> str:

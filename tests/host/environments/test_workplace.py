@@ -23,6 +23,7 @@ async def test_the_limit_of_a_program_is_told_in_minutes(bench: Bench) -> None:
         cache=Cache(bench.cache),
         checkout=None,
         trusted=True,
+        hard_links=True,
         run=endless,
         variables={},
         limit=600,

@@ -14,10 +14,9 @@ from tests.conftest import Repo
 from tests.host.conftest import label
 
 from iterdev.core.errors import HostError
-from iterdev.host.git import landing, worktrees
+from iterdev.host.git import confinement, landing, worktrees
 from iterdev.host.git.command import git
 from iterdev.host.processes.spawn import ProgramResult, Supervisor, run
-from iterdev.host.sandbox import git_objects
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox, build
 from iterdev.host.workspaces.pool import Pool, Workspace
 
@@ -101,10 +100,10 @@ def test_removing_everything_within_reach_loses_nothing_but_the_attempt(
         return sorted(path for path in project.path.rglob("*") if "worktrees" not in path.parts)
 
     before = kept()
-    store = git_objects.prepare(workspace)
+    store = confinement.store(workspace.tree)
 
     inside(f"rm -rf {project.path} {project.home} {store.admin} . .git ../*")
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
 
     assert kept() == before
     assert (project.home / ".ssh" / "id_ed25519").exists()
@@ -186,7 +185,7 @@ def test_git_looks_and_commits_and_the_commit_is_kept(
     assert done.code == 0, said(done)
     assert "By the agent" in said(done)
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
     commit = landing.keep(project.path, workspace.tree, base, label())
 
     assert commit
@@ -205,7 +204,7 @@ def test_the_settings_of_a_repository_that_was_made_inside_start_nothing_outside
     )
     assert done.code == 0, said(done)
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
     worktrees.is_untouched(workspace.tree, base)
     landing.keep(project.path, workspace.tree, base, label())
 
@@ -217,7 +216,7 @@ def test_what_was_only_added_to_the_index_is_kept_too(
 ) -> None:
     inside("echo staged > x.txt && git add x.txt")
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
     commit = landing.keep(project.path, workspace.tree, base, label())
 
     assert project.git("show", f"{commit}:x.txt") == "staged"
@@ -228,7 +227,7 @@ def test_objects_that_were_packed_are_kept(inside: Inside, workspace: Workspace,
     assert done.code == 0, said(done)
     assert list((workspace.private / "objects" / "pack").glob("*.pack"))
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
 
     assert landing.keep(project.path, workspace.tree, base, label())
     assert project.git("fsck", "--full") == ""
@@ -268,7 +267,7 @@ def test_git_of_ours_is_not_led_astray_by_what_was_written_inside(
     inside(f"git config -f {admin}/config.worktree core.fsmonitor 'touch /tmp/led-astray'; mv .git elsewhere")
 
     assert Path(git("rev-parse", "--git-common-dir", cwd=workspace.tree).stdout.strip()) == project.path / ".git"
-    assert (git_objects.prepare(workspace).admin / "config.worktree").read_text(encoding="utf-8") == ""
+    assert (confinement.store(workspace.tree).admin / "config.worktree").read_text(encoding="utf-8") == ""
 
 
 def test_an_object_that_is_not_what_its_name_says_is_not_taken_over(
@@ -281,7 +280,7 @@ def test_an_object_that_is_not_what_its_name_says_is_not_taken_over(
     shutil.copy(next((project.path / ".git" / "objects").glob("[0-9a-f][0-9a-f]/*")), store / name[2:])
     os.mkfifo(store / ("f" * 38))
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
 
     assert not (project.path / ".git" / "objects" / name[:2] / name[2:]).exists()
 

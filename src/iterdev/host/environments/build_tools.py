@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
 from iterdev.host.git.command import git
 
@@ -75,9 +76,7 @@ async def _install(work: Workplace, tool: Tool) -> Part:
     except CommandFailed as failed:
         hint = "set `setup` under [project] in iterdev.toml to install what it needs yourself"
         return Part(variables=variables, problems=(f"{failed}; {hint}",))
-    marker = _marker(work, tool)
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(_digest(work.tree, tool), encoding="utf-8")
+    untrusted_files.write_bytes(_marker(work, tool), _digest(work.tree, tool).encode(), root=work.made_home())
     described = f"`{' '.join(tool.command)}` from {tool.declares} in {seconds_since(started)}"
     return Part(variables=variables, described=(described,), new=True)
 
@@ -88,10 +87,8 @@ def _marker(work: Workplace, tool: Tool) -> Path:
 
 def _is_installed(work: Workplace, tool: Tool) -> bool:
     """Whether this workspace has what the tool would install."""
-    marker = _marker(work, tool)
-    if not (tool.installed(work).is_dir() and marker.is_file()):
-        return False
-    return marker.read_text(encoding="utf-8") == _digest(work.tree, tool)
+    marked = untrusted_files.read_or_empty(_marker(work, tool), root=work.home)
+    return tool.installed(work).is_dir() and marked == _digest(work.tree, tool).encode()
 
 
 def is_at_hand(work: Workplace) -> bool:
@@ -110,7 +107,7 @@ def digest(tree: Path) -> str:
 
 def _digest(tree: Path, tool: Tool) -> str:
     files = (tree / tool.declares, tree / tool.lock)
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files if file.is_file())).hexdigest()
+    return hashlib.sha256(b"\0".join(untrusted_files.read_or_empty(f) for f in files if f.is_file())).hexdigest()
 
 
 def _is_ignored(tree: Path, name: str) -> bool:

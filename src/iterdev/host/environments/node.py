@@ -16,6 +16,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.environments import downloads, folder_copies
 from iterdev.host.environments.cache import Entry, Made
 from iterdev.host.environments.folder_copies import Moves
@@ -156,7 +157,9 @@ async def prepare(work: Workplace, project: NodeProject) -> Part:
             places = {"tree": str(work.tree)}
             made = Made(ecosystem="node", source=source, places=places, problems=problems, installed=taken)
             entry = await in_thread(work.cache.publish, project.key, made, folders, {})
-            await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
+            await in_thread(
+                work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree, hard_links=work.hard_links
+            )
     return _part(f"{source} {taken}", problems, new=True)
 
 
@@ -167,13 +170,11 @@ def _is_installed(tree: Path) -> bool:
 
 def _marked(work: Workplace) -> str:
     """The key of the project for which packages were installed in this workspace."""
-    marker = work.home / MARKER
-    return marker.read_text(encoding="utf-8") if marker.is_file() else ""
+    return untrusted_files.read_or_empty(work.home / MARKER, root=work.home).decode("utf-8", "replace")
 
 
 def _mark(work: Workplace, key: str) -> None:
-    work.home.mkdir(parents=True, exist_ok=True)
-    (work.home / MARKER).write_text(key, encoding="utf-8")
+    untrusted_files.write_bytes(work.home / MARKER, key.encode(), root=work.made_home())
 
 
 def _set_aside(work: Workplace) -> dict[Path, Path]:
@@ -222,7 +223,9 @@ async def _laid(work: Workplace, entry: Entry) -> bool:
         return True
     for folder in module_folders(work.tree):
         await in_thread(shutil.rmtree, folder, ignore_errors=True)
-    return await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
+    return await in_thread(
+        work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree, hard_links=work.hard_links
+    )
 
 
 async def _prepared(work: Workplace, project: NodeProject) -> tuple[str, ...]:
@@ -277,7 +280,8 @@ def _copy_users(work: Workplace) -> bool:
     for folder in module_folders(checkout):
         target = work.tree / folder.relative_to(checkout)
         if target.parent.is_dir():
-            folder_copies.lay(folder, folder_copies.listing(folder, moves), target, moves, hard_links=False)
+            listed = folder_copies.listing(folder, moves)
+            folder_copies.lay(folder, listed, target, moves, root=work.tree, hard_links=False)
     return True
 
 
@@ -342,17 +346,17 @@ def _digest(tree: Path, packages: list[Path], manager: str) -> str:
         path = tree / name
         digest.update(name.encode() + (_bytes(path)))
     for patch in sorted((tree / "patches").glob("*.patch")):
-        digest.update(patch.read_bytes())
+        digest.update(_bytes(patch))
     return digest.hexdigest()
 
 
 def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""
+    return untrusted_files.read_or_empty(path)
 
 
 def _package(path: Path) -> dict[str, object] | None:
     try:
-        found = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+        found = msgspec.json.decode(untrusted_files.read_bytes(path))
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.environments import node
 from iterdev.host.environments.python import hook
 from iterdev.host.environments.python.project import source_roots
@@ -22,6 +23,8 @@ from iterdev.host.environments.python.project import source_roots
 NOT_THE_PROJECT = frozenset(
     {"conftest", "setup", "noxfile", "docs", "doc", "examples", "tests", "test", "testing", "build", "dist"}
 )
+LARGEST_RECORD = 64 * 1024 * 1024
+"""Bytes of what the interpreters of a test run recorded."""
 CARGO_TARGETS = frozenset({"lib", "bin", "example", "test", "bench"})
 PROBE = (
     "import importlib.util, json, sys\n"
@@ -80,10 +83,8 @@ def modules(tree: Path) -> tuple[str, ...]:
 
 def read(file: Path) -> tuple[Loaded, ...]:
     """What was recorded; the same module may have been loaded from several places."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return ()
+    content = untrusted_files.read_or_empty(file, root=file.parent, most=LARGEST_RECORD)
+    lines = content.decode("utf-8", "surrogateescape").splitlines()
     parts = (line.split("\t") for line in dict.fromkeys(lines))
     return tuple(Loaded(part[0], Path(part[1])) for part in parts if len(part) == 2)
 
@@ -192,8 +193,8 @@ def judge_paths(tree: Path) -> Judgement:
 def _cargo_paths(tree: Path) -> Iterator[tuple[Path, str]]:
     for file in (tree / "Cargo.toml", *tree.glob("*/Cargo.toml"), *tree.glob("*/*/Cargo.toml")):
         try:
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            document = tomllib.loads(untrusted_files.read_text(file))
+        except (ValueError, RecursionError):
             continue
         yield from ((file, path) for path in _path_values(document))
 
@@ -210,6 +211,5 @@ def _path_values(value: object) -> Iterator[str]:
 
 def _go_paths(tree: Path) -> Iterator[tuple[Path, str]]:
     for file in (tree / "go.mod", tree / "go.work", *tree.glob("*/go.mod")):
-        if file.is_file():
-            text = file.read_text(encoding="utf-8", errors="replace")
-            yield from ((file, path) for path in re.findall(r"=>\s*(\.\.?/\S*|/\S+)", text))
+        text = untrusted_files.read_text(file)
+        yield from ((file, path) for path in re.findall(r"=>\s*(\.\.?/\S*|/\S+)", text))

@@ -80,12 +80,19 @@ class Workplace(Struct, frozen=True, kw_only=True):
     checkout: Path | None
     trusted: bool
     """Whether the project's files are those of the session's base, so that other workspaces may share the result."""
+    hard_links: bool
+    """Whether the workspace may share files with the cache that a write in place would change for everybody."""
     run: RunCommand
     variables: Mapping[str, str]
     """Of the programs that run in the workspace."""
     limit: float
     printed: list[str] = []
     """What the programs printed that made the environment so far."""
+
+    def made_home(self) -> Path:
+        """The folder of the environments, which programs in the workspace can write too."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        return self.home
 
     def program(self, name: str) -> str | None:
         return shutil.which(name, path=self.variables.get("PATH"))

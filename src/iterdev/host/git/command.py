@@ -1,8 +1,9 @@
 """The git command: how it is run, and which version is needed.
 
 Everything runs without optional locks (reading the user's checkout must not even refresh its index), without
-prompts, and without the GIT_* variables of the process that started iterdev. Every git has a process group of its own;
-its whole tree ends at the time limit, and with an engine that is killed (`host/processes/ownership.py`).
+prompts, hooks and fsmonitor, and with an environment that holds no secrets. In a workspace of the sandbox it runs
+inside (`confinement.py`). Every git has a process group of its own; its whole tree ends at the time limit, and with an
+engine that is killed (`host/processes/ownership.py`).
 """
 
 import os
@@ -16,8 +17,10 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.core.formatting import duration
-from iterdev.host.git import full_disk
+from iterdev.host import secrets
+from iterdev.host.git import confinement, full_disk
 from iterdev.host.processes import ownership
+from iterdev.host.untrusted_files import PRIVATE
 
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
@@ -32,7 +35,10 @@ REPOSITORY_VARIABLES = frozenset(
     )
 )
 """The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
-EXCLUDES = Path(".iterdev", "exclude")
+SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false")
+ALSO_INHERITED = ("SSH_AUTH_SOCK", "TMPDIR")
+"""Filters such as that of Git LFS may have to log in to a server."""
+EXCLUDES = Path(PRIVATE, "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
 
 
@@ -88,14 +94,15 @@ def _run(
 ) -> subprocess.CompletedProcess[bytes]:
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
-    settings = ("core.hooksPath=/dev/null", "core.quotePath=false", "submodule.recurse=false")
+    inside = confinement.prefix(cwd)
+    settings = (*SETTINGS, *(confinement.SETTINGS if inside else ()))
     options = (*(word for setting in settings for word in ("-c", setting)), *excludes)
     marker, began = ownership.marker(), time.time()
     try:
         with subprocess.Popen(
-            ["git", *options, *args],
+            [*inside, "git", *options, *args],
             cwd=cwd,
-            env={**_inherited(), **VARIABLES, **marker.variable, **env},
+            env={**_inherited(), **VARIABLES, **(confinement.VARIABLES if inside else {}), **marker.variable, **env},
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -113,7 +120,7 @@ def _run(
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
         raise HostError(message, hint="run `iterdev doctor`") from error
-    if process.returncode and full_disk.is_reason(stderr):
+    if process.returncode and full_disk.is_reason(stderr) and not inside:
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
@@ -135,7 +142,7 @@ def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _inherited() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return secrets.allowed_environment(os.environ, ALSO_INHERITED)
 
 
 def git_names(*args: str, cwd: Path) -> list[str]:
@@ -147,6 +154,17 @@ def users_excludes(folder: Path) -> Path:
     """The user's global file of patterns that git ignores."""
     named = git("config", "--type=path", "--get", "core.excludesFile", cwd=folder, accept=(0, 1)).stdout.rstrip("\n")
     return Path(named or Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git", "ignore"))
+
+
+def users_files(folder: Path) -> tuple[Path, ...]:
+    """The files outside of the repository that git reads for a user: settings, attributes, patterns to ignore."""
+    entries = git("config", "--list", "--show-origin", "--includes", "-z", cwd=folder).stdout.split("\0")
+    found = {Path(origin.removeprefix("file:")) for origin in entries[::2] if origin.startswith("file:/")}
+    for name in ("core.excludesFile", "core.attributesFile"):
+        named = git("config", "--type=path", "--get", name, cwd=folder, accept=(0, 1)).stdout.rstrip("\n")
+        found |= {Path(named)} if os.path.isabs(named) else set()  # noqa: PTH117
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git")
+    return tuple(sorted(found | {settings / "ignore", settings / "attributes"}))
 
 
 def version() -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from iterdev.core.session.conflicts import FinishedMerge
+from iterdev.host import untrusted_files
 from iterdev.host.git import commits, submodules, worktrees
 from iterdev.host.git.command import Identity, git
 
@@ -81,7 +82,7 @@ def left_conflicts(top: Path, worktree: Path, base: str, commit: str) -> list[st
 
 def _beginnings(file: Path, places: list[int]) -> list[int]:
     """Git also lists lines of seven equals signs alone, which underline a heading elsewhere."""
-    text = file.read_bytes().splitlines() if file.is_file() else []
+    text = untrusted_files.read_or_empty(file).splitlines()
     kinds = [(place, text[place - 1][:1] if place <= len(text) else b"") for place in places]
     rest = [kind for _, kind in kinds]
     return [place for at, (place, kind) in enumerate(kinds) if kind == b"<" and rest[at + 1 : at + 3] == [b"=", b">"]]

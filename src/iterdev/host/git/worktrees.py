@@ -13,13 +13,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from iterdev.host.git import submodules
+from iterdev.host import untrusted_files
+from iterdev.host.git import confinement, object_import, submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
+from iterdev.host.git.confinement import common_dir as common_dir_of
+from iterdev.host.git.confinement import git_dir
 from iterdev.host.git.refs import common_dir, resolve
 
 INITIALIZING = "initializing"
 """Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
+LARGEST_HEAD = 4096
+"""Bytes of the name of a branch, or of a commit id."""
 ABANDONED = 60.0
 """Seconds after which no git can still be adding a worktree without having said where."""
 
@@ -71,7 +76,9 @@ def _admin_folders(top: Path) -> list[Path]:
 def _place(admin: Path) -> Path | None:
     """Where git's folder says that the link of its worktree is."""
     with suppress(OSError):
-        return admin / os.fsdecode((admin / "gitdir").read_bytes()).rstrip("\n")
+        return admin / os.fsdecode(untrusted_files.read_bytes(admin / "gitdir", root=admin, most=LARGEST_HEAD)).rstrip(
+            "\n"
+        )
     return None
 
 
@@ -96,7 +103,9 @@ def reset(top: Path, path: Path, commit: str) -> None:
 def write_tree(worktree: Path) -> str:
     """The tree of everything in a worktree that git does not ignore."""
     stage(worktree)
-    return git("write-tree", cwd=worktree).stdout.strip()
+    tree = git("write-tree", cwd=worktree).stdout.strip()
+    object_import.import_new(worktree)
+    return tree
 
 
 def restore_staged(worktree: Path) -> None:
@@ -166,6 +175,23 @@ def relink(top: Path, worktree: Path, base: str) -> None:
     git("reset", "--quiet", cwd=worktree)
 
 
+def adopt(worktree: Path, base: str) -> None:
+    """Takes over what an agent in the sandbox did with git; without a sandbox there is nothing to do.
+
+    A HEAD that was deleted or replaced by a link is restored to the base; git's other files cannot be deleted in the
+    sandbox. Repositories that were made inside of the worktree are made plain folders.
+    """
+    if not confinement.is_confined(worktree) or not worktree.is_dir():
+        return
+    store = confinement.store(worktree)
+    head = store.admin / "HEAD"
+    if head.is_symlink() or not head.is_file():
+        untrusted_files.remove(head, root=store.admin)
+        untrusted_files.write_bytes(head, f"{base}\n".encode(), root=store.admin)
+    submodules.disarm(worktree, store.common, store.admin)
+    object_import.import_new(worktree)
+
+
 def _claim(top: Path, worktree: Path) -> bool:
     """Corrects where git's folder says that the worktree is, if it leads there and no other worktree does."""
     with suppress(OSError, ValueError):
@@ -184,8 +210,7 @@ def is_linked(top: Path, worktree: Path) -> bool:
         if link.is_symlink() or not link.is_file():
             return False
         admin = Path(os.path.realpath(git_dir(worktree)))
-        common = Path(os.path.realpath(admin / (admin / "commondir").read_text(encoding="utf-8").strip()))
-        head = (admin / "HEAD").read_text(encoding="utf-8").strip()
+        common, head = common_dir_of(admin), _head_text(admin)
     except (OSError, ValueError):
         return False
     place = _place(admin)
@@ -227,13 +252,12 @@ def head(worktree: Path) -> str:
 
     Reading the file is a hundred times as fast as a process.
     """
-    text = (git_dir(worktree) / "HEAD").read_text(encoding="utf-8").strip()
+    text = _head_text(git_dir(worktree))
     return (resolve(worktree, "HEAD") or "") if text.startswith("ref:") else text
 
 
-def git_dir(worktree: Path) -> Path:
-    """Git's folder of a linked worktree."""
-    return worktree / (worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+def _head_text(admin: Path) -> str:
+    return untrusted_files.read_bytes(admin / "HEAD", root=admin, most=LARGEST_HEAD).decode("utf-8").strip()
 
 
 def set_head(worktree: Path, commit: str) -> None:

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from iterdev.host import untrusted_files
 from iterdev.host.packages.shell import Found, Shell
 
 LOCK = "Cargo.lock"
@@ -32,8 +33,8 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
 
 def _locked(lock: Path, name: str) -> list[str]:
     try:
-        packages = tomllib.loads(lock.read_text(encoding="utf-8")).get("package", [])
-    except (OSError, ValueError):
+        packages = tomllib.loads(untrusted_files.read_text(lock)).get("package", [])
+    except (ValueError, RecursionError):
         return []
     return [str(package.get("version", "")) for package in packages if package.get("name") == name]
 
@@ -43,14 +44,14 @@ async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bo
     with TemporaryDirectory(dir=shell.temp) as folder:
         crate, user = Path(folder) / "crate", Path(folder) / "user"
         wanted = f"path = {json.dumps(str(crate))}, version = {json.dumps(version_range or '*')}"
-        _write(crate, name, version)
-        _write(user, "iterdev-check", "0.0.0", f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n")
+        _write(shell, crate, name, version)
+        needs = f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n"
+        _write(shell, user, "iterdev-check", "0.0.0", needs)
         asked = await shell.run("cargo", "metadata", "--offline", "--quiet", "--format-version", "1", cwd=user)
     return not asked.code
 
 
-def _write(folder: Path, name: str, version: str, more: str = "") -> None:
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "lib.rs").touch()
+def _write(shell: Shell, folder: Path, name: str, version: str, more: str = "") -> None:
+    shell.write(folder / "src" / "lib.rs", "")
     manifest = f'[package]\nname = {json.dumps(name)}\nversion = {json.dumps(version)}\nedition = "2021"\n{more}'
-    (folder / "Cargo.toml").write_text(manifest, encoding="utf-8")
+    shell.write(folder / "Cargo.toml", manifest)

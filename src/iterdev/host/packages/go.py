@@ -47,17 +47,15 @@ async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bo
         proxy, user = Path(folder) / "proxy", Path(folder) / "user"
         # Proxies write "!" and a small letter for a capital.
         escaped = re.sub("[A-Z]", lambda letter: f"!{letter[0].lower()}", name)
-        _publish(proxy / escaped / "@v", name, version)
-        user.mkdir()
-        (user / "go.mod").write_text("module user.invalid\n\ngo 1.20\n", encoding="utf-8")
+        _publish(shell, proxy / escaped / "@v", name, version)
+        shell.write(user / "go.mod", "module user.invalid\n\ngo 1.20\n")
         env = ISOLATED | {"GOPROXY": proxy.as_uri(), "GOMODCACHE": str(Path(folder) / "cache")}
         words = ("-modcacherw", "-m", "-f", "{{.Version}}", f"{name}@{query}")
         selected = await shell.run("go", "list", *words, cwd=user, **env)
     return not selected.code and last_line(selected.stdout) == version
 
 
-def _publish(folder: Path, name: str, version: str) -> None:
-    folder.mkdir(parents=True)
-    (folder / "list").write_text(f"{version}\n", encoding="utf-8")
-    (folder / f"{version}.info").write_text(json.dumps({"Version": version}), encoding="utf-8")
-    (folder / f"{version}.mod").write_text(f"module {name}\n", encoding="utf-8")
+def _publish(shell: Shell, folder: Path, name: str, version: str) -> None:
+    shell.write(folder / "list", f"{version}\n")
+    shell.write(folder / f"{version}.info", json.dumps({"Version": version}))
+    shell.write(folder / f"{version}.mod", f"module {name}\n")

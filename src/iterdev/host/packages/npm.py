@@ -1,5 +1,6 @@
 """Node packages: read from node_modules; npm's own semver library interprets ranges."""
 
+from iterdev.host import untrusted_files
 from iterdev.host.packages.shell import Found, Shell, document, last_line
 
 SEMVER = """\
@@ -11,7 +12,7 @@ console.log(JSON.stringify({known: semver.validRange(range) !== null, fits: semv
 
 async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     try:
-        package = (shell.tree / "node_modules" / name / "package.json").read_bytes()
+        package = untrusted_files.read_bytes(shell.tree / "node_modules" / name / "package.json")
     except OSError:
         return Found(reason="it is not in node_modules")
     version = str(document(package).get("version", ""))

@@ -1,5 +1,6 @@
 """Python packages: looked up by the project's own interpreter; ranges as in PEP 440."""
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -58,7 +59,7 @@ async def _resolved_by_uv(name: str, interpreter: str, shell: Shell) -> str:
     options = ("--quiet", "--no-deps", "--no-header", "--no-annotate", "--python", interpreter)
     with suppress(NoTool), TemporaryDirectory(dir=shell.temp) as folder:
         wanted = Path(folder) / "requirements.in"
-        wanted.write_text(f"{name}\n", encoding="utf-8")
+        shell.write(wanted, f"{name}\n")
         resolved = await shell.run("uv", "pip", "compile", *options, str(wanted))
         return "" if resolved.code else last_line(resolved.stdout).partition("==")[2]
     return ""
@@ -71,4 +72,4 @@ def _fits(version: str, version_range: str) -> bool:
 
 def _interpreter(tree: Path) -> str:
     own = (tree / folder / "bin" / "python" for folder in ENVIRONMENTS)
-    return next((str(path) for path in own if path.exists()), "python3")
+    return next((str(path) for path in own if os.path.lexists(path)), "python3")

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.processes.spawn import ProgramResult, Spawn, run
 
 SECONDS = 60.0
@@ -37,6 +38,10 @@ class Shell(Struct, frozen=True, kw_only=True):
         if found is None:
             raise NoTool(f"{program} is not installed, so the package cannot be checked")
         return Path(found).resolve()
+
+    def write(self, path: Path, text: str) -> None:
+        """Writes a file for a tool below the folder of such files; tools of the project can write there too."""
+        untrusted_files.write_bytes(path, text.encode(), root=self.temp)
 
     async def run(self, *argv: str, cwd: Path | None = None, **env: str) -> ProgramResult:
         self.path_of(argv[0])

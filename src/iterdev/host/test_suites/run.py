@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from iterdev.core.verification import SuiteReport, excerpt
+from iterdev.host import untrusted_files
 from iterdev.host.processes.spawn import ProgramResult
 from iterdev.host.test_suites.invocations import NPM, Invocation, recognise
 from iterdev.host.test_suites.projects import node
@@ -20,8 +21,8 @@ from iterdev.host.test_suites.reports.tap import tap
 from iterdev.host.test_suites.runners import BUILD, RUNNERS, Results, Run, Runner
 from iterdev.host.test_suites.suite import Suite
 
-REPORT_LIMIT = 100_000_000
-"""Characters; a longer report is not read."""
+REPORT_LIMIT = 50_000_000
+"""Bytes of all reports of a run together; what is longer is not read."""
 _REPORTERS = Path(__file__).with_name("reporters")
 _NOT_FOUND = 127
 """The exit code with which the shell says that there is no such program."""
@@ -135,18 +136,23 @@ def _results(
     finished: ProgramResult, runner: Runner | None, places: Run, before: Mapping[Path, int], root: Path
 ) -> Results:
     written = [path for path, time in _times(runner, places).items() if before.get(path) != time]
-    files = {_name(path, places): read_text(path, REPORT_LIMIT) for path in written}
+    report, left = _read(places.report, places, REPORT_LIMIT)
+    files: dict[str, str] = {}
+    for path in written:
+        files[_name(path, places)], left = _read(path, places, left)
     return Results(
-        report=_relative(_limited(places.report), root, places.folder),
+        report=_relative(report, root, places.folder),
         stdout=finished.stdout.decode(errors="replace"),
         stderr=finished.stderr.decode(errors="replace"),
         files=files,
     )
 
 
-def _limited(path: Path) -> str:
-    text = read_text(path, REPORT_LIMIT + 1)
-    return text if len(text) <= REPORT_LIMIT else ""
+def _read(path: Path, places: Run, most: int) -> tuple[str, int]:
+    """A report, and how many bytes may still be read; tests can put anything in its place."""
+    scratch = places.scratch.parent
+    content = untrusted_files.read_or_empty(path, root=scratch if path.is_relative_to(scratch) else None, most=most)
+    return content.decode("utf-8", "replace"), most - len(content)
 
 
 def _name(path: Path, places: Run) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -27,6 +27,8 @@ TREE = "tree"
 """The name of the worktree in its slot."""
 SET_ASIDE = "set-aside"
 """The folder, beside those of the repositories, of slots whose work could not be kept under a ref."""
+USED = "used"
+"""In the private folder of a workspace."""
 TRIES = 5
 DELETIONS = 8
 """At once."""
@@ -47,9 +49,31 @@ class Workspace(Struct, frozen=True):
         return self.slot / "result.json"
 
     @property
+    def scratch(self) -> Path:
+        """For files that iterdev and a program in the workspace exchange: reports of tests, answers of interpreters.
+
+        In the sandbox, only that program can write there, and nothing of it is left when iterdev reads them.
+        """
+        return self.private / "scratch"
+
+    @property
     def private(self) -> Path:
         """What iterdev keeps for the workspace beside its tree, from one attempt to the next."""
         return self.slot / command.EXCLUDES.parent
+
+    @property
+    def environments(self) -> Path:
+        """What programs in the workspace import; agents may install more."""
+        return self.private / "environments"
+
+    @property
+    def was_used(self) -> bool:
+        """Whether an agent has been at work in it, or code that one wrote: ignored files may be left of that."""
+        return (self.private / USED).exists()
+
+    def mark_used(self) -> None:
+        self.private.mkdir(parents=True, exist_ok=True)
+        (self.private / USED).touch()
 
     def unexpected_entries(self) -> list[str]:
         """The entries of the slot that neither git nor iterdev made."""
@@ -81,8 +105,10 @@ class Borrower(Struct, frozen=True, kw_only=True):
 class Pool:
     """The worktrees of one session; only the session's engine touches them."""
 
-    def __init__(self, top: Path, home: Path, temps: Path) -> None:
+    def __init__(self, top: Path, home: Path, temps: Path, confine_git: Callable[[Path], None] | None = None) -> None:
+        """`confine_git` has git in a slot run in the sandbox, if there is one."""
         self._top = top
+        self._confine_git = confine_git
         self._home = home
         self._temps = temps
         """Shared with all other pools."""
@@ -172,6 +198,7 @@ class Pool:
             return
         _delete(workspace.result)
         shutil.rmtree(workspace.temp, ignore_errors=True)
+        shutil.rmtree(workspace.scratch, ignore_errors=True)
         for name in workspace.unexpected_entries():
             _delete(workspace.slot / name)
         _delete(workspace.slot / BORROWER)
@@ -212,6 +239,8 @@ class Pool:
     def _reset(self, workspace: Workspace, commit: str) -> bool:
         """True if an existing worktree could be reset; otherwise a new one is made in its place."""
         _make(workspace.slot)
+        if self._confine_git:
+            self._confine_git(workspace.slot)
         if worktrees.is_linked(self._top, workspace.tree):
             with suppress(command.GitFailed):
                 worktrees.reset(self._top, workspace.tree, commit)

@@ -8,12 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
+
 DEPTH = 10
 """Folders inside of each other."""
 ENTRIES = 100_000
 """Files and folders that are looked at; the folders nearest to the top come first."""
 TEXT_LIMIT = 1_000_000
-"""Characters of a file that are read."""
+"""Bytes of a file that are read."""
 
 FOREIGN = frozenset(
     {
@@ -132,10 +134,8 @@ def table(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def read_text(path: Path, limit: int = TEXT_LIMIT) -> str:
+    """The beginning of a file; empty if there is none that may be read."""
     try:
-        if not path.is_file():  # a pipe would never end
-            return ""
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(limit)
+        return untrusted_files.read_beginning(path, limit).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
