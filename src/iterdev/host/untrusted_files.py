@@ -168,13 +168,13 @@ def _open_beneath(top: int, parts: Sequence[str], flags: int) -> int:
         problem = ctypes.get_errno()
         if problem in {errno.ENOSYS, errno.EPERM}:
             # Before Linux 5.6, and where a filter of system calls does not know it.
-            return _open_without_links(top, parts, flags)
+            return open_without_links(top, parts, flags)
         if problem != errno.EAGAIN:
             break
     raise OSError(problem, os.strerror(problem), os.fsdecode(name))
 
 
-def _open_without_links(top: int, parts: Sequence[str], flags: int) -> int:
+def open_without_links(top: int, parts: Sequence[str], flags: int) -> int:
     """One folder after the other; no link counts at all."""
     descriptor = os.dup(top)
     for number, part in enumerate(parts):

@@ -45,11 +45,11 @@ def listed(worktree: Path) -> list[Submodule]:
         return []
     pattern = ("--get-regexp", r"^submodule\..*\.path$")
     settings = git("config", "--file", FILE, "--null", *pattern, cwd=worktree, accept=(0, 1)).stdout.split("\0")
-    paths = [f":(literal){setting.partition(chr(10))[2]}" for setting in settings if setting]
+    named = [Path(setting.partition("\n")[2]) for setting in settings if setting]
+    paths = [f":(literal){path}" for path in named if ".." not in path.parts and not path.is_absolute()]
     entries = git_names("ls-files", "--stage", "-z", "--", *paths, cwd=worktree) if paths else []
     fields = (entry.partition("\t")[::2] for entry in entries)
-    inside = ((stage, path) for stage, path in fields if ".." not in Path(path).parts and not Path(path).is_absolute())
-    return [Submodule(path, stage.split()[1]) for stage, path in inside if stage.startswith(GITLINK)]
+    return [Submodule(path, stage.split()[1]) for stage, path in fields if stage.startswith(GITLINK)]
 
 
 def check_out(top: Path, worktree: Path) -> None:

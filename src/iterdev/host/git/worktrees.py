@@ -95,6 +95,7 @@ def _is_abandoned(admin: Path) -> bool:
 
 def reset(top: Path, path: Path, commit: str) -> None:
     """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
+    _remove_links(path)
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
     submodules.check_out(top, path)
@@ -184,12 +185,22 @@ def adopt(worktree: Path, base: str) -> None:
     if not confinement.is_confined(worktree) or not worktree.is_dir():
         return
     store = confinement.store(worktree)
-    head = store.admin / "HEAD"
-    if head.is_symlink() or not head.is_file():
-        untrusted_files.remove(head, root=store.admin)
-        untrusted_files.write_bytes(head, f"{base}\n".encode(), root=store.admin)
+    _remove_links(worktree)
+    if not (store.admin / "HEAD").is_file():
+        untrusted_files.remove(store.admin / "HEAD", root=store.admin)
+        untrusted_files.write_bytes(store.admin / "HEAD", f"{base}\n".encode(), root=store.admin)
     submodules.disarm(worktree, store.common, store.admin)
     object_import.import_new(worktree)
+
+
+def _remove_links(worktree: Path) -> None:
+    """Git itself makes none in its folder of a worktree; with one, what it writes would be lost with the sandbox."""
+    if confinement.is_confined(worktree):
+        admin = confinement.store(worktree).admin
+        for folder, folders, files in os.walk(admin):
+            for path in (Path(folder, name) for name in (*folders, *files)):
+                if path.is_symlink():
+                    untrusted_files.unlink(path, root=admin)
 
 
 def _claim(top: Path, worktree: Path) -> bool:

@@ -210,7 +210,11 @@ class Sandbox(Struct, frozen=True, kw_only=True):
 def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
     """The sandbox of this machine and user; raises if there can be none."""
     program, nests = find()
-    account = pwd.getpwuid(os.getuid()).pw_dir
+    try:
+        account = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        # As in containers that run with the id of a user of the host.
+        account = environment.get("HOME", "/")
     home = Path(os.path.realpath(environment.get("HOME") or account))
     if home.is_relative_to(top) or home == ROOT:
         raise HostError(f'The sandbox hides the home "{home}", and there is no work without it', hint=OFF)
