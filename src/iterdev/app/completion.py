@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, R
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices, meant
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
+from iterdev.core.settings import FILE, Settings
 from iterdev.core.types import UNSUCCESSFUL, CompletionAction, Phase, SessionId
 from iterdev.core.views.gates import DIFF, GateView, gate_view
 from iterdev.core.views.session import SessionView
@@ -47,14 +48,27 @@ def accept_preview(repository: Repository, session: SessionId) -> AcceptPreview:
     state = repository.state(session)
     seen = view(repository, state)
     base, tip = state.branch.base, state.branch.tip
+    files = commits.changed_files(repository.top, base, tip)
     return AcceptPreview(
         into=state.session.branch or refs.current_branch(repository.top),
         commits=commits.count(repository.top, base, tip),
-        files=commits.changed_files(repository.top, base, tip),
+        files=files,
         verdicts=seen.team.verdicts,
-        warnings=seen.warnings,
+        warnings=(*seen.warnings, *_configuration_changes(repository.settings, files, base, tip)),
         reasons=() if seen.outcome.succeeded else seen.outcome.reasons or ("the session is not finished",),
     )
+
+
+def _configuration_changes(configured: Settings, files: tuple[str, ...], base: str, tip: str) -> Iterator[str]:
+    """Changed files that decide what iterdev starts and says from now on; during the session they had no effect."""
+    tables = configured.agents.values()
+    commands = (word for table in tables for word in (*table.command, *table.acp, table.script or ""))
+    roles = (table.file or "" for table in configured.roles.values())
+    named = {str(PurePosixPath(word)) for word in (FILE, *commands, *roles) if word}
+    for name in files:
+        if name in named:
+            what = "decides what iterdev runs" if name == FILE else f"is started or read because of {FILE}"
+            yield f'"{name}" {what}, and the work changes it: git diff {base[:12]} {tip[:12]} -- {name}'
 
 
 def accept(repository: Repository, session: SessionId, *, force: bool = False) -> Accepted:

@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache, partial
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -33,8 +34,9 @@ from iterdev.execution.context import AttemptContext, in_thread
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock
-from iterdev.host.git import session_branch
+from iterdev.host.git import pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
+from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.spawn import Supervisor
@@ -155,7 +157,11 @@ class _Run(Struct, frozen=True):
         complete_rollback(repository, log, effect)
         performer = Performer(repository, log, effect, _show_states(self.observer, log.team))
         check_agents(repository, log.state, log.team, agent)
-        async with Ports(settings.project.ports) as ports, Supervisor(lease_fds=(descriptor,)) as supervisor:
+        async with (
+            Ports(settings.project.ports) as ports,
+            Supervisor(lease_fds=(descriptor,)) as supervisor,
+            _pinned(top, performer) as git_settings,
+        ):
             await in_thread(end_attempts, log, top, pool, effect)
             self._start(performer)
             folder = repository.folder(log.state)
@@ -165,6 +171,7 @@ class _Run(Struct, frozen=True):
                 agent=agent,
                 pool=pool,
                 checkout=CheckoutWatch(top),
+                git_settings=git_settings,
                 ports=ports,
                 spawn=supervisor.spawn,
                 sandbox=sandbox,
@@ -225,6 +232,15 @@ class _Run(Struct, frozen=True):
             finally:
                 group.cancel_scope.cancel()
         return ending
+
+
+@asynccontextmanager
+async def _pinned(top: Path, performer: Performer) -> AsyncIterator[PinnedSettings]:
+    """The git settings of the repository; what agents changed of them is told in the end."""
+    with pinned_settings.pinned(top) as settings:
+        yield settings
+        if changed := await in_thread(settings.changes):
+            performer.warn(pinned_settings.told(changed))
 
 
 def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:

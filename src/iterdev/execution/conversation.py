@@ -192,6 +192,7 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
     """Opens the conversation with the agent, and closes it whatever happens."""
     job, context, workspace = attempt.job, attempt.context, attempt.workspace
     output, agent = AgentOutput(attempt), context.agent(job.agent)
+    programs = await in_thread(attempt.programs)
     async with context.link.documents(job) as session_dir, context.link.tools(job) as tools:
         assignment = contract.Assignment(
             task=job.task.id,
@@ -206,12 +207,13 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
             limit=job.limit,
             environment=attempt.environment(for_agent=True),
             tools=tools.server,
+            programs=str(programs or ""),
             sandboxed=context.sandbox is not None and not context.sandbox.nests,
         )
         # An agent needs the network to reach its model and the team's tools.
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
         await in_thread(workspace.mark_used)
-        spawn = attempt.spawn(write=job.role.writes, files=files)
+        spawn = attempt.spawn(write=job.role.writes, files=files, programs=programs)
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
                 yield TaskConversation(attempt, conversation, tools, output, session_dir)

@@ -10,7 +10,7 @@ from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
 from iterdev.execution.context import Attempt, in_thread
-from iterdev.host.git import full_disk, landing, merge, refs, worktrees
+from iterdev.host.git import full_disk, landing, merge, pinned_settings, refs, worktrees
 from iterdev.host.git.command import GitFailed
 
 Unsuccessful = Failed | Limited | Interrupted | Unmet
@@ -83,6 +83,8 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
     if not workspace.tree.is_dir():
         return msgspec.structs.replace(success, notes=(*notes, f"{task}: {deleted(attempt)}"))
     untouched, touched = await in_thread(_inspect, attempt, success)
+    if context.git_settings and (changed := await in_thread(context.git_settings.changes)):
+        notes.append(f"{task}: {pinned_settings.told(changed)}")
     if untouched:
         context.pool.mark_clean(workspace, success.commit or job.base)
     elif not job.role.writes:

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -40,6 +40,10 @@ ALSO_INHERITED = ("SSH_AUTH_SOCK", "TMPDIR")
 """Filters such as that of Git LFS may have to log in to a server."""
 EXCLUDES = Path(PRIVATE, "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
+
+
+overrides: list[Callable[[], tuple[str, ...]]] = []
+"""What gives further options to every git of this process (`pinned_settings.py`)."""
 
 
 class Identity(Struct, frozen=True):
@@ -96,7 +100,8 @@ def _run(
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
     inside = confinement.prefix(cwd)
     settings = (*SETTINGS, *(confinement.SETTINGS if inside else ()))
-    options = (*(word for setting in settings for word in ("-c", setting)), *excludes)
+    pinned = (word for override in tuple(overrides) for word in override())
+    options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
     marker, began = ownership.marker(), time.time()
     try:
         with subprocess.Popen(

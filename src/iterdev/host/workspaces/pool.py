@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.git import checkout, command, worktrees
+from iterdev.host.git import checkout, command, commits, worktrees
 
 _delete = partial(worktrees.delete, ignore_errors=True)
 BORROWER = "attempt.json"
@@ -116,6 +116,7 @@ class Pool:
         self._lent: set[Path] = set()
         self._made = 0
         self._clean: dict[Path, str] = {}
+        self._base_files: dict[tuple[str, ...], Path | None] = {}
         self._lock = threading.Lock()
 
     def leftovers(self) -> Iterator[tuple[Workspace, Borrower]]:
@@ -183,6 +184,27 @@ class Pool:
         self._reset(workspace, commit)
         _make(workspace.temp)
         return workspace
+
+    def base_files(self, commit: str, words: Sequence[str]) -> Path | None:
+        """A copy of all files of a commit, if some of the words are names of such files; kept until the pool is closed.
+
+        Agents can write their worktrees, but not this.
+        """
+        with self._lock:
+            if (commit, *words) not in self._base_files:
+                named = commits.has_files(self._top, commit, words)
+                self._base_files[commit, *words] = self._copy(commit) if named else None
+            return self._base_files[commit, *words]
+
+    def _copy(self, commit: str) -> Path:
+        folder = self._home / f"base-{commit[:12]}"
+        if not folder.exists():
+            _make(self._home)
+            new = folder.with_name(f"{folder.name}.new")
+            _delete(new)
+            commits.copy_files(self._top, commit, new)
+            new.rename(folder)
+        return folder
 
     def mark_clean(self, workspace: Workspace, commit: str) -> None:
         """Records that a workspace is exactly the commit, so that it need not be reset to it."""
