@@ -1,5 +1,6 @@
 """Real programs in the real sandbox: what they reach, what they cannot, and how they end."""
 
+import hashlib
 import os
 import shutil
 import socket
@@ -326,6 +327,40 @@ def command_lines() -> list[str]:
         for path in Path("/proc").glob("[0-9]*/cmdline")
         if path.exists()
     ]
+
+
+def test_git_of_iterdev_in_a_workspace_runs_inside(
+    inside: Inside, workspace: Workspace, project: Repo, base: str
+) -> None:
+    with (project.home / ".gitconfig").open("a", encoding="utf-8") as settings:
+        settings.write('[filter "tidy"]\n\tclean = sh tidy\n')
+    inside(
+        f"echo '* filter=tidy' > .gitattributes; echo 'touch {project.home}/escaped ran; tr a-z A-Z' > tidy; echo x > x"
+    )
+
+    commit = landing.keep(project.path, workspace.tree, base, label())
+
+    assert (workspace.tree / "ran").exists()
+    assert project.git("show", f"{commit}:x") == "X"
+    assert not (project.home / "escaped").exists()
+
+
+def test_large_files_of_git_lfs_are_imported_if_their_content_matches_their_name(
+    inside: Inside, workspace: Workspace, project: Repo
+) -> None:
+    (project.path / ".git" / "lfs" / "objects").mkdir(parents=True)
+    (project.path / ".git" / "lfs" / "objects" / "known").write_text("known", encoding="utf-8")
+    store = "cd $(git rev-parse --git-common-dir)/lfs; mkdir -p objects/ab/cd; cd objects/ab/cd; "
+    good, forged = hashlib.sha256(b"good").hexdigest(), "0" * 64
+
+    done = inside(
+        f"{store} printf good > {good}; printf forged > {forged}; ln -s {project.home}/.ssh/id_ed25519 {'1' * 64}"
+    )
+    worktrees.adopt(workspace.tree, "")
+
+    assert done.code == 0, said(done)
+    found = [path for path in (project.path / ".git" / "lfs").rglob("*") if path.is_file()]
+    assert {path.name: path.read_bytes() for path in found} == {good: b"good", "known": b"known"}
 
 
 def test_the_exit_code_is_that_of_the_program(inside: Inside) -> None:

@@ -52,6 +52,37 @@ def test_pytest_names_its_tests(project: Path) -> None:
     assert "assert 1 == 2" in report.output
 
 
+REPLACING = """\
+import os, pathlib
+def test_a():
+    for path in pathlib.Path(os.environ["COVERAGE_FILE"]).parent.iterdir():
+        if path.is_file():
+            path.unlink()
+            {instead}
+"""
+
+
+def test_a_report_that_a_test_replaced_by_a_link_is_not_read(project: Path) -> None:
+    write(project.parent, {"secret": '{"event": "passed", "id": "the-key-of-the-user"}\n<testsuite name="the-key"/>\n'})
+    instead = f"path.symlink_to('{project.parent}/secret')"
+    write(project, {"test_a.py": REPLACING.format(instead=instead)})
+
+    report = measured(one(project), project)
+
+    assert "the-key" not in repr(report)
+    assert report.passed == ()
+
+
+def test_a_report_without_end_is_not_read(project: Path) -> None:
+    write(
+        project, {"test_a.py": REPLACING.format(instead="os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), 10**12)")}
+    )
+
+    report = measured(one(project), project)
+
+    assert report.passed == ()
+
+
 def test_a_configured_pytest_keeps_its_arguments(project: Path) -> None:
     write(project, {"test_a.py": PLAIN + FAILING})
 

@@ -25,6 +25,7 @@ SETTINGS = ("gc.auto=0", "maintenance.auto=false")
 VARIABLES = {"GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1"}
 """There is no network inside: a large file that is not there stays a pointer."""
 LARGEST_LINK = 8192
+LFS = "lfs"
 
 
 class Store(Struct, frozen=True, kw_only=True):
@@ -38,11 +39,17 @@ class Store(Struct, frozen=True, kw_only=True):
     """Where new objects are written, mounted in place of the repository's."""
     known: Path
     """Where the repository's own are mounted instead."""
+    large_files: Path | None = None
+    """The same for the files of Git LFS, if there are any; it finds the known ones beside the known objects."""
 
     def objects(self) -> list[str]:
         """The words for bubblewrap that put the objects in their places."""
         repository = str(self.common / "objects")
-        return ["--bind", str(self.new), repository, "--ro-bind", repository, str(self.known)]
+        words = ["--bind", str(self.new), repository, "--ro-bind", repository, str(self.known)]
+        if self.large_files:
+            of_repository, known = str(self.common / LFS), str(self.known.parent / LFS)
+            words += ["--bind", str(self.large_files), of_repository, "--ro-bind", of_repository, known]
+        return words
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -125,9 +132,13 @@ def folder_words(admin: Path) -> list[str]:
 
 
 def _store(tree: Path, admin: Path, name: str) -> Store:
-    private = Path(os.path.realpath(tree.parent / PRIVATE))
-    found = Store(common=common_dir(admin), admin=admin, new=private / name, known=private / f"{name}-known")
-    for folder in (found.new, found.known):
+    private, common = Path(os.path.realpath(tree.parent / PRIVATE)), common_dir(admin)
+    known, large_files = private / f"{name}-known" / "objects", None
+    if (common / LFS).is_dir() or b"filter=lfs" in untrusted_files.read_or_empty(tree / ".gitattributes"):
+        large_files = private / f"{name}-lfs"
+    found = Store(common=common, admin=admin, new=private / name, known=known, large_files=large_files)
+    of_lfs = (large_files, common / LFS, known.parent / LFS) if large_files else ()
+    for folder in (found.new, known, *of_lfs):
         folder.mkdir(parents=True, exist_ok=True)
     _name_alternate(found)
     return found
