@@ -46,7 +46,7 @@ class Run(Struct, frozen=True, kw_only=True):
     network: bool = False
     """Whether agents' tools may use the network; for every role that says nothing else."""
     sandbox: bool = False
-    """Whether agents, `setup` and tests run in a sandbox of iterdev's own, which needs bubblewrap."""
+    """Whether agents, `setup`, tests and git in worktrees run in iterdev's own sandbox, which needs bubblewrap."""
     reviewer_differs: bool = False
     """The reviewer must be another agent than the developer."""
     conflicts: ConflictStrategy = ConflictStrategy.auto_merge
