@@ -83,6 +83,7 @@ async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> di
 def _write(folder: Path, python: Mapping[str, ChangedFile]) -> list[tuple[str, str]]:
     """Writes both versions of each file for the interpreter, and the list of them: name and path."""
     asked: list[tuple[str, str]] = []
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for number, (name, file) in enumerate(python.items()):
         for part, content in (("before", file.before), ("after", file.after)):

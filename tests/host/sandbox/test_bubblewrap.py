@@ -164,7 +164,7 @@ def test_programs_that_are_installed_in_the_home_work(inside: Inside, project: R
 
 
 def test_iterdev_itself_works_inside(inside: Inside) -> None:
-    done = inside("iterdev --version && git --version")
+    done = inside("iterdev --version && git --version && iterdev sessions")
 
     assert done.code == 0, said(done)
 

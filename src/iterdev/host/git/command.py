@@ -36,8 +36,8 @@ REPOSITORY_VARIABLES = frozenset(
 )
 """The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
 SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false")
-ALSO_INHERITED = ("SSH_AUTH_SOCK", "TMPDIR")
-"""Filters such as that of Git LFS may have to log in to a server."""
+ALSO_INHERITED = ("SSH_AUTH_SOCK", "GNUPGHOME", "SUDO_UID", "TMPDIR")
+"""Filters such as that of Git LFS may have to log in to a server; git asks who started root's shell."""
 EXCLUDES = Path(PRIVATE, "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
 

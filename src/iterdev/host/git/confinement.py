@@ -20,10 +20,12 @@ from iterdev.host import untrusted_files
 from iterdev.host.untrusted_files import PRIVATE
 
 RECORD = Path(PRIVATE, "git.json")
-SETTINGS = ("gc.auto=0", "maintenance.auto=false")
-"""The repository cannot be tidied up from inside."""
+SETTINGS = ("gc.auto=0", "maintenance.auto=false", "safe.directory=*")
+"""The repository cannot be tidied up from inside, where the owners of other users' files are unknown too."""
 VARIABLES = {"GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1"}
 """There is no network inside: a large file that is not there stays a pointer."""
+INSIDE = "ITERDEV_SANDBOX"
+"""The variable of programs in the sandbox that names their workspace; iterdev may be one of them."""
 LARGEST_LINK = 8192
 LFS = "lfs"
 
@@ -114,6 +116,8 @@ def prefix(cwd: Path) -> tuple[str, ...]:
     if tree is None or record is None:
         return ()
     slot = Path(os.path.realpath(tree.parent))
+    if os.environ.get(INSIDE) == str(slot):
+        return ()
     place = slot / tree.name
     main, *others = stores(place)
     words = [*record.words, "--ro-bind", str(slot), str(slot), "--bind", str(place), str(place)]

@@ -161,7 +161,7 @@ def relink(top: Path, worktree: Path, base: str) -> None:
     delete(link)
     for admin in _admin_folders(top):
         if (place := _place(admin)) and os.path.realpath(place) == os.path.realpath(link):
-            link.write_text(f"gitdir: {admin}\n", encoding="utf-8")
+            untrusted_files.write_bytes(link, _link_to(admin), root=worktree)
             if is_linked(top, worktree):
                 return
             delete(link)
@@ -209,7 +209,7 @@ def _claim(top: Path, worktree: Path) -> bool:
         admin = Path(os.path.realpath(git_dir(worktree)))
         place = _place(admin)
         if place and not os.path.lexists(place) and admin in map(Path.resolve, _admin_folders(top)):
-            (admin / "gitdir").write_text(f"{worktree / '.git'}\n", encoding="utf-8")
+            untrusted_files.write_bytes(admin / "gitdir", _name_of(worktree), root=admin)
             return is_linked(top, worktree)
     return False
 
@@ -245,8 +245,18 @@ def follow(top: Path, old: Path, new: Path) -> None:
     """Has the repository know where a worktree is now, and the worktree where the repository is."""
     for admin in _admin_folders(top):
         if _place(admin) == old / ".git":
-            (admin / "gitdir").write_text(f"{new / '.git'}\n", encoding="utf-8")
-            (new / ".git").write_text(f"gitdir: {admin}\n", encoding="utf-8")
+            untrusted_files.write_bytes(admin / "gitdir", _name_of(new), root=admin)
+            untrusted_files.write_bytes(new / ".git", _link_to(admin), root=new)
+
+
+def _link_to(admin: Path) -> bytes:
+    """The content of the file by which a worktree leads to git's folder of it."""
+    return b"gitdir: " + os.fsencode(admin) + b"\n"
+
+
+def _name_of(worktree: Path) -> bytes:
+    """The content of the file by which git's folder leads to the worktree."""
+    return os.fsencode(worktree / ".git") + b"\n"
 
 
 def head_of_deleted(top: Path, worktree: Path) -> str:

@@ -145,6 +145,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 *("--bind", str(own_home), str(self.home)),
                 *self._fixed(own_home, mounts),
                 *(word for mount in mounts for word in mount.words),
+                *("--setenv", confinement.INSIDE, os.path.realpath(workspace.slot)),
                 *("--chdir", cwd, "--"),
             ]
             return spawn([*words, *argv], cwd=cwd, env=env, limit=limit)
@@ -163,7 +164,9 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     def _outside(self, *, network: bool) -> list[str]:
         """The system as it is, without what is hidden of it."""
         empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
-        blocked = [word for path in SERVICES if Path(path).exists() for word in (READ, "/dev/null", path)]
+        # What this user cannot even look at needs no cover.
+        there = [path for path in SERVICES if os.path.exists(path)]  # noqa: PTH110 - no error without permission
+        blocked = [word for path in there for word in (READ, "/dev/null", path)]
         return [self.program, *ALONE, *(() if network else (OFFLINE,)), *SYSTEM, *empty, *blocked]
 
     def _workspace(self, workspace: Workspace, store: confinement.Store, access: Access) -> list["Mount"]:
