@@ -75,10 +75,11 @@ def test_a_link_that_the_configuration_asks_for_counts_and_another_one_does_not(
     assert read_or_empty(tree / "modules" / "lib" / "out") == b""
 
 
-def test_a_pipe_does_not_block(tree: Path) -> None:
+def test_a_pipe_does_not_block_and_a_folder_is_no_file(tree: Path) -> None:
     os.mkfifo(tree / "pipe")
 
     assert read_or_empty(tree / "pipe") == b""
+    assert read_or_empty(tree) == b""
 
 
 def test_a_file_that_is_too_large_is_not_read_and_its_beginning_can_be(tree: Path) -> None:

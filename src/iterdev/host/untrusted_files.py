@@ -50,9 +50,10 @@ def read_bytes(path: Path, *, root: Path | None = None, most: int = LARGEST) -> 
 def read_beginning(path: Path, most: int, *, root: Path | None = None) -> bytes:
     """The same for a file of any size, of which no more is read."""
     descriptor = _opened(path, root or root_of(path))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "It is not a regular file", str(path))
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "It is not a regular file", str(path))
         return file.read(most)
 
 

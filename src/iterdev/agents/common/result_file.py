@@ -24,8 +24,11 @@ def read_result(path: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        body = file.read(RESULT_LIMIT) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        body = file.read(RESULT_LIMIT)
     return body if body.strip() else None
 
 
