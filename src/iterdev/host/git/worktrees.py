@@ -42,7 +42,8 @@ def _registering(top: Path) -> Iterator[None]:
 
 def add(top: Path, path: Path, commit: str) -> None:
     _register(top, path, commit)
-    git("reset", "--quiet", "--hard", cwd=path)
+    # The path is an argument, so that an error names the disk that is full.
+    git("-C", str(path), "reset", "--quiet", "--hard", cwd=top)
     submodules.check_out(top, path)
 
 
