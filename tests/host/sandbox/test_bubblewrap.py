@@ -345,6 +345,23 @@ def test_git_of_iterdev_in_a_workspace_runs_inside(
     assert not (project.home / "escaped").exists()
 
 
+def test_filters_run_inside_already_when_a_worktree_is_made(sandbox: Sandbox, project: Repo, tmp_path: Path) -> None:
+    with (project.home / ".gitconfig").open("a", encoding="utf-8") as settings:
+        settings.write('[filter "tidy"]\n\tsmudge = sh ../tree/a-tidy\n')
+    project.write("a-tidy", f"touch {project.home}/escaped ran; cat\n")
+    project.write("x.txt", "x\n")
+    project.write(".gitattributes", "x.txt filter=tidy\n")
+    commit = project.commit("a filter")
+    pool = Pool(project.path, tmp_path / "other" / "ids-demo", tmp_path / "other" / "tmp", sandbox.confine_git)
+
+    workspace, _ = pool.borrow(commit, task="DEV-001", number=1)
+    ran, escaped = (workspace.tree / "ran").exists(), (project.home / "escaped").exists()
+    pool.give_back(workspace)
+    pool.close()
+
+    assert (ran, escaped) == (True, False)
+
+
 def test_large_files_of_git_lfs_are_imported_if_their_content_matches_their_name(
     inside: Inside, workspace: Workspace, project: Repo
 ) -> None:

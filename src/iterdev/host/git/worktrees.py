@@ -42,8 +42,8 @@ def _registering(top: Path) -> Iterator[None]:
 
 def add(top: Path, path: Path, commit: str) -> None:
     _register(top, path, commit)
-    # The path is an argument, so that an error names the disk that is full.
-    git("-C", str(path), "reset", "--quiet", "--hard", cwd=top)
+    # The path is an argument too, so that an error names the disk that is full.
+    git("-C", str(path), "reset", "--quiet", "--hard", cwd=path)
     submodules.check_out(top, path)
 
 
