@@ -121,10 +121,16 @@ def _run(
     except FileNotFoundError as error:
         if not cwd.exists():
             raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
+        if inside:
+            hint = "sudo apt install bubblewrap, then go on with `iterdev resume`"
+            raise HostError(f'git in "{cwd}" runs in the sandbox, which needs bubblewrap', hint=hint) from error
         raise HostError("git is not installed", hint="install git 2.38 or newer") from error
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
         raise HostError(message, hint="run `iterdev doctor`") from error
+    if process.returncode and inside and stderr.startswith(b"bwrap: "):
+        # Its exit code is one with which git itself answers.
+        raise GitFailed(args, process.returncode, stderr.decode("utf-8", "backslashreplace"))
     if process.returncode and full_disk.is_reason(stderr) and not inside:
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)

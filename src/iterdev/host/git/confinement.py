@@ -8,8 +8,8 @@ The sandbox writes down beside the worktree how to confine git, so that an engin
 does the same. Agents can read that file, but not write it.
 """
 
+import hashlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def stores(tree: Path) -> Iterator[Store]:
     record = _record(tree.parent)
     for path, admin in record.submodules if record else ():
         if Path(admin).is_dir():
-            yield _store(tree, Path(admin), f"objects-{re.sub('[^A-Za-z0-9]', '-', path)}")
+            yield _store(tree, Path(admin), f"objects-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}")
 
 
 def prefix(cwd: Path) -> tuple[str, ...]:

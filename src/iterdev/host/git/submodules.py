@@ -74,8 +74,8 @@ def _add(users: Path, own: Path, commit: str, root: Path) -> None:
     Git adds it elsewhere first: it would follow links that an agent put in the way.
     """
     untrusted_files.remove(own, root=root)
-    common = Path(os.path.realpath(refs.common_dir(users)))
-    with TemporaryDirectory(dir=common, prefix="iterdev-") as folder:
+    private = root.parent / untrusted_files.PRIVATE
+    with TemporaryDirectory(dir=private if private.is_dir() else refs.common_dir(users), prefix="new-") as folder:
         new = Path(folder, own.name)
         options = ("--quiet", "--force", "--no-checkout", "--detach")
         git("worktree", "add", *options, str(new), commit, cwd=users)
