@@ -98,7 +98,7 @@ def _run(
 ) -> subprocess.CompletedProcess[bytes]:
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
-    inside = confinement.prefix(cwd)
+    inside = _confinement(args, cwd)
     settings = (*SETTINGS, *(confinement.SETTINGS if inside else ()))
     pinned = (word for override in tuple(overrides) for word in override())
     options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
@@ -135,6 +135,15 @@ def _run(
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def _confinement(args: tuple[str, ...], cwd: Path) -> tuple[str, ...]:
+    try:
+        return confinement.prefix(cwd)
+    except (OSError, ValueError) as error:
+        if not cwd.exists():
+            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
+        raise GitFailed(args, 128, f"fatal: {error}") from error
 
 
 def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -167,7 +167,9 @@ def relink(top: Path, worktree: Path, base: str) -> None:
                 return
             delete(link)
             shutil.rmtree(admin)
-    new = worktree.with_name(f"{worktree.name}.new")
+    # In the sandbox, agents can write beside the worktree, but not in its private folder.
+    private = worktree.parent / untrusted_files.PRIVATE
+    new = (private if private.is_dir() else worktree.parent) / f"{worktree.name}.new"
     delete(new)
     _register(top, new, base)
     (new / ".git").rename(link)
