@@ -9,6 +9,7 @@ import pytest
 from iterdev.core.errors import HostError
 from iterdev.host import untrusted_files
 from iterdev.host.environments.python.declaration_files import requirement_lines
+from iterdev.host.git import confinement
 from iterdev.host.untrusted_files import LINKS, PRIVATE, read_beginning, read_bytes, read_or_empty, write_bytes
 from iterdev.host.workspaces import untracked_files
 
@@ -73,6 +74,19 @@ def test_a_link_that_the_configuration_asks_for_counts_and_another_one_does_not(
     assert before == b""
     assert read_bytes(tree / "modules" / "lib" / "file") == b"shared"
     assert read_or_empty(tree / "modules" / "lib" / "out") == b""
+
+
+def test_a_folder_that_looks_like_a_workspace_does_not_count_inside_of_one(tree: Path, tmp_path: Path) -> None:
+    inner = tree / "a" / "tree"
+    inner.mkdir(parents=True)
+    (inner.parent / PRIVATE).mkdir()
+    (inner.parent / PRIVATE / LINKS).write_bytes(os.fsencode(tmp_path))
+    (inner.parent / PRIVATE / "git.json").write_bytes(b'{"words": ["evil"]}')
+    (inner / "link").symlink_to(tmp_path)
+
+    assert untrusted_files.root_of(inner / "link") == tree
+    assert read_or_empty(inner / "link" / "secret") == b""
+    assert confinement.prefix(inner) == ()
 
 
 def test_a_pipe_does_not_block_and_a_folder_is_no_file(tree: Path) -> None:

@@ -29,11 +29,17 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def root_of(path: Path) -> Path | None:
-    """The worktree of a workspace that a path is in, judged by the path alone; None outside of workspaces."""
-    for place in (path, *path.parents):
-        if place.name == TREE and (place.parent / PRIVATE).is_dir():
-            return place
-    return None
+    """The worktree of a workspace that a path is in; None outside of workspaces.
+
+    It is the outermost: an agent can make folders that look like a workspace inside of its own.
+    """
+    return next(roots_of(path), None)
+
+
+def roots_of(path: Path) -> Iterator[Path]:
+    """All folders on the way to a path that look like the worktree of a workspace, the outermost first."""
+    places = (place for place in (*reversed(path.parents), path) if place.name == TREE)
+    return (place for place in places if (place.parent / PRIVATE).is_dir())
 
 
 def read_bytes(path: Path, *, root: Path | None = None, most: int = LARGEST) -> bytes:

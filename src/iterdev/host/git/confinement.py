@@ -111,13 +111,13 @@ def stores(tree: Path) -> Iterator[Store]:
 
 def prefix(cwd: Path) -> tuple[str, ...]:
     """What comes before a git command that works in this folder; nothing outside of workspaces of the sandbox."""
-    tree = untrusted_files.root_of(cwd)
+    # Inside of a workspace, iterdev may be tried out on another one, which is in it.
+    around = os.environ.get(INSIDE)
+    tree = next((one for one in untrusted_files.roots_of(cwd) if os.path.realpath(one.parent) != around), None)
     record = _record(tree.parent) if tree else None
     if tree is None or record is None:
         return ()
     slot = Path(os.path.realpath(tree.parent))
-    if os.environ.get(INSIDE) == str(slot):
-        return ()
     place = slot / tree.name
     main, *others = stores(place)
     words = [*record.words, "--ro-bind", str(slot), str(slot), "--bind", str(place), str(place)]
