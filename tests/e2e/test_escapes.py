@@ -176,6 +176,8 @@ def as_another_user(_: Path) -> Machine | str:
     """The same in a folder of another user; why it cannot be done, if that is so."""
     if os.getuid():
         return "only root can become another user; the other tests already ran as one that is not root"
+    if not shutil.which("setpriv"):
+        return "there is no program `setpriv` to become another user with"
     become = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "env"]
     with tempfile.TemporaryDirectory(prefix="iterdev-") as folder:
         Path(folder).chmod(0o755)
