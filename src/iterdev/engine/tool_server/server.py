@@ -19,8 +19,8 @@ JSON = {"content-type": "application/json"}
 
 
 class TeamToolServer:
-    def __init__(self, tools: TeamTools) -> None:
-        self._tools = tools
+    def __init__(self, tools: TeamTools, limits: http.Limits = http.Limits()) -> None:  # noqa: B008 - frozen
+        self._tools, self._limits = tools, limits
         self._attempts: dict[bytes, AttemptAccess] = {}
         self._url = ""
 
@@ -34,20 +34,26 @@ class TeamToolServer:
         finally:
             del self._attempts[_digest(token)]
 
-    async def respond(self, request: http.Request) -> http.Response:
-        if request.path != PATH:
+    def rejection(self, head: http.Head) -> http.Response | None:
+        if head.path != PATH:
             return http.Response(status=404)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        attempt = self._attempts.get(_digest(token))
-        if attempt is None or scheme.lower() != "bearer":
+        if self._attempt(head) is None:
             return http.Response(status=401, headers={"www-authenticate": "Bearer"})
-        if request.method != "POST":
-            return http.Response(status=405, headers={"allow": "POST"})
+        return None if head.method == "POST" else http.Response(status=405, headers={"allow": "POST"})
+
+    async def respond(self, head: http.Head, body: bytes) -> http.Response:
+        attempt = self._attempt(head)
+        if attempt is None:
+            return http.Response(status=401, headers={"www-authenticate": "Bearer"})
         try:
-            answer = await mcp.answer(request.body, TOOLS, partial(self._use, attempt))
+            answer = await mcp.answer(body, TOOLS, partial(self._use, attempt))
         except mcp.InvalidMessage as error:
             return http.Response(status=400, headers=JSON, body=error.answer)
         return http.Response(status=202) if answer is None else http.Response(status=200, headers=JSON, body=answer)
+
+    def _attempt(self, head: http.Head) -> AttemptAccess | None:
+        scheme, _, token = head.caller.partition(" ")
+        return self._attempts.get(_digest(token)) if scheme.lower() == "bearer" else None
 
     async def _use(self, attempt: AttemptAccess, asked: ToolArguments) -> Document:
         if isinstance(asked, Board):
@@ -57,7 +63,7 @@ class TeamToolServer:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        async with http.serving(self.respond) as address:
+        async with http.serving(self, self._limits) as address:
             self._url = address + PATH
             yield
 
