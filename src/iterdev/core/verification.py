@@ -15,6 +15,8 @@ from iterdev.core.formatting import plain
 TEST_FIXES = 5
 """How often an agent is asked to fix failing tests in one attempt."""
 OUTPUT_LIMIT = 4000
+READ_LIMIT = 25 * OUTPUT_LIMIT
+"""Characters of an output that are looked at; a part of them may be control codes."""
 CAUSE_LIMIT = 160
 
 _NO_TESTS = 5
@@ -266,7 +268,8 @@ def _cause(report: SuiteReport) -> str:
 
 def excerpt(*texts: str) -> str:
     """The ends of some outputs, readable, each with an equal share of the limit."""
-    cleaned = (plain(re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in texts)
+    ends = (text[-READ_LIMIT:] for text in texts)
+    cleaned = (plain(re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in ends)
     readable = [text for text in cleaned if text]
     share = OUTPUT_LIMIT // max(len(readable), 1)
     return "\n".join(text if len(text) <= share else f"…{text[1 - share :]}" for text in readable)

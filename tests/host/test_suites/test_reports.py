@@ -11,7 +11,7 @@ from iterdev.host.test_suites.reports import json as json_reports
 from iterdev.host.test_suites.reports import text as text_reports
 from iterdev.host.test_suites.reports import xml
 from iterdev.host.test_suites.reports.events import events, unfinished
-from iterdev.host.test_suites.reports.tally import Tally
+from iterdev.host.test_suites.reports.tally import CHARACTERS, NAME_LIMIT, TESTS, Tally, tally
 from iterdev.host.test_suites.reports.tap import harness, tap
 from iterdev.host.test_suites.runners import RUNNERS, Results
 from iterdev.host.test_suites.suite import Kind
@@ -567,6 +567,18 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_report_is_refused_and_does_not_stop_the_reader(read: Reader, name: str) -> None:
     assert read(HOSTILE[name]) is None
+
+
+@pytest.mark.parametrize("names", [["x"] * (TESTS + 1), ["x" * NAME_LIMIT] * (CHARACTERS // NAME_LIMIT + 1)])
+def test_more_tests_than_a_suite_has_are_not_counted(names: list[str]) -> None:
+    assert tally((name, "passed") for name in names) is None
+
+
+def test_the_name_of_a_test_is_cut() -> None:
+    found = xml.junit(f'<testsuites><testcase name="{"x" * 5_000}"/><testcase name="y"/></testsuites>')
+
+    assert found
+    assert [len(name) for name in found.passed] == [NAME_LIMIT + 1, 1]
 
 
 def test_a_name_of_go_with_many_slashes_is_read() -> None:

@@ -52,6 +52,16 @@ def test_pytest_names_its_tests(project: Path) -> None:
     assert "assert 1 == 2" in report.output
 
 
+def test_a_report_beyond_all_measure_is_not_read_and_that_is_said(project: Path) -> None:
+    grow = "import os\nos.truncate(os.environ['ITERDEV_TEST_EVENTS'], 700 * 2**20)\n"
+    write(project, {"tests/test_a.py": PLAIN, "tests/test_b.py": f"def test_b():\n    {grow.replace(chr(10), '; ')}"})
+
+    report = measured(one(project), project)
+
+    assert not report.counted
+    assert "its report of 700 MiB cannot be read; 64 MiB in 10000 files can" in report.output
+
+
 def test_a_configured_pytest_keeps_its_arguments(project: Path) -> None:
     write(project, {"test_a.py": PLAIN + FAILING})
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from iterdev.host.test_suites.reports.tally import Outcome, Tally, tally
+from iterdev.host.test_suites.reports.tally import NAME_LIMIT, Outcome, Tally, cut, tally
 
 DEPTH = 50
 """Subtests inside of each other."""
@@ -109,7 +109,9 @@ def _to_depth(levels: list[_Level], depth: int) -> None:
         inner = levels.pop()
         if inner.count or inner.plan is not None:
             _check_plan(inner)
-            levels[-1].subtests = (levels[-1].subtests or []) + inner.outcomes
+            if levels[-1].subtests is None:
+                levels[-1].subtests = []
+            levels[-1].subtests += inner.outcomes
 
 
 def _check_plan(level: _Level) -> None:
@@ -136,7 +138,7 @@ def _line(level: _Level, line: str, *, comments: bool) -> None:
         if total := _TOTAL.fullmatch(line.rstrip()):
             level.summed += int(total[1])
         if comments and not _SUMMARY.match(line):
-            level.comment = _TIME.sub("", line[2:]).strip()
+            level.comment = _TIME.sub("", line[2:NAME_LIMIT]).strip()
     elif level.opened is not None:
         _finish(level, level.opened)
         level.opened = None
@@ -144,7 +146,7 @@ def _line(level: _Level, line: str, *, comments: bool) -> None:
 
 def _point(match: re.Match[str]) -> _Point:
     directive = _DIRECTIVE.search(match[3])
-    named = match[3][: directive.start()] if directive else match[3]
+    named = cut(match[3][: directive.start()] if directive else match[3])
     name = _TIME.sub("", named.rstrip().removesuffix("{")).strip()
     return _Point(name, ok=match[1] is None, directive=directive is not None)
 
@@ -174,7 +176,7 @@ def _finish(level: _Level, point: _Point) -> None:
     name = " > ".join(part for part in (level.comment, point.name) if part)
     for inner, ended in subtests:
         tolerated = ended == "failed" and (point.ok or point.directive)
-        level.outcomes.append((f"{name} > {inner}", "skipped" if tolerated else ended))
+        level.outcomes.append((cut(f"{name} > {inner}"), "skipped" if tolerated else ended))
     explained = any(ended == "failed" for _, ended in subtests)
     if not subtests or not (point.ok or point.directive or explained):
         outcome: Outcome = "skipped" if point.directive else "passed" if point.ok else "failed"

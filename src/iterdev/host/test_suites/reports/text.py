@@ -19,6 +19,8 @@ def cargo(text: str) -> Tally | None:
     """Parses the output of `cargo test`, standard error included; its sums must agree."""
     counted = tally(_cargo_tests(text))
     sums = [tuple(map(int, result.groups())) for line in text.splitlines() if (result := _CARGO_RESULT.match(line))]
+    if counted is None:
+        return None
     found = (len(counted.passed), len(counted.failed), counted.skipped)
     return counted if sums and found == tuple(map(sum, zip(*sums, strict=True))) else None
 
@@ -57,6 +59,8 @@ def uvu(text: str) -> Tally | None:
     if sums.keys() != {"Total", "Passed", "Skipped"}:
         return None
     counted = tally(_uvu_tests(plain))
+    if counted is None:
+        return None
     agrees = (len(counted.passed), len(counted.failed)) == (sums["Passed"], sums["Total"] - sums["Passed"])
     return Tally(passed=counted.passed, failed=counted.failed, skipped=sums["Skipped"]) if agrees else None
 
