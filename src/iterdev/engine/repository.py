@@ -31,10 +31,12 @@ T = TypeVar("T")
 
 
 class Repository:
-    def __init__(self, folder: Path, teams: Mapping[str, Team] = TEAMS) -> None:
+    def __init__(
+        self, folder: Path, teams: Mapping[str, Team] = TEAMS, *, now: Callable[[], float] = clock.now
+    ) -> None:
         command.check_version(command.version())
         self.top = checkout.top_level(folder)
-        self.teams = teams
+        self.teams, self._now = teams, now
         self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
         """The roles of all teams."""
         self.settings = read_settings(self.top, self.workers)
@@ -88,7 +90,7 @@ class Repository:
         return self._read(Journal.summaries) if self.has_journal else []
 
     def log(self, session: SessionId) -> SessionLog:
-        return SessionLog(self.journal, session, now=clock.now, known=self.state(session))
+        return SessionLog(self.journal, session, now=self._now, known=self.state(session))
 
     def find(self, name: str) -> SessionId:
         """The session of that name, or the only one whose name begins with it, or else contains it."""

@@ -217,7 +217,13 @@ class _Run(Struct, frozen=True):
             self.executor(context, group) as executor,
         ):
             loop = Loop(
-                log=self.log, executor=executor, performer=performer, stop=stop, ask=observer.ask, scope=self.scope
+                log=self.log,
+                executor=executor,
+                performer=performer,
+                stop=stop,
+                ask=observer.ask,
+                scope=self.scope,
+                clock=clock.ClockWatch(self.log.now),
             )
             try:
                 ending = await loop.run()

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.draft import without
+from iterdev.core.limits.clock_changes import ClockChanged, moved_end
 from iterdev.core.policy import Policy
 from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Role, TaskId
@@ -48,7 +49,7 @@ class AgentReplaced(Struct, frozen=True, kw_only=True, tag=True):
 ProviderEvent = ProviderPaused | ProviderAnswered | AgentReplaced
 
 
-def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
+def evolve(part: Providers, event: ProviderEvent | ClockChanged, _: float = 0) -> Providers:
     match event:
         case ProviderPaused(provider):
             return replace(part, pauses={**part.pauses, provider: event})
@@ -56,6 +57,9 @@ def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
             return replace(part, pauses=without(part.pauses, provider))
         case AgentReplaced(agent=agent, error=error, for_every_task=for_every_task):
             return replace(part, unusable={**part.unusable, agent: error}) if for_every_task else part
+        case ClockChanged():
+            moved = {name: replace(one, until=moved_end(one.until, event)) for name, one in part.pauses.items()}
+            return replace(part, pauses=moved)
 
 
 class Agents(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from iterdev.core.collaboration.tech_debt import DebtEvent
 from iterdev.core.collaboration.wisdom import WisdomEvent
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.limits.budget import DaySpent
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.limits.providers import ProviderEvent
 from iterdev.core.policy import Policy
 from iterdev.core.results import Dependency, Discovery, Usage
@@ -398,7 +399,7 @@ EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
 WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned | EnvironmentMade
-LimitEvent = ProviderEvent | DaySpent
+LimitEvent = ProviderEvent | DaySpent | ClockChanged
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
 KernelEvent = WorkEvent | SessionEvent | LimitEvent | CollaborationEvent
 
