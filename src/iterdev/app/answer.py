@@ -15,6 +15,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
+from iterdev.host import text_files
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.projector import TABLE
 
@@ -49,7 +50,7 @@ def take_over_plan(repository: Repository, session: SessionId, draft: Path) -> N
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return text_files.read(path)
     except UnicodeDecodeError as error:
         raise UserError(f'"{path.name}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
 

@@ -21,6 +21,10 @@ INTERVAL = 0.25
 """Seconds between two reads of the files."""
 
 
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a log that are read; of a longer one, the end."""
+
+
 class LogLine(Struct, frozen=True):
     at: float
     """When the line was written; for an agent, whose lines have no time, when the newest line of its attempt was."""
@@ -71,7 +75,7 @@ class _LogFiles:
             self._done[path] = stat.st_size
             return
         with path.open("rb") as file:
-            file.seek(done)
+            file.seek(done := max(done, stat.st_size - LONGEST))
             whole, newline, _ = file.read(stat.st_size - done).rpartition(b"\n")
         self._done[path] = done + len(whole) + len(newline)
         for text in whole.decode("utf-8", "replace").splitlines():
@@ -83,9 +87,10 @@ def _engine_line(line: LogLine) -> LogLine:
     """A line of the engine's log for a person: when, what, how long, and what went wrong."""
     try:
         entry = dict(json.loads(line.text))
-        at, took = datetime.fromisoformat(entry.pop("ts")), duration(float(entry.pop("seconds", 0)))
-    except (ValueError, TypeError, KeyError):
+        at, took = datetime.fromisoformat(entry.pop("ts")).timestamp(), duration(float(entry.pop("seconds", 0)))
+        shown = moment(at, clock.LOCAL)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
         return line
     effect, error = entry.pop("effect", ""), entry.pop("error", "")
-    words = (moment(at.timestamp(), clock.LOCAL), effect, *map(str, entry.values()), f"({took})")
-    return LogLine(at.timestamp(), ENGINE, " ".join(words) + (f": {error}" if error else ""))
+    words = (shown, effect, *entry.values(), f"({took})")
+    return LogLine(at, ENGINE, " ".join(map(str, words)) + (f": {error}" if error else ""))

@@ -26,7 +26,7 @@ MOST_BY_NAME = {
 }
 """The same for certain lists: remarks, which are shown and passed on one by one, and names of files."""
 
-_NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 S = TypeVar("S", bound=Struct)
@@ -119,7 +119,7 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     """The result as a value; a misfit says where it does not fit."""
     if not body.strip():
         raise Misfit("the result is empty")
-    if _levels(body) > MOST_LEVELS:
+    if nesting(body) > MOST_LEVELS:
         raise Misfit(f"the result is nested too deeply, more than {MOST_LEVELS} levels")
     try:
         result = msgspec.json.decode(body, type=Result if _says_failed(body) else kind)
@@ -135,7 +135,7 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     return replace(kept, findings=shortened(result.findings, FINDINGS_LIMIT - len(note)) + note)
 
 
-def _levels(body: bytes | str) -> int:
+def nesting(body: bytes | str) -> int:
     """How deeply the lists and objects of a JSON text are nested."""
     text = body if isinstance(body, str) else body.decode("utf-8", "replace")
     deepest = level = 0

@@ -22,6 +22,7 @@ from iterdev.core.session.events import Event, Warned
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 from iterdev.execution.contract import Job
+from iterdev.host import text_files
 from iterdev.host.secrets import Redactor
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries, json_records
@@ -296,7 +297,7 @@ def stored_checkpoint(state: State, folder: Path, task: TaskId) -> tuple[checkpo
     if newest is None:
         return f"there is no checkpoint of {task}"
     try:
-        data: object = json.loads((folder / newest.pointer).read_text(encoding="utf-8"))
+        data: object = json.loads(text_files.read(folder / newest.pointer))
     except OSError as error:
         return f'the checkpoint "{newest.pointer}" cannot be read: {error.strerror}'
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.results import Discovery
+from iterdev.core.encodable import encodable_document
+from iterdev.core.results import MOST_LEVELS, Discovery, nesting
 from iterdev.store import atomic_files
 
 NAME = "discoveries.ndjson"
@@ -49,10 +50,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 def read(path: Path) -> list[Line]:
     """The readable entries, each discovery once."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
+    text = (atomic_files.read(path) or b"").decode("utf-8", "replace")
     found: dict[tuple[str, str], Line] = {}
     for line in filter(None, map(_parsed, text.split("\n"))):
         found.setdefault(line.identity, line)
@@ -76,6 +74,8 @@ def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -
 
 def _parsed(text: str) -> Line | None:
     with suppress(ValueError, RecursionError):
-        line = msgspec.convert(json.loads(text), Line)
+        if nesting(text) > MOST_LEVELS:
+            return None
+        line = msgspec.convert(encodable_document(json.loads(text)), Line)
         return line if line.type in KEYS else None
     return None
