@@ -72,8 +72,8 @@ def prefix_of(task: str) -> str:
 
 def number_of(task: str) -> str:
     """The digits at the end of a task id, for naming its documents."""
-    digits = re.search(r"(\d+)$", task)
-    return digits[1] if digits else task
+    stem = task.rstrip(string.digits)
+    return task[len(stem) :] or task
 
 
 def next_id(prefix: str, existing: Collection[str]) -> TaskId:

@@ -1,7 +1,6 @@
 """A repository that iterdev works on: its top, its settings, its journal, and the sessions in it."""
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, paths, secrets, session_lease, text_files
+from iterdev.host import clock, paths, secrets, session_lease, text_files, toml_text
 from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
 from iterdev.host.workspaces.pool import Pool
@@ -219,11 +218,9 @@ def _instructions(role: Role, path: Path) -> str:
 def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     path = top / settings.FILE
     try:
-        document: Mapping[str, object] = tomllib.loads(text_files.read(path))
+        document: Mapping[str, object] = toml_text.parse(text_files.read(path))
     except FileNotFoundError:
         return Settings()
-    except RecursionError as error:
-        raise UserError(f"{settings.FILE} is nested too deeply", hint=f"fix {settings.FILE}") from error
     except ValueError as error:
         # Also a number of more digits than Python reads, and what is not UTF-8.
         raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
@@ -233,7 +230,4 @@ def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     if "agents" in document:
         # Adapters take a while to load, and no other table is checked against their names.
         from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
-    try:
-        return settings.read(document, roles, known)
-    except RecursionError as error:
-        raise UserError(f"{settings.FILE} is nested too deeply", hint=f"fix {settings.FILE}") from error
+    return settings.read(document, roles, known)

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,18 +14,21 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.execution.context import Attempt, in_thread
-from iterdev.host import python_source, static_checks
+from iterdev.host import python_source, static_checks, text_files, toml_text
+from iterdev.host.environments.python.declaration_files import subtable
 from iterdev.host.git import commits, merge
 from iterdev.host.processes.spawn import run
 from iterdev.host.static_checks import ChangedFile, Checked, PythonFile
 
 KINDS = (".py", ".json", ".toml")
 GIVEN, ANSWER = "given.json", "answer.json"
+LARGEST_SOURCE = 16 * 1024 * 1024
+"""Bytes of a changed file that is read."""
 LIMIT = 60.0
 """Seconds for the project's interpreter."""
 TEMPLATE = ("{{", "{%")
 """In the path of a file that is a template, whatever its name ends with."""
-LOWEST = re.compile(r"(?:>=|~=|\^|==)\s*(\d+)\.(\d+)")
+LOWEST = re.compile(r"(?:>=|~=|\^|==)\s*(\d{1,4})\.(\d{1,4})")
 
 
 class _Answer(Struct, frozen=True):
@@ -51,7 +53,11 @@ async def check_change(attempt: Attempt, commit: str, changed: Sequence[str]) ->
 
 
 def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+    """None for what is no plain file, or larger than source code is."""
+    try:
+        return None if path.is_symlink() else text_files.read_bytes(path, LARGEST_SOURCE)
+    except OSError:
+        return None
 
 
 async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> dict[str, ChangedFile]:
@@ -108,8 +114,8 @@ async def _by_project(attempt: Attempt, folder: Path) -> _Answer | None:
 
 
 def _read_answer(folder: Path) -> _Answer | None:
-    with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((folder / ANSWER).read_bytes(), type=_Answer)
+    with suppress(OSError, ValueError, RecursionError):
+        return msgspec.json.decode(text_files.read_bytes(folder / ANSWER), type=_Answer)
     return None
 
 
@@ -122,13 +128,13 @@ def required_python(tree: Path) -> tuple[int, int] | None:
     """The oldest Python that the project says it needs."""
     texts: list[str] = []
     with suppress(OSError, ValueError):
-        document = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
-        poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
-        texts += [str(document.get("project", {}).get("requires-python", "")), str(poetry.get("python", ""))]
+        document = toml_text.parse(text_files.read(tree / "pyproject.toml"))
+        poetry = subtable(document, "tool", "poetry", "dependencies")
+        texts += [str(subtable(document, "project").get("requires-python", "")), str(poetry.get("python", ""))]
     for name, pattern in (("setup.cfg", r"python_requires\s*=(.*)"), ("setup.py", r"python_requires\s*=(.*)")):
         with suppress(OSError, ValueError):
-            texts += re.findall(pattern, (tree / name).read_text(encoding="utf-8"))
+            texts += re.findall(pattern, text_files.read(tree / name))
     with suppress(OSError, ValueError):
-        texts.append(f"=={(tree / '.python-version').read_text(encoding='utf-8').strip()}")
+        texts.append(f"=={text_files.read(tree / '.python-version').strip()}")
     found = [(int(version[1]), int(version[2])) for text in texts if (version := LOWEST.search(text))]
     return max(found, default=None)

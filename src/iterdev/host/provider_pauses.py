@@ -17,7 +17,7 @@ def read(root: Path, now: float) -> list[ProviderPaused]:
     """The pauses in force; the files of those that are over are removed."""
     pauses = []
     for path in root.glob("paused-*.json"):
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, ValueError, RecursionError):
             pause = msgspec.json.decode(path.read_bytes(), type=ProviderPaused)
             if pause.until > now:
                 pauses.append(pause)

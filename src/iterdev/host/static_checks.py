@@ -6,16 +6,20 @@ purpose, and modules that a build generates look like errors as well.
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from iterdev.host import toml_text
+
 WITH_COMMENTS = re.compile(r"(.*/)?(\.vscode/.+|[jt]sconfig[^/]*|\.eslintrc|\.?devcontainer)\.json")
 """JSON files in which comments are allowed."""
-STRING = r'("(?:[^"\\]|\\.)*")'
-LENIENT = [re.compile(rf"{STRING}|{extra}", re.DOTALL) for extra in (r"//[^\n]*|/\*.*?\*/", r",(?=\s*[]}}])")]
+STRING = r'("(?:[^"\\]|\\.)*+"?)'
+LENIENT = [
+    re.compile(rf"{STRING}|{extra}", re.DOTALL)
+    for extra in (r"//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?", r",(?=\s*[]}}])")
+]
 """Strings, which stay as they are, and what some readers of JSON allow: comments, then a comma at the end."""
 
 
@@ -81,7 +85,7 @@ def _error(name: str, content: bytes, python: PythonFile | None) -> str:
         case ".json" if not WITH_COMMENTS.fullmatch(name):
             return _parse_error(name, lambda: json.loads(content))
         case ".toml":
-            return _parse_error(name, lambda: tomllib.loads(content.decode("utf-8")))
+            return _parse_error(name, lambda: toml_text.parse(content.decode("utf-8")))
         case _:
             return ""
 

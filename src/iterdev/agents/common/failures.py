@@ -16,10 +16,19 @@ FAILURE_TEXT: Mapping[FailureKind, str] = {
     FailureKind.over_budget: "has used up its budget",
 }
 
+READ = 2_000
+"""Characters at either end of a message in which its kind and the time of a reset are looked for."""
+
 
 def kind_in(message: str, patterns: Mapping[FailureKind, str]) -> FailureKind | None:
     """The first kind whose pattern matches; the order matters, because a message can name causes of other kinds."""
-    return next((kind for kind, pattern in patterns.items() if re.search(pattern, message, re.IGNORECASE)), None)
+    text = _read(message)
+    return next((kind for kind, pattern in patterns.items() if re.search(pattern, text, re.IGNORECASE)), None)
+
+
+def _read(message: str) -> str:
+    """The beginning and the end of a long message: an agent may write whole files into one."""
+    return message if len(message) <= 2 * READ else f"{message[:READ]}\n{message[-READ:]}"
 
 
 def exit_text(code: int) -> str:
@@ -44,11 +53,22 @@ _DAY = re.compile(r"\bat ([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) (\d{1
 _CLOCK = re.compile(r"\b(resets?(?: at)?|again at) (\d{1,2})(?::(\d\d))? ?([ap])m\b(?: \(([\w/+-]+)\))?", re.IGNORECASE)
 _MINUTE = timedelta(minutes=1)
 
+Reader = Callable[[re.Match[str], float], float | None]
+
 
 def reset_at(text: str, now: float) -> float | None:
     """The time that a message names, in seconds since the epoch."""
-    moments = (read(found, now) for pattern, read in _READERS if (found := pattern.search(text)))
+    words = _read(text)
+    moments = (_moment(read, found, now) for pattern, read in _READERS if (found := pattern.search(words)))
     return next((moment for moment in moments if moment is not None), None)
+
+
+def _moment(read: Reader, found: re.Match[str], now: float) -> float | None:
+    """None for what looks like a time and is none, such as the 31st of February."""
+    try:
+        return read(found, now)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _wait(found: re.Match[str], now: float) -> float:
@@ -76,7 +96,7 @@ def _clock(found: re.Match[str], now: float) -> float | None:
     return (moment if moment > local else moment + timedelta(days=1)).timestamp()
 
 
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float], float | None]], ...] = (
+_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_EPOCH, lambda found, _now: float(found[1])),
     (_MOMENT, lambda found, _now: datetime.fromisoformat(found[1]).timestamp()),
     (_WAIT, _wait),

@@ -34,7 +34,7 @@ def reported_usage(body: bytes) -> Usage:
     """What a program says in its result that it has used."""
     try:
         return msgspec.json.decode(body, type=_Report).usage or Usage()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return Usage()
 
 

@@ -76,7 +76,7 @@ class Cache(Struct, frozen=True):
         folder = self.root / key
         try:
             made = msgspec.json.decode((folder / _RECORD).read_bytes(), type=Made)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError, RecursionError):
             return None
         return Entry(key=key, folder=folder, made=made)
 

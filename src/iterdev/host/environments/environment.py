@@ -109,7 +109,7 @@ class _Record(Struct, frozen=True):
 
 
 def _read(workspace: Workspace) -> _Record:
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, ValueError, RecursionError):
         return msgspec.json.decode((workspace.private / RECORD).read_bytes(), type=_Record)
     return _Record()
 

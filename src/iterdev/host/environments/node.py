@@ -353,6 +353,6 @@ def _bytes(path: Path) -> bytes:
 def _package(path: Path) -> dict[str, object] | None:
     try:
         found = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

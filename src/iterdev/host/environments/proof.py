@@ -8,13 +8,14 @@ path to a folder elsewhere, in their own settings, can lead outside.
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import text_files, toml_text
 from iterdev.host.environments import node
 from iterdev.host.environments.python import hook
 from iterdev.host.environments.python.project import source_roots
@@ -81,7 +82,7 @@ def modules(tree: Path) -> tuple[str, ...]:
 def read(file: Path) -> tuple[Loaded, ...]:
     """What was recorded; the same module may have been loaded from several places."""
     try:
-        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = text_files.read(file, errors="surrogateescape").splitlines()
     except OSError:
         return ()
     parts = (line.split("\t") for line in dict.fromkeys(lines))
@@ -110,14 +111,18 @@ def judge_probe(tree: Path, changed: Sequence[str], found: bytes) -> Judgement:
     top = tree.resolve()
     try:
         places = msgspec.json.decode(found, type=dict[str, list[str]])
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return NotShown("the interpreter of the tests did not say where it imports the changed modules from")
     for name, files in places.items():
-        outside = [file for file in files if Path(file).is_absolute() and not Path(file).resolve().is_relative_to(top)]
+        outside = [file for file in files if _is_outside(file, top)]
         if outside and _in_tree(top, name):
             return NotShown(f'the tests would import `{name}` from "{outside[0]}", not from the change')
     missing = [name for name in probed(tree, changed) if not places.get(name)]
     return Proven((f"the interpreter of the tests finds no module {_listed(missing)}",) if missing else ())
+
+
+def _is_outside(file: str, top: Path) -> bool:
+    return Path(file).is_absolute() and "\0" not in file and not Path(os.path.realpath(file)).is_relative_to(top)
 
 
 def probed(tree: Path, changed: Sequence[str]) -> tuple[str, ...]:
@@ -157,7 +162,7 @@ def _in_tree(top: Path, module: str) -> Path | None:
     for root in source_roots(top):
         place = root.joinpath(*module.split("."))
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-            if path.is_file():
+            if os.path.isfile(path):  # noqa: PTH113 - a name of any length
                 return path
     return None
 
@@ -192,7 +197,7 @@ def judge_paths(tree: Path) -> Judgement:
 def _cargo_paths(tree: Path) -> Iterator[tuple[Path, str]]:
     for file in (tree / "Cargo.toml", *tree.glob("*/Cargo.toml"), *tree.glob("*/*/Cargo.toml")):
         try:
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
+            document = toml_text.parse(text_files.read(file))
         except (OSError, ValueError):
             continue
         yield from ((file, path) for path in _path_values(document))
@@ -210,6 +215,6 @@ def _path_values(value: object) -> Iterator[str]:
 
 def _go_paths(tree: Path) -> Iterator[tuple[Path, str]]:
     for file in (tree / "go.mod", tree / "go.work", *tree.glob("*/go.mod")):
-        if file.is_file():
-            text = file.read_text(encoding="utf-8", errors="replace")
+        with suppress(OSError):
+            text = text_files.read(file, errors="replace")
             yield from ((file, path) for path in re.findall(r"=>\s*(\.\.?/\S*|/\S+)", text))

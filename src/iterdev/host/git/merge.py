@@ -90,5 +90,9 @@ def _beginnings(file: Path, places: list[int]) -> list[int]:
 def _new_markers(top: Path, old: str, new: str) -> set[tuple[str, int]]:
     """Conflict markers that came with a change, as file and line."""
     options = ("--check", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-    lines = git("diff", *options, old, new, cwd=top, accept=(0, 2)).stdout
-    return {(name, int(line)) for name, line in re.findall(r"(?m)^(.*):(\d+): leftover conflict marker$", lines)}
+    return markers_in(git("diff", *options, old, new, cwd=top, accept=(0, 2)).stdout)
+
+
+def markers_in(listed: str) -> set[tuple[str, int]]:
+    """The conflict markers that `git diff --check` lists."""
+    return {(name, int(line)) for name, line in re.findall(r"(?m)^(.*):(\d{1,9}): leftover conflict marker$", listed)}

@@ -2,13 +2,15 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from iterdev.host import text_files, toml_text
 from iterdev.host.packages.shell import Found, Shell
 
 LOCK = "Cargo.lock"
+MOST = 20
+"""Versions of one crate that are looked at."""
 
 
 async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
@@ -32,10 +34,12 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
 
 def _locked(lock: Path, name: str) -> list[str]:
     try:
-        packages = tomllib.loads(lock.read_text(encoding="utf-8")).get("package", [])
+        document = toml_text.parse(text_files.read(lock))
     except (OSError, ValueError):
         return []
-    return [str(package.get("version", "")) for package in packages if package.get("name") == name]
+    listed = document.get("package")
+    packages = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [str(package.get("version", "")) for package in packages if package.get("name") == name][:MOST]
 
 
 async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:

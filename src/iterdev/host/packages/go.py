@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 
 from iterdev.host.packages.shell import Found, Shell, document, last_line
 
+VERSION = re.compile(r"v[\w.+-]{1,200}", re.ASCII)
+"""It becomes the name of a file."""
 ISOLATED = {"GOFLAGS": "-mod=mod", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
@@ -17,6 +19,8 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     version = await _selected(name, shell)
     if not version:
         return Found(reason="it is not in go.mod")
+    if not VERSION.fullmatch(version):
+        return Found(version=version, reason=f'"{version}" is not a version')
     return Found(version=version, fits=await _fits(name, version, version_range, shell))
 
 
@@ -24,7 +28,8 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
     """The newest release; most ranges of go have no upper bound and allow it."""
     listed = await shell.run("go", "list", "-m", "-f", "{{.Version}}", f"{name}@latest", GOTOOLCHAIN="local")
     version = last_line(listed.stdout)
-    return (version, await _fits(name, version, version_range, shell)) if version and not listed.code else None
+    known = VERSION.fullmatch(version) and not listed.code
+    return (version, await _fits(name, version, version_range, shell)) if known else None
 
 
 async def _selected(name: str, shell: Shell) -> str:
@@ -34,8 +39,8 @@ async def _selected(name: str, shell: Shell) -> str:
         return last_line(listed.stdout)
     edited = await shell.run("go", "mod", "edit", "-json", GOTOOLCHAIN="local")
     required = document(edited.stdout).get("Require")
-    modules = required if isinstance(required, list) else []
-    return next((str(module["Version"]) for module in modules if module.get("Path") == name), "")
+    modules = [one for one in required if isinstance(one, dict)] if isinstance(required, list) else []
+    return next((str(module.get("Version", "")) for module in modules if module.get("Path") == name), "")
 
 
 async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:

@@ -7,9 +7,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.formatting import plain
 from iterdev.host.processes.spawn import ProgramResult, Spawn, run
 
 SECONDS = 60.0
+LINE_LIMIT = 500
+"""Characters of what a tool says."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -44,13 +47,13 @@ class Shell(Struct, frozen=True, kw_only=True):
 
 
 def last_line(output: bytes) -> str:
-    lines = output.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].strip() if lines else ""
+    lines = plain(output.decode("utf-8", "replace")).strip().splitlines()
+    return lines[-1].strip()[:LINE_LIMIT] if lines else ""
 
 
 def document(output: bytes) -> dict[str, object]:
     """The JSON object that a tool printed; empty if it printed anything else."""
     try:
         return msgspec.json.decode(output, type=dict[str, object])
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}

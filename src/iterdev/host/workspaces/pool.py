@@ -238,6 +238,6 @@ def _make(folder: Path) -> None:
 
 
 def _borrower(slot: Path) -> Borrower | None:
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, ValueError, RecursionError):
         return msgspec.json.decode((slot / BORROWER).read_bytes(), type=Borrower)
     return None

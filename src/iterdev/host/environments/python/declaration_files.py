@@ -3,10 +3,11 @@
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+
+from iterdev.host import text_files, toml_text
 
 DEEPEST = 5
 """Requirements files that include each other."""
@@ -14,8 +15,8 @@ DEEPEST = 5
 
 def read_toml(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return toml_text.parse(read_text(path))
+    except ValueError:
         return {}
 
 
@@ -32,7 +33,7 @@ def read_text(path: Path) -> str:
 
 def read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes() if path.is_file() else b""
+        return text_files.read_bytes(path)
     except OSError:
         return b""
 

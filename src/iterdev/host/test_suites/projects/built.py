@@ -103,8 +103,8 @@ def _native(files: ProjectFiles, works: Works) -> Iterator[Suite]:
 def _cmake(files: ProjectFiles, folder: str) -> Suite | None:
     lists = [files.text(where, "CMakeLists.txt") for where in files.below(folder)]
     scripts = [files.text(w, n) for w in files.below(folder) for n in files.folders[w] if n.endswith(".cmake")]
-    tests = r"^\s*(?:add_test|gtest_discover_tests|catch_discover_tests|doctest_discover_tests|enable_testing)\s*\("
-    if not re.search(r"^\s*project\s*\(", lists[0] if lists else "", re.MULTILINE | re.IGNORECASE):
+    tests = r"^[ \t]*(?:add_test|gtest_discover_tests|catch_discover_tests|doctest_discover_tests|enable_testing)\s*\("
+    if not re.search(r"^[ \t]*project\s*\(", lists[0] if lists else "", re.MULTILINE | re.IGNORECASE):
         return None
     if not any(re.search(tests, text, re.MULTILINE | re.IGNORECASE) for text in (*lists, *scripts)):
         return None
@@ -113,7 +113,7 @@ def _cmake(files: ProjectFiles, folder: str) -> Suite | None:
     return Suite(command=" && ".join(steps), kind="ctest", folder=folder)
 
 
-_SWITCH = re.compile(r"^\s*option\s*\(\s*(\w+)\s", re.MULTILINE | re.IGNORECASE)
+_SWITCH = re.compile(r"^[ \t]*option\s*\(\s*(\w+)\s", re.MULTILINE | re.IGNORECASE)
 _TEST_SWITCH = re.compile(
     r"(?:\w*_)?(?:UNIT)?TEST(?:S|ING)?(?:_ENABLED)?|(?:BUILD|ENABLE|WITH)_\w*TESTS?", re.IGNORECASE
 )
@@ -130,11 +130,12 @@ def _test_options(lists: Sequence[str]) -> list[str]:
 
 def _meson(files: ProjectFiles, folder: str) -> Suite | None:
     texts = [files.text(where, "meson.build") for where in files.below(folder)]
-    if not any(re.search(r"^\s*(?:test|gnome\.test)\s*\(", text, re.MULTILINE) for text in texts):
+    if not any(re.search(r"^[ \t]*(?:test|gnome\.test)\s*\(", text, re.MULTILINE) for text in texts):
         return None
     options = files.text(folder, "meson_options.txt") + files.text(folder, "meson.options")
-    switches = re.findall(r"option\(\s*'(\w*tests?\w*)'\s*,\s*type\s*:\s*'(boolean|feature)'", options)
-    flags = "".join(f" -D{name}={'true' if kind == 'boolean' else 'enabled'}" for name, kind in switches)
+    switches = re.findall(r"option\(\s*'(\w{1,100})'\s*,\s*type\s*:\s*'(boolean|feature)'", options)
+    values = {"boolean": "true", "feature": "enabled"}
+    flags = "".join(f" -D{name}={values[kind]}" for name, kind in switches if "test" in name)
     return Suite(command=f"meson setup {_FOLDER}{flags} && meson test -C {_FOLDER}", kind="meson", folder=folder)
 
 

@@ -1,12 +1,13 @@
 """The files of a project that say something about its tests, found within limits."""
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from msgspec import Struct
+
+from iterdev.host import toml_text
 
 DEPTH = 10
 """Folders inside of each other."""
@@ -116,8 +117,8 @@ def join(*parts: str) -> str:
 
 def parsed_toml(text: str) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return toml_text.parse(text)
+    except ValueError:
         return {}
 
 

@@ -7,7 +7,7 @@ from iterdev.host.test_suites.projects.files import ProjectFiles, join
 from iterdev.host.test_suites.suite import Suite, Works
 
 DEPTH = 4
-_RAKE_TEST = re.compile(r"Rake::TestTask|Minitest::TestTask|^\s*task\s+:?['\"]?test\b|Hoe\.spec", re.MULTILINE)
+_RAKE_TEST = re.compile(r"Rake::TestTask|Minitest::TestTask|^[ \t]*task[ \t]+:?['\"]?test\b|Hoe\.spec", re.MULTILINE)
 
 
 def find(files: ProjectFiles, works: Works) -> Iterator[Suite]:

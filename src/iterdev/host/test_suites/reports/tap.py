@@ -14,7 +14,7 @@ _POINT = re.compile(r"(not )?ok (\d{1,9})(?!\S) *(?:- )?(.*)")
 _BARE_POINT = re.compile(r"(not )?ok()()\s*")
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?!\S) *(.*)")
 _DIRECTIVE = re.compile(r"(?:^|\s)#\s*(skip|todo)", re.IGNORECASE)
-_TIME = re.compile(r"\s*#\s*time=\S+$|(?<![\w.])\d{1,12}(?:\.\d{1,12})? ?(?:ms|s|µs|us)(?!\w)")
+_TIME = re.compile(r"#\s*time=\S+$|(?<![\w.])\d{1,12}(?:\.\d{1,12})? ?(?:ms|s|µs|us)(?!\w)")
 _SUMMARY = re.compile(
     r"# (?:Subtest: |tests +\d|pass +\d|fail +\d|skip|todo|time=|ok$|failed \d|Failed test|Looks like)"
 )

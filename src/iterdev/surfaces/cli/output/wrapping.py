@@ -17,8 +17,8 @@ def wrapped(text: str, width: int) -> str:
 def _wrapped_line(line: str, width: int) -> str:
     if _columns(line) <= width:
         return line
-    words = line.lstrip()
-    margin = line[: len(line) - len(words)]
+    words = line.strip()
+    margin = line[: line.index(words)]
     lines, current = list[str](), margin
     for gap, piece in _PIECES.findall(words):
         if gap and _columns(current + gap + piece) > width:
