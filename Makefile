@@ -6,7 +6,7 @@ AGENTS := .agents/.installed
 OPTIONAL := .agents-optional/.tried
 RUNNERS := .test-runners/.installed
 
-.PHONY: demo test check bench conformance lock docs clean system
+.PHONY: demo test check bench fuzz conformance lock docs clean system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -22,6 +22,9 @@ check: $(STAMP)  ## lint, format, strict types, layers
 
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py
+
+fuzz: $(STAMP)  ## give a million inputs to the parsers, and keep those that they fail on
+	@$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),1000000)
 
 docs: $(STAMP)  ## write the reference pages again: configuration and commands
 	@$(BIN)/python docs/generate.py
