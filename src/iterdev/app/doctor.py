@@ -20,6 +20,7 @@ from iterdev.host.git import command, refs, session_branch
 from iterdev.host.git.checkout import NotInRepository
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.secrets import allowed_environment
+from iterdev.store.session_log import Unfoldable
 from iterdev.teams.table import DEFAULT_TEAM
 
 ENOUGH_DISK = 500 * 1024 * 1024
@@ -78,12 +79,22 @@ def _repository(repository: Repository) -> Iterator[Finding]:
     if not repository.has_journal:
         yield Finding("journal (none yet)")
         return
-    problems = repository.journal.problems()
-    yield Finding("journal", "; ".join(problems[:3]), "move it away; it is rebuilt from the session folders")
+    problems = [*repository.journal.problems(), *_contradictions(repository)]
+    hint = f"mkdir {state}/kept && mv {repository.journal.path}* {state}/kept; it is rebuilt from the session folders"
+    yield Finding("journal", "; ".join(problems[:3]), hint)
     incomplete = repository.incomplete()
     for summary in repository.summaries():
         stuck = (summary.attempts and not repository.engine_alive(summary)) or summary.id in incomplete
         yield Finding(f"session {summary.id}", "its engine died" if stuck else "", f"iterdev resume {summary.id}")
+
+
+def _contradictions(repository: Repository) -> Iterator[str]:
+    """What keeps sessions from being used although every entry of the journal can be read."""
+    for session in repository.sessions():
+        try:
+            repository.state(session)
+        except Unfoldable as error:
+            yield f"{session}: {error.message}"
 
 
 def _environments(repository: Repository) -> Iterator[Finding]:

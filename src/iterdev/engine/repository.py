@@ -18,7 +18,7 @@ from iterdev.host import clock, paths, secrets, session_lease, text_files, toml_
 from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
 from iterdev.host.workspaces.pool import Pool
-from iterdev.store.journal import NAME, Damaged, Journal
+from iterdev.store.journal import NAME, Behind, Damaged, Journal
 from iterdev.store.session_folder import projector, rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
 from iterdev.teams.contract import Team
@@ -50,13 +50,20 @@ class Repository:
         """Opened when first needed; a damaged one is renamed, and rebuilt from the session folders."""
         if self._journal is None:
             try:
-                self._journal = Journal(self._path, self.teams)
-                known = self._journal.sessions()
+                self._journal = self._opened()
             except Damaged:
                 self._set_aside()
-                self._journal, known = Journal(self._path, self.teams), []
-            self._rebuild(self._journal, known)
+                self._journal = self._opened()
         return self._journal
+
+    def _opened(self) -> Journal:
+        journal = Journal(self._path, self.teams)
+        try:
+            self._rebuild(journal, journal.sessions())
+        except BaseException:
+            journal.close()
+            raise
+        return journal
 
     @property
     def has_journal(self) -> bool:
@@ -199,7 +206,12 @@ class Repository:
                 created, events = rebuild.session_events(folder, engine, self.teams, base=base, branch=branch)
             except UserError:
                 continue
-            state = create(journal, events, at=created or clock.now())
+            try:
+                state = create(journal, events, at=created or clock.now())
+            except Behind as behind:
+                if folder.name in journal.sessions():
+                    continue  # Another process has rebuilt it.
+                raise Damaged(f'"{journal.path}" has entries of a session that it does not list') from behind
             # What was read just now is no edit; a later one is compared with it.
             journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
 

@@ -96,7 +96,8 @@ class Journal:
         with self._using() as db:
             counted = "summary, (SELECT count(*) FROM open_attempts WHERE session = id)"
             rows = db.execute(f"SELECT {counted} FROM sessions ORDER BY created, rowid").fetchall()  # noqa: S608 - constant
-            return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
+            with self._decoding():
+                return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
 
     def read(self, session: SessionId, after: int = 0, *, since: float = float("-inf")) -> list[Entry]:
         """The entries behind number `after`, and not older than `since`."""
@@ -105,7 +106,8 @@ class Journal:
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
                 (session, after, since),
             )
-            return [Entry(seq, at, self.codec.decode(body)) for seq, at, body in rows]
+            with self._decoding():
+                return [Entry(seq, float(at), self.codec.decode(body)) for seq, at, body in rows]
 
     def append(
         self, session: SessionId, entries: Sequence[Entry], *, after: int, summary: SessionSummary | None = None
@@ -133,7 +135,8 @@ class Journal:
         """The process of the session's engine, if one has not released it."""
         with self._using() as db:
             row = db.execute("SELECT pid, started, boot FROM engines WHERE session = ?", (session,)).fetchone()
-        return ProcessIdentity(pid=row[0], started=int(row[1] or 0), boot=row[2]) if row else None
+        with self._decoding():
+            return ProcessIdentity(pid=row[0], started=int(row[1] or 0), boot=row[2]) if row else None
 
     def take(self, session: SessionId, holder: ProcessIdentity) -> None:
         values = (session, holder.pid, str(holder.started), holder.boot)
@@ -218,6 +221,14 @@ class Journal:
                 self._db.execute(f"PRAGMA user_version = {number}")
 
     @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Makes values of rows that were read; SQLite does not notice if a byte inside of a row has changed."""
+        try:
+            yield
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            raise _damage(error, self.path) from error
+
+    @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         """The connection, for one thread at a time; its errors become a `HostError`."""
         with self._lock:
@@ -225,7 +236,7 @@ class Journal:
                 yield self._db
             except sqlite3.IntegrityError:
                 raise
-            except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
                 raise _explained(error, self.path) from error
 
     @contextmanager
@@ -273,7 +284,11 @@ def _explained(error: Exception, path: Path) -> HostError:
     if isinstance(error, OSError | sqlite3.OperationalError) and not unreadable:
         hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
         return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
-    return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")
+    return _damage(error, path)
+
+
+def _damage(error: Exception, path: Path) -> Damaged:
+    return Damaged(f'The journal "{path}" is damaged: {error}', hint="run `iterdev doctor` to rebuild it")
 
 
 class EventCodec:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 from tests.fuzz.target import Target, files_target, text_target
@@ -18,7 +19,7 @@ from iterdev.host import provider_pauses
 from iterdev.host.secrets import redactor
 from iterdev.store.journal import NAME, EventCodec, Journal
 from iterdev.store.session_folder import discoveries, rebuild, tasks_csv, wisdom_files
-from iterdev.store.session_log import create
+from iterdev.store.session_log import create, read_state
 from iterdev.surfaces.cli.output.wrapping import wrapped
 from iterdev.teams.development import requirement_analysis
 from iterdev.teams.development.team import DEVELOPMENT
@@ -112,6 +113,19 @@ EVENTS = (
     {"type": "MessageSent", "sender": "developer", "kind": "x", "summary": "s", "data": {"a": [1]}, "number": 3},
     {"type": "AttemptStarted", "task": "DEV-001", "number": 1, "agent": "mine", "base": "b" * 40},
     {"type": "ClockChanged", "seconds": 3600},
+    {
+        "type": "TasksAdded",
+        "tasks": [
+            {
+                "id": "DEV-001",
+                "title": "t",
+                "description": "d",
+                "role": "developer",
+                "fields": {"type": "development", "pipeline": "sprint", "sprint": 1},
+                "deps": ["DEV-002"],
+            }
+        ],
+    },
 )
 
 
@@ -177,6 +191,32 @@ def _request(folder: Path) -> None:
     redactor({}, [folder / ".env"])
 
 
+def _journal_example() -> bytes:
+    """A journal as SQLite writes it, with a session that has been planned."""
+    with TemporaryDirectory(prefix="iterdev-fuzz-") as folder:
+        for name, text in FOLDER.items():
+            path = Path(folder, "ids-add-20261118", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        _rebuilt(Path(folder))
+        return Path(folder, NAME).read_bytes()
+
+
+def _journal(data: bytes, folder: Path) -> None:
+    """Whatever became of a journal, it is read, or one sentence says that it cannot be."""
+    (folder / NAME).write_bytes(data)
+    journal = Journal(folder / NAME)
+    try:
+        journal.problems()
+        journal.summaries()
+        journal.held()
+        for session in journal.by_activity():
+            read_state(journal, session)
+            journal.holder(session)
+    finally:
+        journal.close()
+
+
 def _engine_log(text: str) -> None:
     for line in text.splitlines():
         logs._engine_line(logs.LogLine(1.0, "engine", line))
@@ -192,7 +232,7 @@ TARGETS: tuple[Target, ...] = (
         name="journal entries",
         run=_entry,
         examples=[json.dumps(event).encode() for event in EVENTS],
-        refusals=(msgspec.DecodeError, UnicodeDecodeError, RecursionError),
+        refusals=(ValueError, LookupError, TypeError, OverflowError, RecursionError),
     ),
     text_target(
         "words of the user", _words, "Fix the bug in `iterdev run` across modules", "DEV-001 DEV-fix-2 修复bug"
