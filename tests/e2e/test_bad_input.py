@@ -447,6 +447,17 @@ def test_a_run_in_a_read_only_repository_is_refused_before_anything_is_started(r
     assert left_behind(repo) == []
 
 
+def test_looking_works_in_a_read_only_repository_after_a_kill(repo: Repo) -> None:
+    with agent_at_work(repo, "run", "-y", "--pipeline", "sprint", "Add a greeting") as running:
+        running.kill()
+    assert (repo.path / ".workflow" / "iterdev.db-wal").stat().st_size
+
+    out = in_own_mounts(repo, f"{READ_ONLY} iterdev status > $out/status 2> $out/error; echo $? > $out/code")
+
+    assert (out["code"], out["error"]) == ("0\n", "")
+    assert "[DONE] DESIGN-001" in out["status"]
+
+
 @pytest.mark.requirement("R9")
 def test_looking_works_in_a_read_only_repository(repo: Repo) -> None:
     repo.iterdev("run", "-y", "Fix it")

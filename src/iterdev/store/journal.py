@@ -254,8 +254,10 @@ class Journal:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A read-only repository is opened so that SQLite needs no file beside the journal."""
-    uri = f"{path.absolute().as_uri()}{'?immutable=1' if _is_read_only(path) else ''}"
+    """In a read-only repository SQLite makes no file beside the journal, and reads those that a killed engine left."""
+    left = path.with_name(f"{path.name}-wal").exists()
+    option = ("?mode=ro" if left else "?immutable=1") if _is_read_only(path) else ""
+    uri = f"{path.absolute().as_uri()}{option}"
     return sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
 
