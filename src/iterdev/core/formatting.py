@@ -1,5 +1,6 @@
 """How values become text for people: counts, durations and percentages, and text without control codes."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +18,16 @@ MINUTE, HOUR = 60, 3600
 def plain(text: str) -> str:
     """The text without escape sequences and control characters, which a terminal would obey."""
     return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def one_line(text: str) -> str:
+    """Text of others as a part of a line: with line breaks, it could look like further lines."""
+    return " ".join(plain(text).split())
+
+
+def shown_name(name: str) -> str:
+    """The exact name of a file, test or task in a list; one with line breaks or control codes is a JSON string."""
+    return name if name.isprintable() else json.dumps(name, ensure_ascii=True)
 
 
 def counted(count: int, one: str, several: str = "") -> str:

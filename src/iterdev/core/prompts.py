@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from iterdev.core import task_description
 from iterdev.core.collaboration import checkpoints, feedback, wisdom
+from iterdev.core.formatting import shown_name
 from iterdev.core.ids import moment
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
@@ -344,7 +345,7 @@ def fenced_lines(lines: Sequence[str]) -> str:
 
 def listed(names: Sequence[str], most: int) -> list[str]:
     left_out = [f"- ... and {len(names) - most} more"] if len(names) > most else []
-    return [*(f"- {name}" for name in names[:most]), *left_out]
+    return [*(f"- {shortened(shown_name(name), LINE_SHOWN)}" for name in names[:most]), *left_out]
 
 
 def shortened_lines(text: str, most: int) -> str:

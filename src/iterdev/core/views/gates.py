@@ -5,6 +5,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from iterdev.core.formatting import one_line
 from iterdev.core.limits.budget import figures
 from iterdev.core.results import Usage
 from iterdev.core.session.events import Gate
@@ -114,7 +115,7 @@ def _details(gate: Gate, state: State) -> Iterator[str]:
 def _errors(state: State, wave: int) -> Iterator[str]:
     for task, progress in state.tasks.rows():
         if task.wave == wave and progress.error:
-            yield f"{task.id}: {progress.error}"
+            yield f"{task.id}: {one_line(progress.error)}"
 
 
 def _plan(state: State) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import tzinfo
 
+from iterdev.core.formatting import one_line
 from iterdev.core.ids import ZONE
 from iterdev.core.results import shortened
 from iterdev.core.session.state import State
@@ -68,6 +69,6 @@ def _task(task: TaskView) -> str:
             first_line = next(iter(result.findings.strip().splitlines()), "")
             return f"{task.status}: {shortened(first_line, WIDTH)}"
         case Status.failed | Status.skipped:
-            return f"{task.status}: {result.error}"
+            return f"{task.status}: {one_line(result.error)}"
         case _:
             return task.status

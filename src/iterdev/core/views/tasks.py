@@ -6,6 +6,7 @@ from itertools import chain, islice
 
 from msgspec import Struct
 
+from iterdev.core.formatting import one_line
 from iterdev.core.ids import ZONE, moment
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.schedule import agent_choices
@@ -94,14 +95,16 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return "; ".join(lock_waits(state, task, zone)) or state.attempts.last_message.get(task, "working...")
+            return "; ".join(lock_waits(state, task, zone)) or one_line(
+                state.attempts.last_message.get(task, "working...")
+            )
         case Status.landing:
             return "landing..."
         case Status.pending:
             return waits_for(state, task, zone)
         case _:
             progress = state.tasks.progress[task]
-            return LEFT_OUT if progress.left_out else progress.error
+            return LEFT_OUT if progress.left_out else one_line(progress.error)
 
 
 def waits_for(state: State, task: TaskId, zone: tzinfo) -> str:

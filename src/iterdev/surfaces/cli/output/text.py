@@ -1,5 +1,6 @@
 """Sessions as text."""
 
+from iterdev.core.formatting import one_line
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.session import SessionView, spending_lines
 from iterdev.core.views.why import pause_text
@@ -67,7 +68,9 @@ def summary(view: SessionView, ending: Ending) -> str:
     if ending is Ending.over and len(view.waves) > 1:
         lines += [f"  {wave.summary}" for wave in view.waves[:WAVES]]
     for status in (Status.failed, Status.skipped):
-        lines += [f"  {status:<7} {task.id}: {task.result.error}" for task in view.tasks if task.status is status]
+        lines += [
+            f"  {status:<7} {task.id}: {one_line(task.result.error)}" for task in view.tasks if task.status is status
+        ]
     lines += [f"  not landed {task}: {conflict}" for task, conflict in view.outcome.not_landed.items()]
     lines += [f"  warning: {text}" for text in view.warnings]
     match ending:
