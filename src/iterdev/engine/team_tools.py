@@ -5,7 +5,7 @@ nothing that the call says can change it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core import ids, results
-from iterdev.core.collaboration import checkpoints, locks, messages, tool_schemas
+from iterdev.core.collaboration import checkpoints, locks, messages, tool_limits, tool_schemas
 from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.results import Discovery, Misfit, Result
 from iterdev.core.session import tasks
@@ -130,6 +130,9 @@ class TeamTools:
         )
         if task and (objection := messages.objection(task.role, message, self._log.team.message_types)):
             raise CallRejected(f"This cannot be sent: {objection}.")
+        _check_size("summary", message.summary, message.data)
+        if task and len(self._log.state.messages.sent) >= tool_limits.MESSAGES:
+            raise CallRejected(f"There are {tool_limits.MESSAGES} messages; a person can clear the bus.")
         return message
 
     def _clear(self) -> int:
@@ -167,7 +170,11 @@ class TeamTools:
         resource = self._redact(asked.resource).strip()
         if not resource:
             raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')
+        _check_size("name of the resource", resource)
         if asked.operation == "acquire":
+            held = sum(lock.task == task for lock in self._seen().locks.held.values())
+            if held >= tool_limits.LOCKS:
+                raise CallRejected(f"{task} holds {held} locks; release some first.")
             return self._acquire(locks.LockRequest(resource=resource, task=task, role=role))
         written = self._write(
             lambda state, at: locks.release(state.locks, resource, task, at, dead=self._dead_tasks(state))
@@ -341,4 +348,10 @@ def _checked_discovery(found: Discovery) -> Discovery:
     missing = [key for key in discoveries.KEYS[found.type] if key not in found.data]
     if missing:
         raise CallRejected(f'The "data" of a {found.type} needs "{missing[0]}".')
+    _check_size("type", found.type, found.data)
     return found
+
+
+def _check_size(what: str, text: str, data: Mapping[str, object] | None = None) -> None:
+    if excess := tool_limits.excess(what, text, json.dumps(data).encode() if data else b""):
+        raise CallRejected(excess)

@@ -118,10 +118,12 @@ class Journal:
                 raise Behind
             for entry in entries:
                 self._update_side_tables(session, entry)
-            db.executemany(
-                "INSERT INTO events VALUES (?, ?, ?, ?)",
-                [(session, entry.seq, entry.at, self.codec.encode(entry.event)) for entry in entries],
-            )
+            rows = [(session, entry.seq, entry.at, self.codec.encode(entry.event)) for entry in entries]
+            try:
+                db.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
+            except sqlite3.IntegrityError as error:
+                # There is an entry of this number, and the index said that there is none.
+                raise _damage(error, self.path) from error
             if summary:
                 db.execute("UPDATE sessions SET summary = ? WHERE id = ?", (msgspec.json.encode(summary), session))
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import anyio.abc
 import msgspec
 from tests.fuzz.target import Target, files_target, text_target
 
@@ -25,7 +26,7 @@ from iterdev.core.policy import Policy
 from iterdev.core.results import Misfit, decode
 from iterdev.core.rules import worker_callbacks
 from iterdev.core.types import TaskId
-from iterdev.engine.tool_server import mcp
+from iterdev.engine.tool_server import http, mcp
 from iterdev.host.secrets import LineRedactor, Redactor
 from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
@@ -95,6 +96,17 @@ MESSAGES = (
         "params": {"name": "team_msg", "arguments": {"operation": "log", "summary": "x", "data": {"a": [1]}}},
     },
     {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lock", "arguments": {"operation": "lock"}}},
+)
+REQUEST = b"""\
+POST /mcp HTTP/1.1\r
+Host: 127.0.0.1:80\r
+Authorization: agent\r
+Content-Length: 5\r
+Expect: 100-continue\r
+\r
+hello"""
+CHUNKED = REQUEST.replace(b"Content-Length: 5", b"Transfer-Encoding: chunked").replace(
+    b"hello", b"5\r\nhello\r\n0\r\n\r\n"
 )
 LOG = """\
 token sk-ant-0123456789012345678901234567890 and correct-horse-battery
@@ -186,6 +198,50 @@ def _mcp(data: bytes, _: Path) -> None:
     anyio.run(answer)
 
 
+class _Door:
+    """Lets in whoever says `agent`."""
+
+    def rejection(self, head: http.Head) -> http.Response | None:
+        return None if head.caller == "agent" else http.Response(status=401)
+
+    async def respond(self, _: http.Head, body: bytes) -> http.Response:
+        return http.Response(status=200, body=body)
+
+
+class _Wire(anyio.abc.ByteStream):
+    """A connection over which the input comes, in two pieces, and then nothing."""
+
+    def __init__(self, data: bytes) -> None:
+        self._pieces = [data[: len(data) // 2], data[len(data) // 2 :]]
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        while self._pieces:
+            piece = self._pieces[0][:max_bytes]
+            self._pieces[0] = self._pieces[0][max_bytes:]
+            if not self._pieces[0]:
+                self._pieces.pop(0)
+            if piece:
+                return piece
+        raise anyio.EndOfStream
+
+    async def send(self, item: bytes) -> None:
+        del item
+
+    async def send_eof(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _http(data: bytes, _: Path) -> None:
+    async def serve() -> None:
+        connections = http._Connections(http.Limits())
+        await http._Connection(_Wire(data), "127.0.0.1:80", _Door(), connections).serve()
+
+    anyio.run(serve)
+
+
 def _redact(text: str) -> None:
     lines = LineRedactor(REDACT)
     for line in text.split("\n"):
@@ -212,6 +268,7 @@ TARGETS: tuple[Target, ...] = (
     text_target("versions of agents", lambda text: version_note(text, "1.2.3"), "1.2.3 (Claude Code)", "0.10.0-rc.1"),
     Target(name="results", run=_result, examples=_bytes(json.dumps(RESULT), json.dumps(RESULT, indent=1))),
     Target(name="mcp messages", run=_mcp, examples=[json.dumps(message).encode() for message in MESSAGES]),
+    Target(name="http requests", run=_http, examples=[REQUEST, REQUEST * 3, CHUNKED]),
     text_target("redactor", _redact, LOG, json.dumps(RESULT)),
     text_target("callbacks", _callback, "[developer] DEV-001 is done", "DEV-001 completed"),
     files_target(

@@ -234,6 +234,7 @@ TARGETS: tuple[Target, ...] = (
         examples=[json.dumps(event).encode() for event in EVENTS],
         refusals=(ValueError, LookupError, TypeError, OverflowError, RecursionError),
     ),
+    Target(name="damaged journals", run=_journal, examples=[_journal_example()]),
     text_target(
         "words of the user", _words, "Fix the bug in `iterdev run` across modules", "DEV-001 DEV-fix-2 修复bug"
     ),
