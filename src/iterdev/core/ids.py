@@ -78,7 +78,8 @@ def number_of(task: str) -> str:
 
 def next_id(prefix: str, existing: Collection[str]) -> TaskId:
     """The next free id of a prefix; one counter for the whole session, so that no id is ever used twice."""
-    taken = [int(task.removeprefix(f"{prefix}-")) for task in existing if re.fullmatch(rf"{prefix}-\d+", task)]
+    numbered = re.compile(rf"{prefix}-(\d{{1,120}})")
+    taken = [int(found[1]) for task in existing if (found := numbered.fullmatch(task))]
     number = max(taken, default=0) + 1
     return TaskId(f"{prefix}-{number}" if "-fix" in prefix else f"{prefix}-{number:03d}")
 
