@@ -92,7 +92,7 @@ def test_a_wrong_request_is_refused_and_nothing_is_made(repo: Repo, arguments: l
         (f"[limits]\nattempt = {'9' * 500}\n", ["[limits]", "attempt"]),
         (f"[run]\nagent = {'[' * 2_000}{']' * 2_000}\n", ["nested too deeply"]),
         (f"[run]\nagent = {'{a=' * 2_000}1{'}' * 2_000}\n", ["nested too deeply"]),
-        (f"run = {'[' * 300}{']' * 300}\n", ["run"]),
+        (f"run = {'[' * 300}{']' * 300}\n", ["nested too deeply"]),
     ],
 )
 def test_a_wrong_configuration_is_refused_with_the_nearest_name(repo: Repo, settings: str, words: list[str]) -> None:

@@ -23,6 +23,10 @@ LENIENT = [
 """Strings, which stay as they are, and what some readers of JSON allow: comments, then a comma at the end."""
 
 
+NAME_MAX = 240
+"""Characters of a module's name: a file's may have 255 bytes with its ending."""
+
+
 class PythonFile(Struct, frozen=True):
     error: str
     line: int = 0
@@ -140,4 +144,6 @@ def _unresolved(root: Path, file: Path, module: str) -> list[str]:
 
 def _is_module(home: Path, parts: list[str]) -> bool:
     path = home.joinpath(*parts)
+    if len(path.name) > NAME_MAX:
+        return False
     return path.is_dir() or path.with_name(f"{path.name}.py").is_file() or any(path.parent.glob(f"{path.name}.*"))

@@ -42,15 +42,15 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _UNIT = r"(?:ms|d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
 _SPAN = rf"(?:\d+(?:\.\d+)? ?{_UNIT}[\s,]*(?:and )?)+"
 
-_EPOCH = re.compile(r"(?:\||\bresets?(?:_at|\s+(?:at|on))?\W{1,4})(\d{10})(?:\d{3})?\b", re.IGNORECASE)
+_WORDS = re.IGNORECASE | re.ASCII
+"""Without other letters and digits: a long s would be the s of a second."""
+_EPOCH = re.compile(r"(?:\||\bresets?(?:_at|\s+(?:at|on))?\W{1,4})(\d{10})(?:\d{3})?\b", _WORDS)
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))")
-_WAIT = re.compile(rf"(?:retry|again|resets?|wait)\W{{0,3}}(?:\w+\W{{1,4}}){{0,2}}?({_SPAN})", re.IGNORECASE)
-_PART = re.compile(rf"(\d+(?:\.\d+)?) ?({_UNIT})", re.IGNORECASE)
-_BARE_WAIT = re.compile(
-    r"(?:retry.after|(?:again|retry|resets?) (?:in|after))\W{1,3}(\d+(?:\.\d+)?)\b(?!:)", re.IGNORECASE
-)
+_WAIT = re.compile(rf"(?:retry|again|resets?|wait)\W{{0,3}}(?:\w+\W{{1,4}}){{0,2}}?({_SPAN})", _WORDS)
+_PART = re.compile(rf"(\d+(?:\.\d+)?) ?({_UNIT})", _WORDS)
+_BARE_WAIT = re.compile(r"(?:retry.after|(?:again|retry|resets?) (?:in|after))\W{1,3}(\d+(?:\.\d+)?)\b(?!:)", _WORDS)
 _DAY = re.compile(r"\bat ([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) (\d{1,2}:\d\d [AP]M)")
-_CLOCK = re.compile(r"\b(resets?(?: at)?|again at) (\d{1,2})(?::(\d\d))? ?([ap])m\b(?: \(([\w/+-]+)\))?", re.IGNORECASE)
+_CLOCK = re.compile(r"\b(resets?(?: at)?|again at) (\d{1,2})(?::(\d\d))? ?([ap])m\b(?: \(([\w/+-]+)\))?", _WORDS)
 _MINUTE = timedelta(minutes=1)
 
 Reader = Callable[[re.Match[str], float], float | None]

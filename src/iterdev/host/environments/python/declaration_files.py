@@ -3,6 +3,7 @@
 import ast
 import configparser
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -101,7 +102,10 @@ def session_installs(function: ast.FunctionDef) -> Iterator[str]:
 
 def _parsed(text: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            # Those about the code of a project are not for the user of iterdev.
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
 
