@@ -16,7 +16,8 @@ MINUTE, HOUR = 60, 3600
 
 def plain(text: str) -> str:
     """The text without escape sequences and control characters, which a terminal would obey."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+    # Every sequence begins with a control character, and a look for one takes a fifth of the time.
+    return _CONTROLS.sub("", _ESCAPES.sub("", text)) if _CONTROLS.search(text) else text
 
 
 def counted(count: int, one: str, several: str = "") -> str:

@@ -6,6 +6,7 @@ The results of a team's roles are in the team. An agent's numbers are taken only
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, TypeVar
 
 import msgspec
@@ -112,7 +113,18 @@ class Result(Struct, frozen=True, kw_only=True):
 
 def schema(kind: type[Result]) -> dict[str, object]:
     """The JSON Schema of a result, for the agent to read."""
-    return msgspec.json.schema(kind, schema_hook=lambda _kind: {"title": "any JSON value"})
+    return msgspec.json.schema(kind, schema_hook=_any_value)
+
+
+def _any_value(_kind: type) -> dict[str, object]:
+    return {"title": "any JSON value"}
+
+
+@cache
+def field_names(kind: type[Result]) -> frozenset[str]:
+    """The names of all fields of a result, also of the values in it."""
+    _, defined = msgspec.json.schema_components([kind], schema_hook=_any_value)
+    return frozenset(name for struct in defined.values() for name in struct.get("properties", {}))
 
 
 def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:

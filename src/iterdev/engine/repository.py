@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, paths, secrets, session_lease, text_files
+from iterdev.host import clock, known_secrets, paths, secrets, session_lease, text_files
 from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
 from iterdev.host.workspaces.pool import Pool
@@ -26,6 +27,14 @@ from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
 
 STATE = ".workflow"
+
+TEXTS = frozenset(
+    [
+        *("text", "title", "description", "requirement", "goal", "question", "findings", "error", "summary"),
+        *("reason", "why", "note", "notes", "output", "doubt", "acceptance_criteria", "problems"),
+    ]
+)
+"""The fields of events that are text of people, agents or programs. The others refer to something, and have to stay."""
 
 T = TypeVar("T")
 
@@ -38,24 +47,32 @@ class Repository:
         self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
         """The roles of all teams."""
         self.settings = read_settings(self.top, self.workers)
-        self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
         self._path = self.top / STATE / NAME
         self._journal: Journal | None = None
         self._folded: State | None = None
         """The state that was read last: a long journal is folded once, and after that only what is new in it."""
+
+    @cached_property
+    def redact(self) -> secrets.Redactor:
+        """Removes secrets; made when first needed, because git is asked for the addresses of its remotes."""
+        files = known_secrets.env_files(self.top, self.settings.project.copy)
+        return secrets.redactor(os.environ, files, known_secrets.of_settings(checkout.login_settings(self.top)))
 
     @property
     def journal(self) -> Journal:
         """Opened when first needed; a damaged one is renamed, and rebuilt from the session folders."""
         if self._journal is None:
             try:
-                self._journal = Journal(self._path, self.teams)
+                self._journal = self._open()
                 known = self._journal.sessions()
             except Damaged:
                 self._set_aside()
-                self._journal, known = Journal(self._path, self.teams), []
+                self._journal, known = self._open(), []
             self._rebuild(self._journal, known)
         return self._journal
+
+    def _open(self) -> Journal:
+        return Journal(self._path, self.teams, lambda event: self.redact.struct(event, only=TEXTS))
 
     @property
     def has_journal(self) -> bool:

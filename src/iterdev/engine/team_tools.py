@@ -235,7 +235,8 @@ class TeamTools:
         if isinstance(caller, Person):
             raise UserError("Only the agent of an attempt has a result to report", hint="run it in an attempt")
         task = caller.job.task
-        body = json.dumps(self._redact.everywhere(result), ensure_ascii=False)
+        names = results.field_names(caller.job.role.result)
+        body = json.dumps(self._redact.everywhere(result, names), ensure_ascii=False)
         try:
             caller.reported = results.decode(body, kind=caller.job.role.result, task=task.id)
         except Misfit as misfit:

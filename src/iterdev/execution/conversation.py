@@ -14,7 +14,7 @@ from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core import prompts
 from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
-from iterdev.core.results import Misfit, Result, Usage, decode
+from iterdev.core.results import Misfit, Result, Usage, decode, field_names
 from iterdev.core.session.events import Failed, Interrupted, Limited
 from iterdev.core.settings import Limits
 from iterdev.execution.context import Attempt, in_thread
@@ -137,7 +137,8 @@ class TaskConversation(Struct):
             document = json.loads(text)
         except (ValueError, RecursionError):
             return redact(text)
-        return json.dumps(redact.everywhere(document), ensure_ascii=False)
+        names = field_names(self.attempt.job.role.result)
+        return json.dumps(redact.everywhere(document, names), ensure_ascii=False)
 
     async def _send(self, prompt: str) -> Reply:
         placed = prompt.replace(prompts.RESULT, str(self.attempt.workspace.result))

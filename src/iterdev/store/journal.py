@@ -56,8 +56,11 @@ class Damaged(HostError):
 
 
 class Journal:
-    def __init__(self, path: Path, teams: Mapping[str, Team] = TEAMS) -> None:
-        self.path, self.teams = path, teams
+    def __init__(
+        self, path: Path, teams: Mapping[str, Team] = TEAMS, clean: Callable[[Event], Event] = lambda event: event
+    ) -> None:
+        """`clean` removes what must not be written down from the texts of an event, before it is recorded."""
+        self.path, self.teams, self.clean = path, teams, clean
         self.codec = EventCodec(teams)
         self._lock = threading.RLock()
         try:

@@ -40,9 +40,10 @@ def create(journal: Journal, events: Sequence[Event], *, at: float) -> State:
 
 
 def _created(journal: Journal, events: Sequence[Event], at: float) -> State:
-    started = Entry(1, at, events[0])
-    first = _replay(journal, [started])
-    entries, state = record(first, journal.teams[first.session.team], events[1:], at)
+    first, *others = map(journal.clean, events)
+    started = Entry(1, at, first)
+    begun = _replay(journal, [started])
+    entries, state = record(begun, journal.teams[begun.session.team], others, at)
     journal.append(
         state.session.id, [started, *entries], after=0, summary=_summary(state, journal.teams[state.session.team])
     )
@@ -97,7 +98,7 @@ class SessionLog:
             return self._appended([self._journal.codec.encodable(event) for event in events], at)
 
     def _appended(self, events: Sequence[Event], at: float) -> bool:
-        entries, after = record(self.state, self.team, events, at)
+        entries, after = record(self.state, self.team, [self._journal.clean(event) for event in events], at)
         # The journal counts the open attempts itself, because a summary that changes with each would cost an update.
         summary = replace(_summary(after, self.team), attempts=0)
         changed = summary if summary != self._summary else None

@@ -53,6 +53,13 @@ def uncommitted(top: Path) -> list[str]:
     return [entry[3:] for entry in listed]
 
 
+def login_settings(top: Path) -> list[tuple[str, str]]:
+    """The settings of git that may hold a password, by their names: addresses of remotes, and headers."""
+    wanted = r"^(remote\..*url|url\..*insteadof|http\..*extraheader)$"
+    listed = git("config", "-z", "--get-regexp", wanted, cwd=top, accept=(0, 1)).stdout.split("\0")
+    return [(name, value) for name, _, value in (entry.partition("\n") for entry in listed)]
+
+
 def exclude(top: Path, pattern: str) -> None:
     """Makes git ignore our files, by the one file of patterns that is never committed."""
     path = top / git("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip()
