@@ -284,7 +284,7 @@ def test_when_iterdev_is_killed_its_lock_is_free_only_after_the_whole_tree_has_e
         owner = subprocess.Popen(command, env=os.environ | env, pass_fds=[lease.fileno()], stdout=subprocess.DEVNULL)
     with owner:
         try:
-            eventually(lambda: len(living(env)) == len(("owner", "supervisor", "monitor", "sh", "its sleep", "daemon")))
+            eventually(lambda: len(living(env)) == len(("owner", "sh", "its sleep", "daemon")))
         finally:
             owner.kill()
 

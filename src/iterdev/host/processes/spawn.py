@@ -26,7 +26,7 @@ from msgspec import Struct
 from iterdev.core.errors import HostError
 from iterdev.core.processes import Exit
 from iterdev.host.processes import ownership
-from iterdev.host.processes.supervisor import CLOSING
+from iterdev.host.processes.supervisor import CLOSING, hide_memory
 
 CHUNK = 65536
 """The capacity of a pipe; more than this is never held for a reader."""
@@ -35,6 +35,9 @@ STARTS = 16
 """Concurrent starts: descriptors in flight between processes count against the user's limit."""
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""The variables of the supervisor: programs can read its environment, and need not get theirs from it."""
 
 Stream = Literal["stdout", "stderr"]
 
@@ -259,6 +262,7 @@ class Supervisor:
             socket.send_fds(self._requests, [b"+"], fds)
 
     def _launch(self) -> None:
+        hide_memory()
         self._requests, far = socket.socketpair()
         self._requests.setblocking(False)
         with far:
@@ -269,6 +273,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in INHERITED if name in os.environ},
                 start_new_session=True,
             )
 

@@ -30,6 +30,7 @@ SWEEPS = 3
 
 ADOPTS_ORPHANS = sys.platform == "linux"
 LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 RESETTABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -49,6 +50,19 @@ def adopt_orphans() -> None:
     """Makes this process the parent of every descendant whose own parent has ended."""
     if ADOPTS_ORPHANS and LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def hide_memory() -> None:
+    """Keeps other processes of the user from reading the memory and the first environment of this one, and its forks.
+
+    Where /proc shows nothing but what can be read (hidepid), this process has to stay visible.
+    """
+    if sys.platform != "linux":
+        return
+    with open("/proc/self/mounts", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+        hides = any(mount.split()[1] == b"/proc" and b"hidepid=" in mount for mount in file)
+    if not hides:
+        LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def parents() -> Iterator[tuple[int, int]]:
@@ -334,6 +348,7 @@ def main() -> None:
     for signum in IGNORED:
         signal.signal(signum, signal.SIG_IGN)
     adopt_orphans()
+    hide_memory()
     gc.freeze()
     ForkServer(socket.socket(fileno=requests), owned).serve()
 
