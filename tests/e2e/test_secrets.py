@@ -152,3 +152,11 @@ def test_the_folder_of_the_state_is_not_committed(repo: Repo) -> None:
 
     assert ".workflow" not in repo.git("status", "--porcelain", "--untracked-files=all")
     assert not (repo.path / ".gitignore").exists()
+
+
+def test_an_error_quotes_no_secret(repo: Repo) -> None:
+    status = repo.iterdev("status", MODEL_KEY, MODEL_API_KEY=MODEL_KEY)
+
+    assert status.returncode == 2
+    assert '"[secret]"' in status.stderr
+    assert MODEL_KEY not in status.stderr

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from iterdev.host.private_keys import MASK, PrivateKeys, lines_of, without_private_keys
+from iterdev.core.formatting import MASK
+from iterdev.host.private_keys import PrivateKeys, lines_of, without_private_keys
 from iterdev.host.secrets import LineRedactor, Redactor
 
 RANDOM = random.Random(8192)

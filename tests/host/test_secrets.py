@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from iterdev.core.formatting import MASK
 from iterdev.core.types import Severity
 from iterdev.host import known_secrets
-from iterdev.host.secrets import MASK, TOO_DEEP, Redactor, allowed_environment, new_token, redactor
+from iterdev.host.secrets import TOO_DEEP, Redactor, allowed_environment, new_token, redactor
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/AQAB\nsecret==\n-----END RSA PRIVATE KEY-----"
 SHAPED = {

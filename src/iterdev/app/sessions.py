@@ -1,5 +1,6 @@
 """Opens a repository, and finds a session by its name or as the one that was last active."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from iterdev.app.edits import table_edited
 from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Phase, SessionId
 from iterdev.engine.repository import STATE, Repository
+from iterdev.host import known_secrets, secrets
 from iterdev.host.git.checkout import checkouts
 from iterdev.host.workspaces.pool import workspace_around
 from iterdev.store.journal import NAME
@@ -47,6 +49,14 @@ def refuse_inside_attempt(command: str, environment: Mapping[str, str], folder: 
     raise UserError(
         f"`iterdev {command}` cannot be used inside of {where}", hint="do the task itself; `iterdev team` has the tools"
     )
+
+
+def without_secrets(text: str, folder: Path) -> str:
+    """An error without the secrets of the repository that the folder is in: git may quote any file."""
+    try:
+        return Repository(folder).redact(text)
+    except (IterdevError, OSError):
+        return secrets.redactor(os.environ, known_secrets.env_files(folder))(text)
 
 
 def session_ids(folder: Path) -> list[SessionId]:

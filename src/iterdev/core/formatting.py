@@ -12,6 +12,8 @@ _ESCAPES = re.compile(
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters except for tabs and line ends, and those that change the direction of the text."""
 MINUTE, HOUR = 60, 3600
+MASK = "[secret]"
+"""Stands where a secret was removed."""
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,8 @@ back until a later one decides it, so that the text can come line by line.
 import re
 from collections.abc import Iterator
 
-MASK = "[secret]"
+from iterdev.core.formatting import MASK
+
 _KIND = r"[A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?(?: ?-{1,5})?"
 _ENDS_OF_KEYS = re.compile(
     rf"(?P<begin>-{{4,5}} ?BEGIN {_KIND}|Private-Lines: ?\d+)|-{{4,5}} ?END {_KIND}|Private-MAC: ?\w+"

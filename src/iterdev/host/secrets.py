@@ -12,17 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.encodable import encodable
-from iterdev.core.formatting import plain
+from iterdev.core.formatting import MASK, plain
 from iterdev.core.results import MOST_LEVELS
 from iterdev.host import known_secrets
-from iterdev.host.private_keys import (
-    MASK,
-    PrivateKeys,
-    lines_of,
-    may_belong_to_key,
-    may_contain_key,
-    without_private_keys,
-)
+from iterdev.host.private_keys import PrivateKeys, lines_of, may_belong_to_key, may_contain_key, without_private_keys
 
 S = TypeVar("S", bound=Struct)
 

@@ -60,7 +60,14 @@ class OutputTail:
 def last_lines(output: bytes | bytearray) -> str:
     """The last three lines, joined into one that a failure message can quote."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    return " / ".join(lines[-3:])[-MESSAGE_LENGTH:]
+    text = " / ".join(lines[-3:])
+    # Cut between words, because half of a secret would not be recognised as one.
+    return text if len(text) <= MESSAGE_LENGTH else text[-MESSAGE_LENGTH:].partition(" ")[2]
+
+
+def quoted(text: str) -> str:
+    """The beginning of an agent's own words, for a failure message; cut between words as well."""
+    return text if len(text) <= MESSAGE_LENGTH else text[:MESSAGE_LENGTH].rpartition(" ")[0]
 
 
 class Lines:

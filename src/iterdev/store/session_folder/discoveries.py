@@ -1,13 +1,15 @@
 """discoveries.ndjson: discoveries that agents share. Lines are only appended; unreadable lines are skipped."""
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.formatting import MASK
 from iterdev.core.results import Discovery
 from iterdev.store import atomic_files
 
@@ -72,6 +74,36 @@ def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -
         lines = (json.dumps(document, ensure_ascii=False, default=str) for document in documents)
         atomic_files.extend(path, "".join(f"{line}\n" for line in lines))
     return len(fresh)
+
+
+def redact(path: Path, clean: Callable[[str], str]) -> None:
+    """Removes secrets from the lines that agents wrote themselves.
+
+    Every line keeps its place and its length, because agents may append at the same time.
+    """
+    with suppress(OSError), open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "r+b") as file:  # noqa: PTH123 - a descriptor
+        place, body = 0, file.read()
+        text = body.decode("utf-8", "ignore")
+        if clean(text) == text:
+            return
+        for line in body.split(b"\n"):
+            if (kept := _redacted(line, clean)) != line:
+                os.pwrite(file.fileno(), kept, place)
+            place += len(line) + 1
+
+
+def _redacted(line: bytes, clean: Callable[[str], str]) -> bytes:
+    """The line without secrets, filled up with blanks; one that nobody can read is all blank."""
+    text = line.decode("utf-8", "ignore")
+    if _parsed(text) is None:
+        return b" " * len(line)
+    redacted = clean(text)
+    if redacted == text:
+        return line
+    # A secret has at least six letters, and may be shorter than what stands for it.
+    short = redacted.replace(MASK, "***")
+    fitting = next((one for one in (redacted, short) if len(one.encode()) <= len(line)), "")
+    return fitting.encode().ljust(len(line))
 
 
 def _parsed(text: str) -> Line | None:
