@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo, make_repo
-from tests.e2e.conftest import every_file, once
+from tests.e2e.conftest import every_file, once, typed
 
 MODEL_KEY = "k7Qw9zX2mN4vB8cL1pR5"
 PASSWORD = "correct-horse-battery"
@@ -160,3 +160,24 @@ def test_an_error_quotes_no_secret(repo: Repo) -> None:
     assert status.returncode == 2
     assert '"[secret]"' in status.stderr
     assert MODEL_KEY not in status.stderr
+
+
+def test_only_the_user_can_read_the_state_whatever_the_umask(repo: Repo) -> None:
+    run = typed(repo, "umask 0; iterdev run -y 'Fix it'")
+
+    state, folder = repo.path / ".workflow", repo.folder()
+    private = [state, folder, state / "iterdev.db", *(folder / "logs").iterdir(), repo.home / "iterdev"]
+    assert run.returncode == 0, run.stderr
+    assert [str(path) for path in private if path.exists() and path.stat().st_mode & 0o077] == []
+    assert (state / "iterdev.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_state_of_an_older_iterdev_becomes_private(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "Fix it")
+    for path in (repo.path / ".workflow" / "iterdev.db", repo.folder()):
+        path.chmod(0o755)
+
+    repo.iterdev("feedback", "add", "It is too long")
+
+    assert (repo.path / ".workflow" / "iterdev.db").stat().st_mode & 0o077 == 0
+    assert repo.folder().stat().st_mode & 0o077 == 0

@@ -140,7 +140,7 @@ def _reserved(repository: Repository, name: SessionId, base: str, folder: Path) 
     """Creates the branch, which no other session can then have, and the folder; both are removed after an error."""
     session_branch.create(repository.top, name, base)
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, mode=0o700)
         yield
     except BaseException:
         session_branch.discard(repository.top, name, base)

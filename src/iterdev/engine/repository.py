@@ -157,7 +157,7 @@ class Repository:
     def lease(self, log: SessionLog) -> Iterator[int]:
         """Keeps engines off the session while its newest state is used; waits for processes of a dead engine to end."""
         folder = self.folder(log.state)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             with session_lease.lease(folder, wait=lambda: not self.engine_alive(log.state.session)) as descriptor:
                 log.refresh()
@@ -176,7 +176,7 @@ class Repository:
         """Creates the folder for the state of iterdev, and excludes it from git."""
         folder, hint = self.top / STATE, "make the repository writable, then try again"
         try:
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
             raise HostError(f'Cannot create "{folder}": {error.strerror}', hint=hint) from error
         if not os.access(folder, os.W_OK):

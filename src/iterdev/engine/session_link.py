@@ -1,7 +1,9 @@
 """The link of attempts on this machine to their session: tools, documents, budgets, and the log of each agent."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from io import FileIO
 from pathlib import Path
 
 from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
@@ -21,7 +23,8 @@ class AgentLog:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
-        self._path, self._file = path, path.open("ab", buffering=0)
+        self._path = path
+        self._file = FileIO(path, "a", opener=lambda name, flags: os.open(name, flags, 0o600))
 
     def write(self, line: str) -> None:
         self._file.write(line.encode("utf-8", "replace") + b"\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from iterdev.core.limits.providers import ProviderPaused
+from iterdev.host import paths
 
 
 def read(root: Path, now: float) -> list[ProviderPaused]:
@@ -31,6 +32,6 @@ def write(root: Path, pause: ProviderPaused) -> None:
     name = f"paused-{hashlib.sha256(pause.provider.encode()).hexdigest()[:16]}"
     temporary = root / f"{name}.{os.getpid()}"
     with suppress(OSError):
-        root.mkdir(parents=True, exist_ok=True)
+        paths.make_private(root)
         temporary.write_bytes(msgspec.json.encode(pause))
         temporary.replace(root / f"{name}.json")

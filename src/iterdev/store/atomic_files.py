@@ -46,6 +46,14 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
+def make_private(path: Path) -> None:
+    """Creates a folder that only its owner can look into, or makes an existing one such a folder."""
+    with _writing(path):
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o700)
+
+
 def create(path: Path, text: str) -> None:
     """Writes the file only if there is none."""
     if not path.exists():

@@ -6,10 +6,11 @@ state gets `Behind`. The journal also has a summary of each session.
 
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Union, get_args
 
@@ -64,7 +65,8 @@ class Journal:
         self.codec = EventCodec(teams)
         self._lock = threading.RLock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_private(path)
             self._db = _connect(path)
         except (OSError, sqlite3.DatabaseError) as error:
             raise _explained(error, path) from error
@@ -249,6 +251,18 @@ def _connect(path: Path) -> sqlite3.Connection:
     """A read-only repository is opened so that SQLite needs no file beside the journal."""
     uri = f"{path.absolute().as_uri()}{'?immutable=1' if _is_read_only(path) else ''}"
     return sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+
+
+def _make_private(path: Path) -> None:
+    """Lets only the owner read the journal. The files that SQLite puts beside it get the mode of this one."""
+    if _is_read_only(path):
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for file in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
+        with suppress(FileNotFoundError, PermissionError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                file.chmod(mode & 0o700)
 
 
 def _is_read_only(path: Path) -> bool:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.host import paths
 from iterdev.host.git import checkout, command, worktrees
 
 _delete = partial(worktrees.delete, ignore_errors=True)
@@ -226,7 +227,7 @@ class Pool:
 def _make(folder: Path) -> None:
     for remaining in range(TRIES, -1, -1):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            paths.make_private(folder)
             break
         except OSError as error:
             # Another engine may have removed a parent that was empty.

@@ -64,6 +64,7 @@ class Projector:
 
     def prepare(self) -> None:
         """Creates the folders and files that are missing."""
+        atomic_files.make_private(self._folder)
         for name in FOLDERS:
             atomic_files.make_folder(self._folder / name)
         for name in wisdom.FILES:
