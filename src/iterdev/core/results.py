@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from iterdev.core.types import TaskId
 
@@ -27,6 +27,9 @@ MOST_BY_NAME = {
 }
 """The same for certain lists: remarks, which are shown and passed on one by one, and names of files."""
 
+MOST_USED = 10**15
+"""Tokens or dollars."""
+
 _NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
@@ -38,9 +41,17 @@ class Misfit(ValueError):
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False):
+    """What was used. Agents report it themselves: a negative number counts as none, and a sum stays finite."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens", "cost_usd"):
+            value = getattr(self, name)
+            if not 0 <= value <= MOST_USED:
+                force_setattr(self, name, MOST_USED if value > 0 else 0)
 
     @property
     def tokens(self) -> int:

@@ -124,3 +124,21 @@ def test_an_error_leaves_standard_output_empty(finished: Repo, command: str) -> 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("iterdev: ")
     assert "\nhint: " in done.stderr
+
+
+def test_a_number_that_json_does_not_have_is_printed_as_null(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "Fix it")
+    with (repo.folder() / "discoveries.ndjson").open("a") as board:
+        board.write('{"type": "convention", "data": {"name": "x", "size": Infinity}}\n')
+
+    read = repo.iterdev("team", "board-read", "--type", "convention", "--json")
+
+    (found,) = json.loads(read.stdout, parse_constant=pytest.fail)["discoveries"]
+    assert found["data"] == {"name": "x", "size": None}
+
+
+def test_a_number_that_json_does_not_have_is_not_accepted(repo: Repo) -> None:
+    saved = repo.iterdev("checkpoint", "save", "--task", "DEV-001", "--data", '{"size": NaN}')
+
+    assert saved.returncode == 2
+    assert "NaN is not a number of JSON" in saved.stderr

@@ -126,11 +126,15 @@ def one_of(name: str, words: Iterable[str], text: str, default: str | None = Non
     return click.option(name, type=click.Choice(list(words)), default=default, show_default=True, help=text)
 
 
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
 def read_document(text: str, example: str) -> object:
     """A JSON document; `-` reads it from standard input."""
     body = sys.stdin.read() if text == "-" else text
     try:
-        return json.loads(body)
+        return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise UserError(f'"{body[:80]}" is not JSON: {error}', hint=f"--data '{example}'") from error
 

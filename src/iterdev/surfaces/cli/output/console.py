@@ -57,7 +57,12 @@ def discard_output() -> None:
 
 
 def print_document(document: object) -> None:
-    text = json.dumps(msgspec.to_builtins(document), ensure_ascii=False)
+    plain_document = msgspec.to_builtins(document)
+    try:
+        text = json.dumps(plain_document, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        # JSON has no infinity; an agent's own line on the board may have.
+        text = msgspec.json.encode(plain_document).decode()
     click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
