@@ -1,5 +1,6 @@
 """Creates a session from a request."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock, github, text_files
 from iterdev.host.git import checkout, refs, session_branch
 from iterdev.host.git.checkout import checkouts
+from iterdev.host.processes.ancestry import nearest_monitor
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
@@ -121,6 +123,7 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     session = session_facts(
         request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
     )
+    session = msgspec.structs.replace(session, monitor=nearest_monitor(os.getpid()))
     limits = policy(configured, team.workers, auto=request.auto, concurrency=request.concurrency)
     events = new_session(session, limits, team.started(request, configured, agents), tuple(row.edit for row in rows))
     at = clock.now()

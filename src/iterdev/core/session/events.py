@@ -20,6 +20,7 @@ from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.limits.budget import DaySpent
 from iterdev.core.limits.providers import ProviderEvent
 from iterdev.core.policy import Policy
+from iterdev.core.processes import ProcessIdentity
 from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
@@ -50,6 +51,8 @@ class Session(Struct, frozen=True, kw_only=True):
     by_hand: bool = False
     """The table was made by a person, not by the team."""
     issue: IssueText | None = None
+    monitor: ProcessIdentity | None = None
+    """That of the attempt in which a program, such as a test, started the session."""
 
 
 class Gate(Struct, frozen=True, kw_only=True):

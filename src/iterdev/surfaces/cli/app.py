@@ -13,8 +13,11 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
-FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean")
-"""Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
+FOR_PEOPLE = {
+    *("run", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export", "clean"),
+    *("feedback add", "feedback link", "feedback close", "wisdom reject"),
+}
+"""Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
 COMMANDS = {
     "session": {
@@ -86,10 +89,11 @@ class App(CommandGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if command and command.name in FOR_PEOPLE and not {"-h", "--help"} & set(rest):
+        called = {str(command.name), " ".join([str(command.name), *rest[:1]])} & FOR_PEOPLE if command else set()
+        if called and not {"-h", "--help"} & set(rest):
             from iterdev.app.sessions import refuse_inside_attempt  # noqa: PLC0415 - most commands do not need it
 
-            refuse_inside_attempt(command.name, os.environ, Path.cwd())
+            refuse_inside_attempt(called.pop(), os.environ, Path.cwd())
         return name, command, rest
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
