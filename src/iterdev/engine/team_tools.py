@@ -22,6 +22,7 @@ from iterdev.core.session.events import Event, Warned
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 from iterdev.execution.contract import Job
+from iterdev.host.processes.ancestry import parent
 from iterdev.host.secrets import Redactor
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries, json_records
@@ -40,6 +41,13 @@ class AttemptAccess:
     def __init__(self, job: Job, server: ToolServer) -> None:
         self.job, self.server = job, server
         self.reported: Result | None = None
+        self.monitors: set[int] = set()
+        """Those of its programs, as far as they are on this machine."""
+        self.sockets: set[int] = set()
+        """Those of which it is known that a program of the attempt has them."""
+
+    def started(self, pid: int) -> None:
+        self.monitors.add(parent(pid))
 
     async def take_result(self) -> Result | None:
         """What the agent has reported since this was last called."""
@@ -70,6 +78,10 @@ class TeamTools:
         """`changed` is called after the tools wrote something or saw that another process did."""
         self._log, self._folder, self._redact = log, folder, redact
         self._engine_alive, self._changed = engine_alive, changed
+
+    def warn(self, text: str) -> None:
+        """Records a warning, once."""
+        self._write(lambda state, _: [] if text in state.warnings else [Warned(text)])
 
     def use(self, caller: ToolUser, asked: tool_schemas.ToolArguments) -> Document:
         """Carries out a call, or raises CallRejected."""
@@ -147,8 +159,8 @@ class TeamTools:
         """Reads and extends the file of discoveries; safe in any thread, since the log is not used."""
         path = self._folder / discoveries.NAME
         if asked.operation == "read":
-            lines = (msgspec.to_builtins(line) for line in discoveries.read(path) if asked.kind in {"", line.type})
-            return {"discoveries": list(lines)}
+            lines = (line for line in discoveries.read(path) if asked.kind in {"", line.type})
+            return {"discoveries": [msgspec.to_builtins(self._redact.struct(line)) for line in lines]}
         sender = _sender(caller)
         found = _checked_discovery(Discovery(asked.kind, self._redacted(asked.data)))
         added = discoveries.add(path, [found], worker=sender, ts=ids.moment(self._log.now()))

@@ -64,6 +64,9 @@ class ToolAccess(Protocol):
     @property
     def server(self) -> ToolServer: ...
 
+    def started(self, pid: int) -> None:
+        """Notes a program of the attempt on this machine: the token is for it and its descendants."""
+
     async def take_result(self) -> Result | None:
         """The result that the agent handed in through a tool since the last call."""
 

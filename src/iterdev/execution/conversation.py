@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from iterdev.core.settings import Limits
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.contract import ToolAccess
 from iterdev.execution.kept_work import restore
+from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.secrets import LineRedactor
 from iterdev.store.session_folder import discoveries
 
@@ -188,6 +189,20 @@ async def retry_overload(request: Callable[[], Awaitable[Reply]], waits: Sequenc
     return await request()
 
 
+def _noting(tools: ToolAccess, spawn: Spawn) -> Spawn:
+    """Starts programs that may use the tools with the token of the attempt."""
+
+    @asynccontextmanager
+    async def started(
+        argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AsyncIterator[Process]:
+        async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
+            tools.started(process.pid)
+            yield process
+
+    return started
+
+
 @asynccontextmanager
 async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]:
     """Opens the conversation with the agent, and closes it whatever happens."""
@@ -211,7 +226,7 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
         )
         # An agent needs the network to reach its model and the team's tools.
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
-        spawn = attempt.spawn(write=job.role.writes, files=files)
+        spawn = _noting(tools, attempt.spawn(write=job.role.writes, files=files))
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
                 yield TaskConversation(attempt, conversation, tools, output, session_dir)

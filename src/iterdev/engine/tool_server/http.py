@@ -21,6 +21,8 @@ class Request(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     """By their names in lower case."""
     body: bytes
+    port: int = 0
+    """That of the client, on the same machine."""
 
 
 class Response(Struct, frozen=True, kw_only=True):
@@ -87,7 +89,8 @@ class _Connection:
         if not isinstance(part, h11.EndOfMessage):
             return None
         path = head.target.decode("ascii").partition("?")[0]
-        return Request(method=head.method.decode("ascii"), path=path, headers=headers, body=bytes(body))
+        port = self._stream.extra(SocketAttribute.remote_port, 0)  # noqa: S610 - as above
+        return Request(method=head.method.decode("ascii"), path=path, headers=headers, body=bytes(body), port=port)
 
     async def _event(self) -> h11.Event | type[h11.PAUSED] | type[h11.NEED_DATA]:
         while (event := self._http.next_event()) is h11.NEED_DATA:
