@@ -31,6 +31,8 @@ FORMS: dict[str, Callable[[], str]] = {
     "with carriage returns": lambda: "\r\n".join(KEY),
     "in JSON": lambda: json.dumps({"key": "\n".join(KEY)}),
     "in JSON, cut off": lambda: json.dumps({"key": "\n".join(KEY[:9])}),
+    "its end in JSON, behind other text": lambda: json.dumps({"a": "words " * 20, "b": "\n".join(KEY[-9:])}),
+    "its beginning and its end in JSON": lambda: json.dumps({"a": "\n".join(KEY[:9]), "b": "\n".join(KEY[-9:])}),
     "in JSON in JSON": lambda: json.dumps(json.dumps({"key": "\n".join(KEY)})),
     "as bytes of Python": lambda: repr("\n".join(KEY).encode()),
     "in one line": lambda: " ".join(KEY),

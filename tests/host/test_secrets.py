@@ -45,6 +45,7 @@ HOSTILE = {
     "begins with text": "-----BEGIN PRIVATE KEY-----\nMIIEow",
     "halves of tokens": "-eyJaaaaaaaaaaaa",
     "pairs of halves": "eyJaaaaaaaaaaaa.",
+    "halves of tokens on escaped lines": "\\neyJaaaaaaaaaaaa.",
     "dashes": "-",
     "letters": "A",
     "keys": "sk-",
@@ -175,9 +176,9 @@ def test_what_is_shaped_like_a_secret_is_removed(secret: str) -> None:
 
 @pytest.mark.parametrize("secret", SHAPED.values(), ids=SHAPED)
 def test_what_is_shaped_like_a_secret_is_removed_from_json_strings(secret: str) -> None:
-    line = json.dumps({"a": f"before {secret} after", "b": [secret]})
+    line = json.dumps({"a": f"before {secret} after", "b": [secret], "c": f"line\n{secret}\tx"})
 
-    assert json.loads(Redactor([])(line)) == {"a": f"before {MASK} after", "b": [MASK]}
+    assert json.loads(Redactor([])(line)) == {"a": f"before {MASK} after", "b": [MASK], "c": f"line\n{MASK}\tx"}
 
 
 def test_two_keys_and_what_is_between_them_are_separate() -> None:

@@ -153,7 +153,9 @@ class Performer:
         # The last moment at which an edit may be the agent's.
         self._read_table(strict=True)
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
-        await in_thread(discoveries.redact, self._folder / discoveries.NAME, self._redact)
+        complete = not self._log.state.attempts.running
+        board = partial(discoveries.redact, self._folder / discoveries.NAME, self._redact, complete=complete)
+        await in_thread(board)
         if isinstance(report.outcome, Success):
             await self._add_discoveries(report.task, report.outcome.result.discoveries)
         await self._take_over_wisdom()

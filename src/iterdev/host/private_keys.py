@@ -6,6 +6,7 @@ back until a later one decides it, so that the text can come line by line.
 
 import re
 from collections.abc import Iterator
+from string import ascii_letters, digits
 
 from iterdev.core.formatting import MASK
 
@@ -20,6 +21,8 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _WORD = re.compile(r"[A-Za-z0-9+/=]{2,}")
 _NUMBER = re.compile(r"^\s*(?:[^\s:]+:)?\d+[:\t]")
 _IN_ONE_LINE = re.compile(r"(?:[^A-Za-z0-9]{0,12}[A-Za-z0-9+/]{32,}+={0,2})*+")
+_LETTERS = f"{ascii_letters}{digits}+/="
+_PUNCTUATION = " \t\\\"'`,;:)]}|>+"
 WHOLE_LINE = 32
 """Characters; every line of a key is longer, except for the last one."""
 BEFORE, AFTER = 48, 12
@@ -49,10 +52,9 @@ def lines_of(text: str) -> Iterator[str]:
         yield text[begin:]
 
 
-def may_belong_to_key(line: str) -> bool:
-    """Whether a line belongs to a key if the key's end follows."""
-    found = _ENCODED.search(line)
-    return found is not None and found.start() <= BEFORE and len(line) - found.end() <= AFTER
+def may_end_in_key(line: str) -> bool:
+    """Whether the end of a line belongs to a key if the key's end follows."""
+    return _begin_of_last_word(line) is not None
 
 
 class PrivateKeys:
@@ -95,22 +97,26 @@ class PrivateKeys:
         if not line or not (found or (self._lines and _is_one_word(line))):
             self._held.append(line)
             return self._release() if sum(map(_has_words, self._held)) >= PATIENCE else ""
-        rest = line[found.end() :] if found else ""
-        # Something else may follow on the same line.
-        is_over = len(rest) > AFTER
         self._lines += 1
-        self._held, self._line_end = [], rest if is_over else _end_of(line)
-        return self._release() if is_over or self._lines >= LONGEST else ""
+        self._held, self._line_end = [], _end_of(line)
+        rest = line[found.end() :] if found else ""
+        if len(rest) > AFTER:
+            # Something else follows on the same line, perhaps the end of another key.
+            self._inside, self._line_end = False, ""
+            return self._outside(rest)
+        return self._release() if self._lines >= LONGEST else ""
 
     def _outside(self, line: str) -> str:
-        if not line:
-            return ""
+        begin = _begin_of_last_word(line)
         # The last line of a key may be short.
-        is_last = self._held and may_belong_to_key(self._held[-1]) and _is_one_word(line)
-        if not is_last and not may_belong_to_key(line):
+        is_last = begin is None and self._held and may_end_in_key(self._held[-1]) and _is_one_word(line)
+        if begin is None and not is_last:
             return self._release() + line
+        passed = ""
+        if begin is not None and begin > BEFORE:
+            passed, line = self._release() + line[:begin], line[begin:]
         self._held.append(line)
-        return self._held.pop(0) if len(self._held) > LONGEST else ""
+        return passed + (self._held.pop(0) if len(self._held) > LONGEST else "")
 
     def _release(self) -> str:
         """What was held back: it does not belong to a key, or the rest of the key was cut off."""
@@ -123,6 +129,16 @@ def _line_of_key(line: str) -> re.Match[str] | None:
     found = _ENCODED.search(line)
     whole = found and found.start() <= BEFORE and len(found[0]) >= WHOLE_LINE
     return found if found and whole and not (found[0].islower() or found[0].isupper()) else None
+
+
+def _begin_of_last_word(line: str) -> int | None:
+    """Where the last word of a line begins, if it may be a line of a key."""
+    text = line.rstrip()
+    if text.endswith(("\\n", "\\r")):
+        text = text[:-2]
+    text = text.rstrip(_PUNCTUATION)
+    begin = len(text.rstrip(_LETTERS))
+    return begin if len(text) - begin >= WHOLE_LINE // 2 else None
 
 
 def _is_one_word(line: str) -> bool:

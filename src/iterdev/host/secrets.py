@@ -15,7 +15,7 @@ from iterdev.core.encodable import encodable
 from iterdev.core.formatting import MASK, plain
 from iterdev.core.results import MOST_LEVELS
 from iterdev.host import known_secrets
-from iterdev.host.private_keys import PrivateKeys, lines_of, may_belong_to_key, may_contain_key, without_private_keys
+from iterdev.host.private_keys import PrivateKeys, lines_of, may_contain_key, may_end_in_key, without_private_keys
 
 S = TypeVar("S", bound=Struct)
 
@@ -43,7 +43,7 @@ KEYS = re.compile(
     rf"|{_starting('A')}(?:[KS]IA[0-9A-Z]{{16}}\b|Iza[\w-]{{35}})"
     rf"|{_starting('x')}(?:ox[abeprs]-[\w-]{{10,}}|itd_[\w-]{{40,}})"
     rf"|{_starting('n')}pm_\w{{36}}|{_starting('p')}ypi-[\w-]{{50,}}|{_starting('h')}f_[A-Za-z0-9]{{30,}}"
-    r"|e(?<![\w-]e)yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
+    r"|e(?:(?<![\w-]e)|(?<=\\[nrt]e))yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
     r"|LS0tLS1CRUdJTi(?!BDRVJU)[\w+/=]{20,}"  # a private key once more encoded
 )
 IN_URLS = re.compile(
@@ -174,7 +174,7 @@ class LineRedactor:
     def feed(self, text: str) -> list[str]:
         """The lines that can be written now."""
         is_idle = self._keys.is_idle and not self._begun
-        if is_idle and not may_belong_to_key(text) and not may_contain_key(text):
+        if is_idle and not may_end_in_key(text) and not may_contain_key(text):
             return self._redact(text).split("\n")
         lines = lines_of(plain(encodable(text)) + "\n")
         *whole, self._begun = (self._begun + "".join(map(self._keys.feed, lines))).split("\n")

@@ -277,3 +277,15 @@ def test_a_board_that_an_agent_made_a_link_of_is_not_written_to(tmp_path: Path) 
     session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"))
 
     assert other.read_text() == "hunter2!\n"
+
+
+def test_a_line_that_an_agent_is_still_writing_is_left_for_later(tmp_path: Path) -> None:
+    path = tmp_path / session_folder_discoveries.NAME
+    path.write_text('hunter2!\n{"type": "convention", "data": {"name": "hunter2!')
+
+    session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"), complete=False)
+    later = path.read_text()
+    session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"))
+
+    assert later.split("\n") == [" " * 8, '{"type": "convention", "data": {"name": "hunter2!']
+    assert path.read_text().strip() == ""

@@ -76,17 +76,18 @@ def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -
     return len(fresh)
 
 
-def redact(path: Path, clean: Callable[[str], str]) -> None:
+def redact(path: Path, clean: Callable[[str], str], *, complete: bool = True) -> None:
     """Removes secrets from the lines that agents wrote themselves.
 
-    Every line keeps its place and its length, because agents may append at the same time.
+    Every line keeps its place and its length, because agents may append at the same time; then the last one may not be
+    complete, and is left for later.
     """
     with suppress(OSError), open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "r+b") as file:  # noqa: PTH123 - a descriptor
         place, body = 0, file.read()
         text = body.decode("utf-8", "ignore")
         if clean(text) == text:
             return
-        for line in body.split(b"\n"):
+        for line in body.split(b"\n")[: None if complete else -1]:
             if (kept := _redacted(line, clean)) != line:
                 os.pwrite(file.fileno(), kept, place)
             place += len(line) + 1
