@@ -197,6 +197,13 @@ def test_a_long_complaint_is_cut_to_its_end(play: Play) -> None:
     assert len(replies[0].message) < 1_100
 
 
+def test_a_long_complaint_is_cut_between_words(play: Play) -> None:
+    replies, _ = play(program("""sys.exit("a-secret-word " * 200)"""))
+
+    assert isinstance(replies[0], AgentFailure)
+    assert set(replies[0].message.partition(": ")[2].split()) == {"a-secret-word"}
+
+
 def test_a_signal_is_named(play: Play) -> None:
     replies, _ = play(program("os.kill(os.getpid(), 9)"))
 
