@@ -45,6 +45,17 @@ def test_a_process_that_outlived_its_parents_is_refused_as_well(repo: Repo) -> N
     assert code == "0"
 
 
+def test_naming_a_session_folder_of_another_repository_does_not_help(repo: Repo) -> None:
+    other = "git init -q $HOME/other"
+
+    code, said = called(
+        repo, f"{other}; {FORGET.format(top=repo.path)} ITERDEV_SESSION_DIR=$HOME/other iterdev archive"
+    )
+
+    assert code == "2", said
+    assert "cannot be used inside of an attempt" in said
+
+
 def test_an_agent_may_still_read_without_its_variables(repo: Repo) -> None:
     code, said = called(repo, f"{FORGET.format(top=repo.path)} iterdev team list && iterdev status --json")
 

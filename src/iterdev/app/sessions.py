@@ -51,27 +51,29 @@ def refuse_inside_attempt(
         where = f'the attempt at "{task}" of the session "{session}"'
     elif workspace := workspace_around(folder):
         where = f'the workspace "{workspace}" of a session'
-    elif monitor := _monitor_of_other_session(repository_of_attempt(environment), folder):
+    elif monitor := _monitor_of_other_session(Path(environment.get(SESSION_DIR) or folder), folder):
         where = f"an attempt, which process {monitor.pid} monitors"
     else:
         return
     raise UserError(f"`iterdev {command}` cannot be used inside of {where}", hint=hint)
 
 
-def _monitor_of_other_session(repository: Repository | None, folder: Path) -> ProcessIdentity | None:
-    """The monitor of this process, if it is in an attempt and the repository has sessions of others.
+def _monitor_of_other_session(*folders: Path) -> ProcessIdentity | None:
+    """The monitor of this process, if it is in an attempt and a repository of the folders has sessions of others.
 
     Tests may start sessions of their own, in a repository of their own, and decide about them.
     """
     monitor = nearest_monitor(os.getpid())
-    if monitor is None:
-        return None
+    return monitor if monitor and any(_has_other_session(folder, monitor) for folder in folders) else None
+
+
+def _has_other_session(folder: Path, monitor: ProcessIdentity) -> bool:
+    """Whether a session of the repository was not started under the monitor."""
     try:
-        opened = repository or Repository(folder)
+        repository = Repository(folder)
     except IterdevError:
-        return None
-    others = (name for name in opened.sessions() if opened.state(name).session.monitor != monitor)
-    return monitor if next(others, None) else None
+        return False
+    return any(repository.state(name).session.monitor != monitor for name in repository.sessions())
 
 
 def without_secrets(text: str, folder: Path) -> str:

@@ -57,10 +57,11 @@ def hide_memory() -> None:
 
     Where /proc shows nothing but what can be read (hidepid), this process has to stay visible.
     """
-    if sys.platform != "linux":
-        return
-    with open("/proc/self/mounts", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
-        hides = any(mount.split()[1] == b"/proc" and b"hidepid=" in mount for mount in file)
+    try:
+        with open("/proc/self/mounts", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            hides = any(mount.split()[1] == b"/proc" and b"hidepid=" in mount for mount in file)
+    except OSError:
+        return  # Only Linux has it.
     if not hides:
         LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
