@@ -326,15 +326,13 @@ def test_example_passwords_do_not_blank_out_ordinary_words() -> None:
 
 
 def test_a_value_of_an_env_file_that_looks_random_is_removed_whatever_its_name(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text(
-        'STRIPE=rk9Xw2LmQ7vTn4Bz8Hc1\nBUCKET=my-company-prod-eu-west-1-assets\nMULTI="one\ntwo"\n'
-    )
+    harmless = "my-company-prod-eu-west-1-assets /Users/Anna/data/2024/input MyCompany.Extensions.Hosting"
+    lines = (f"{name}={value}\n" for name, value in zip("ABC", harmless.split(), strict=True))
+    (tmp_path / ".env").write_text("STRIPE=rk9Xw2LmQ7vTn4Bz8Hc1\n" + "".join(lines))
+
     redact = redactor({}, [tmp_path / ".env"])
 
-    assert (
-        redact("rk9Xw2LmQ7vTn4Bz8Hc1 in my-company-prod-eu-west-1-assets")
-        == f"{MASK} in my-company-prod-eu-west-1-assets"
-    )
+    assert redact(f"rk9Xw2LmQ7vTn4Bz8Hc1 {harmless}") == f"{MASK} {harmless}"
 
 
 def test_every_env_file_of_a_repository_is_read_except_for_examples(tmp_path: Path) -> None:

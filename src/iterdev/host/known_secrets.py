@@ -17,7 +17,8 @@ IN_URL = re.compile(r"://[^\s/:@]*+:([^\s]+)@")
 """A password in a URL; people do not always encode what is in it."""
 IN_TEXT = re.compile(r"(?i)(?:password|passwd|pwd|accountkey|sharedaccesskey|access_token|sslpassword)=([^;&\s\"']+)")
 """A password in the settings of a connection."""
-RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w+/=.~-]{20,}")
+RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=(?:.*?\d){3})[\w+][\w+/=.~-]{19,}")
+"""A long value that is neither words nor a path."""
 EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
 """What the names of `.env` files end with that hold no secrets."""
 LARGEST = 1024 * 1024
