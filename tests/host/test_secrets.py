@@ -335,6 +335,14 @@ def test_a_value_of_an_env_file_that_looks_random_is_removed_whatever_its_name(t
     assert redact(f"rk9Xw2LmQ7vTn4Bz8Hc1 {harmless}") == f"{MASK} {harmless}"
 
 
+def test_a_value_of_an_env_file_may_have_several_lines(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text('SERVER_KEY="first-line-of-it\nsecond-line-of-it"\nPLAIN=visible-value\n')
+
+    redact = redactor({}, [tmp_path / ".env"])
+
+    assert redact("second-line-of-it, first-line-of-it, visible-value") == f"{MASK}, {MASK}, visible-value"
+
+
 def test_every_env_file_of_a_repository_is_read_except_for_examples(tmp_path: Path) -> None:
     for name in (".env", ".env.local", ".env.production", ".env.example", ".environment"):
         (tmp_path / name).touch()
