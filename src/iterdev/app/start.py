@@ -16,14 +16,16 @@ from iterdev.core.errors import UserError
 from iterdev.core.formatting import plain
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
 from iterdev.core.rules.table_edits import TableRow
-from iterdev.core.session.events import Entry, IssueText
+from iterdev.core.session.events import Entry, Event, IssueText
 from iterdev.core.session.fold import replay
+from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock, github, text_files
 from iterdev.host.git import checkout, refs, session_branch
 from iterdev.host.git.checkout import checkouts
+from iterdev.host.git.repository_lock import repository_lock
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
@@ -116,22 +118,29 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     session_branch.check_name(repository.top)
     repository.instructions()
     repository.prepare()
-    name = _free_id(repository, team, request)
     agents = named_agents(request, team.roles)
-    session = session_facts(
-        request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
-    )
     limits = policy(configured, team.workers, auto=request.auto, concurrency=request.concurrency)
-    events = new_session(session, limits, team.started(request, configured, agents), tuple(row.edit for row in rows))
+    of_team, edits = team.started(request, configured, agents), tuple(row.edit for row in rows)
+    inherited = wisdom.inherited(repository, request.requirement)
     at = clock.now()
-    planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
-    events += team.table_edited(planned, rows)
-    if inherited := wisdom.inherited(repository, request.requirement):
-        events.append(inherited)
-    check_agents(repository, planned, team, partial(make_present, configured=configured.agents, root=repository.top))
+
+    def planned(name: SessionId) -> tuple[State, list[Event]]:
+        session = session_facts(
+            request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
+        )
+        events = new_session(session, limits, of_team, edits)
+        state = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
+        return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]
+
+    first, _ = planned(_free_id(repository, team, request))
+    check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
     configured_sandbox(repository)
-    with _reserved(repository, name, base, repository.top / session.folder):
-        create(repository.journal, events, at=at)
+    # Of several that start at once, each waits for the ones before it, so that every id is given once.
+    with repository_lock(repository.top):
+        name = _free_id(repository, team, request)
+        state, events = planned(name)
+        with _reserved(repository, name, base, repository.folder(state)):
+            create(repository.journal, events, at=at)
     return name
 
 

@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from iterdev.host import clock, paths, secrets, session_lease, text_files
 from iterdev.host.git import checkout, command, refs
 from iterdev.host.processes.identity import alive
 from iterdev.host.workspaces.pool import Pool
-from iterdev.store.journal import NAME, Damaged, Journal
+from iterdev.store.journal import NAME, Behind, Damaged, Journal
 from iterdev.store.session_folder import projector, rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
 from iterdev.teams.contract import Team
@@ -198,9 +198,11 @@ class Repository:
                 created, events = rebuild.session_events(folder, engine, self.teams, base=base, branch=branch)
             except UserError:
                 continue
-            state = create(journal, events, at=created or clock.now())
-            # What was read just now is no edit; a later one is compared with it.
-            journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
+            # Another process may have created it since the journal was read.
+            with suppress(Behind):
+                state = create(journal, events, at=created or clock.now())
+                # What was read just now is no edit; a later one is compared with it.
+                journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
 
 
 def _instructions(role: Role, path: Path) -> str:

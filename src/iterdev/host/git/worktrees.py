@@ -1,38 +1,28 @@
 """Worktrees: added, reset, read and removed.
 
 Git keeps a folder for each (`.git/worktrees/NAME`), which says where the worktree is; the file `.git` of the worktree
-leads back to it. An agent can damage both.
+leads back to it. An agent can damage both. Git fails when it finds a worktree half registered, so that one process at a
+time registers and removes them.
 """
 
-import fcntl
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from iterdev.host.git import submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.refs import common_dir, resolve
+from iterdev.host.git.repository_lock import repository_lock
 
 INITIALIZING = "initializing"
 """Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
 ABANDONED = 60.0
 """Seconds after which no git can still be adding a worktree without having said where."""
-
-
-@contextmanager
-def _registering(top: Path) -> Iterator[None]:
-    """Git fails when it finds a worktree half registered, so that one process at a time registers and removes them."""
-    descriptor = os.open(common_dir(top), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def add(top: Path, path: Path, commit: str) -> None:
@@ -44,18 +34,18 @@ def add(top: Path, path: Path, commit: str) -> None:
 def _register(top: Path, path: Path, commit: str) -> None:
     """Adds a worktree without files. Forced twice, it also replaces one that is locked and gone."""
     options = ("--quiet", "--force", "--force", "--no-checkout", "--detach")
-    with _registering(top):
+    with repository_lock(top):
         git("worktree", "add", *options, str(path), commit, cwd=top)
 
 
 def remove(top: Path, path: Path) -> None:
-    with _registering(top):
+    with repository_lock(top):
         git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
 
 
 def forget_deleted(top: Path, home: Path) -> None:
     """Lets the repository forget the worktrees below `home` that are gone, also locked ones; the user's stay."""
-    with _registering(top):
+    with repository_lock(top):
         for admin in _admin_folders(top):
             place = _place(admin)
             if (place is None and _is_abandoned(admin)) or (place and _is_below(place, home) and not place.exists()):
@@ -161,7 +151,7 @@ def relink(top: Path, worktree: Path, base: str) -> None:
     _register(top, new, base)
     (new / ".git").rename(link)
     new.rmdir()
-    with _registering(top):
+    with repository_lock(top):
         git("worktree", "repair", str(worktree), cwd=top)
     git("reset", "--quiet", cwd=worktree)
 
