@@ -21,9 +21,17 @@ def start(arguments: list[str]) -> int:
 
         sys.stdout.write(f"iterdev {__version__}\n")
         return 0
-    from iterdev.surfaces.cli.main import run
+    from iterdev.host.processes import signals
 
-    return run(arguments)
+    try:
+        signals.treat_as_interrupt()
+        signals.ignore_at_exit()
+        from iterdev.surfaces.cli.main import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        # While the modules are imported, or once everything is done.
+        return 130
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from iterdev.host.git import session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.session_branch import Position
 from iterdev.host.processes.identity import identity
+from iterdev.host.processes.signals import treat_as_interrupt
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.workspaces.ports import Ports
@@ -253,3 +254,4 @@ async def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> AsyncIt
         group.start_soon(listen)
         yield
         group.cancel_scope.cancel()
+    treat_as_interrupt()
