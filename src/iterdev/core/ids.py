@@ -64,6 +64,11 @@ def moved_ref(session: SessionId, commit: str) -> str:
     return f"refs/iterdev/{session}/_moved/{commit[:12]}"
 
 
+def accepting_ref(session: SessionId) -> str:
+    """The ref that is there while the session's work is merged into the user's branch, at where that branch was."""
+    return f"refs/iterdev/{session}/_accepting"
+
+
 def prefix_of(task: str) -> str:
     """The prefix of a task id, such as `DEV` of `DEV-001` and of `DEV-fix-1`; empty if there is none."""
     found = re.match(r"(.+?)-(?:\d|fix)", task)

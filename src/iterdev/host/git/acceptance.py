@@ -11,7 +11,7 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
-from iterdev.host.git import refs, session_branch, submodules
+from iterdev.host.git import interrupted_merge, refs, session_branch, submodules
 from iterdev.host.git.command import GitFailed, git, git_names, users_git
 from iterdev.host.git.merge import try_merge
 
@@ -25,6 +25,7 @@ class Merged(Struct, frozen=True):
 def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
     """Merges the session's work, a commit, into the branch that is checked out, fast-forward where possible."""
     _require_branch(top, into)
+    interrupted_merge.undo(top, session, work)
     if changed := git_names(
         *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "--no-renames", "-z"), cwd=top
     ):
@@ -45,7 +46,8 @@ def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
             hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
         )
     notes = submodules.publish(top, "HEAD", merged, session)
-    _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
+    with interrupted_merge.undone_unless_complete(top, session, work):
+        _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
     return Merged(refs.head(top), (*notes, *([moved] if moved else [])))
 
 
@@ -87,7 +89,6 @@ def _is_no_folder(path: Path) -> bool:
 
 
 def _merge(top: Path, commit: str, message: str) -> None:
-    """A merge that does not succeed is undone."""
     merged = users_git("merge", "--quiet", "--ff", "-m", message, commit, cwd=top)
     if merged.returncode == 0:
         return
