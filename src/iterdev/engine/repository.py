@@ -17,7 +17,7 @@ from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
 from iterdev.host import clock, paths, secrets, session_lease, text_files
 from iterdev.host.git import checkout, command, refs
-from iterdev.host.processes.identity import alive
+from iterdev.host.processes.identity import alive, identity
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.journal import NAME, Behind, Damaged, Journal
 from iterdev.store.session_folder import projector, rebuild
@@ -138,15 +138,26 @@ class Repository:
 
     @contextmanager
     def lease(self, log: SessionLog) -> Iterator[int]:
-        """Keeps engines off the session while its newest state is used; waits for processes of a dead engine to end."""
-        folder = self.folder(log.state)
+        """Keeps engines off the session while its newest state is used; the processes of a dead engine end first."""
+        folder, session = self.folder(log.state), log.state.session
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            with session_lease.lease(folder, wait=lambda: not self.engine_alive(log.state.session)) as descriptor:
+            with session_lease.lease(
+                folder, wait=lambda: not self.engine_alive(session), free=lambda: self._end_processes(session.id)
+            ) as descriptor:
+                self._end_processes(session.id)
                 log.refresh()
                 yield descriptor
         except session_lease.Held:
             raise self.still_running(log.session) from None
+
+    def _end_processes(self, session: SessionId) -> None:
+        """Ends what is left of an engine that has died; mostly its supervisor has done that."""
+        holder, me = self.journal.holder(session), identity(os.getpid())
+        if holder and me and holder.boot == me.boot and holder != me and not alive(holder):
+            from iterdev.host.processes.trees import kill_left_by  # noqa: PLC0415 - slow to import, and rarely needed
+
+            kill_left_by(holder)
 
     def still_running(self, session: SessionId) -> UserError:
         holder = self.journal.holder(session)

@@ -20,6 +20,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from typing import NoReturn
 else:
     import _signal as signal
 
@@ -27,9 +28,12 @@ SWEEP = 0.01
 """Seconds between two sweeps over a tree that is being killed."""
 SWEEPS = 3
 """In a row that find nothing."""
+REMOVALS = 200
+"""Tries to remove a control group whose processes are being killed."""
 
 ADOPTS_ORPHANS = sys.platform == "linux"
 LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 RESETTABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -77,10 +81,13 @@ def descendants(excluded: Container[int] = ()) -> list[int]:
 
 def started_with(variable: bytes) -> list[int]:
     """Every process whose environment had a variable that begins with this when it was started, and its descendants."""
-    tree = dict(parents()) if ADOPTS_ORPHANS else {}
-    found = {pid for pid in tree if _has(pid, b"\0" + variable)}
+    return with_descendants({pid for pid, _ in parents() if _has(pid, b"\0" + variable)}) if ADOPTS_ORPHANS else []
+
+
+def with_descendants(found: set[int]) -> list[int]:
+    tree = dict(parents()) if found else {}
     while more := {pid for pid, parent in tree.items() if parent in found} - found:
-        found |= more
+        found = found | more
     return sorted(found)
 
 
@@ -156,19 +163,17 @@ class Monitor:
         self.childless = False
 
     def launch(self, argv: list[bytes], cwd: bytes, env: dict[bytes, bytes], stdio: Sequence[int]) -> None:
-        os.chdir(cwd)
-        # posix_spawnp looks for the program on the PATH of its caller, not on the one in env.
-        os.environb[b"PATH"] = env.get(b"PATH", os.defpath.encode())
-        self.program = os.posix_spawnp(
-            argv[0],
-            argv,
-            env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(stdio)],
-            setsid=True,
-            setsigmask=(),
-            setsigdef=RESETTABLE,
-        )
-        os.chdir("/")  # The directory must not be busy while this process runs.
+        """Forks by itself, because posix_spawn cannot have the program killed with this process."""
+        problem, report = os.pipe()
+        monitor, self.program = os.getpid(), os.fork()
+        if not self.program:
+            become(argv, cwd, env, stdio, monitor, report)
+        os.close(report)
+        with open(problem, "rb") as file:  # noqa: PTH123 - a descriptor
+            if text := file.read():
+                os.waitpid(self.program, 0)
+                number, _, reason = text.partition(b" ")
+                raise OSError(int(number), reason.decode()) if int(number) else ValueError(reason.decode())
 
     def wait(self, limit: float, grace: float) -> None:
         """Waits until the program, the time, iterdev, or the grace after a request to end is over."""
@@ -215,6 +220,31 @@ class Monitor:
             self.childless = True
 
 
+def become(
+    argv: list[bytes], cwd: bytes, env: dict[bytes, bytes], stdio: Sequence[int], monitor: int, report: int
+) -> "NoReturn":
+    """Turns a forked process into the program; why that is not possible is written to `report`."""
+    try:
+        os.setsid()
+        if ADOPTS_ORPHANS:
+            LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if os.getppid() != monitor:
+                os._exit(1)
+        for signum in RESETTABLE:
+            signal.signal(signum, signal.SIG_DFL)
+        os.chdir(cwd)
+        for number, fd in enumerate(stdio):
+            os.dup2(fd, number)
+        os.execvpe(argv[0], argv, env)  # noqa: S606 - the program of a request
+    except OSError as problem:
+        number = problem.errno or 0
+        os.write(report, b"%d %s" % (number, os.strerror(number).encode()))
+    except ValueError as problem:
+        os.write(report, b"0 %s" % str(problem).encode())
+    finally:
+        os._exit(1)
+
+
 def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
     os.setsid()
     adopt_orphans()
@@ -230,7 +260,7 @@ def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
         return
     for fd in stdio:
         os.close(fd)
-    send(control, b'{"type": "Started", "pid": %d}' % monitor.program)
+    send(control, b'{"type": "Started", "pid": %d, "monitor": %d}' % (monitor.program, os.getpid()))
     monitor.wait(math.inf if limit is None else limit, grace)
     monitor.kill_tree()
     code = -signal.SIGKILL if monitor.code is None else monitor.code
@@ -252,6 +282,7 @@ class ForkServer:
         self.owned = owned
         """The variable of the processes that iterdev starts without a monitor."""
         self.listening = True
+        self.closed_in_order = False
         self.poll = ChildPoll()
         self.monitors: dict[int, int] = {}
         self.ended: list[int] = []
@@ -270,6 +301,7 @@ class ForkServer:
         if byte in {b"", CLOSING}:
             self.listening = False
             self.poll.poller.unregister(self.requests)
+            self.closed_in_order = byte == CLOSING
         if not byte:
             self.kill_owned()
         for fd in fds:
@@ -320,22 +352,61 @@ class ForkServer:
             self.ended.clear()
 
 
-def main() -> None:
-    """Serves the socket whose number is the second argument.
+def write(path: str, text: bytes) -> None:
+    """To a file of a control group; one that cannot be used is none."""
+    try:
+        number = os.open(path, os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(number, text)
+    except OSError:
+        pass
+    finally:
+        os.close(number)
 
-    The first one is the variable of the processes that iterdev owns; the others are descriptors to keep open and not
-    inherit.
+
+def join(group: str) -> None:
+    """Joins the control group of the engine, with all that is started from now on."""
+    write(f"{group}/cgroup.procs", b"0")
+
+
+def leave(group: str) -> None:
+    """After a killed engine: leaves its control group, kills what is in it, and removes it."""
+    join(group.rpartition("/")[0])
+    for _ in range(REMOVALS):
+        write(f"{group}/cgroup.kill", b"1")
+        try:
+            os.rmdir(group)  # noqa: PTH106 - pathlib takes long to import
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(SWEEP)
+        else:
+            return
+
+
+def main() -> None:
+    """Serves the socket whose number is the third argument.
+
+    The first one is the variable of the processes that iterdev owns, the second one the folder of its control group, if
+    it has one; those after the socket are descriptors to keep open and not inherit.
     """
-    owned = os.fsencode(sys.argv[1])
-    requests, *leases = map(int, sys.argv[2:])
+    owned, group = os.fsencode(sys.argv[1]), sys.argv[2]
+    requests, *leases = map(int, sys.argv[3:])
     for fd in (requests, *leases):
         os.set_inheritable(fd, False)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for signum in IGNORED:
         signal.signal(signum, signal.SIG_IGN)
     adopt_orphans()
+    if group:
+        join(group)
     gc.freeze()
-    ForkServer(socket.socket(fileno=requests), owned).serve()
+    server = ForkServer(socket.socket(fileno=requests), owned)
+    server.serve()
+    if group and not server.closed_in_order:
+        leave(group)
 
 
 if __name__ == "__main__":
