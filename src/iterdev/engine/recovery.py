@@ -20,6 +20,7 @@ from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs, session_branch, worktrees
+from iterdev.host.git.session_branch import Position
 from iterdev.host.sandbox import git_objects
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
@@ -51,17 +52,19 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
 
 
 def complete_run(repository: Repository, session: SessionId, effect: Effect) -> None:
-    """Does what the engine of a session without open work did not come to, if it ended before: nothing is started."""
+    """Does what the last engine of a session did not come to, if it ended before: nothing is started."""
     log = repository.log(session)
     with repository.lease(log):
-        if repository.journal.holder(session) is None:
+        if repository.journal.holder(session) is None and not log.state.attempts.running:
             return
         pool = repository.workspaces(session)
         complete_rollback(repository, log, effect)
         end_attempts(log, repository.top, pool, effect)
         with effect("close workspaces"):
             pool.close()
-            found = session_branch.position(repository.top, session, log.state.branch.tip)
+            # Work that is about to land may be on the branch already, and has not been recorded.
+            tip, landing_ = log.state.branch.tip, bool(log.state.attempts.landing)
+            found = Position(tip) if landing_ else session_branch.position(repository.top, session, tip)
         if found.note and found.note not in log.state.warnings:
             log.record(Warned(found.note))
         projector = Projector(repository.folder(log.state), repository.journal, log.team)

@@ -26,6 +26,9 @@ from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
 
 STATE = ".workflow"
+DAMAGED = ".damaged-"
+BESIDE = ("-wal", "-shm")
+"""Files that SQLite has beside the journal."""
 
 T = TypeVar("T")
 
@@ -191,12 +194,28 @@ class Repository:
             self._set_aside()
             return question(self.journal)
 
-    def _set_aside(self) -> None:
+    def rebuild_journal(self) -> Path:
+        """Renames the journal and makes a new one from the session folders; returns where the old one is."""
+        if running := [folder for _, folder in rebuild.folders(self.top) if session_lease.is_held(folder)]:
+            raise UserError(f'"{running[0].name}" is running', hint="stop its process first")
+        self.close()
+        aside = self._set_aside()
+        self.sessions()
+        return aside
+
+    def damaged_journals(self) -> list[Path]:
+        """The journals that were renamed because they could not be read."""
+        files = self._path.parent.glob(f"{NAME}{DAMAGED}*")
+        return sorted(path for path in files if not path.name.endswith(BESIDE))
+
+    def _set_aside(self) -> Path:
         path, stamp = self._path, ids.moment(clock.now()).replace(":", "")
-        for suffix in ("", "-wal", "-shm"):
+        aside = path.with_name(f"{path.name}{DAMAGED}{stamp}")
+        for suffix in ("", *BESIDE):
             file = path.with_name(path.name + suffix)
             if file.exists():
-                file.rename(path.with_name(f"{path.name}.damaged-{stamp}{suffix}"))
+                file.rename(f"{aside}{suffix}")
+        return aside
 
     def _rebuild(self, journal: Journal, known: Sequence[str]) -> None:
         """Sessions that have a folder but are not in the journal, because it was lost or could not be read."""

@@ -1,5 +1,6 @@
 """Writing files so that neither a reader nor a crash sees a partial file."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -17,10 +18,12 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise HostError(
-            f'Cannot write "{path}": {error.strerror or error}',
-            hint="check the free space and the permissions (`iterdev doctor`), then `iterdev resume`",
-        ) from error
+        is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        problem = "the disk is full" if is_full else error.strerror or error
+        hint = (
+            "free some space, then run `iterdev resume`" if is_full else f"make {path.parent} writable, then try again"
+        )
+        raise HostError(f'Cannot write "{path}": {problem}', hint=hint) from error
 
 
 def write(path: Path, text: str, *, durable: bool = False) -> None:

@@ -271,9 +271,13 @@ def _explained(error: Exception, path: Path) -> HostError:
     # SQLite does not look at the text that it stores; Python cannot read it if it is not UTF-8.
     unreadable = "malformed" in text or "decode" in text
     if isinstance(error, OSError | sqlite3.OperationalError) and not unreadable:
-        hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
+        hint = (
+            "free some space, then run `iterdev resume`"
+            if "full" in text
+            else f"check the permissions of {path.parent}"
+        )
         return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
-    return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")
+    return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor --fix` to rebuild it")
 
 
 class EventCodec:

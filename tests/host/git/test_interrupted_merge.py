@@ -93,4 +93,4 @@ def test_accept_after_a_killed_accept_brings_in_the_work(project: Repo, lock: Pa
 
     assert (accepted.commit, project.git("status", "--porcelain")) == (tip(project), "")
     assert not lock.exists()
-    assert not interrupted_merge.is_left(project.path, SESSION)
+    assert interrupted_merge.sessions(project.path) == []

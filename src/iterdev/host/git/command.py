@@ -54,7 +54,7 @@ class GitFailed(HostError):
         reasons = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["no message"]
         super().__init__(
             f"`git {' '.join(args)}` failed with {code}: {reasons[0]}",
-            hint="check the free space and the permissions with `iterdev doctor`, then go on with `iterdev resume`",
+            hint="run `iterdev doctor --fix`: it repairs what it can, and says what else is wrong",
         )
 
 
@@ -108,11 +108,11 @@ def _run(
                 raise
     except FileNotFoundError as error:
         if not cwd.exists():
-            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
+            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor --fix`") from error
         raise HostError("git is not installed", hint="install git 2.38 or newer") from error
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
-        raise HostError(message, hint="run `iterdev doctor`") from error
+        raise HostError(message, hint="a hook, a filter or the disk may be slow; then try again") from error
     if process.returncode and full_disk.is_reason(stderr):
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)

@@ -17,6 +17,7 @@ from iterdev.core.types import SessionId
 from iterdev.host.git import refs
 from iterdev.host.git.command import git, git_bytes, git_names
 from iterdev.host.git.merge import try_merge
+from iterdev.host.processes import ownership
 from iterdev.host.processes.open_files import opened
 
 
@@ -32,8 +33,10 @@ def undone_unless_complete(top: Path, session: SessionId, work: str) -> Iterator
     _forget(top, session)
 
 
-def is_left(top: Path, session: SessionId) -> bool:
-    return refs.resolve(top, ids.accepting_ref(session)) is not None
+def sessions(top: Path) -> list[SessionId]:
+    """The sessions of which a merge was cut off."""
+    listed = git("for-each-ref", "--format=%(refname)", ids.accepting_ref(SessionId("*")), cwd=top).stdout
+    return [SessionId(ref.split("/")[2]) for ref in listed.splitlines()]
 
 
 def undo(top: Path, session: SessionId, work: str) -> None:
@@ -68,13 +71,17 @@ def _remove_lock(top: Path) -> None:
 
 
 def _is_used(top: Path, lock: Path) -> bool:
-    """Whether a process has the lock open, or a git runs in the checkout: it closes the lock while a hook runs."""
+    """Whether a process has the lock open, or a git runs in the checkout: it closes the lock while a hook runs.
+
+    An engine's own git never locks the index of the checkout.
+    """
     if os.path.realpath(lock) in opened():
         return True
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            is_git = (process / "comm").read_text(encoding="utf-8", errors="replace").startswith("git")
-            if is_git and (process / "cwd").readlink().is_relative_to(os.path.realpath(top)):
+            is_git = (process / "comm").read_bytes().startswith(b"git")
+            is_here = is_git and (process / "cwd").readlink().is_relative_to(os.path.realpath(top))
+            if is_here and ownership.VARIABLE.encode() not in (process / "environ").read_bytes():
                 return True
     return False
 

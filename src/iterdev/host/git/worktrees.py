@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from iterdev.core.errors import HostError
 from iterdev.host.git import submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
@@ -27,7 +28,11 @@ ABANDONED = 60.0
 
 def add(top: Path, path: Path, commit: str) -> None:
     _register(top, path, commit)
-    git("reset", "--quiet", "--hard", cwd=path)
+    try:
+        git("reset", "--quiet", "--hard", cwd=path)
+    except GitFailed as error:
+        hint = "set ITERDEV_HOME to a folder with free space that you may write to"
+        raise HostError(f'Cannot create the workspace "{path}": {error.message}', hint=hint) from error
     submodules.check_out(top, path)
 
 
@@ -46,11 +51,19 @@ def remove(top: Path, path: Path) -> None:
 def forget_deleted(top: Path, home: Path) -> None:
     """Lets the repository forget the worktrees below `home` that are gone, also locked ones; the user's stay."""
     with repository_lock(top):
-        for admin in _admin_folders(top):
-            place = _place(admin)
-            if (place is None and _is_abandoned(admin)) or (place and _is_below(place, home) and not place.exists()):
-                shutil.rmtree(admin, ignore_errors=True)
+        for name in forgotten(top, home):
+            shutil.rmtree(common_dir(top) / "worktrees" / name, ignore_errors=True)
     submodules.prune(top)
+
+
+def forgotten(top: Path, home: Path) -> list[str]:
+    """The names by which the repository knows worktrees below `home` that are gone, and those never completed."""
+    return [admin.name for admin in _admin_folders(top) if _is_gone(admin, home)]
+
+
+def _is_gone(admin: Path, home: Path) -> bool:
+    place = _place(admin)
+    return _is_below(place, home) and not place.exists() if place else _is_abandoned(admin)
 
 
 def _admin_folders(top: Path) -> list[Path]:

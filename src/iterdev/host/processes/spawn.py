@@ -333,7 +333,11 @@ def _memory(data: bytes) -> FileIO:
 
 def _start_error(program: str, cwd: str, failed: StartFailed) -> HostError:
     hints = {errno.ENOENT: f'install "{program}", or add its directory to PATH', errno.EACCES: f'chmod +x "{program}"'}
-    hint = hints.get(failed.errno, "iterdev doctor") if Path(cwd).is_dir() else f'mkdir -p "{cwd}"'
+    hint = (
+        hints.get(failed.errno, "check the memory, and the limits of your user: ulimit -a")
+        if Path(cwd).is_dir()
+        else f'mkdir -p "{cwd}"'
+    )
     return HostError(f'"{program}" could not be started in "{cwd}": {failed.reason}', hint=hint)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from iterdev.core.processes import ProcessIdentity
 from iterdev.host.processes import control_group, supervisor
-from iterdev.host.processes.identity import identity
 from iterdev.host.processes.ownership import GROUP, VARIABLE, Marker, name_of
 
 
@@ -22,25 +21,9 @@ def kill_tree(started: Marker) -> None:
 def kill_left_by(engine: ProcessIdentity) -> None:
     """Kills what an engine that has ended left: its supervisors, their programs, and processes such as git."""
     name = name_of(engine)
-    _kill(lambda value: value == name or value.startswith(f"{name}-"))
+    _kill(lambda value: f"{value}-".startswith(f"{name}-"))
     if group := control_group.find(f"{GROUP}{name}"):
         control_group.end(group)
-
-
-def abandoned() -> list[int]:
-    """The processes of this user whose engine has ended."""
-    ended = set[int]()
-    for pid, value in _owned():
-        found = re.match(r"(\d+)-(\d+)(?:-|$)", value)
-        own = identity(int(found[1])) if found else None
-        if found and (own is None or name_of(own) != f"{found[1]}-{found[2]}"):
-            ended.add(pid)
-    return sorted(ended)
-
-
-def kill_abandoned() -> None:
-    while supervisor.signal_all(abandoned(), signal.SIGKILL):
-        time.sleep(supervisor.SWEEP)
 
 
 def _kill(is_meant: Callable[[str], bool]) -> None:

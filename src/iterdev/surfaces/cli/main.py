@@ -27,7 +27,12 @@ def run(arguments: list[str], executor: object = None) -> int:
         print_error(error)
         return _exit_code(error)
     except OSError as error:
-        print_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
+        print_error(
+            HostError(
+                f"{error.strerror or error}: {error.filename or ''}".rstrip(": "),
+                hint="check its permissions and free space",
+            )
+        )
         return ExitCode.unable
     except Exception as error:  # noqa: BLE001 - the boundary: anything else is a defect, and is kept for a report
         return _defect(error)
