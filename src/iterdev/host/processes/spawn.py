@@ -236,9 +236,9 @@ class Supervisor:
             control_group.end(self._group)
 
     async def _watch_stopped(self) -> None:
-        """Continues a supervisor or monitor that was stopped, and kills a monitor that is of no use any more.
+        """Continues a supervisor that was stopped, or a monitor of one that was killed, and kills a useless monitor.
 
-        A program can stop its monitor, which would then not end it.
+        A program can stop what watches it, which would then not end it.
         """
         while True:
             await asyncio.sleep(WATCH)

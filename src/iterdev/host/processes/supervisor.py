@@ -111,10 +111,13 @@ def signal_all(pids: Iterable[int], signum: int) -> bool:
     return signalled
 
 
-def reap() -> Iterator[tuple[int, int]]:
+def reap(options: int = 0) -> Iterator[tuple[int, int]]:
     """Every child that has ended, with its exit code; raises ChildProcessError once there is no child left."""
-    while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-        yield ended[0], os.waitstatus_to_exitcode(ended[1])
+    while (ended := os.waitpid(-1, os.WNOHANG | options))[0]:
+        if os.WIFSTOPPED(ended[1]):
+            os.kill(ended[0], signal.SIGCONT)
+        else:
+            yield ended[0], os.waitstatus_to_exitcode(ended[1])
 
 
 def send(control: int, report: bytes) -> None:
@@ -337,8 +340,9 @@ class ForkServer:
             os._exit(failed)
 
     def reap_monitors(self) -> None:
+        """A monitor that was stopped, as its program can do, is continued."""
         try:
-            for pid, code in reap():
+            for pid, code in reap(os.WUNTRACED):
                 if pid in self.monitors:
                     self.ended.append(self.monitors.pop(pid))
                     self.orphans |= code != 0
