@@ -6,7 +6,9 @@ AGENTS := .agents/.installed
 OPTIONAL := .agents-optional/.tried
 RUNNERS := .test-runners/.installed
 
-.PHONY: demo test check bench conformance lock docs clean system
+KILLS ?= 1000
+
+.PHONY: demo test check soak bench conformance lock docs clean system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -19,6 +21,9 @@ check: $(STAMP)  ## lint, format, strict types, layers
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 	@layers=$$(PYTHONPATH=src $(BIN)/lint-imports --no-cache) || { echo "$$layers"; exit 1; }
+
+soak: $(STAMP)  ## kill at random, KILLS times, and check that nothing is lost or left
+	@$(BIN)/python -m tests.crash.soak --kills $(KILLS) --workers 2
 
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py

@@ -11,7 +11,7 @@ from iterdev.core.ids import CONFLICT_FIX, branch
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
 from iterdev.core.session.state import State
-from iterdev.core.types import Status, TaskId
+from iterdev.core.types import Phase, Status, TaskId
 from iterdev.host import session_lease
 from iterdev.host.git import command
 from iterdev.store.session_folder import tasks_csv
@@ -58,6 +58,8 @@ def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
 
 
 def _of_end(scratch: Scratch, session: SessionRecord) -> Iterator[str]:
+    if "auto_archive" in scratch.scenario.settings and session.state.lifecycle.phase is not Phase.archived:
+        yield "the session is not archived"
     rollbacks = sum(isinstance(entry.event, events.RollbackStarted) for entry in session.entries)
     if rollbacks != scratch.scenario.rollbacks:
         yield f"{rollbacks} rollbacks"

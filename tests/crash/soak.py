@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -305,7 +306,7 @@ class Session:
             yield "there is no session"
             return
         yield from work_problems(self._scratch, session)
-        yield from leftovers(self._scratch, session)
+        yield from islice(leftovers(self._scratch, session), 4)
         git = partial(subprocess.run, cwd=self._scratch.project, capture_output=True, text=True, check=False)
         checked = git(["git", "fsck", "--connectivity-only", "--no-dangling"])
         if checked.returncode or checked.stderr:

@@ -1,5 +1,6 @@
 """Accepts, archives, keeps, exports or reopens a finished session. Only `accept` moves a branch: the user's."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.host.git import acceptance, commits, refs
+from iterdev.host.processes.identity import identity
 from iterdev.store.session_log import SessionLog
 
 
@@ -183,7 +185,15 @@ def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog
         complete_run(repository, session, NO_EFFECTS)
     with repository.lease(log):
         _require_finished(log.state)
-        yield log
+        if me := identity(os.getpid()):
+            # If this process is killed, the next command writes the files of the session folder.
+            repository.journal.take(session, me)
+        try:
+            yield log
+        except IterdevError:
+            repository.journal.release(session)
+            raise
+        repository.journal.release(session)
 
 
 def _require_finished(state: State) -> None:

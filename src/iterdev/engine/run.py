@@ -140,11 +140,15 @@ class _Run(Struct, frozen=True):
     """Whether commits on top of what has landed are the user's: no agent can have made them since the last engine."""
 
     def stop(self) -> None:
-        """After an error. A session with open attempts is not released: the next engine keeps their work first."""
-        log = self.log
+        """After an error or an interrupt.
+
+        A session with open attempts is not released: the next engine keeps their work first. Neither is one that is
+        over: the next command does what is left.
+        """
+        log, attempts = self.log, self.log.state.attempts
         with suppress(IterdevError, OSError):
             session_branch.position(self.repository.top, log.session, log.state.branch.tip)
-            if not log.state.attempts.running and not log.state.attempts.landing:
+            if not attempts.running and not attempts.landing and not log.state.lifecycle.is_over:
                 self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
