@@ -174,6 +174,7 @@ class Command:
 
     def __init__(self, scratch: Scratch, arguments: Sequence[str]) -> None:
         self._errors = scratch.root / "stderr"
+        self._errors.write_text("")
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         self.pid = os.fork()
         if self.pid == 0:
