@@ -448,6 +448,19 @@ def test_a_run_in_a_read_only_repository_is_refused_before_anything_is_started(r
 
 
 @pytest.mark.requirement("R9")
+def test_looking_works_in_a_read_only_repository_after_a_kill_and_nothing_else_does(repo: Repo) -> None:
+    with agent_at_work(repo, "run", "-y", "Fix it") as running:
+        running.kill()
+    assert (repo.path / ".workflow" / "iterdev.db-wal").stat().st_size
+
+    script = "iterdev status >$out/status 2>&1; iterdev feedback add 'It is red' >$out/added 2>&1; echo $? >$out/code"
+    out = in_own_mounts(repo, f"{READ_ONLY}set +e; {script}")
+
+    assert out["status"] == repo.iterdev("status").stdout
+    assert (out["code"], "readonly" in out["added"]) == ("4\n", True), out["added"]
+
+
+@pytest.mark.requirement("R9")
 def test_looking_works_in_a_read_only_repository(repo: Repo) -> None:
     repo.iterdev("run", "-y", "Fix it")
     commands = ["status", "status --json", "sessions", "report", "why ids DEV-001"]

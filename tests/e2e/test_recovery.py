@@ -9,6 +9,7 @@ import pytest
 from tests.clis import command_line, pids_with
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, agent_at_work, eventually
+from tests.e2e.test_bad_input import in_own_mounts
 from tests.session_files import left_behind, processes, rows, statuses
 
 PATCH = ("run", "-y", "--pipeline", "patch", "Fix the greeting")
@@ -113,4 +114,19 @@ def test_an_agent_that_outlives_everything_that_watched_it_is_ended_by_resume(re
 
     assert left == ["sleep 600"]
     assert done.returncode == 0, done.stdout + done.stderr
+    assert left_behind(repo) == []
+
+
+def test_a_session_goes_on_after_a_resume_that_could_not_write_to_the_workspaces(repo: Repo) -> None:
+    kill_while_the_developer_works(repo)
+    read_only = 'mount --bind "$ITERDEV_HOME" "$ITERDEV_HOME"; mount -o remount,ro,bind "$ITERDEV_HOME"; set +e'
+    tried = "iterdev resume >$out/resume 2>&1; iterdev doctor --fix >$out/fix 2>&1"
+
+    out = in_own_mounts(repo, f"{read_only}; {tried}")
+    done = repo.iterdev("resume")
+
+    assert "hint: run `iterdev doctor --fix`" in out["resume"]
+    assert "hint: make the repository and ITERDEV_HOME writable" in out["fix"]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "half.txt" in kept_files(repo)
     assert left_behind(repo) == []

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Union, get_args
 
@@ -243,9 +243,31 @@ class Journal:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A read-only repository is opened so that SQLite needs no file beside the journal."""
-    uri = f"{path.absolute().as_uri()}{'?immutable=1' if _is_read_only(path) else ''}"
-    return sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+    if _is_read_only(path):
+        return _connect_read_only(path)
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    """Where SQLite may write no file beside the journal.
+
+    It could then not read what a killed process left in the write-ahead log either, so that is read from a copy.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(uri, isolation_level=None, check_same_thread=False, uri=True)
+    import shutil  # noqa: PLC0415 - rarely needed, and slow to import
+    import tempfile  # noqa: PLC0415
+
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    with tempfile.TemporaryDirectory() as folder:
+        for file in (path, log):
+            shutil.copyfile(file, Path(folder, file.name))
+        with closing(sqlite3.connect(Path(folder, path.name))) as copy:
+            copy.backup(memory)
+    memory.execute("PRAGMA query_only = ON")
+    return memory
 
 
 def _is_read_only(path: Path) -> bool:
