@@ -60,6 +60,8 @@ printf '{"id":"%s","status":"completed","findings":"done"}' "$ITERDEV_TASK" > "$
 """Independent developers, each of which leaves a daemon."""
 USUAL: dict[str, float] = {}
 """How long the last command took that was not killed, by the kind of the session."""
+COMPLETE = {0, 1}
+"""Exit codes of a command that came to its end."""
 INTERRUPTED = {130, 0, 1, 5}
 """Exit codes of a command that was asked to end."""
 STOPPED = {0, 1, 4, 5, 130}
@@ -221,6 +223,11 @@ class Session:
         self.name = f"{self._kind.name}, {self._engine}"
         self._first = ["run", "--yes", "--engine", self._engine, *self._kind.arguments(self._scratch, chance)]
         self._journal = self._scratch.project / STATE / NAME
+        self._daemons = False
+        """Whether daemons may be left: those of an engine, supervisor and monitors that were killed together.
+
+        They are ended by the next command, if that is not killed before.
+        """
         self.violations: list[str] = []
 
     def run(self) -> None:
@@ -257,12 +264,14 @@ class Session:
             self.violations.append(f"{arguments[0]} does not end after {attack.name if attack else 'no kill'}")
             _end_all()
             return
-        if code in {0, 1}:
+        if code in COMPLETE:
             USUAL[self._kind.name] = time.monotonic() - began
-        allowed = attack.codes if attack else {0, 1}
+        allowed = attack.codes if attack else COMPLETE
         if code not in allowed or "Traceback" in command.errors:
             name = attack.name if attack else "no kill"
             self.violations.append(f"{arguments[0]} ended with {code} after {name}: {command.errors[-300:]}")
+        self._daemons |= attack is not None and "engine, supervisor" in attack.name
+        self._daemons &= code not in COMPLETE
         self._wait_for_processes(attack)
 
     def _attack(self, command: Command, attack: Attack, *, at_end: bool) -> int | None:
@@ -292,12 +301,10 @@ class Session:
         return False
 
     def _wait_for_processes(self, attack: Attack | None) -> None:
-        """Of engine, supervisor and monitors that were killed together, daemons may be left until the next command."""
         end = time.monotonic() + END_LIMIT
-        leaves = attack is not None and "engine, supervisor" in attack.name
-        while has_children() and time.monotonic() < end and not leaves:
+        while has_children() and time.monotonic() < end and not self._daemons:
             time.sleep(0.002)
-        if not leaves and has_children():
+        if not self._daemons and has_children():
             self.violations.append(f"alive after {attack.name if attack else 'no kill'}: {processes_of(self._scratch)}")
             _end_all()
 

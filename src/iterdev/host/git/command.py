@@ -7,6 +7,7 @@ its whole tree ends at the time limit, and with an engine that is killed (`host/
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -113,6 +114,9 @@ def _run(
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
         raise HostError(message, hint="a hook, a filter or the disk may be slow; then try again") from error
+    if process.returncode == -signal.SIGINT:
+        # A Ctrl-C reached it before it had a process group of its own.
+        raise KeyboardInterrupt
     if process.returncode and full_disk.is_reason(stderr):
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)

@@ -205,9 +205,10 @@ class Monitor:
 
     def kill_tree(self) -> None:
         self.poll.poller.unregister(self.control)
-        while not self.childless or not ADOPTS_ORPHANS:
-            if not signal_all(self.tree(), signal.SIGKILL):
-                return
+        sweeps = SWEEPS if ADOPTS_ORPHANS else 1
+        while sweeps and (not self.childless or not ADOPTS_ORPHANS):
+            # A process that is being forked may be seen only the next time; one of another user cannot be killed.
+            sweeps = SWEEPS if signal_all(self.tree(), signal.SIGKILL) else sweeps - 1
             self.poll.wait(SWEEP)
             self.reap()
 
