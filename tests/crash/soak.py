@@ -38,7 +38,8 @@ from tests.fork_server import warm_up
 from iterdev.__main__ import start
 from iterdev.core.types import Engine, Status
 from iterdev.engine.repository import STATE
-from iterdev.host.processes import signals
+from iterdev.host.processes import control_group, ownership, signals
+from iterdev.host.processes.identity import identity
 from iterdev.host.processes.supervisor import descendants, parents
 from iterdev.store.journal import NAME
 
@@ -223,6 +224,7 @@ class Session:
         self.name = f"{self._kind.name}, {self._engine}"
         self._first = ["run", "--yes", "--engine", self._engine, *self._kind.arguments(self._scratch, chance)]
         self._journal = self._scratch.project / STATE / NAME
+        self._engines: list[str] = []
         self._daemons = False
         """Whether daemons may be left: those of an engine, supervisor and monitors that were killed together.
 
@@ -256,6 +258,8 @@ class Session:
     def _run_command(self, arguments: Sequence[str]) -> None:
         began = time.monotonic()
         command = Command(self._scratch, arguments)
+        if started := identity(command.pid):
+            self._engines.append(ownership.name_of(started))
         at_end = self._chance.random() < AT_END
         attack = self._chance.choice(ON_ENGINE if at_end else ATTACKS) if self._left else None
         code = self._attack(command, attack, at_end=at_end) if attack else None
@@ -314,6 +318,8 @@ class Session:
             yield "there is no session"
             return
         yield from work_problems(self._scratch, session)
+        groups = (control_group.find(f"{ownership.GROUP}{name}") for name in self._engines)
+        yield from (f"left: {group}" for group in groups if group)
         yield from islice(leftovers(self._scratch, session), 4)
         git = partial(subprocess.run, cwd=self._scratch.project, capture_output=True, text=True, check=False)
         checked = git(["git", "fsck", "--connectivity-only", "--no-dangling"])

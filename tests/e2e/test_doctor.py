@@ -5,30 +5,20 @@ import re
 import shutil
 import signal
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.clis import command_line, pids_with
 from tests.conftest import Repo
 from tests.e2e.conftest import agent_at_work, eventually
+from tests.e2e.test_recovery import PATCH
+from tests.e2e.test_recovery import kill_while_the_developer_works as killed
 from tests.session_files import processes, statuses
 
 from iterdev.store.journal import NAME
 
-RUN = ("run", "-y", "--pipeline", "patch", "Fix the greeting")
-
-
-def killed(repo: Repo) -> Path:
-    """An engine was killed while its developer worked; returns the worktree of the developer."""
-    with agent_at_work(repo, *RUN) as running:
-        running.kill()
-    repo.behave()
-    (tree,) = (repo.home / "iterdev").glob("*/*/*/tree")
-    return tree
-
 
 def killed_with_its_supervisor(repo: Repo) -> None:
-    with agent_at_work(repo, *RUN, **{"DEV-001": {"run": "(setsid sleep 600 &)", "sleep": 600}}) as running:
+    with agent_at_work(repo, *PATCH, **{"DEV-001": {"run": "(setsid sleep 600 &)", "sleep": 600}}) as running:
         eventually(lambda: any(line == "sleep 600" for line in processes(repo)), "a daemon")
         watching = [pid for pid in pids_with(str(repo.home)) if "processes/supervisor.py" in command_line(pid)]
         for pid in (running.pid, *watching):
@@ -174,7 +164,7 @@ def test_doctor_repairs_it_and_no_hint_leads_back(repo: Repo, leave: Callable[[R
 
 
 def test_an_accept_that_was_cut_off_is_named_and_taken_back(repo: Repo) -> None:
-    repo.iterdev(*RUN)
+    repo.iterdev(*PATCH)
     session = repo.folder().name
     repo.git("update-ref", f"refs/iterdev/{session}/_accepting", "HEAD")
     (repo.path / ".git" / "index.lock").touch()
