@@ -1,9 +1,10 @@
 """Runs the engine of one session: takes the lease, builds the objects, and drives the loop to its end."""
 
+import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import cache, partial
 
 import anyio
@@ -152,6 +153,11 @@ class _Run(Struct, frozen=True):
                 self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
+        stop = anyio.Event()
+        with _stopping(stop, self.observer.notify):
+            return await self._run(descriptor, stop)
+
+    async def _run(self, descriptor: int, stop: anyio.Event) -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
         agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
@@ -178,7 +184,7 @@ class _Run(Struct, frozen=True):
             )
             try:
                 async with server.opened():
-                    ending = await self._loop(context, performer)
+                    ending = await self._loop(context, performer, stop)
             except ExceptionGroup as group:
                 raise _cause(group, performer) from group
         with effect("close workspaces"):
@@ -214,16 +220,10 @@ class _Run(Struct, frozen=True):
         changed: list[Event] = [] if current == state.policy else [PolicyChanged(current)]
         return [*changed, *team.settings_changed(state, settings)]
 
-    async def _loop(self, context: AttemptContext, performer: Performer) -> Ending:
-        stop, observer = anyio.Event(), self.observer
-        async with (
-            _stopping(stop, observer.notify),
-            anyio.create_task_group() as group,
-            self.executor(context, group) as executor,
-        ):
-            loop = Loop(
-                log=self.log, executor=executor, performer=performer, stop=stop, ask=observer.ask, scope=self.scope
-            )
+    async def _loop(self, context: AttemptContext, performer: Performer, stop: anyio.Event) -> Ending:
+        async with anyio.create_task_group() as group, self.executor(context, group) as executor:
+            ask = self.observer.ask
+            loop = Loop(log=self.log, executor=executor, performer=performer, stop=stop, ask=ask, scope=self.scope)
             try:
                 ending = await loop.run()
             finally:
@@ -242,20 +242,22 @@ def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:
     return error
 
 
-@asynccontextmanager
-async def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> AsyncIterator[None]:
+@contextmanager
+def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> Iterator[None]:
     """The first signal stops the run in order, a second one at once; nothing is lost either way."""
-    async with anyio.create_task_group() as group:
 
-        async def listen() -> None:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-                async for _ in signals:
-                    if stop.is_set():
-                        os._exit(130)
-                    notify("stopping: the agents are ended and their work is kept; once more to stop at once")
-                    stop.set()
+    def receive() -> None:
+        if stop.is_set():
+            os._exit(130)
+        notify("stopping: the agents are ended and their work is kept; once more to stop at once")
+        stop.set()
 
-        group.start_soon(listen)
+    loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, receive)
+    try:
         yield
-        group.cancel_scope.cancel()
-    treat_as_interrupt()
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+        treat_as_interrupt()

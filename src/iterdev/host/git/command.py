@@ -85,7 +85,13 @@ def git_bytes(*args: str, cwd: Path, stdin: bytes) -> bytes:
 
 
 def _run(
-    args: tuple[str, ...], cwd: Path, stdin: bytes | None, env: Mapping[str, str], seconds: float
+    args: tuple[str, ...],
+    cwd: Path,
+    stdin: bytes | None,
+    env: Mapping[str, str],
+    seconds: float,
+    *,
+    again: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
@@ -114,9 +120,9 @@ def _run(
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
         raise HostError(message, hint="a hook, a filter or the disk may be slow; then try again") from error
-    if process.returncode == -signal.SIGINT:
-        # A Ctrl-C reached it before it had a process group of its own.
-        raise KeyboardInterrupt
+    if process.returncode == -signal.SIGINT and not again:
+        # A Ctrl-C reached it before it had a process group of its own, and so before it was git.
+        return _run(args, cwd, stdin, env, seconds, again=True)
     if process.returncode and full_disk.is_reason(stderr):
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
