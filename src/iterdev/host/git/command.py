@@ -111,8 +111,12 @@ def _run(
             try:
                 stdout, stderr = process.communicate(stdin, seconds)
             except BaseException:
-                ownership.kill(process.pid, marker)
+                ownership.kill(marker, group=process.pid)
                 raise
+    except KeyboardInterrupt:
+        # It may have come before the process was known here.
+        ownership.kill(marker)
+        raise
     except FileNotFoundError as error:
         if not cwd.exists():
             raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor --fix`") from error

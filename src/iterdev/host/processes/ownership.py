@@ -63,11 +63,12 @@ def name_of(process: ProcessIdentity) -> str:
     return f"{process.pid}-{process.started}"
 
 
-def kill(group: int, started: Marker) -> None:
-    """Kills a process group and everything that its leader started."""
+def kill(started: Marker, group: int | None = None) -> None:
+    """Kills a started process and everything that it has started, first of all its process group, if that is known."""
     # Needed only here, and slow to import.
     from iterdev.host.processes.trees import kill_tree  # noqa: PLC0415
 
-    with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+    if group:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
     kill_tree(started)
