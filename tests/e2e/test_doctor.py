@@ -177,3 +177,12 @@ def test_an_accept_that_was_cut_off_is_named_and_taken_back(repo: Repo) -> None:
     assert f"hint: iterdev accept {session}" in named.stdout
     assert (fixed.returncode, repo.git("status", "--porcelain")) == (0, "")
     assert not (repo.path / ".git" / "index.lock").exists()
+
+
+def test_an_agent_may_look_but_not_repair(repo: Repo) -> None:
+    inside = {"ITERDEV_TASK": "DEV-001", "ITERDEV_SESSION": "ids-x", "ITERDEV_RESULT": "/x"}
+
+    looked, repaired = (repo.iterdev("doctor", *words, **inside) for words in ((), ("--fix",)))
+
+    assert (looked.returncode, repaired.returncode) == (0, 2)
+    assert "`iterdev doctor --fix` cannot be used inside of" in repaired.stderr

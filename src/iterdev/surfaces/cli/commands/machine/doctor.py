@@ -1,10 +1,12 @@
 """iterdev doctor."""
 
+import os
 from pathlib import Path
 
 import click
 
 from iterdev.app.doctor import Finding, findings
+from iterdev.app.sessions import refuse_inside_attempt
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_document, print_text
@@ -14,6 +16,8 @@ from iterdev.surfaces.cli.output.console import print_document, print_text
 @click.option("--fix", is_flag=True, help="Repair what a crash left, and set aside what cannot be repaired")
 @arguments.as_json
 def doctor(*, fix: bool, as_json: bool) -> ExitCode:
+    if fix:
+        refuse_inside_attempt("doctor --fix", os.environ, Path.cwd())
     found = list[Finding]()
     for finding in findings(Path.cwd(), fix=fix):
         found.append(finding)
