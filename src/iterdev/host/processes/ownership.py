@@ -17,7 +17,8 @@ from msgspec import Struct
 from iterdev.core.processes import ProcessIdentity
 from iterdev.host.processes.identity import identity
 
-VARIABLE = "ITERDEV_OWNED_BY"
+VARIABLE = "_ITERDEV_OWNED_BY"
+"""Not one of those that an agent is promised: those begin with `ITERDEV_`."""
 GROUP = "iterdev-"
 """What the name of an engine's control group begins with."""
 

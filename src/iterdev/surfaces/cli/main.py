@@ -36,6 +36,11 @@ def run(arguments: list[str], executor: object = None) -> int:
         return ExitCode.unable
     except Exception as error:  # noqa: BLE001 - the boundary: anything else is a defect, and is kept for a report
         return _defect(error)
+    except BaseExceptionGroup as group:
+        # An interrupt that came while several things were being ended.
+        if not group.subgroup(KeyboardInterrupt):
+            raise
+        return ExitCode.interrupted
     return code if isinstance(code, int) else ExitCode.finished
 
 
