@@ -378,3 +378,15 @@ def test_a_repository_with_longer_hashes_can_be_worked_on(tmp_path: Path, projec
 
     assert commit
     assert landing.land(top, commit, label(), worked_on=base, tip=base).tip == commit
+
+
+def test_the_locks_that_a_killed_git_left_on_the_refs_of_a_session_are_removed(project: Repo) -> None:
+    head, names = project.git("rev-parse", "HEAD"), ("refs/heads/iterdev/ids-demo", "refs/iterdev/ids-demo/_tip")
+    locks = [project.path / ".git" / f"{name}.lock" for name in names]
+    for lock in locks:
+        lock.parent.mkdir(parents=True)
+        lock.touch()
+
+    assert refs.move_refs(project.path, *((name, head, refs.ZERO) for name in names))
+    assert [refs.resolve(project.path, name) for name in names] == [head, head]
+    assert not any(lock.exists() for lock in locks)
