@@ -1,6 +1,5 @@
 """Recovers a session whose engine died: completes its rollback, its attempts, and what an engine does last."""
 
-from contextlib import suppress
 from pathlib import Path
 
 from iterdev.core import ids
@@ -89,12 +88,11 @@ def end_attempts(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None
 def _keep_or_set_aside(log: SessionLog, top: Path, pool: Pool, workspace: Workspace, borrower: Borrower) -> None:
     """One workspace that cannot be read must not keep the session from going on."""
     try:
-        # Twice, because a git that was killed says nothing about the workspace.
-        with suppress(HostError, OSError, ValueError):
+        try:
             _keep(log, top, workspace, borrower)
-            pool.give_back(workspace)
-            return
-        _keep(log, top, workspace, borrower)
+        except HostError:
+            # A git that was killed says nothing about the workspace.
+            _keep(log, top, workspace, borrower)
     except (HostError, OSError, ValueError) as error:
         # If git or the disk fails for the repository too, there is nothing wrong with the workspace.
         if not refs.can_be_written(top):
