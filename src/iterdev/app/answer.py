@@ -23,6 +23,8 @@ class Answered(Struct, frozen=True):
     choice: str
     """What was meant."""
     view: SessionView
+    restarted: bool = False
+    """The session goes on in the background, where its last engine was, and had ended."""
 
 
 DRAFT = "tasks.edited.csv"
@@ -55,6 +57,7 @@ def _text(path: Path) -> str:
 
 
 def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> Answered:
+    """Records the answer. A session that ran in the background goes on there."""
     log = repository.log(session)
     if gate == GateKind.completion and log.state.lifecycle.is_finished:
         return Answered(choice, completion.answer(repository, session, choice))
@@ -70,4 +73,8 @@ def answer(repository: Repository, session: SessionId, gate: str, choice: str) -
         return [GateAnswered(gate, chosen)]
 
     (answered,) = (event for event in log.transact(rule) if isinstance(event, GateAnswered))
+    if log.state.lifecycle.detached and not repository.engine_alive(log.state.session):
+        from iterdev.app.resume import detach  # noqa: PLC0415 - it loads the engine, which other answers do not need
+
+        return Answered(answered.choice, detach(repository, session).view, restarted=True)
     return Answered(answered.choice, view(repository, log.state))

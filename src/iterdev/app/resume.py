@@ -1,10 +1,8 @@
 """Runs the engine of a session until it is over, has to ask, or is interrupted; or takes one step of it."""
 
-import sys
-import time
-from collections.abc import Callable, Sequence
-from subprocess import Popen
+from collections.abc import Sequence
 
+import anyio
 import msgspec
 from msgspec import Struct
 
@@ -12,11 +10,13 @@ from iterdev.app import completion
 from iterdev.app.completion import CompletionFailure
 from iterdev.app.edits import project, table_edited
 from iterdev.app.inspect import status
+from iterdev.app.live.background import BackgroundEngine
 from iterdev.core.collaboration.messages import COORDINATOR
-from iterdev.core.errors import HostError, UserError
-from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, RetryRequested
+from iterdev.core.errors import UserError
+from iterdev.core.session.events import EngineStarted, Event, GateAnswered, PolicyChanged, RetryRequested
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
+from iterdev.core.views.gates import GateView
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
@@ -24,16 +24,22 @@ from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive
 from iterdev.execution.local import LocalExecutor
-from iterdev.host.processes import detached
 from iterdev.store.session_log import SessionLog
 
-STEP_LOG = "logs/step.log"
-INTERVAL = 0.05
-"""Seconds between two looks at an engine in the background."""
+STEP_LOG, DETACHED_LOG = "logs/step.log", "logs/detached.log"
 GRACE = 2.0
 """Seconds that workers are given to end before a step is over without them: quick results are shown at once."""
-FAILURES = frozenset({2, 3, 4})
-"""Exit codes of an engine that could not do its part of a step."""
+PATIENCE = 30.0
+"""Seconds until an engine in the background has begun; it may have to wait for the processes of a dead one to end."""
+
+
+class Detached(Struct, frozen=True, kw_only=True):
+    """An engine that was started in the background."""
+
+    pid: int
+    log: str
+    """The file that has what it prints."""
+    view: SessionView
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -94,6 +100,23 @@ async def run_session(
     return RunResult(ending=ending, view=status(repository, session), idle_role=idle, failure=failure)
 
 
+async def run_detached(
+    repository: Repository, session: SessionId, observer: RunObserver, *, executor: MakeExecutor = LocalExecutor
+) -> RunResult:
+    """Runs the engine in the background: it waits at questions, for as long as the configuration says."""
+    limit = repository.settings.limits.gate
+
+    async def answered_elsewhere(_: GateView) -> None:
+        await (anyio.sleep_forever() if limit is None else anyio.sleep(limit))
+
+    waiting = msgspec.structs.replace(observer, ask=answered_elsewhere, detached=True)
+    while True:
+        result = await run_session(repository, session, waiting, executor=executor)
+        # The answer may have come when this engine had given up waiting for it, and still held the session.
+        if result.ending is not Ending.waiting or repository.state(session).gates.open:
+            return result
+
+
 async def take_step(
     repository: Repository,
     session: SessionId,
@@ -117,9 +140,7 @@ async def take_step(
 
 def _hand_over(repository: Repository, session: SessionId) -> RunResult:
     """Has the tasks started by an engine in the background."""
-    folder = repository.folder(repository.state(session))
-    command = [sys.executable, "-m", "iterdev", "resume", session, "--step", "--wait"]
-    engine = detached.start(command, cwd=repository.top, output=folder / STEP_LOG)
+    engine = BackgroundEngine(repository, session, "--step", "--wait", log=STEP_LOG)
     log = repository.log(session)
     before = log.state.attempts
 
@@ -127,20 +148,35 @@ def _hand_over(repository: Repository, session: SessionId) -> RunResult:
         log.refresh()
         return log.state.attempts != before
 
-    _wait_until(has_started, engine)
-    _wait_until(lambda: False, engine, GRACE)
-    if engine.poll() in FAILURES:
-        said = (folder / STEP_LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise HostError(f"The step failed: {said[-1] if said else 'nothing was said'}", hint=f"see {folder / STEP_LOG}")
+    engine.wait_until(has_started)
+    engine.wait_until(lambda: False, GRACE)
+    engine.require_success("The step failed")
     view = status(repository, session)
     over = Ending.over if view.outcome.is_over else Ending.stepped
     return RunResult(ending=Ending.waiting if view.gates else over, view=view)
 
 
-def _wait_until(reached: Callable[[], bool], engine: "Popen[bytes]", seconds: float = float("inf")) -> None:
-    end = time.monotonic() + seconds
-    while engine.poll() is None and not reached() and time.monotonic() < end:
-        time.sleep(INTERVAL)
+def detach(repository: Repository, session: SessionId, *, auto: bool = False, resumes: bool = False) -> Detached:
+    """Has the session run by an engine in the background, which waits at questions; returns when it has begun.
+
+    `auto` and `resumes` are those of `run_session`.
+    """
+    log = repository.log(session)
+    if repository.engine_alive(log.state.session):
+        raise repository.still_running(session)
+    if resumes:
+        answer_on_resume(log)
+    if auto:
+        answer_with_defaults(log)
+    before = log.state.seq
+    engine = BackgroundEngine(repository, session, "--detached", log=DETACHED_LOG)
+
+    def has_started() -> bool:
+        return any(isinstance(entry.event, EngineStarted) for entry in repository.journal.read(session, before))
+
+    engine.wait_until(has_started, PATIENCE)
+    engine.require_success(f'The engine of "{session}" could not start')
+    return Detached(pid=engine.pid, log=str(engine.log), view=status(repository, session))
 
 
 def answer_with_defaults(log: SessionLog) -> None:

@@ -98,6 +98,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Seconds before an interactive agent is asked to finish."""
     finish: float = 60
     """Seconds that it has after that."""
+    gate: float | None = None
+    """Seconds that an engine in the background waits at a question before it ends; as long as it takes when absent."""
 
 
 class DebtSettings(Struct, frozen=True, kw_only=True):

@@ -128,8 +128,13 @@ class Repository:
 
     def engine_alive(self, session: Session | SessionSummary) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""
+        return self.engine_process(session) is not None
+
+    def engine_process(self, session: Session | SessionSummary) -> int | None:
+        """The process of the engine that drives the session now."""
         holder = self.journal.holder(session.id)
-        return holder is not None and session_lease.is_held(self.top / session.folder) and alive(holder)
+        held = holder is not None and session_lease.is_held(self.top / session.folder)
+        return holder.pid if holder and held and alive(holder) else None
 
     def incomplete(self) -> list[SessionId]:
         """The sessions whose last engine ended before it had done everything, the newest last."""
@@ -150,9 +155,11 @@ class Repository:
 
     def still_running(self, session: SessionId) -> UserError:
         holder = self.journal.holder(session)
+        lives = holder is not None and alive(holder)
+        stop = f"stop it with `kill {holder.pid}`" if holder and lives else "wait until its processes have ended"
         return UserError(
             f'"{session}" is still running in process {holder.pid if holder else "unknown"}',
-            hint=f"watch it with `iterdev status {session}`, or stop that process first",
+            hint=f"watch it with `iterdev follow {session}`, or {stop}",
         )
 
     def prepare(self) -> None:

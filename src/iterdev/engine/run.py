@@ -61,6 +61,8 @@ class RunObserver(Struct, frozen=True, kw_only=True):
     """Called with the task and the text for every line of an agent."""
     notify: Callable[[str], None] = lambda _: None
     """Called with text that the user should read at once."""
+    detached: bool = False
+    """The engine runs in the background, where `ask` only waits."""
 
 
 MakeExecutor = Callable[[AttemptContext, TaskGroup], AbstractAsyncContextManager[Executor]]
@@ -197,7 +199,7 @@ class _Run(Struct, frozen=True):
             # Work that is about to land may be on the branch already, and has not been recorded.
             landing = bool(state.attempts.landing)
             found = Position(known) if landing else session_branch.position(top, session, known, adopt=self.adopts)
-        started = EngineStarted(os.getpid(), found.tip)
+        started = EngineStarted(os.getpid(), found.tip, self.observer.detached)
         worker = [WorkerStarted(self.scope.worker)] if self.scope.worker else []
         performer.append(*self._new_limits(state), started, *worker)
         performer.warn(found.note)

@@ -288,6 +288,7 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
         *("sprint", "sprints", "goals", "branch", "tip", "folder", "usage", "spending", "pauses", "warnings"),
         "environments",
         *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
+        *("process", "detached"),
     }
     assert document["gates"][0].keys() == {"id", "question", "details", "choices"}
     assert document["tasks"][0].keys() == {

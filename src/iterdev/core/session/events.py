@@ -343,6 +343,8 @@ class EngineStarted(Struct, frozen=True, tag=True):
     pid: int
     tip: str
     """Where the session's branch is."""
+    detached: bool = False
+    """It runs in the background, and waits at questions."""
 
 
 class WorkerStarted(Struct, frozen=True, tag=True):

@@ -95,6 +95,10 @@ class SessionView(Struct, frozen=True, kw_only=True):
     why: str
     running: bool
     """A living engine drives the session."""
+    process: int | None
+    """The process of that engine."""
+    detached: bool
+    """The engine runs in the background, and waits at questions."""
     outcome: OutcomeView
     tasks: tuple[TaskView, ...]
     omitted: Mapping[Status, int]
@@ -118,7 +122,13 @@ class SessionView(Struct, frozen=True, kw_only=True):
 
 
 def session_view(
-    state: State, team: TeamViews, *, engine_alive: bool = True, room: int | None = None, zone: tzinfo = ids.ZONE
+    state: State,
+    team: TeamViews,
+    *,
+    engine_alive: bool = True,
+    process: int | None = None,
+    room: int | None = None,
+    zone: tzinfo = ids.ZONE,
 ) -> SessionView:
     """The session as it is; without a living engine, what is called running is not.
 
@@ -135,6 +145,8 @@ def session_view(
         phase=state.lifecycle.phase,
         why=state.why,
         running=engine_alive,
+        process=process,
+        detached=engine_alive and state.lifecycle.detached,
         outcome=_outcome(state, described.shortcomings),
         tasks=tuple(task_view(state, team, task, engine_alive=engine_alive, zone=zone) for task in shown),
         omitted=Counter(tasks.status(task) for task in tasks.order.keys() - shown),
@@ -252,6 +264,8 @@ def session_document(view: SessionView) -> Document:
         "debt": view.debt,
         "tasks": [_task_document(task) for task in view.tasks],
         "running": view.running,
+        "process": view.process,
+        "detached": view.detached,
     }
 
 

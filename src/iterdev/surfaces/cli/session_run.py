@@ -21,8 +21,15 @@ from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import acceptance
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
-from iterdev.surfaces.cli.output.console import print_document, print_error, print_line, print_text, print_warning
-from iterdev.surfaces.cli.output.text import completion_text, summary
+from iterdev.surfaces.cli.output.console import (
+    print_document,
+    print_either,
+    print_error,
+    print_line,
+    print_text,
+    print_warning,
+)
+from iterdev.surfaces.cli.output.text import completion_text, detached_text, summary
 
 
 def choose_session(found: SessionId | SessionChoice) -> SessionId:
@@ -81,6 +88,27 @@ def show_run(
 ) -> ExitCode:
     result = run_session(repository, session, auto=auto, resumes=resumes, scope=scope, quiet=as_json)
     return _show_result(repository, session, result, as_json=as_json)
+
+
+def show_detached(
+    repository: Repository, session: SessionId, *, auto: bool = False, resumes: bool = False, as_json: bool = False
+) -> ExitCode:
+    """Has the session run in the background, and prints its id alone, for scripts."""
+    if resume.is_done(repository, session):
+        return show_run(repository, session, auto=auto, resumes=resumes, as_json=as_json)
+    engine = resume.detach(repository, session, auto=auto, resumes=resumes)
+    print_either(session, session_document(engine.view) | {"pid": engine.pid, "log": engine.log}, as_json=as_json)
+    if not as_json:
+        print_warning(detached_text(engine.view, engine.log))
+    return ExitCode.finished
+
+
+def run_detached(repository: Repository, session: SessionId) -> ExitCode:
+    """Is the engine that `show_detached` starts; what it prints is in a file."""
+    observer = RunObserver(progress=print_line, notify=print_warning)
+    executor = click.get_current_context().obj or resume.LocalExecutor
+    result = anyio.run(partial(resume.run_detached, executor=executor), repository, session, observer)
+    return _show_result(repository, session, result, as_json=False)
 
 
 def run_session(

@@ -43,11 +43,25 @@ def _standing(view: SessionView) -> str:
         # Facts that a status such as "completed" does not show.
         return ", ".join((view.phase, *view.team.reservations, *accepted))
     if view.running:
-        return "running"
+        return _running(view)
     if view.gates:
         return "waiting for an answer, see below"
     why = f": {view.why}" if view.why else ""
     return f"not running{why}; go on with `iterdev resume {view.id}`"
+
+
+def _running(view: SessionView) -> str:
+    waiting = ", waiting for an answer" if view.gates else ""
+    if not view.detached:
+        return f"running in process {view.process}{waiting}"
+    return f"running in the background{waiting}; stop it with `kill {view.process}`"
+
+
+def detached_text(view: SessionView, log: str) -> str:
+    """How to follow and to stop an engine in the background."""
+    if not view.running:
+        return f"It has ended; see {log}"
+    return f"In the background. Follow it with: iterdev follow {view.id}\nStop it with: kill {view.process}"
 
 
 def _questions(view: SessionView) -> list[str]:
