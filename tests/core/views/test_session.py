@@ -290,7 +290,9 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
         *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
         *("process", "detached"),
     }
-    assert document["gates"][0].keys() == {"id", "question", "details", "choices"}
+    assert {"id", "question", "details", "choices", "kind", "about", "opened_at", "default"} == document["gates"][
+        0
+    ].keys()
     assert document["tasks"][0].keys() == {
         *("id", "role", "title", "wave", "status", "mark", "note", "agent", "score", "pass_rate"),
         *("requests", "started_at", "ended_at"),

@@ -18,7 +18,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.session.task_table import TaskTable
 from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
-from iterdev.core.views.gates import GateView, gate_view
+from iterdev.core.views.gates import GateView, gate_document, gate_view
 from iterdev.core.views.tasks import TaskView, excerpt, task_view
 from iterdev.core.views.team import TeamView, TeamViews
 from iterdev.core.views.why import PauseView, pauses, stall
@@ -241,10 +241,7 @@ def session_document(view: SessionView) -> Document:
         "succeeded": view.outcome.succeeded,
         "reasons": view.outcome.reasons,
         "why": view.why,
-        "gates": [
-            {"id": gate.id, "question": gate.question, "details": gate.details, "choices": gate.choices}
-            for gate in view.gates
-        ],
+        "gates": list(map(gate_document, view.gates)),
         "counts": {status.value: count for status, count in view.counts.items()},
         **view.team.fields,
         "branch": view.branch.name,
