@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 
 import pytest
 from tests.conftest import Repo
-from tests.e2e.conftest import Terminal, eventually
+from tests.e2e.conftest import Background, Terminal, eventually
 from tests.session_files import left_behind, processes, statuses
 
 
@@ -139,3 +139,42 @@ def test_a_part_of_a_session_cannot_run_in_the_background(repo: Repo, words: lis
     refused = repo.iterdev(*words, "--detach")
 
     assert (refused.returncode, "exclude each other" in refused.stderr) == (2, True)
+
+
+def test_a_run_in_the_background_is_followed_to_its_question_and_to_its_end(detached: Detached) -> None:
+    repo = detached.repo
+    session = detached.start()
+
+    to_question = repo.iterdev("follow", "--until", "question")
+    with Background(repo, "follow", session, "--json") as following:
+        repo.iterdev("answer", session, "plan", "approve")
+        to_end = following.end()
+
+    document = json.loads(to_end.stdout)
+    lines = to_question.stdout.splitlines()
+    assert to_question.returncode == 5
+    assert lines[-1].endswith(f"Answer with: iterdev answer {session} plan approve|reject")
+    assert lines[0].endswith(f"session {session}: Fix it")
+    assert lines[1].endswith(", in the background")
+    assert (to_end.returncode, document["ending"], document["exit_code"]) == (0, "over", 0)
+    assert document["events"][-1]["text"] == "finished: 2 completed"
+    assert [json.loads(line.removeprefix(",")) for line in to_end.stdout.splitlines()[1:-1]] == document["events"]
+
+
+def test_following_in_a_terminal_goes_on_over_a_question_and_ends_with_a_killed_engine(
+    detached: Detached, terminal: Terminal
+) -> None:
+    repo = detached.repo
+    repo.behave(developer={"sleep": 600})
+    session = detached.start()
+    terminal.type("iterdev follow; echo exit=$?")
+    terminal.until("question: Run these tasks?")
+    repo.iterdev("answer", session, "plan", "approve")
+    terminal.until("DEV-001 started (developer, mine, attempt 1)")
+
+    os.kill(detached.pid(), signal.SIGKILL)
+
+    screen = terminal.until("exit=130")
+    assert f"No engine is running. Go on with: iterdev resume {session}" in " ".join(screen.split())
+    terminal.type("clear")
+    eventually(lambda: not [line for line in processes(repo) if "agent.py" in line], "the end of the agent")

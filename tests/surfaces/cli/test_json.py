@@ -57,6 +57,7 @@ FINISHED = {
     "diff DEV-001": "diff",
     "doctor": "findings",
     "feedback list": "user_feedback_items",
+    "follow": "events",
     "help status": "help",
     "lock list": "resource_locks",
     "logs": "lines",

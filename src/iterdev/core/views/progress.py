@@ -51,10 +51,10 @@ def _tasks(before: State | None, after: State, team: TeamViews) -> Iterator[str]
     for name, progress in after.tasks.progress.items():
         old = known.get(name)
         if old is not progress and progress.status is not (old.status if old else Status.pending):
-            yield f"  {name} {_task(task_view(after, team, name))}"
+            yield f"  {name} {task_change(task_view(after, team, name))}"
 
 
-def _task(task: TaskView) -> str:
+def task_change(task: TaskView) -> str:
     """What has just become of a task."""
     result = task.result
     match task.status:

@@ -33,6 +33,7 @@ COMMANDS = {
     "inspect": {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
+        "follow": "Print a line for each event of a session that is worth knowing, as it happens",
         "why": "Show exactly what a task waits for",
         "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
         "report": "Print the report of a session",

@@ -18,7 +18,7 @@ from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.gates import DIFF, EDIT, GateView
 from iterdev.core.views.session import session_document
-from iterdev.surfaces.cli import acceptance
+from iterdev.surfaces.cli import acceptance, exit_codes
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import (
@@ -152,15 +152,7 @@ def _show_result(repository: Repository, session: SessionId, result: RunResult, 
 
 
 def exit_code(result: RunResult) -> ExitCode:
-    match result.ending:
-        case Ending.over if not result.view.outcome.succeeded:
-            return ExitCode.unfinished
-        case Ending.over | Ending.stepped:
-            return ExitCode.finished
-        case Ending.waiting:
-            return ExitCode.waiting
-        case Ending.interrupted:
-            return ExitCode.interrupted
+    return exit_codes.of_ending(result.ending, succeeded=result.view.outcome.succeeded)
 
 
 def _accept(repository: Repository, session: SessionId) -> None:

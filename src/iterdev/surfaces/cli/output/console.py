@@ -57,8 +57,30 @@ def discard_output() -> None:
 
 
 def print_document(document: object) -> None:
+    click.echo(_json(document))
+
+
+def _json(document: object) -> str:
     text = json.dumps(msgspec.to_builtins(document), ensure_ascii=False)
-    click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class GrowingDocument:
+    """Prints one document with a list, each item on a line of its own as soon as it is known.
+
+    The lines between the first and the last are items, which begin with a comma except for the first one.
+    """
+
+    def __init__(self, name: str, **before: object) -> None:
+        self._comma = ""
+        click.echo(f"{_json(before)[:-1]}, {_json(name)}: [")
+
+    def add(self, item: object) -> None:
+        click.echo(f"{self._comma}{_json(item)}")
+        self._comma = ","
+
+    def close(self, **after: object) -> None:
+        click.echo(f"], {_json(after)[1:]}")
 
 
 def print_either(text: str, document: object, *, as_json: bool) -> None:
