@@ -149,6 +149,6 @@ def test_a_session_in_which_nothing_moves_tells_the_chain_that_holds_it_up(repo:
     shown = repo.iterdev("status")
 
     session = repo.folder(engine).name
-    assert "Stalled" not in moving
-    assert "Stalled: VERIFY-001 is blocked by DEV-001 (in_progress)" in shown.stdout
+    assert "stalled" not in moving
+    assert "stalled: VERIFY-001 is blocked by DEV-001 (in_progress)" in shown.stdout
     assert f"interrupted; go on with `iterdev resume {session}`" in shown.stdout

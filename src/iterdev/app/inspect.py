@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from iterdev.app.edits import require_task
 from iterdev.core.rules.replay_check import Replay, compare
 from iterdev.core.session.state import State
-from iterdev.core.types import SessionId
+from iterdev.core.types import Phase, SessionId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
+from iterdev.core.views.attention import Need, in_order
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
@@ -26,6 +27,12 @@ def status(repository: Repository, session: SessionId) -> SessionView:
 def summaries(repository: Repository) -> Iterator[SessionLine]:
     """Every session in one line each, the newest last; no session is folded."""
     return (SessionLine(summary, repository.engine_alive(summary)) for summary in repository.summaries())
+
+
+def needs(repository: Repository) -> tuple[Need, ...]:
+    """What needs the user in any session of the repository, the gravest first."""
+    undecided = (one.id for one in repository.summaries() if one.phase is not Phase.archived and not one.accepted)
+    return in_order(need for session in undecided for need in status(repository, session).needs)
 
 
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:

@@ -20,11 +20,28 @@ def test_a_question_has_a_command_for_each_answer() -> None:
 
     lines = status_text(session_view(story.state, DEVELOPMENT, engine_alive=False)).splitlines()
 
-    assert "State: waiting for an answer, see below" in lines
+    assert "State: waiting for an answer" in lines
     assert "Question (plan): Run these tasks?" in lines
-    assert lines[-2:] == [
-        f"  iterdev answer {session} plan approve",
-        f"  iterdev answer {session} plan reject",
+    assert lines[:5] == [
+        "Needs you:",
+        "  question: Run these tasks?",
+        f"    iterdev answer {session} plan approve",
+        f"    iterdev answer {session} plan reject",
+        f"    iterdev resume {session}",
+    ]
+
+
+def test_a_status_begins_with_what_needs_the_user_also_if_that_is_nothing() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", events.Limited(error="429", reset_at=2000))
+
+    lines = status_text(session_view(story.state, DEVELOPMENT)).splitlines()
+
+    assert lines[:4] == [
+        "Needs you: nothing",
+        "Paused: the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429",
+        "",
+        "Pipeline Status (not chosen yet):",
     ]
 
 
