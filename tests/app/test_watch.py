@@ -1,20 +1,20 @@
 """Watching a session from another process: what is seen, when it ends, and that nothing is written."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
-from tests.app.conftest import DEV, Sessions, failed
+from tests.app.conftest import DEV, Sessions, failed, running_engine
 from tests.e2e.conftest import every_file
 
+from iterdev.app import inspect
 from iterdev.app.live.watch import GRACE, INTERVAL, Changes, Followed, OutputLine, SessionWatch, follow, watch
 from iterdev.core.errors import UserError
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import Ending, SessionId, Status
+from iterdev.core.views.history import AttemptOutcome
 from iterdev.host import clock
-from iterdev.host.processes.identity import identity
 
 STARTED = events.AttemptStarted(DEV, 1, "mine", "b" * 40)
 INTERRUPTED = events.AttemptEnded(
@@ -34,17 +34,6 @@ def say(sessions: Sessions, session: SessionId, text: str, name: str = "DEV-001-
     logs.mkdir(exist_ok=True)
     with (logs / f"{name}.log").open("a") as file:
         file.write(text)
-
-
-@contextmanager
-def engine(sessions: Sessions, session: SessionId) -> Iterator[None]:
-    """An engine that drives the session, in this process."""
-    me = identity(os.getpid())
-    assert me
-    with sessions.repository.lease(sessions.log(session)):
-        sessions.repository.journal.take(session, me)
-        yield
-    sessions.repository.journal.release(session)
 
 
 def test_the_first_look_shows_everything_and_the_next_ones_only_what_is_new(sessions: Sessions) -> None:
@@ -116,7 +105,7 @@ def test_that_an_engine_starts_and_ends_is_seen(sessions: Sessions) -> None:
     watched = SessionWatch(sessions.open(), session, monotonic=lambda: next(seconds))
     look(watched)
 
-    with engine(sessions, session):
+    with running_engine(sessions, session):
         started, running = look(watched), watched.view()
     ended = look(watched)
 
@@ -189,7 +178,7 @@ def test_a_session_that_is_over_is_told_and_followed_no_further(sessions: Sessio
 def test_a_question_ends_following_only_if_that_is_wanted(sessions: Sessions) -> None:
     session = sessions.start("Fix it", events.GateOpened(plan_gate()))
 
-    with engine(sessions, session):
+    with running_engine(sessions, session):
         _, until = followed(sessions, session, until_question=True)
         log = sessions.log(session)
         lines, _ = followed(
@@ -215,3 +204,18 @@ def test_without_an_engine_following_ends_when_none_has_started_for_a_while(
     session = sessions.start("Fix it", *happened)
 
     assert followed(sessions, session, now=sessions.state(session).updated_at + GRACE + 1)[1] is ending
+
+
+def test_the_history_is_that_of_the_last_look(sessions: Sessions) -> None:
+    session = sessions.start("Fix it", STARTED)
+    watched = SessionWatch(sessions.open(), session)
+    look(watched)
+
+    first = watched.history()
+    sessions.log(session).record(INTERRUPTED)
+    unseen = watched.history()
+    look(watched)
+
+    assert [attempt.outcome for attempt in first.attempts] == [AttemptOutcome.running]
+    assert unseen == first
+    assert watched.history() == inspect.history(sessions.repository, session)

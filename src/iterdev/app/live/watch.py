@@ -13,7 +13,9 @@ from iterdev.app.logs import LogTail
 from iterdev.core.session.events import AttemptStarted, Entry
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, SessionId, TaskId
+from iterdev.core.views import history
 from iterdev.core.views.event_lines import EventLine, event_lines
+from iterdev.core.views.history import History
 from iterdev.core.views.session import SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
@@ -55,6 +57,7 @@ class SessionWatch:
         self._version: tuple[int, int] | None = None
         self._checked_at = float("-inf")
         self._tails: dict[tuple[TaskId, int], LogTail] = {}
+        self._history = History()
         self.state: State = repository.state(session)
         """As it was at the last look."""
         self.process: int | None = None
@@ -77,6 +80,13 @@ class SessionWatch:
         state = self.state
         alive, team = self.process is not None, self._repository.team(state)
         return session_view(state, team, engine_alive=alive, process=self.process, room=room, zone=clock.LOCAL)
+
+    def history(self) -> History:
+        """All attempts up to the last look; what is new is added to what was asked for before."""
+        news = self._repository.journal.read(self._session, self._history.seq)
+        seen = [entry for entry in news if entry.seq <= self.state.seq]
+        self._history = history.evolve(self._history, seen, self._repository.team(self.state))
+        return self._history
 
     def _read(self, *, first: bool) -> tuple[tuple[Entry, ...], tuple[EventLine, ...]]:
         known, team = None if first else self.state, self._repository.team(self.state)

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from iterdev.core.session.events import Gate
+from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 
@@ -66,6 +66,10 @@ class TeamViews(Protocol):
 
     def report(self, state: State) -> TeamReport:
         return TeamReport(title="Report")
+
+    def milestone(self, event: TeamEvent) -> str:
+        """What one of the team's own events begins, such as a fix round, for a time line; empty for all others."""
+        return ""
 
     def choice_descriptions(self, gate: Gate, state: State) -> Mapping[str, str]:
         """What the choices of one of the team's own questions do."""

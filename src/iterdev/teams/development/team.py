@@ -98,6 +98,7 @@ class DevelopmentTeam(contract.Team):
     records = staticmethod(records.records)
     report = staticmethod(views.team_report)
     view = staticmethod(views.team_view)
+    milestone = staticmethod(views.milestone)
     listed_choices = staticmethod(views.listed_choices)
     choice_descriptions = staticmethod(views.choice_descriptions)
     task_notes = staticmethod(views.task_notes)

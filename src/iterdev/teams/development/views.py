@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from iterdev.core.formatting import counted, percent
-from iterdev.core.session.events import Gate
+from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -13,7 +13,7 @@ from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
-from iterdev.teams.development.events import SprintRecord, TestsMeasured
+from iterdev.teams.development.events import RoundStarted, SprintRecord, SprintStarted, TestsMeasured
 from iterdev.teams.development.roles import Pipeline, Role, Signal
 from iterdev.teams.development.rules import (
     APPROVE,
@@ -83,6 +83,16 @@ def team_view(state: State) -> TeamView:
         shortcomings=shortcomings(state) if state.lifecycle.is_finished else (),
         fields={"round": part.round, "rounds": rounds, "sprint": sprint, "sprints": total, "goals": list(goals)},
     )
+
+
+def milestone(event: TeamEvent) -> str:
+    match event:
+        case RoundStarted(number=number):
+            return f"fix round {number}"
+        case SprintStarted(sprint=sprint):
+            return f"sprint {sprint}"
+        case _:
+            return ""
 
 
 def listed_choices(gate: Gate) -> int:
