@@ -17,6 +17,7 @@ from iterdev.core.session.events import EngineStarted, Event, GateAnswered, Poli
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
 from iterdev.core.views.gates import GateView
+from iterdev.core.views.previews import RetryPreview, refusal, retry_preview
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
@@ -25,6 +26,7 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive
 from iterdev.execution.local import LocalExecutor
 from iterdev.store.session_log import SessionLog
+from iterdev.teams.contract import Team
 
 STEP_LOG, DETACHED_LOG = "logs/step.log", "logs/detached.log"
 GRACE = 2.0
@@ -204,13 +206,25 @@ def answer_on_resume(log: SessionLog) -> None:
 def retry(repository: Repository, session: SessionId) -> None:
     """Has the tasks done again that failed, and those that were skipped because of them; the team may add a fix."""
     log = repository.log(session)
-
-    def rule(state: State, _: float) -> Sequence[Event]:
-        again = tuple(task.id for task, progress in state.tasks.rows() if progress.is_lost)
-        if events := log.team.retried(state, again):
-            return [RetryRequested(), *events]
-        raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
-
     with repository.lease(log):
-        log.transact(rule)
+        log.transact(lambda state, _: [RetryRequested(), *_retried(state, log.team)])
         project(repository, log)
+
+
+def _retried(state: State, team: Team) -> Sequence[Event]:
+    session = state.session.id
+    again = tuple(task.id for task, progress in state.tasks.rows() if progress.is_lost)
+    if events := team.retried(state, again):
+        return events
+    raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
+
+
+def preview_retry(repository: Repository, session: SessionId) -> RetryPreview:
+    """What `retry` would do now. Nothing is changed."""
+    state = repository.state(session)
+    try:
+        events = _retried(state, repository.team(state))
+    except UserError as error:
+        return retry_preview(state, (), refusal(error))
+    running = repository.engine_alive(state.session)
+    return retry_preview(state, events, refusal(repository.still_running(session)) if running else None)

@@ -24,6 +24,15 @@ class Merged(Struct, frozen=True):
 
 def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
     """Merges the session's work, a commit, into the branch that is checked out, fast-forward where possible."""
+    merged = merged_tree(top, session, into, work)
+    moved = session_branch.position(top, session, work).note
+    notes = submodules.publish(top, "HEAD", merged, session)
+    _merge(top, work, f"Merge {ids.branch(session)}\n\nIterdev-Session: {session}\n")
+    return Merged(refs.head(top), (*notes, *([moved] if moved else [])))
+
+
+def merged_tree(top: Path, session: SessionId, into: str, work: str) -> str:
+    """The tree that accepting leads to; raises `UserError` if it would lose something. No ref and no file changes."""
     _require_branch(top, into)
     if changed := git_names(
         *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "--no-renames", "-z"), cwd=top
@@ -32,21 +41,19 @@ def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
             f'The checkout has uncommitted changes, such as "{changed[0][3:]}"',
             hint="commit or stash them (git stash), then run accept again",
         )
-    branch, moved = ids.branch(session), session_branch.position(top, session, work).note
+    branch = ids.branch(session)
     merged, complete, conflicts = try_merge(top, "HEAD", work)
     if not complete:
         raise UserError(
             f'"{branch}" conflicts with "{into}" in {", ".join(conflicts)}; nothing was changed',
-            hint=f"git merge {work if moved else branch}",
+            hint=f"git merge {branch if session_branch.commit_of(top, session) == work else work}",
         )
     if lost := _overwritten(top, merged):
         raise UserError(
             f'"{lost[0]}" is not tracked by git, and the work of the session would overwrite it',
             hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
         )
-    notes = submodules.publish(top, "HEAD", merged, session)
-    _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
-    return Merged(refs.head(top), (*notes, *([moved] if moved else [])))
+    return merged
 
 
 def undo(top: Path, session: SessionId, accepted: str, to: str) -> str:

@@ -13,7 +13,7 @@ from iterdev.surfaces.cli.output.console import print_either, print_text
 
 def accept(repository: Repository, session: SessionId, *, force: bool = False, as_json: bool = False) -> None:
     """Asks before work is brought in that is not known to be good."""
-    preview = completion.accept_preview(repository, session)
+    preview = completion.preview_accept(repository, session)
     if not as_json:
         print_text(_text(preview))
     try:
