@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import anyio
 import msgspec
 from msgspec import Struct
 
@@ -10,13 +9,12 @@ from iterdev.app import completion
 from iterdev.app.completion import CompletionFailure
 from iterdev.app.edits import project, table_edited
 from iterdev.app.inspect import status
-from iterdev.app.live.background import BackgroundEngine
+from iterdev.app.live.background import BackgroundEngine, UnattendedQuestions
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import EngineStarted, Event, GateAnswered, PolicyChanged, RetryRequested
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
-from iterdev.core.views.gates import GateView
 from iterdev.core.views.previews import RetryPreview, refusal, retry_preview
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
@@ -106,12 +104,8 @@ async def run_detached(
     repository: Repository, session: SessionId, observer: RunObserver, *, executor: MakeExecutor = LocalExecutor
 ) -> RunResult:
     """Runs the engine in the background: it waits at questions, for as long as the configuration says."""
-    limit = repository.settings.limits.gate
-
-    async def answered_elsewhere(_: GateView) -> None:
-        await (anyio.sleep_forever() if limit is None else anyio.sleep(limit))
-
-    waiting = msgspec.structs.replace(observer, ask=answered_elsewhere, detached=True)
+    questions = UnattendedQuestions(repository, session)
+    waiting = msgspec.structs.replace(observer, ask=questions.ask, detached=True)
     while True:
         result = await run_session(repository, session, waiting, executor=executor)
         # The answer may have come when this engine had given up waiting for it, and still held the session.
