@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 import pytest
-from tests.app.conftest import DEV, Sessions, failed
+from tests.app.conftest import DEV, Sessions, failed, running_engine
 
 from iterdev.app import inspect
 from iterdev.app.sessions import (
@@ -84,6 +84,7 @@ def test_a_text_may_begin_with_its_session(sessions: Sessions, words: list[str],
 
 
 REJECTED = events.Finished(events.Finished.WHY_REJECTED)
+STARTED = events.AttemptStarted(DEV, 1, "mine", "b" * 40)
 GATE = events.GateOpened(events.Gate(kind="plan", question="Run?", choices=("approve", "reject")))
 
 
@@ -92,7 +93,7 @@ GATE = events.GateOpened(events.Gate(kind="plan", question="Run?", choices=("app
     [
         ([], "active"),
         ([GATE], "waiting"),
-        ([events.AttemptStarted(DEV, 1, "mine", "b" * 40)], "interrupted"),
+        ([STARTED], "interrupted"),
         ([events.Paused("interrupted")], "paused"),
         (failed(), "failed"),
         ([REJECTED], "rejected"),
@@ -110,6 +111,18 @@ def test_a_list_of_sessions_says_how_each_ended(
     sessions.start("First thing", *told)
 
     assert [line.standing for line in inspect.summaries(sessions.repository)] == [standing]
+
+
+@pytest.mark.parametrize(
+    ("told", "standing"), [([GATE], "running (waiting)"), ([GATE, STARTED], "running"), ([], "running")]
+)
+def test_a_list_of_sessions_says_which_engine_waits_for_an_answer(
+    sessions: Sessions, told: Sequence[events.Event], standing: str
+) -> None:
+    session = sessions.start("First thing", *told)
+
+    with running_engine(sessions, session):
+        assert [line.standing for line in inspect.summaries(sessions.repository)] == [standing]
 
 
 def test_a_team_means_its_newest_session_and_an_unfinished_one_first(sessions: Sessions) -> None:

@@ -260,7 +260,7 @@ class SessionLine(Struct, frozen=True):
         """Where the session stands, and how its work ended, in a few words."""
         summary = self.summary
         if self.running:
-            return "running"
+            return "running (waiting)" if summary.waiting and not summary.attempts else "running"
         if summary.outcome:
             words = [summary.outcome.value, *["accepted"] * summary.accepted]
             if summary.phase is not Phase.completed:
