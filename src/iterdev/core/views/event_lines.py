@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import groupby
+from operator import attrgetter
 from typing import Protocol
 
 from msgspec import Struct
@@ -60,7 +61,7 @@ def event_lines(
     for _, group in groupby(entries, key=lambda entry: entry.at):
         together = list(group)
         after = evolve(state, together, team) if state else replay(together, team)
-        lines += _lines(state, after, together, team, zone)
+        lines += sorted(_lines(state, after, together, team, zone), key=attrgetter("seq"))
         state = after
     if state is None:
         raise ValueError("a journal has at least one entry")
