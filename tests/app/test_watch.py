@@ -122,6 +122,7 @@ def test_two_watchers_show_the_same_and_write_nothing(sessions: Sessions) -> Non
     views = [watched.view() for watched in watchers if look(watched)]
 
     assert views[0] == views[1]
+    assert watchers[0].layout() == watchers[1].layout()
     assert every_file(state) == before
 
 

@@ -39,6 +39,8 @@ class Detached(Struct, frozen=True, kw_only=True):
     pid: int
     log: str
     """The file that has what it prints."""
+    has_ended: bool
+    """A short session may be over already."""
     view: SessionView
 
 
@@ -172,7 +174,8 @@ def detach(repository: Repository, session: SessionId, *, auto: bool = False, re
 
     engine.wait_until(has_started, PATIENCE)
     engine.require_success(f'The engine of "{session}" could not start')
-    return Detached(pid=engine.pid, log=str(engine.log), view=status(repository, session))
+    ended, view = engine.has_ended, status(repository, session)
+    return Detached(pid=engine.pid, log=str(engine.log), has_ended=ended, view=view)
 
 
 def answer_with_defaults(log: SessionLog) -> None:

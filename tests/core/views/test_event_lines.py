@@ -3,7 +3,7 @@
 from datetime import UTC
 
 import pytest
-from tests.core.conftest import Story, done, review, task
+from tests.core.conftest import Story, done, review, reviewed_badly, task
 
 from iterdev.core.limits.providers import AgentReplaced
 from iterdev.core.session import events
@@ -129,15 +129,8 @@ def test_a_long_text_is_cut_and_a_long_list_counted() -> None:
 
 
 def test_a_fix_round_of_the_team_is_told() -> None:
-    story = Story(pipeline=Pipeline.sprint)
-    story.goes_on()
+    story = reviewed_badly()
     before = len(story.entries)
-    story.now += 1
-    for name in ("DESIGN-001", "DEV-001"):
-        story.does(name)
-        story.goes_on()
-    story.verifies("VERIFY-001", 1.0)
-    story.reviews("REVIEW-001", review(5))
     story.now += 1
     story.goes_on()
 

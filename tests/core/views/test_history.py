@@ -1,13 +1,12 @@
 """All attempts of a session, and what happened beside them."""
 
-from tests.core.conftest import Story, done, review, task
+from tests.core.conftest import Story, done, reviewed_badly, task
 
 from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import TaskId
 from iterdev.core.views.history import AttemptOutcome, History, Span, SpanKind, Spent, evolve, spending
-from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 
@@ -97,13 +96,7 @@ def test_engines_waves_questions_and_pauses_have_a_beginning_and_an_end() -> Non
 
 
 def test_a_fix_round_is_a_milestone() -> None:
-    story = Story(pipeline=Pipeline.sprint)
-    story.goes_on()
-    for name in ("DESIGN-001", "DEV-001"):
-        story.does(name)
-        story.goes_on()
-    story.verifies("VERIFY-001", 1.0)
-    story.reviews("REVIEW-001", review(5))
+    story = reviewed_badly()
     story.goes_on()
 
     assert [span.name for span in spans(story, SpanKind.milestone)] == ["fix round 1"]

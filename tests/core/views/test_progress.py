@@ -2,12 +2,11 @@
 
 from datetime import UTC
 
-from tests.core.conftest import Story, done, review, task
+from tests.core.conftest import Story, done, review, reviewed_badly, task
 
 from iterdev.core.session import events
 from iterdev.core.types import Status
 from iterdev.core.views.progress import progress_lines
-from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 
@@ -87,13 +86,8 @@ def test_a_wave_behind_later_ones_is_called_a_fix() -> None:
 
 
 def test_a_fix_round_has_a_line() -> None:
-    story = Story(pipeline=Pipeline.sprint)
-    story.goes_on()
-    for name in ("DESIGN-001", "DEV-001"):
-        story.does(name)
-        story.goes_on()
-    story.verifies("VERIFY-001", 1.0)
-    before = story.reviews("REVIEW-001", review(3))
+    story = reviewed_badly()
+    before = story.state
     story.goes_on()
 
     assert "fix round 1 of 3" in progress_lines(before, story.state, DEVELOPMENT)

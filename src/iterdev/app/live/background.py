@@ -70,10 +70,14 @@ class BackgroundEngine:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def wait_until(self, reached: Callable[[], bool], seconds: float = float("inf")) -> None:
         """Waits until something is reached, the engine has ended, or the time is over."""
         end = time.monotonic() + seconds
-        while self._process.poll() is None and not reached() and time.monotonic() < end:
+        while not self.has_ended and not reached() and time.monotonic() < end:
             time.sleep(INTERVAL)
 
     def require_success(self, what: str) -> None:

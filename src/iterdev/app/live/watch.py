@@ -16,6 +16,7 @@ from iterdev.core.types import Ending, SessionId, TaskId
 from iterdev.core.views import history
 from iterdev.core.views.event_lines import EventLine, event_lines
 from iterdev.core.views.history import History
+from iterdev.core.views.layout import Layout, layout
 from iterdev.core.views.session import SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
@@ -80,6 +81,10 @@ class SessionWatch:
         state = self.state
         alive, team = self.process is not None, self._repository.team(state)
         return session_view(state, team, engine_alive=alive, process=self.process, room=room, zone=clock.LOCAL)
+
+    def layout(self, *, everything: bool = False) -> Layout:
+        """The picture of the task graph at the last look."""
+        return layout(self.state, everything=everything)
 
     def history(self) -> History:
         """All attempts up to the last look; what is new is added to what was asked for before."""

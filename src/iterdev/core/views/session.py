@@ -241,8 +241,8 @@ def session_document(view: SessionView) -> Document:
 
 
 def _task_document(task: TaskView) -> Document:
-    facts = ("id", "role", "title", "wave", "status", "mark", "note", "agent")
-    measured = ("requests", "started_at", "ended_at")
+    facts = ("id", "role", "title", "wave", "deps", "status", "mark", "note", "agent")
+    measured = ("requests", "started_at", "ended_at", "cost_usd", "tokens")
     return {
         **{name: getattr(task, name) for name in facts},
         **task.result.notes.fields,

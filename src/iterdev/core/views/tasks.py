@@ -40,6 +40,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     role: Role
     title: str
     wave: int
+    deps: tuple[TaskId, ...]
     status: Status
     effective_status: Status
     """That of the task that brings in work which could not land; pending for work without a living engine."""
@@ -52,6 +53,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     started_at: float | None
     ended_at: float | None
     cost_usd: float
+    tokens: int
     result: TaskResult
 
     @property
@@ -69,6 +71,7 @@ def task_view(
         role=task.role,
         title=task.title,
         wave=task.wave,
+        deps=task.deps,
         status=progress.status,
         effective_status=effective if engine_alive or effective.is_final else Status.pending,
         note=_note(state, name, notes, engine_alive=engine_alive, zone=zone),
@@ -78,6 +81,7 @@ def task_view(
         started_at=progress.started_at,
         ended_at=progress.ended_at,
         cost_usd=progress.usage.cost_usd,
+        tokens=progress.usage.tokens,
         result=TaskResult(
             findings=progress.findings,
             error=LEFT_OUT if progress.left_out else progress.error,

@@ -29,7 +29,7 @@ from iterdev.surfaces.cli.output.console import (
     print_text,
     print_warning,
 )
-from iterdev.surfaces.cli.output.text import completion_text, detached_text, summary
+from iterdev.surfaces.cli.output.text import completion_text, summary
 
 
 def choose_session(found: SessionId | SessionChoice) -> SessionId:
@@ -99,7 +99,8 @@ def show_detached(
     engine = resume.detach(repository, session, auto=auto, resumes=resumes)
     print_either(session, session_document(engine.view) | {"pid": engine.pid, "log": engine.log}, as_json=as_json)
     if not as_json:
-        print_warning(detached_text(engine.view, engine.log))
+        follow = f"Follow it with: iterdev follow {session}\nStop it with: kill {engine.pid}"
+        print_warning(f"It has ended; see {engine.log}" if engine.has_ended else f"In the background. {follow}")
     return ExitCode.finished
 
 

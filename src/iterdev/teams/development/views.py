@@ -14,7 +14,7 @@ from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
 from iterdev.teams.development.events import RoundStarted, SprintRecord, SprintStarted, TestsMeasured
-from iterdev.teams.development.roles import Pipeline, Role, Signal
+from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 from iterdev.teams.development.rules import (
     APPROVE,
     PIPELINE_GATE,
@@ -52,7 +52,12 @@ def task_notes(state: State, task: TaskId) -> TaskNotes:
         unfavourable=verdict.signal is Signal.revision_needed or (run is not None and run.failed),
         asks_agent=row.role != Role.tester,
         report=(f"Score: {verdict.score:g} ({verdict.signal})",) if score else (),
-        fields={"score": verdict.score, "pass_rate": pass_percent(run.verification) if run else None},
+        fields={
+            "sprint": fields(row).sprint,
+            "round": fields(row).round,
+            "score": verdict.score,
+            "pass_rate": pass_percent(run.verification) if run else None,
+        },
     )
 
 

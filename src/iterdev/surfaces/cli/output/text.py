@@ -69,13 +69,6 @@ def _running(view: SessionView) -> str:
     return f"running in the background{waiting}; stop it with `kill {view.process}`"
 
 
-def detached_text(view: SessionView, log: str) -> str:
-    """How to follow and to stop an engine in the background."""
-    if not view.running:
-        return f"It has ended; see {log}"
-    return f"In the background. Follow it with: iterdev follow {view.id}\nStop it with: kill {view.process}"
-
-
 def _questions(view: SessionView) -> list[str]:
     """The questions with what they are about, and the commands that answer them."""
     lines: list[str] = []
