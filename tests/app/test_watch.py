@@ -7,14 +7,25 @@ import pytest
 from tests.app.conftest import DEV, Sessions, failed, running_engine
 from tests.e2e.conftest import every_file
 
-from iterdev.app import inspect
-from iterdev.app.live.watch import GRACE, INTERVAL, Changes, Followed, OutputLine, SessionWatch, follow, watch
+from iterdev.app.live.watch import (
+    GRACE,
+    INTERVAL,
+    Changes,
+    Followed,
+    OutputLine,
+    RepositoryWatch,
+    SessionWatch,
+    follow,
+    watch,
+)
 from iterdev.core.errors import UserError
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import Ending, SessionId, Status
-from iterdev.core.views.history import AttemptOutcome
+from iterdev.core.views.attention import NeedKind
+from iterdev.core.views.history import AttemptOutcome, History, evolve
 from iterdev.host import clock
+from iterdev.teams.development.team import DEVELOPMENT
 
 STARTED = events.AttemptStarted(DEV, 1, "mine", "b" * 40)
 INTERRUPTED = events.AttemptEnded(
@@ -188,11 +199,10 @@ def test_a_question_ends_following_only_if_that_is_wanted(sessions: Sessions) ->
             lambda: log.record(events.GateAnswered("plan", "reject")),
             lambda: log.record(events.Finished("the plan was rejected")),
             lambda: sessions.repository.journal.release(session),
-            lambda: log.record(events.Archived()),
         )
 
     assert until is Ending.waiting
-    assert lines[-3:] == ["plan was answered: reject", "finished: the plan was rejected", "archived"]
+    assert lines[-2:] == ["plan was answered: reject", "finished: the plan was rejected"]
 
 
 @pytest.mark.parametrize(
@@ -219,4 +229,31 @@ def test_the_history_is_that_of_the_last_look(sessions: Sessions) -> None:
 
     assert [attempt.outcome for attempt in first.attempts] == [AttemptOutcome.running]
     assert unseen == first
-    assert watched.history() == inspect.history(sessions.repository, session)
+    assert watched.history() == evolve(History(), sessions.repository.journal.read(session), DEVELOPMENT)
+
+
+def test_all_sessions_of_a_repository_are_watched_and_what_they_need(sessions: Sessions) -> None:
+    broken = sessions.start("Fix it", *failed())
+    watched = RepositoryWatch(sessions.open())
+
+    first, at_first, again = watched.look(), watched.needs(), watched.look()
+    asking = sessions.start("Ask me", events.GateOpened(plan_gate()))
+    later, then = watched.look(), watched.needs()
+    sessions.log(broken).record(events.Accepted("main", "c" * 40))
+
+    assert (first, again, later, watched.look()) == (True, False, True, True)
+    assert [(need.kind, need.session) for need in at_first] == [(NeedKind.failed, broken)]
+    assert [(need.kind, need.session) for need in then] == [(NeedKind.question, asking), (NeedKind.failed, broken)]
+    assert [need.session for need in watched.needs()] == [asking]
+    assert [line.standing for line in watched.sessions()] == ["failed (accepted)", "waiting"]
+
+
+def test_an_engine_of_any_session_is_seen(sessions: Sessions) -> None:
+    session = sessions.start()
+    watched = RepositoryWatch(sessions.open())
+    watched.look()
+
+    with running_engine(sessions, session):
+        changed = watched.look()
+
+        assert (changed, [line.standing for line in watched.sessions()]) == (True, ["running"])

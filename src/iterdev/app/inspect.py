@@ -5,12 +5,9 @@ from collections.abc import Iterator
 from iterdev.app.edits import require_task
 from iterdev.core.rules.replay_check import Replay, compare
 from iterdev.core.session.state import State
-from iterdev.core.types import Phase, SessionId
-from iterdev.core.views import history as past
+from iterdev.core.types import SessionId
 from iterdev.core.views import report as reports
 from iterdev.core.views import why as reasons
-from iterdev.core.views.attention import Need, in_order
-from iterdev.core.views.history import History
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
@@ -31,22 +28,11 @@ def summaries(repository: Repository) -> Iterator[SessionLine]:
     return (SessionLine(summary, repository.engine_alive(summary)) for summary in repository.summaries())
 
 
-def needs(repository: Repository) -> tuple[Need, ...]:
-    """What needs the user in any session of the repository, the gravest first."""
-    undecided = (one.id for one in repository.summaries() if one.phase is not Phase.archived and not one.accepted)
-    return in_order(need for session in undecided for need in status(repository, session).needs)
-
-
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     """What the task waits for, down to the first cause."""
     state = repository.state(session)
     alive, team = repository.engine_alive(state.session), repository.team(state)
     return reasons.why(state, team, require_task(state, task), engine_alive=alive, zone=clock.LOCAL)
-
-
-def history(repository: Repository, session: SessionId) -> History:
-    """Every attempt at every task, and what happened beside them."""
-    return past.evolve(History(), repository.journal.read(session), repository.team(repository.state(session)))
 
 
 def report(repository: Repository, session: SessionId) -> str:

@@ -1,4 +1,4 @@
-"""Watches a session from any process: views as its journal grows, and what its agents say. It never writes.
+"""Watches sessions from any process: views as the journal grows, and what agents say. It never writes.
 
 An idle look costs one number from SQLite and one `stat` for each running agent; the journal is read only when another
 process has written.
@@ -12,19 +12,21 @@ from msgspec import Struct
 from iterdev.app.logs import LogTail
 from iterdev.core.session.events import AttemptStarted, Entry
 from iterdev.core.session.state import State
-from iterdev.core.types import Ending, SessionId, TaskId
+from iterdev.core.session.summary import SessionSummary
+from iterdev.core.types import Ending, Phase, SessionId, TaskId
 from iterdev.core.views import history
+from iterdev.core.views.attention import Need, in_order
 from iterdev.core.views.event_lines import EventLine, event_lines
 from iterdev.core.views.history import History
 from iterdev.core.views.layout import Layout, layout
-from iterdev.core.views.session import SessionView, session_view
+from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 
 INTERVAL = 0.1
 """Seconds between two looks."""
 ENGINE_INTERVAL = 1.0
-"""Seconds between two looks whether the engine is alive; that it ended in order is in the journal."""
+"""Seconds between two looks whether a killed engine is gone; one that starts or ends in order writes that it does."""
 GRACE = 5.0
 """Seconds after the last event during which an engine may be about to start."""
 
@@ -70,7 +72,7 @@ class SessionWatch:
         version, before = self._repository.journal.version(), self._version
         entries, lines = self._read(first=before is None) if version != before else ((), ())
         self._version = version
-        engine_changed = self._look_at_engine(at_once=bool(entries))
+        engine_changed = self._look_at_engine(at_once=version != before)
         output = tuple(self._output())
         if not (entries or output or engine_changed):
             return None
@@ -122,6 +124,38 @@ class SessionWatch:
 
 def _started(entries: Iterable[Entry]) -> list[AttemptStarted]:
     return [entry.event for entry in entries if isinstance(entry.event, AttemptStarted)]
+
+
+class RepositoryWatch:
+    """All sessions of a repository, looked at again and again; those that are not decided are kept folded."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._version: tuple[int, int] | None = None
+        self._undecided: dict[SessionId, SessionWatch] = {}
+        self._summaries: list[SessionSummary] = []
+
+    def look(self) -> bool:
+        """Whether something has changed; what an agent says does not count."""
+        version, before = self._repository.journal.version(), self._version
+        if version != before:
+            self._version, self._summaries = version, self._repository.summaries()
+            undecided = (one.id for one in self._summaries if one.phase is not Phase.archived and not one.accepted)
+            known = self._undecided
+            self._undecided = {one: known.get(one) or SessionWatch(self._repository, one) for one in undecided}
+        changes = [watched.look() for watched in self._undecided.values()]
+        return version != before or any(one and one.engine_changed for one in changes)
+
+    def sessions(self) -> tuple[SessionLine, ...]:
+        """Every session in one line, the newest last."""
+        watched = self._undecided
+        return tuple(
+            SessionLine(one, one.id in watched and watched[one.id].process is not None) for one in self._summaries
+        )
+
+    def needs(self) -> tuple[Need, ...]:
+        """What needs the user in any session, the gravest first."""
+        return in_order(need for watched in self._undecided.values() for need in watched.view(room=0).needs)
 
 
 class Watched(Struct, frozen=True, kw_only=True):
