@@ -133,6 +133,7 @@ def test_two_watchers_show_the_same_and_write_nothing(sessions: Sessions) -> Non
     views = [watched.view() for watched in watchers if look(watched)]
 
     assert views[0] == views[1]
+    assert views[0].seq == sessions.state(session).seq
     assert watchers[0].layout() == watchers[1].layout()
     assert every_file(state) == before
 

@@ -288,7 +288,7 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
         *("sprint", "sprints", "goals", "branch", "tip", "folder", "usage", "spending", "pauses", "warnings"),
         "environments",
         *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
-        *("process", "detached", "needs"),
+        *("process", "detached", "needs", "seq"),
     }
     assert {"id", "question", "details", "choices", "kind", "about", "opened_at", "default"} == document["gates"][
         0

@@ -76,6 +76,8 @@ def wave_views(tasks: TaskTable) -> tuple[WaveView, ...]:
 
 class SessionView(Struct, frozen=True, kw_only=True):
     id: SessionId
+    seq: int
+    """The last entry of the journal that it shows."""
     requirement: str
     engine: Engine
     folder: str
@@ -131,6 +133,7 @@ def session_view(
     shown = sorted(chosen, key=lambda task: (tasks.plan[task].wave, tasks.order[task]))
     return SessionView(
         id=state.session.id,
+        seq=state.seq,
         requirement=state.session.requirement,
         engine=state.session.engine,
         folder=state.session.folder,
@@ -207,6 +210,7 @@ def session_document(view: SessionView) -> Document:
     """What `--json` prints of a session."""
     return {
         "session": view.id,
+        "seq": view.seq,
         "requirement": view.requirement,
         "pipeline": view.team.pipeline,
         "engine": view.engine,
