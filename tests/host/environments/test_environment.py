@@ -94,6 +94,19 @@ async def test_packages_of_composer_are_in_the_tree_and_no_change(bench: Bench) 
     assert worktrees.is_untouched(workspace.tree, base)
 
 
+async def test_without_a_network_the_classes_of_a_php_project_can_be_loaded(bench: Bench) -> None:
+    bench.repo.write("composer.json", "{}")
+    bench.repo.commit()
+    offline = 'test "$1" = dump-autoload || { echo "Could not reach host" >&2; exit 1; }'
+    tool(bench, "composer", f"{offline}; mkdir vendor; echo > vendor/autoload.php")
+    workspace = bench.workspace()
+
+    environment = await bench.prepare(workspace)
+
+    assert (workspace.tree / "vendor" / "autoload.php").exists()
+    assert "Could not reach host" in environment.problems[0]
+
+
 async def test_a_tool_that_is_not_installed_is_named(bench: Bench) -> None:
     bench.repo.write("Gemfile", "gem 'rspec'\n")
     bench.repo.commit()

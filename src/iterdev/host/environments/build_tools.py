@@ -6,6 +6,7 @@ caches of their own for what these depend on.
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -24,6 +25,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     installed: Callable[[Workplace], Path]
     variables: Callable[[Path], Mapping[str, str]] = lambda _: {}
+    offline: tuple[str, ...] = ()
+    """Makes the project's own classes loadable without installing anything."""
 
 
 TOOLS = (
@@ -41,6 +44,7 @@ TOOLS = (
         lock="composer.lock",
         command=("composer", "install", "--no-interaction", "--no-progress", "--quiet"),
         installed=lambda work: work.tree / "vendor",
+        offline=("composer", "dump-autoload", "--dev", "--no-interaction", "--quiet"),
     ),
 )
 
@@ -74,6 +78,9 @@ async def _install(work: Workplace, tool: Tool) -> Part:
         await work.call(*tool.command, variables={**variables, **WIDE})
     except CommandFailed as failed:
         hint = "set `setup` under [project] in iterdev.toml to install what it needs yourself"
+        if tool.offline and failed.offline:
+            with suppress(CommandFailed):
+                await work.call(*tool.offline, variables={**variables, **WIDE})
         return Part(variables=variables, problems=(f"{failed}; {hint}",))
     marker = _marker(work, tool)
     marker.parent.mkdir(parents=True, exist_ok=True)
