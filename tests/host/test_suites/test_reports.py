@@ -597,3 +597,15 @@ def test_a_file_that_cannot_be_loaded_fails_although_the_report_leaves_it_out(
 
     assert found is not None
     assert found.failed[-1] == file
+
+
+def test_the_serial_harness_of_automake_is_read_from_its_output() -> None:
+    printed = "make  check-TESTS\nPASS: test_a\nFAIL: test_b\nXFAIL: test_c\nSKIP: test_d\n1 of 3 tests failed\n"
+
+    assert text_reports.automake({}, printed) == Tally(passed=("test_a", "test_c"), failed=("test_b",), skipped=1)
+
+
+def test_a_project_of_meson_without_tests_has_run_none() -> None:
+    results = Results(report="", stdout="ninja: no work to do.\nNo tests defined.\n", stderr="")
+
+    assert RUNNERS["meson"].read(results) == Tally()

@@ -372,6 +372,15 @@ def test_perl_tests_are_read_from_their_tap(tmp_path: Path) -> None:
     assert (report.failed, report.skipped) == (("t/a.t > two", "t/b.t", "t/d.t"), 1)
 
 
+def test_tests_that_are_named_after_temporary_files_have_the_same_names_in_every_run(tmp_path: Path) -> None:
+    program = 'use Test::More tests => 1; use File::Temp; my $t = File::Temp->new(TMPDIR => 1); ok(1, "made $t");'
+    root = write(tmp_path / "project", {"Makefile.PL": "", "t/a.t": program})
+
+    first, second = measured(one(root), root), measured(one(root), root)
+
+    assert first.passed == second.passed == ("t/a.t > made $TMPDIR/…",)
+
+
 def test_suites_of_several_projects_are_measured_apart(project: Path) -> None:
     write(project, {"test_a.py": PLAIN, "js/package.json": PACKAGE % "node --test", "js/a.test.js": NODE_TESTS})
 

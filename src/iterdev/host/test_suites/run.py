@@ -66,7 +66,8 @@ async def measure(
         environment = _environment(suite, root, runner, places, env)
         finished = await run(("sh", "-c", command), cwd=str(places.folder), env=environment, limit=limit)
         results = _results(finished, runner, places, before, root)
-    return _report(msgspec.structs.replace(suite, command=named), finished, runner, results)
+    temporary = env.get("TMPDIR", "/tmp")  # noqa: S108 - where programs put their files by default
+    return _report(msgspec.structs.replace(suite, command=named), finished, runner, results, temporary)
 
 
 def _folder(scratch: Path) -> TemporaryDirectory[str]:
@@ -135,7 +136,7 @@ def _results(
     finished: ProgramResult, runner: Runner | None, places: Run, before: Mapping[Path, int], root: Path
 ) -> Results:
     written = [path for path, time in _times(runner, places).items() if before.get(path) != time]
-    files = {_name(path, places): read_text(path, REPORT_LIMIT) for path in written}
+    files = {_name(path, places): _relative(read_text(path, REPORT_LIMIT), root, places.folder) for path in written}
     return Results(
         report=_relative(_limited(places.report), root, places.folder),
         stdout=finished.stdout.decode(errors="replace"),
@@ -163,10 +164,24 @@ def _relative(text: str, root: Path, folder: Path) -> str:
     return text
 
 
-def _report(suite: Suite, finished: ProgramResult, runner: Runner | None, results: Results) -> SuiteReport:
+def _without_temporary_names(results: Results, folder: str) -> Results:
+    """The same for every run: some tests are named after their temporary files."""
+    name = re.compile(rf"{re.escape(folder.rstrip('/'))}/[\w.+-]+")
+    return Results(
+        report=name.sub("$TMPDIR/…", results.report),
+        stdout=name.sub("$TMPDIR/…", results.stdout),
+        stderr=name.sub("$TMPDIR/…", results.stderr),
+        files={file: name.sub("$TMPDIR/…", text) for file, text in results.files.items()},
+    )
+
+
+def _report(
+    suite: Suite, finished: ProgramResult, runner: Runner | None, results: Results, temporary: str
+) -> SuiteReport:
     tally = None
     if not finished.timed_out:
-        tally = runner.read(results) if runner else tap(results.stdout)
+        named = _without_temporary_names(results, temporary)
+        tally = runner.read(named) if runner else tap(named.stdout)
     counts = tally or Tally()
     captured = runner.output(results.report) if runner and runner.captures else ""
     return SuiteReport(

@@ -331,8 +331,8 @@ def _meson_log(run: Run) -> Iterable[Path]:
     return (run.build / "meson-logs/testlog.json",)
 
 
-def _first_file(read: Callable[[str], Tally | None]) -> Callable[[Results], Tally | None]:
-    return lambda results: read(next(iter(results.files.values()), ""))
+def _meson_results(results: Results) -> Tally | None:
+    return json.meson(next(iter(results.files.values()), ""), results.stdout)
 
 
 def _plain(call: Invocation, _: Run) -> str:
@@ -516,8 +516,8 @@ RUNNERS: Mapping[Kind, Runner] = {
         ask=_gradle, read=_xml_files, restrict=_gradle_only, files=_written("**/build/test-results/**/*.xml")
     ),
     "ctest": Runner(ask=_ctest, read=lambda results: xml.junit(results.report), restrict=_ctest_only),
-    "meson": Runner(ask=_meson, read=_first_file(json.meson), restrict=_meson_only, files=_meson_log),
-    "autotools": Runner(ask=_plain, read=lambda results: text.automake(results.files), files=_trs),
+    "meson": Runner(ask=_meson, read=_meson_results, restrict=_meson_only, files=_meson_log),
+    "autotools": Runner(ask=_plain, read=lambda results: text.automake(results.files, results.stdout), files=_trs),
     "rspec": Runner(ask=_rspec, read=lambda results: json.rspec(results.report), restrict=_rspec_only),
     "minitest": Runner(
         ask=_plain,

@@ -140,11 +140,11 @@ _MESON_OUTCOMES: Mapping[str, Outcome] = {
 }
 
 
-def meson(text: str) -> Tally | None:
-    """Reads `testlog.json`, which has a line for each test."""
+def meson(text: str, stdout: str = "") -> Tally | None:
+    """Reads `testlog.json`, which has a line for each test, and is not written if there are none."""
     tests = [_decoded(line, _MesonTest) for line in text.splitlines()]
     if not tests:
-        return None
+        return Tally() if "No tests defined" in stdout else None
     outcomes: list[tuple[str, Outcome]] = []
     for test in tests:
         if test is None:

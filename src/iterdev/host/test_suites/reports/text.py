@@ -87,8 +87,14 @@ _TRS_OUTCOMES: Mapping[str, Outcome] = {
 _TRS_RESULT = re.compile(r"^:test-result: (PASS|XFAIL|SKIP|FAIL|XPASS|ERROR)(?: (.*))?$", re.MULTILINE)
 
 
-def automake(files: Mapping[str, str]) -> Tally | None:
-    """Reads the `.trs` files of automake's parallel test harness."""
+_SERIAL_RESULT = re.compile(r"^(PASS|XFAIL|SKIP|FAIL|XPASS|ERROR): (\S.*)$", re.MULTILINE)
+
+
+def automake(files: Mapping[str, str], stdout: str = "") -> Tally | None:
+    """Reads the `.trs` files of automake's parallel test harness, or what the older serial one prints."""
+    if not files:
+        printed = [(name, _TRS_OUTCOMES[word]) for word, name in _SERIAL_RESULT.findall(stdout)]
+        return tally(printed) if printed else None
     outcomes: list[tuple[str, Outcome]] = []
     for name, text in files.items():
         results = _TRS_RESULT.findall(text)
