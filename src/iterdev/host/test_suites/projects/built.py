@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, parent, table
+from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, table
 from iterdev.host.test_suites.runners import BUILD
 from iterdev.host.test_suites.suite import Suite, Works
 
 DEPTH = 4
 _ASIDE = frozenset({"examples", "example", "docs", "doc", "test", "tests", "testing", "benchmarks", "templates"})
+_DOTNET_TESTS = re.compile(r"Microsoft\.NET\.Test\.Sdk|MSTest\.Sdk|<IsTestProject>\s*true", re.IGNORECASE)
 _FOLDER = f'"${{{BUILD}:-build}}"'
 
 
@@ -156,12 +157,20 @@ def _swift(files: ProjectFiles) -> Iterator[Suite]:
 
 
 def _dotnet(files: ProjectFiles) -> Iterator[Suite]:
-    """A solution builds its projects; without one, every project with tests is its own suite."""
+    """A solution builds its projects; without one, every project with tests is its own suite.
+
+    C and C++ libraries have solutions too, without any project of .NET.
+    """
+    tested = [folder for folder, names in files.folders.items() if _has_dotnet_tests(files, folder, names)]
     solutions = [f for f, names in files.folders.items() if any(name.endswith((".sln", ".slnx")) for name in names)]
-    for folder in _outermost(solutions):
-        yield Suite(command="dotnet test", kind="dotnet", folder=folder)
-    for folder, names in files.folders.items():
-        projects = [name for name in names if name.endswith((".csproj", ".fsproj", ".vbproj"))]
-        tested = any("Microsoft.NET.Test.Sdk" in files.text(folder, name) for name in projects)
-        if tested and not any(is_inside(folder, solution) or parent(folder) == solution for solution in solutions):
+    for solution in _outermost(solutions):
+        if any(is_inside(folder, solution) for folder in tested):
+            yield Suite(command="dotnet test", kind="dotnet", folder=solution)
+    for folder in tested:
+        if not any(is_inside(folder, solution) for solution in solutions):
             yield Suite(command="dotnet test", kind="dotnet", folder=folder)
+
+
+def _has_dotnet_tests(files: ProjectFiles, folder: str, names: frozenset[str]) -> bool:
+    projects = (name for name in names if name.endswith((".csproj", ".fsproj", ".vbproj")))
+    return any(_DOTNET_TESTS.search(files.text(folder, name)) for name in projects)

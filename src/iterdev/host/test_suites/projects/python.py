@@ -45,10 +45,17 @@ _PROGRAM_MODULES: Mapping[str, tuple[str, ...]] = {
     "nose2": ("nose2",),
 }
 _UNWANTED = re.compile(
-    r"--(?:no-)?cov(?:-.*|=.*)?|--junit-?xml=.*|--durations.*|--tb=.*|--color=.*|--html=.*|--maxfail=.*|--exitfirst"
+    r"--no-cov|--cov(?:-.*|=.*)|--junit-?xml=.*|--durations.*|--tb=.*|--color=.*|--html=.*|--maxfail=.*|--exitfirst"
     r"|--verbose|--quiet|-[vqxsl]+|--numprocesses=.*|--dist=.*|-n\d+|-nauto|-r[a-zA-Z]+|--benchmark-.*|--showlocals"
 )
-_UNWANTED_VALUE = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--junitxml", "--maxfail", "--tb"})
+_UNWANTED_VALUE = frozenset(
+    {
+        *("-n", "--numprocesses", "--dist", "--junitxml", "--junit-xml", "--html", "--maxfail", "--tb", "--color"),
+        *("--durations", "--durations-min", "--cov-report", "--cov-config", "--cov-context", "--cov-fail-under"),
+    }
+)
+_OPTIONAL_VALUE = frozenset({"--cov"})
+_SETTINGS = ("test_settings.py", "settings.py")
 
 
 class _Project(Struct, frozen=True):
@@ -138,15 +145,15 @@ def _suites(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[S
 
 def _explicit(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[Suite]:
     """The runners among the declared commands; the first environment that has any decides."""
-    seen: set[Suite] = set()
+    seen: dict[Suite, str] = {}
     for command in declared(files, project.folder):
         suite = _declared_suite(files, project, command, has)
         if suite and suite not in seen:
-            if seen and any(other.kind != suite.kind for other in seen):
+            if any(other.kind != suite.kind or where != command.environment for other, where in seen.items()):
                 return
-            seen.add(suite)
+            seen[suite] = command.environment
             yield suite
-            if suite.kind == "pytest" or len(seen) >= GROUPS:
+            if len(seen) >= GROUPS:
                 return
 
 
@@ -182,13 +189,12 @@ def _python_words(words: list[str]) -> list[str]:
 
 
 def _wanted(arguments: Sequence[str]) -> Iterator[str]:
-    skip = False
+    before = ""
     for word in arguments:
-        if skip:
-            skip = False
-        elif word in _UNWANTED_VALUE:
-            skip = True
-        elif not _UNWANTED.fullmatch(word):
+        is_value = before in _UNWANTED_VALUE or (before in _OPTIONAL_VALUE and not word.startswith("-"))
+        is_option = word in _UNWANTED_VALUE or word in _OPTIONAL_VALUE or bool(_UNWANTED.fullmatch(word))
+        before = "" if is_value else word
+        if not is_value and not is_option:
             yield word
 
 
@@ -244,6 +250,10 @@ def _unittest(files: ProjectFiles, project: _Project) -> Iterator[Suite]:
     if "manage.py" in files.folders.get(folder, ()) and "django" in files.text(folder, "manage.py"):
         yield Suite(command=f"{PYTHON} manage.py test", kind="unittest", folder=folder)
         return
+    if settings := _django_settings(files, folder, tests):
+        command = f"DJANGO_SETTINGS_MODULE={settings} {PYTHON} -m django test"
+        yield Suite(command=command, kind="unittest", folder=folder)
+        return
     for script in _SCRIPTS:
         where, _, name = script.rpartition("/")
         if name in files.folders.get(join(folder, where), ()):
@@ -253,6 +263,16 @@ def _unittest(files: ProjectFiles, project: _Project) -> Iterator[Suite]:
         options = ("-s", start, *(("-t", top) if top != start else ()), *(("-p", pattern) if pattern else ()))
         text = f"{PYTHON} -m unittest discover {shlex.join(options)}"
         yield Suite(command=text, kind="unittest", folder=folder)
+
+
+def _django_settings(files: ProjectFiles, project: str, tests: Mapping[str, str]) -> str:
+    """The module beside the tests with which those of a Django app run that is no project; empty if there is none."""
+    for where in dict.fromkeys(parent(path) for path, text in tests.items() if "django.test" in text):
+        for name in _SETTINGS:
+            if "INSTALLED_APPS" in files.text(where, name):
+                path = PurePosixPath(join(where, name)).relative_to(project or ".").with_suffix("")
+                return ".".join(path.parts)
+    return ""
 
 
 def _discoveries(files: ProjectFiles, project: str, tests: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -61,7 +61,7 @@ def _php(files: ProjectFiles, folder: str, names: frozenset[str]) -> Iterator[Su
 
 
 def _perl(files: ProjectFiles, folder: str, names: frozenset[str]) -> Iterator[Suite]:
-    has_tests = any(name.endswith(".t") for name in files.folders.get(join(folder, "t"), ()))
+    has_tests = any(name.endswith(".t") for where in files.below(join(folder, "t")) for name in files.folders[where])
     if not has_tests or names.isdisjoint(
         {"Makefile.PL", "Build.PL", "dist.ini", "cpanfile", "META.json", "minil.toml"}
     ):
