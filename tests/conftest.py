@@ -57,7 +57,10 @@ elif not step.get("silent"):
 sys.exit(step.get("exit", 0))
 """
 
-SLOW = ("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/", "tests/test_bench.py")
+SLOW = (
+    *("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/"),
+    *("tests/test_bench.py", "tests/test_corpus.py"),
+)
 
 
 class Repo:

@@ -32,7 +32,7 @@ COLUMNS = """\
 "By hand" is how many tests passed or failed with the commands of the package's documentation. "Environment" is how \
 long iterdev took to make it for the first session (a dash: none is needed), "disk" what is kept of it, and "session" \
 how long that session took, with the tests on the base and on the change. Some packages had been downloaded before. \
-`make corpus` needs the tools that its target in the Makefile installs, and takes about half an hour."""
+All sessions took {minutes:.0f} minutes. `make corpus` needs the tools that its target in the Makefile installs."""
 
 
 def page(trials: Sequence[Trial]) -> str:
@@ -43,7 +43,9 @@ def page(trials: Sequence[Trial]) -> str:
         f"**{right} of {len(trials)} packages of {len(ecosystems)} ecosystems are right: the suite was found, as many "
         f"tests ran as by hand, the harmless change passed, and the regression was named. False passes: {false}.**"
     )
-    blocks = [HEAD + fill(machine.described()), fill(HOW), fill(result), table(trials), fill(COLUMNS)]
+    minutes = sum(one.harmless.seconds + one.breaking.seconds for one in trials) / 60
+    columns = COLUMNS.format(minutes=minutes)
+    blocks = [HEAD + fill(machine.described()), fill(HOW), fill(result), table(trials), fill(columns)]
     blocks += (
         ["## Not right", *(fill(f"- {line}") for one in trials for line in complaints(one))]
         if right < len(trials)
@@ -59,7 +61,8 @@ def table(trials: Sequence[Trial]) -> str:
 
 def row(one: Trial) -> str:
     package, harmless, breaking = one.package, one.harmless, one.breaking
-    named = f"{len(breaking.regressions)} regressions named" if breaking.regressions else "no regression named"
+    many = len(breaking.regressions)
+    named = f"{many or 'no'} {'regression' if many <= 1 else 'regressions'} named"
     return _line(
         (
             package.name,
