@@ -57,13 +57,14 @@ def _source_lists(folder: Path) -> tuple[str, ...]:
         *("-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder / 'cache'}", "-o", "APT::Sandbox::User=root"),
     )
     with _locked(folder):
-        if not parts.exists():
+        if not (folder / "updated").exists():
             for place in (lists / "partial", folder / "cache/archives/partial", parts):
-                place.mkdir(parents=True)
+                place.mkdir(parents=True, exist_ok=True)
             for file in SOURCES:
                 if file.suffix in {".list", ".sources"} and file.is_file():
                     (parts / file.name).write_text(_with_sources(file.read_text()))
             _run("apt-get", *options, "update", "-qq", cwd=folder)
+            (folder / "updated").touch()
     return options
 
 
