@@ -22,6 +22,7 @@ from iterdev.host.workspaces.pool import Pool
 from iterdev.store.journal import NAME, Damaged, Journal
 from iterdev.store.session_folder import projector, rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
+from iterdev.store.tracker_log import TrackerLog
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
 
@@ -89,6 +90,10 @@ class Repository:
 
     def log(self, session: SessionId) -> SessionLog:
         return SessionLog(self.journal, session, now=clock.now, known=self.state(session))
+
+    def tracker_log(self) -> TrackerLog:
+        """The issue tracker of this checkout; the one to use is that of the main worktree."""
+        return self._read(lambda journal: TrackerLog(journal, now=clock.now))
 
     def find(self, name: str) -> SessionId:
         """The session of that name, or the only one whose name begins with it, or else contains it."""

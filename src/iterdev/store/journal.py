@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Union, get_args
+from typing import Any, NamedTuple, Union, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import SessionId, TaskFields, TaskId
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
+from iterdev.tracker.events import TrackerEntry, TrackerEvent
 
 NAME = "iterdev.db"
 BUSY_SECONDS = 30
@@ -44,7 +45,22 @@ MIGRATIONS = (
     CREATE TABLE projections (session TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, seq INTEGER NOT NULL,
         PRIMARY KEY (session, name, digest)) STRICT;
     """,
+    """
+    CREATE TABLE tracker (seq INTEGER PRIMARY KEY, at REAL NOT NULL, body BLOB NOT NULL) STRICT;
+    CREATE TABLE followed (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+    """,
 )
+
+
+_decode_tracker = msgspec.json.Decoder(TrackerEvent).decode
+
+
+class Followed(NamedTuple):
+    """A session whose entries behind `before`, up to `seq`, the tracker takes note of."""
+
+    session: SessionId
+    before: int
+    seq: int
 
 
 class Behind(Exception):
@@ -129,6 +145,29 @@ class Journal:
             row = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
         return row[0] or 0
 
+    def read_tracker(self, after: int = 0) -> list[TrackerEntry]:
+        """The tracker's entries behind number `after`."""
+        with self._using() as db:
+            rows = db.execute("SELECT seq, at, body FROM tracker WHERE seq > ? ORDER BY seq", (after,))
+            return [TrackerEntry(seq, at, _decode_tracker(body)) for seq, at, body in rows]
+
+    def append_tracker(self, entries: Sequence[TrackerEntry], *, after: int, followed: Followed | None = None) -> None:
+        """Writes the entries behind number `after`, and how far a session is followed by them; all of it or nothing."""
+        with self._transaction() as db:
+            newest = db.execute("SELECT max(seq) FROM tracker").fetchone()[0] or 0
+            if newest != after or (followed and self.followed(followed.session) != followed.before):
+                raise Behind
+            rows = [(entry.seq, entry.at, msgspec.json.encode(entry.event)) for entry in entries]
+            db.executemany("INSERT INTO tracker VALUES (?, ?, ?)", rows)
+            if followed:
+                db.execute("INSERT OR REPLACE INTO followed VALUES (?, ?)", (followed.session, followed.seq))
+
+    def followed(self, session: SessionId) -> int:
+        """The entry of a session up to which the tracker knows of it."""
+        with self._using() as db:
+            row = db.execute("SELECT seq FROM followed WHERE session = ?", (session,)).fetchone()
+        return row[0] if row else 0
+
     def holder(self, session: SessionId) -> ProcessIdentity | None:
         """The process of the session's engine, if one has not released it."""
         with self._using() as db:
@@ -178,6 +217,7 @@ class Journal:
                 return found
             for session in self.sessions():
                 self.read(session)
+            self.read_tracker()
         except Damaged as damage:
             return [damage.message]
         return []

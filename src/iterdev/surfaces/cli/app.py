@@ -47,6 +47,9 @@ COMMANDS = {
         "lock": "Lock a resource while a task uses it; in an attempt, for its own task",
         "checkpoint": "Save what a task needs to continue; in an attempt, for its own task",
     },
+    "tracker": {
+        "issue": "Track issues, their solutions, and the queue in which they are carried out",
+    },
     "machine": {
         "agents": "List the coding agents, and whether they can be used",
         "doctor": "Check the machine, the repository and the state, and say how to fix them",

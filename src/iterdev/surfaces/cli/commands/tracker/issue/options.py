@@ -1,0 +1,58 @@
+"""Options that the commands of the tracker share, and how they print."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+
+from iterdev.app.issues.edit import Document, Issue, IssueFields, issue_document
+from iterdev.surfaces.cli.output.console import print_either
+
+brief = click.option("--brief", is_flag=True, help="Print a few fields of each, as JSON")
+statuses = click.option("--status", "statuses", metavar="A,B", default="", help="Only those with one of the statuses")
+queue_option = click.option("--queue", metavar="QUEUE", default="", help="The queue  [default: the active one]")
+
+
+def described(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that describe an issue, as one value `fields`."""
+
+    @click.option("--title", metavar="TEXT", help="The issue in one line")
+    @click.option("--description", metavar="TEXT", help="The problem in full")
+    @click.option("--priority", type=int, metavar="N", help="From 1 to 5, which is the most urgent  [default: 3]")
+    @wraps(command)
+    def with_fields(
+        title: str | None, description: str | None, priority: int | None, status: str | None = None, **rest: object
+    ) -> object:
+        fields = IssueFields(title=title, description=description, priority=priority, status=status)
+        return command(fields=fields, **rest)
+
+    return with_fields
+
+
+def print_issue(issue: Issue, *, as_json: bool) -> None:
+    document = issue_document(issue)
+    print_either(issue_line(document), document, as_json=as_json)
+
+
+def issue_line(document: Document) -> str:
+    return f"{document['id']}  {document['status']:<10}  {document['priority']}  {one_line(document['title'])}"
+
+
+def solution_line(document: Document) -> str:
+    mark = "bound" if document["is_bound"] else "     "
+    match document["tasks"]:
+        case list(tasks) | tuple(tasks):
+            count = len(tasks)
+        case _:
+            count = 0
+    text = one_line(document["description"] or document["approach"])
+    return f"{document['id']}  {mark}  tasks: {count}  {text}"
+
+
+def one_line(text: object) -> str:
+    return " ".join(str(text).split())[:120]
+
+
+def listed(documents: Sequence[Mapping[str, object]], otherwise: str, line: Callable[[Any], str]) -> str:
+    return "\n".join(map(line, documents)) or otherwise
