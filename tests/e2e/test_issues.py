@@ -100,6 +100,17 @@ def test_looking_at_a_tracker_that_was_never_used_writes_nothing(repo: Repo) -> 
     assert not (repo.path / ".workflow").exists()
 
 
+def test_a_folder_of_claude_code_workflow_is_taken_over_on_first_use(repo: Repo) -> None:
+    repo.write(".workflow/issues/issues.jsonl", '{"id": "ISS-20251229-001", "title": "Slow"}\nhalf')
+
+    assert [issue["title"] for issue in answer(repo, "list")["issues"]] == ["Slow"]
+    assert not (repo.path / ".workflow" / "iterdev.db").exists()
+    created = repo.iterdev("issue", "create", "--title", "New")
+
+    assert "issues.jsonl, line 2 is left out: it is not JSON" in created.stderr
+    assert [issue["title"] for issue in answer(repo, "list")["issues"]] == ["Slow", "New"]
+
+
 def test_an_agent_may_read_and_create_issues_but_not_decide_about_them(repo: Repo) -> None:
     repo.iterdev("issue", "init", "GH-1")
     attempt = {"ITERDEV_TASK": "DEV-001", "ITERDEV_SESSION": "s", "ITERDEV_RESULT": "/r"}

@@ -208,6 +208,24 @@ class Journal:
         with self._transaction() as db:
             db.execute("DELETE FROM projections WHERE session = ? AND name = ? AND digest != ?", values)
 
+    def projected_files(self, session: SessionId) -> dict[str, tuple[str, int]]:
+        """The digest of each file that iterdev wrote, with the entry that it was made after."""
+        with self._using() as db:
+            rows = db.execute("SELECT name, digest, seq FROM projections WHERE session = ?", (session,))
+            return {name: (digest, seq) for name, digest, seq in rows}
+
+    def record_files(self, session: SessionId, digests: Mapping[str, str], *, seq: int) -> None:
+        """Records how files are written now."""
+        self.forget_files(session, digests)
+        with self._transaction() as db:
+            rows = [(session, name, digest, seq) for name, digest in digests.items()]
+            db.executemany("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", rows)
+
+    def forget_files(self, session: SessionId, names: Iterable[str]) -> None:
+        with self._transaction() as db:
+            rows = [(session, name) for name in names]
+            db.executemany("DELETE FROM projections WHERE session = ? AND name = ?", rows)
+
     def problems(self) -> list[str]:
         """What SQLite's integrity check reports, and what of the content cannot be read although SQLite can."""
         try:

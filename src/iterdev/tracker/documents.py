@@ -39,7 +39,7 @@ def issue_document(issue: Issue) -> Document:
         "status": issue.status,
         "priority": said.priority,
         "context": said.context,
-        "source": said.source or "text",
+        "source": said.source,
         **_given(source_url=said.source_url),
         "tags": said.tags,
         **_given(

@@ -77,8 +77,8 @@ class Description(Struct, frozen=True, kw_only=True):
     actual_behavior: str = ""
     affected_components: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
-    source: str = ""
-    """`github`, `text` or `discovery`."""
+    source: str = "text"
+    """`github`, `text` or `discovery`, or what another tool calls it."""
     source_url: str = ""
     extra: Mapping[str, object] = {}
     """Fields of other tools, which are kept and written back."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from iterdev.app.issues.tracker import edit_tracker
 from iterdev.core.errors import UserError
+from iterdev.engine.issue_tracker import edit_tracker, take_over_files  # noqa: F401 - for the surfaces
 from iterdev.engine.repository import Repository
 from iterdev.host import text_files
 from iterdev.tracker import documents, reading, rules

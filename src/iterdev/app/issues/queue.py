@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from iterdev.app.issues.tracker import edit_tracker
 from iterdev.core.errors import NeedsConfirmation, UserError
+from iterdev.engine.issue_tracker import edit_tracker
 from iterdev.engine.repository import Repository
 from iterdev.tracker import documents, queue_rules, queues
 from iterdev.tracker.documents import Document

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from iterdev.app.issues.tracker import read_tracker
 from iterdev.core.errors import UserError
+from iterdev.engine.issue_tracker import read_tracker
 from iterdev.engine.repository import Repository
 from iterdev.tracker import documents
 from iterdev.tracker.documents import Document

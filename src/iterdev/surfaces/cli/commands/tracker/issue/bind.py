@@ -6,7 +6,7 @@ import click
 
 from iterdev.app.issues import edit, show
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import listed, solution_line
+from iterdev.surfaces.cli.commands.tracker.issue.options import listed, solution_line, to_change
 from iterdev.surfaces.cli.output.console import print_either
 
 
@@ -18,7 +18,7 @@ from iterdev.surfaces.cli.output.console import print_either
 )
 @arguments.as_json
 def command(*, name: str, solution: str | None, file: Path | None, as_json: bool) -> None:
-    repository = arguments.current_repository()
+    repository = to_change()
     if solution is None and file is None:
         found = show.solutions(repository, name)
         empty = f"{name} has no solution. Add one with: iterdev issue solution {name} --data JSON"

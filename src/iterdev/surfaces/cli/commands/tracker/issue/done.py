@@ -7,7 +7,7 @@ import click
 from iterdev.app.issues import queue as queues
 from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import queue_option
+from iterdev.surfaces.cli.commands.tracker.issue.options import queue_option, to_change
 from iterdev.surfaces.cli.output.console import print_either
 
 
@@ -23,7 +23,7 @@ def command(*, item: str, result: str | None, is_failed: bool, reason: str | Non
         raise UserError("--reason is the reason of a failure", hint=f"iterdev issue done {item} --fail --reason TEXT")
     document = arguments.read_document(result, queues.RESULT_EXAMPLE) if result is not None else None
     failure = _reason(reason or "") if is_failed else None
-    ended = queues.finish(arguments.current_repository(), item, queue, result=document, failure=failure)
+    ended = queues.finish(to_change(), item, queue, result=document, failure=failure)
     line = f"{ended['item_id']} of {ended['queue_id']} is {ended['status']}; {ended['issue_id']} too"
     print_either(line, ended, as_json=as_json)
 

@@ -4,7 +4,7 @@ import click
 
 from iterdev.app.issues.queue import take_next
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import one_line, queue_option
+from iterdev.surfaces.cli.commands.tracker.issue.options import one_line, queue_option, to_change
 from iterdev.surfaces.cli.output.console import print_either
 
 
@@ -13,7 +13,7 @@ from iterdev.surfaces.cli.output.console import print_either
 @queue_option
 @arguments.as_json
 def command(*, item: str, queue: str, as_json: bool) -> None:
-    taken = take_next(arguments.current_repository(), item, queue)
+    taken = take_next(to_change(), item, queue)
     print_either(_text(taken), taken, as_json=as_json)
 
 

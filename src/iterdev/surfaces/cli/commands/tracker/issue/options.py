@@ -6,12 +6,22 @@ from typing import Any
 
 import click
 
-from iterdev.app.issues.edit import Document, Issue, IssueFields, issue_document
-from iterdev.surfaces.cli.output.console import print_either
+from iterdev.app.issues.edit import Document, Issue, IssueFields, issue_document, take_over_files
+from iterdev.app.sessions import Repository
+from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.output.console import print_either, print_warning
 
 brief = click.option("--brief", is_flag=True, help="Print a few fields of each, as JSON")
 statuses = click.option("--status", "statuses", metavar="A,B", default="", help="Only those with one of the statuses")
 queue_option = click.option("--queue", metavar="QUEUE", default="", help="The queue  [default: the active one]")
+
+
+def to_change() -> Repository:
+    """The repository whose tracker is changed; what of its folder could not be taken over is said."""
+    repository = arguments.repository_of_caller()
+    for note in take_over_files(repository):
+        print_warning(note)
+    return repository
 
 
 def described(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from iterdev.app.issues import queue as queues
 from iterdev.app.issues import show
 from iterdev.app.sessions import Repository, refuse_inside_attempt
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import brief, listed, queue_option
+from iterdev.surfaces.cli.commands.tracker.issue.options import brief, listed, queue_option, to_change
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_document, print_either
 
@@ -115,7 +115,7 @@ def merge(*, name: str, target: str, as_json: bool) -> None:
 def _own() -> Repository:
     """The repository, for a person; an agent may look at queues only."""
     refuse_inside_attempt(click.get_current_context().command_path.removeprefix("iterdev "), os.environ, Path.cwd())
-    return arguments.current_repository()
+    return to_change()
 
 
 def _print_list(*, as_json: bool) -> None:

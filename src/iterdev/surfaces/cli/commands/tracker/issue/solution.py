@@ -4,7 +4,7 @@ import click
 
 from iterdev.app.issues import edit, show
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import brief, listed, solution_line
+from iterdev.surfaces.cli.commands.tracker.issue.options import brief, listed, solution_line, to_change
 from iterdev.surfaces.cli.output.console import print_document, print_either
 
 
@@ -17,7 +17,7 @@ from iterdev.surfaces.cli.output.console import print_document, print_either
 def command(*, name: str, solution_id: str, data: str | None, brief: bool, as_json: bool) -> None:
     repository = arguments.repository_of_caller()
     if data is not None:
-        added = edit.add_solution(repository, name, arguments.read_document(data, edit.SOLUTION_EXAMPLE))
+        added = edit.add_solution(to_change(), name, arguments.read_document(data, edit.SOLUTION_EXAMPLE))
         print_either(
             f"{solution_line(added)}\nBind it with: iterdev issue bind {name} {added['id']}", added, as_json=as_json
         )

@@ -6,7 +6,7 @@ from iterdev.app.issues import edit
 from iterdev.app.issues.edit import IssueFields, QueueSync
 from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import described, print_issue
+from iterdev.surfaces.cli.commands.tracker.issue.options import described, print_issue, to_change
 from iterdev.surfaces.cli.output.console import print_either
 
 ACTIVE = "active"
@@ -26,7 +26,7 @@ ACTIVE = "active"
 )
 @arguments.as_json
 def command(*, name: str | None, from_queue: str | None, as_json: bool, fields: IssueFields) -> None:
-    repository = arguments.current_repository()
+    repository = to_change()
     if from_queue is not None:
         synced = edit.synchronize(repository, "" if from_queue == ACTIVE else from_queue)
         print_either(_text(synced), synced, as_json=as_json)
