@@ -129,3 +129,16 @@ def test_secrets_and_control_codes_do_not_get_into_the_tracker(repo: Repo) -> No
 
     (issue,) = answer(repo, "list")["issues"]
     assert issue["title"] == "key [secret]"
+
+
+def test_issues_of_github_are_pulled_through_gh(repo: Repo) -> None:
+    issues = [{"number": 7, "title": "Greet", "body": "Please.", "state": "OPEN", "labels": [{"name": "P0"}]}]
+    program = repo.home / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(issues)}\nEND\n")
+    program.chmod(0o755)
+
+    pulled = repo.iterdev("issue", "pull", PATH=f"{program.parent}:{repo.env['PATH']}")
+
+    assert pulled.stdout.splitlines()[0] == "Added: GH-7"
+    assert answer(repo, "status", "GH-7")["issue"]["priority"] == 5

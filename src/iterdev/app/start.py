@@ -1,5 +1,6 @@
 """Creates a session from a request."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ import msgspec
 from iterdev.agents.registry import make_present
 from iterdev.app import wisdom
 from iterdev.core import ids, settings
-from iterdev.core.errors import UserError
+from iterdev.core.errors import HostError, UserError
 from iterdev.core.formatting import plain
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
 from iterdev.core.rules.table_edits import TableRow
@@ -90,9 +91,12 @@ def read_issue(repository: Repository, name: str) -> tuple[str, IssueText]:
     number = re.fullmatch(r"(?:GH-|#)?([1-9]\d{0,8})", name, re.IGNORECASE)
     if number is None:
         raise UserError(f'"{name}" is not an issue of GitHub', hint="--issue GH-12")
-    issue = github.read_issue(repository.top, int(number[1]))
-    said = ((comment.author.login if comment.author else "", comment.body) for comment in issue.comments)
-    comments = (f"{author or 'unknown'} wrote:\n{body}" for author, body in said)
+    try:
+        issue = github.read_issue(repository.top, int(number[1]), os.environ)
+    except HostError as error:
+        otherwise = "save the text of the issue to a file, and use --file PATH"
+        raise HostError(error.message, hint=f"{error.hint}; or {otherwise}") from error
+    comments = (f"{one.author or 'unknown'} wrote:\n{one.body}" for one in issue.comments)
     whole = repository.redact("\n\n".join(filter(None, (issue.title, issue.body, *comments))))
     text = plain(whole.replace("\r\n", "\n"))
     if len(text) > MOST_ISSUE:

@@ -10,9 +10,9 @@ from iterdev.surfaces.cli.groups import CommandGroup
 
 COMMANDS = (
     *("create", "init", "list", "status", "solution", "solutions", "bind", "update", "history"),
-    *("queue", "next", "done", "retry"),
+    *("queue", "next", "done", "retry", "pull"),
 )
-FOR_PEOPLE = ("init", "bind", "update", "next", "done", "retry")
+FOR_PEOPLE = ("init", "bind", "update", "next", "done", "retry", "pull")
 """Commands that an agent may not use in an attempt: iterdev records itself what became of an issue."""
 
 
