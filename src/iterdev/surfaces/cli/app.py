@@ -2,6 +2,7 @@
 
 import os
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
-FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean")
+FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean", "import")
 """Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
 
 COMMANDS = {
@@ -49,6 +50,7 @@ COMMANDS = {
     },
     "tracker": {
         "issue": "Track issues, their solutions, and the queue in which they are carried out",
+        "import": "Make issues, or a task table, of another tool's FILE",
     },
     "machine": {
         "agents": "List the coding agents, and whether they can be used",
@@ -81,7 +83,8 @@ class App(CommandGroup):
         name = self.aliases.get(cmd_name, cmd_name)
         for folder, commands in COMMANDS.items():
             if name in commands:
-                command = getattr(import_module(f"iterdev.surfaces.cli.commands.{folder}.{name}"), name)
+                module = f"{name}_" if iskeyword(name) else name
+                command = getattr(import_module(f"iterdev.surfaces.cli.commands.{folder}.{module}"), module)
                 return command if isinstance(command, click.Command) else None
         return None
 
