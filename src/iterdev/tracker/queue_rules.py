@@ -99,8 +99,9 @@ def added(tracker: Tracker, names: Sequence[str], at: float, *, to_new: bool = F
     for item in stale:
         del items[item.item_id]
     last = max((item.place.order for item in items.values()), default=0)
+    number = queues.next_number(tracker.items.get(queue.id, {}))
     for place, one in enumerate(new, last + 1):
-        name = queues.next_item_id([*tracker.items.get(queue.id, {}), *items])
+        name = f"S-{number + place - last - 1}"
         items[name] = _item(name, one, Placement(order=place, task_count=one.task_count, files_touched=one.files), at)
     fresh = {name for name in items if name not in tracker.items.get(queue.id, {})}
     placed = _with_dependencies(tracker, items)
@@ -296,8 +297,7 @@ def merged(tracker: Tracker, source: str, target: str) -> Sequence[TrackerEvent]
     known = {(item.issue_id, item.solution_id) for item in there.values()}
     moving = [item for item in tracker.items[source].values() if (item.issue_id, item.solution_id) not in known]
     last = max((item.place.order for item in there.values()), default=0)
-    first = int(queues.next_item_id(there).removeprefix("S-"))
-    names = {item.item_id: f"S-{number}" for number, item in enumerate(moving, first)}
+    names = {item.item_id: f"S-{number}" for number, item in enumerate(moving, queues.next_number(there))}
     placed = (
         replace(
             item,

@@ -110,9 +110,10 @@ def _id_at(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("QUE-%Y%m%d%H%M%S")
 
 
-def next_item_id(taken: Iterable[str]) -> str:
+def next_number(taken: Iterable[str]) -> int:
+    """The number of the next item, such as 3 for `S-3`."""
     numbers = (name.removeprefix("S-") for name in taken)
-    return f"S-{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1}"
+    return max((int(number) for number in numbers if number.isdecimal()), default=0) + 1
 
 
 def blocked_by(items: Items, item: QueueItem) -> tuple[str, ...]:
