@@ -160,3 +160,20 @@ def test_a_rule_sees_what_the_rules_before_it_did(journal: Journal) -> None:
 
     assert log.tracker.issues["GH-1"].status is IssueStatus.completed
     assert isinstance(journal.read_tracker()[0].event, IssueCreated)
+
+
+def test_a_session_that_was_rebuilt_with_fewer_entries_is_followed_from_there(journal: Journal, tmp_path: Path) -> None:
+    followed = FollowedSession(journal)
+    followed.session.record(*(Warned(f"warning {number}") for number in range(9)))
+    followed.follower().catch_up()
+    before = followed.titles()
+    rebuilt = Journal(tmp_path / "rebuilt.db")
+    session_log.create(rebuilt, [started(SESSION), team_started()], at=now())
+    follower = SessionFollower(TrackerLog(journal, now=now), rebuilt, SESSION, followed.rules)
+
+    assert not follower.catch_up()
+    SessionLog(rebuilt, SESSION, now=now).record(Warned("new"))
+
+    assert follower.catch_up()
+    assert followed.titles() == [*before, "new"]
+    rebuilt.close()

@@ -1,6 +1,9 @@
 import json
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 from tests.tracker.conftest import BEGIN, Story
 
 from iterdev.tracker import folder
@@ -9,6 +12,13 @@ from iterdev.tracker.folder import ISSUES, FolderNews
 from iterdev.tracker.issues import IssueStatus
 from iterdev.tracker.rules import moved
 from iterdev.tracker.state import Tracker, evolve
+
+FIELDS = [
+    *("id", "title", "status", "priority", "context", "tags", "feedback", "bound_solution_id", "created_at", "tasks"),
+    *("files", "solutions", "item_id", "issue_id", "solution_id", "depends_on", "execution_groups", "active_queue_id"),
+    *("failure_details", "is_bound", "queues", "comments", "score", "dependencies", "active_queue_ids", "result"),
+]
+NAMES = ["issues.jsonl", "issue-history.jsonl", "solutions/GH-1.jsonl", "queues/QUE-1.json", "queues/index.json"]
 
 
 def taken_over(found: FolderNews, tracker: Tracker | None = None) -> Tracker:
@@ -140,3 +150,24 @@ def test_only_what_was_touched_is_written_again(full: Story) -> None:
     names = [name for name, _ in folder.texts(full.tracker, folder.touched(events))]
 
     assert names == [folder.ISSUES, folder.HISTORY, folder.INDEX]
+
+
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers(-(2**80), 2**80) | some.floats() | some.text(max_size=8),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.sampled_from(FIELDS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+DOCUMENTS = some.dictionaries(some.sampled_from(FIELDS), JSON, max_size=8)
+LINES = DOCUMENTS.map(lambda found: json.dumps({"id": "GH-1", **found}))
+
+
+@given(some.dictionaries(some.sampled_from(NAMES), LINES | JSON.map(json.dumps) | some.text(max_size=20), max_size=5))
+def test_whatever_is_in_the_files_is_taken_over_or_reported(files: dict[str, str]) -> None:
+    found = folder.read_back(files, Tracker(), BEGIN)
+
+    again = taken_over(found)
+    assert dict(folder.texts(again))
+    assert msgspec.json.encode(found.events)
+    assert not found.notes or found.incomplete

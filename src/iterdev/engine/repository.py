@@ -206,6 +206,8 @@ class Repository:
             state = create(journal, events, at=created or clock.now())
             # What was read just now is no edit; a later one is compared with it.
             journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
+            # What happened before is in the files of the tracker.
+            journal.mark_followed(state.session.id, state.seq)
 
 
 def _instructions(role: Role, path: Path) -> str:

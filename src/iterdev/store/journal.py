@@ -160,7 +160,12 @@ class Journal:
             rows = [(entry.seq, entry.at, msgspec.json.encode(entry.event)) for entry in entries]
             db.executemany("INSERT INTO tracker VALUES (?, ?, ?)", rows)
             if followed:
-                db.execute("INSERT OR REPLACE INTO followed VALUES (?, ?)", (followed.session, followed.seq))
+                self.mark_followed(followed.session, followed.seq)
+
+    def mark_followed(self, session: SessionId, seq: int) -> None:
+        """Records that the tracker knows of the session up to this entry."""
+        with self._using() as db:
+            db.execute("INSERT OR REPLACE INTO followed VALUES (?, ?)", (session, seq))
 
     def followed(self, session: SessionId) -> int:
         """The entry of a session up to which the tracker knows of it."""

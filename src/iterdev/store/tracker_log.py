@@ -63,6 +63,9 @@ class TrackerLog:
         """The entry of a session up to which the tracker knows of it."""
         return self._journal.followed(session)
 
+    def mark_followed(self, session: SessionId, seq: int) -> None:
+        self._journal.mark_followed(session, seq)
+
     def write(self, events: Sequence[TrackerEvent], at: float, followed: Followed | None = None) -> bool:
         """Writes the events behind what is known; False if another process has written first."""
         try:
@@ -107,6 +110,9 @@ class SessionFollower:
             entries = self._sessions.read(self._session, known.seq if known else 0)
             new = [entry for entry in entries if entry.seq > seen]
             if not new:
+                if entries and entries[-1].seq < seen:
+                    # The session was rebuilt from its folder, and has fewer entries than before.
+                    self._log.mark_followed(self._session, entries[-1].seq)
                 return False
             before = self._folded(known, [entry for entry in entries if entry.seq <= seen])
             at = self._log.now()

@@ -171,7 +171,8 @@ def _issue_news(tracker: Tracker, fields: Document, at: float) -> Iterator[Track
     described = reading.description({**fields, "priority": min(max(rank, LOWEST), HIGHEST)})
     status = read_status(str(fields.get("status") or IssueStatus.registered))
     feedback = [_feedback(one, at) for one in _objects(fields.get("feedback"))]
-    bound = fields.get("bound_solution_id")
+    named = fields.get("bound_solution_id")
+    bound = named if isinstance(named, str) and named else None
     known = tracker.issues.get(name)
     if known is None:
         yield events.IssueCreated(
@@ -179,7 +180,7 @@ def _issue_news(tracker: Tracker, fields: Document, at: float) -> Iterator[Track
                 id=name,
                 description=described,
                 status=status,
-                bound_solution_id=str(bound) if bound else None,
+                bound_solution_id=bound,
                 feedback=tuple(feedback),
                 created_at=read_time(fields.get("created_at")) or at,
                 updated_at=read_time(fields.get("updated_at")) or at,
@@ -194,7 +195,7 @@ def _issue_news(tracker: Tracker, fields: Document, at: float) -> Iterator[Track
     said = {(one.type, one.stage, one.content) for one in known.feedback}
     yield from (events.FeedbackAdded(name, one) for one in feedback if (one.type, one.stage, one.content) not in said)
     if bound and bound != known.bound_solution_id and bound in tracker.solutions.get(name, {}):
-        yield events.SolutionBound(name, str(bound))
+        yield events.SolutionBound(name, bound)
     if known.status is not status:
         yield events.StatusChanged(name, status)
 

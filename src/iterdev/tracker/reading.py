@@ -1,7 +1,9 @@
 """Issues and solutions from JSON documents of people and of other tools. Fields without a meaning here are kept."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
+from math import isfinite
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +18,10 @@ S = TypeVar("S", bound=Struct)
 
 ISSUE_EXAMPLE = '{"title": "Login fails", "context": "After the update ..."}'
 SOLUTION_EXAMPLE = '{"approach": "Check the token", "tasks": [{"id": "T1", "title": "Fix it", "files": ["auth.py"]}]}'
+LATEST = 253_000_000_000
+"""Seconds; the end of what dates can express."""
+MOST_LEVELS = 50
+LARGEST = 2**63 - 1
 _RECORDED = ("id", "status", "feedback", "bound_solution_id")
 _TIMES = ("created_at", "updated_at", "planned_at", "queued_at", "completed_at", "bound_at")
 
@@ -106,9 +112,27 @@ def comment(fields: Document) -> Comment:
 
 
 def as_object(document: object, example: str) -> Document:
+    """The fields of a JSON object, as they can be stored."""
     if isinstance(document, dict):
-        return document
+        return {str(key): _storable(value) for key, value in document.items()}
     raise UserError(f'"{document}" is not a JSON object', hint=f"--data '{example}'")
+
+
+def _storable(value: object, levels: int = MOST_LEVELS) -> object:
+    """The value without numbers that no other program would read."""
+    match value:
+        case dict() | list() | tuple() if not levels:
+            raise UserError("The JSON is nested too deeply", hint=f"at most {MOST_LEVELS} levels")
+        case dict():
+            return {str(key): _storable(inner, levels - 1) for key, inner in value.items()}
+        case list() | tuple():
+            return [_storable(inner, levels - 1) for inner in value]
+        case int() if abs(value) > LARGEST:
+            return str(value) if abs(value) < LARGEST**4 else None
+        case float() if not isfinite(value):
+            return None
+        case _:
+            return value
 
 
 def converted(fields: Document, kind: type[S], example: str) -> S:
@@ -119,19 +143,19 @@ def converted(fields: Document, kind: type[S], example: str) -> S:
 
 
 def read_time(value: object) -> float | None:
-    """A time of another tool: an ISO text, or a number of seconds or milliseconds."""
-    match value:
-        case bool():
-            return None
-        case int() | float():
-            return value / 1000 if value > 1e11 else float(value)
-        case str():
-            try:
-                return datetime.fromisoformat(value).timestamp()
-            except (ValueError, OverflowError):
-                return None
-        case _:
-            return None
+    """A time of another tool: an ISO text, or a number of seconds or milliseconds; None for anything else."""
+    found = -1.0
+    with suppress(ValueError, OverflowError):
+        match value:
+            case bool():
+                pass
+            case int() | float():
+                found = value / 1000 if value > LATEST else value
+            case str():
+                found = datetime.fromisoformat(value).timestamp()
+            case _:
+                pass
+    return found if 0 <= found < LATEST else None
 
 
 def _first_line(text: object) -> str:
