@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from iterdev.core.errors import UserError
 from iterdev.tracker.importers.contract import Import, Losses, sections
 from iterdev.tracker.issues import HIGHEST, LOWEST, Comment, Description, Issue, IssueStatus, checked_id
-from iterdev.tracker.reading import Document, read_time
+from iterdev.tracker.reading import Document, as_object, read_time
 
 TOOL = "beads"
 STATUSES = {"closed": IssueStatus.completed, "resolved": IssueStatus.completed, "deferred": IssueStatus.paused}
@@ -31,7 +31,7 @@ def read(text: str, at: float) -> Import:
             continue
         try:
             fields = json.loads(line)
-            issue = _issue(fields, losses, at) if isinstance(fields, dict) else None
+            issue = _issue(as_object(fields, "{}"), losses, at)
         except (ValueError, RecursionError):
             losses.say(f"line {number} is not JSON, and is left out")
         except UserError as error:
@@ -42,11 +42,8 @@ def read(text: str, at: float) -> Import:
 
 
 def _issue(fields: Document, losses: Losses, at: float) -> Issue | None:
-    name, status, kind = (
-        checked_id(str(fields.get("id") or "")),
-        str(fields.get("status") or ""),
-        fields.get("issue_type"),
-    )
+    name, status = checked_id(str(fields.get("id") or "")), str(fields.get("status") or "")
+    kind = str(fields.get("issue_type") or "")
     if status == "tombstone" or fields.get("deleted_at"):
         losses.count("deleted, and left out")
         return None
@@ -74,7 +71,7 @@ def _issue(fields: Document, losses: Losses, at: float) -> Issue | None:
             ),
             # There 0 is the most urgent.
             priority=min(max(HIGHEST - priority, LOWEST), HIGHEST) if isinstance(priority, int) else 3,
-            tags=(*_strings(fields.get("labels")), *((str(kind),) if kind else ())),
+            tags=(*_strings(fields.get("labels")), *((kind,) if kind else ())),
             comments=tuple(_comments(fields.get("comments"))),
             source=TOOL,
             source_url=str(fields.get("external_ref") or ""),

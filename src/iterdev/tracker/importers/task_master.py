@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from iterdev.tracker.importers.contract import Import, Losses, sections
 from iterdev.tracker.issues import DEFAULT_PRIORITY, Description, Issue, IssueStatus, checked_id
-from iterdev.tracker.reading import Document
+from iterdev.tracker.reading import Document, as_object
 from iterdev.tracker.solutions import Solution, SolutionTask
 
 TOOL = "task-master"
@@ -104,4 +104,4 @@ def _values(value: object) -> list[object]:
 
 
 def _objects(value: object) -> list[Document]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [as_object(one, "{}") for one in value if isinstance(one, dict)] if isinstance(value, list) else []
