@@ -19,6 +19,7 @@ class GitHub:
         self.comments: dict[int, list[dict[str, object]]] = {}
         self.instead: Callable[[str], tuple[int, dict[str, str], object] | None] = lambda _: None
         self.asked: list[str] = []
+        self.pulls: list[dict[str, object]] = []
         self.address = ""
 
     def add(self, number: int, title: str = "", **fields: object) -> None:
@@ -36,6 +37,16 @@ class GitHub:
     def say(self, number: int, *comments: tuple[str, str]) -> None:
         self.comments[number] = [{"user": {"login": author}, "body": body} for author, body in comments]
 
+    def post(self, path: str, document: dict[str, object]) -> tuple[int, dict[str, str], object]:
+        """A pull request, of which each branch has one, and which goes into main."""
+        if path != "/repos/o/r/pulls" or document["base"] != "main":
+            refused = {"message": "Validation Failed", "errors": [{"message": f"no branch {document['base']}"}]}
+            return 422, {}, refused
+        if any(pull["head"] == document["head"] for pull in self.pulls):
+            return 422, {}, {"message": "Validation Failed", "errors": [{"message": "A pull request already exists"}]}
+        self.pulls.append({**document, "html_url": f"https://github.com/o/r/pull/{len(self.pulls) + 1}"})
+        return 201, {}, self.pulls[-1]
+
     def answer(self, path: str) -> tuple[int, dict[str, str], object]:
         place = urlsplit(path)
         asked = {key: values[0] for key, values in parse_qs(place.query).items()}
@@ -49,6 +60,8 @@ class GitHub:
             fitting = [issue for issue in self.issues if wanted in {"all", issue["state"]}]
             labelled = [issue for issue in fitting if labels <= {label["name"] for label in issue["labels"]}]
             return self._page(place.path, labelled, asked)
+        if place.path == "/repos/o/r/pulls":
+            return 200, {}, [pull for pull in self.pulls if f"o:{pull['head']}" == asked["head"]]
         return 404, {}, {"message": "Not Found"}
 
     def _page(self, path: str, found: list, asked: dict[str, str]) -> tuple[int, dict[str, str], object]:
@@ -62,11 +75,17 @@ def github_server() -> Iterator[GitHub]:
     github = GitHub()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self._send(*github.post(self.path, document))
+
         def do_GET(self) -> None:
             github.asked.append(self.path)
             refused = (401, {}, {"message": "Bad credentials"})
             known = self.headers["Authorization"] == f"Bearer {TOKEN}"
-            status, headers, document = github.instead(self.path) or (github.answer(self.path) if known else refused)
+            self._send(*(github.instead(self.path) or (github.answer(self.path) if known else refused)))
+
+        def _send(self, status: int, headers: dict[str, str], document: object) -> None:
             body = document if isinstance(document, bytes) else json.dumps(document).encode()
             self.send_response(status)
             for name, value in headers.items():

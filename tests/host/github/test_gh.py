@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from iterdev.core.errors import HostError
-from iterdev.host.github import IssueFilter, NoSuchIssue, issue_source, read_issue
+from iterdev.host.github import IssueFilter, NoSuchIssue, PullRequest, github_of, read_issue
 
 FIELDS = "number,title,body,state,labels,url,comments"
 ISSUE = {
@@ -52,7 +52,7 @@ def test_a_list_is_asked_for_with_state_limit_and_labels(gh: Path, tmp_path: Pat
     arguments = f"issue list --state all --limit 5 --label bug --label P0 --json {FIELDS}"
     environment = answers(gh, arguments, [ISSUE, {**ISSUE, "number": 8, "state": "CLOSED"}])
 
-    found = issue_source(tmp_path, environment).issues(IssueFilter(state="all", limit=5, labels=("bug", "P0")))
+    found = github_of(tmp_path, environment).issues(IssueFilter(state="all", limit=5, labels=("bug", "P0")))
 
     assert [(one.name, one.is_open) for one in found] == [("GH-7", True), ("GH-8", False)]
 
@@ -82,3 +82,34 @@ def test_an_issue_that_does_not_exist_is_told_apart(gh: Path, tmp_path: Path) ->
 
     with pytest.raises(NoSuchIssue):
         read_issue(tmp_path, 9, environment)
+
+
+WANTED = PullRequest(head="iterdev/x", base="main", title="Greet", body="the report", is_draft=True)
+
+
+def test_a_pull_request_is_created_with_its_text_on_standard_input(gh: Path, tmp_path: Path) -> None:
+    arguments = "pr create --head iterdev/x --base main --title Greet --body-file - --draft"
+    environment = says(
+        gh,
+        f"test \"$*\" = '{arguments}' && test \"$(cat)\" = 'the report' || exit 9\necho https://github.com/o/r/pull/3",
+    )
+
+    opened = github_of(tmp_path, environment).open_pull_request(WANTED)
+
+    assert (opened.url, opened.is_new) == ("https://github.com/o/r/pull/3", True)
+
+
+def test_a_pull_request_that_is_open_already_is_found(gh: Path, tmp_path: Path) -> None:
+    said = 'a pull request for branch "iterdev/x" into branch "main" already exists:'
+    environment = says(gh, f"echo '{said}' >&2; echo https://github.com/o/r/pull/3 >&2; exit 1")
+
+    opened = github_of(tmp_path, environment).open_pull_request(WANTED)
+
+    assert (opened.url, opened.is_new) == ("https://github.com/o/r/pull/3", False)
+
+
+def test_a_pull_request_that_is_refused_says_why(gh: Path, tmp_path: Path) -> None:
+    environment = says(gh, "echo 'pull request create failed: No commits between main and iterdev/x' >&2; exit 1")
+
+    with pytest.raises(HostError, match="No commits between"):
+        github_of(tmp_path, environment).open_pull_request(WANTED)

@@ -5,8 +5,9 @@ from tests.conftest import Repo
 from tests.github_server import TOKEN, GitHub
 
 from iterdev.core.errors import HostError, UserError
-from iterdev.host.github import IssueFilter, NoSuchIssue, issue_source
-from iterdev.host.github.rest import Project, RestApi, project_of
+from iterdev.host.github import IssueFilter, NoSuchIssue, PullRequest, github_of
+from iterdev.host.github.project import Project, project_of
+from iterdev.host.github.rest import RestApi
 
 
 @pytest.fixture
@@ -157,4 +158,19 @@ def test_without_a_remote_of_github_the_hint_says_how_to_add_one(repo: Repo) -> 
 
 def test_without_gh_and_without_a_token_both_are_named(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="`gh` is not installed, and there is no token"):
-        issue_source(tmp_path, {"PATH": str(tmp_path)})
+        github_of(tmp_path, {"PATH": str(tmp_path)})
+
+
+def test_a_pull_request_is_opened_once_for_a_branch(server: GitHub, api: RestApi) -> None:
+    wanted = PullRequest(head="iterdev/x", base="main", title="Greet", body="Fixes #7\n中", is_draft=True)
+
+    first, second = api.open_pull_request(wanted), api.open_pull_request(wanted)
+
+    assert (first.is_new, second.is_new) == (True, False)
+    assert first.url == second.url == "https://github.com/o/r/pull/1"
+    assert (server.pulls[0]["body"], server.pulls[0]["draft"]) == ("Fixes #7\n中", True)
+
+
+def test_a_pull_request_that_is_refused_says_why(api: RestApi) -> None:
+    with pytest.raises(HostError, match="Validation Failed: no branch trunk"):
+        api.open_pull_request(PullRequest(head="iterdev/x", base="trunk", title="t", body=""))

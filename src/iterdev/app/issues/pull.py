@@ -9,7 +9,7 @@ from iterdev.core.errors import UserError
 from iterdev.engine.issue_tracker import edit_tracker, read_tracker
 from iterdev.engine.repository import Repository
 from iterdev.host import github
-from iterdev.host.github import IssueFilter, IssueSource, NoSuchIssue, RemoteIssue
+from iterdev.host.github import GitHub, IssueFilter, NoSuchIssue, RemoteIssue
 from iterdev.tracker.events import IssueCreated, IssueDescribed, StatusChanged
 from iterdev.tracker.remote_issues import number_of, open_elsewhere, pulled
 
@@ -30,7 +30,7 @@ def pull(repository: Repository, wanted: IssueFilter, environment: Mapping[str, 
 
     Issues that were open, and are not among the open ones any more, are looked at one by one.
     """
-    source = github.issue_source(repository.top, environment)
+    source = github.github_of(repository.top, environment)
     found = list(source.issues(wanted))
     is_complete = wanted.state != "closed" and not wanted.labels and len(found) < wanted.limit
     numbers = open_elsewhere(read_tracker(repository), found) if is_complete else ()
@@ -43,7 +43,7 @@ def pull_named(repository: Repository, names: Sequence[str], environment: Mappin
     numbers = [number for name in names if (number := number_of(name)) is not None]
     if not numbers:
         return Pulled()
-    found, missing = _read(github.issue_source(repository.top, environment), numbers)
+    found, missing = _read(github.github_of(repository.top, environment), numbers)
     return _taken(repository, found, missing)
 
 
@@ -53,7 +53,7 @@ def issue_filter(state: str, limit: int, labels: str) -> IssueFilter:
     return IssueFilter(state=state, limit=limit, labels=tuple(filter(None, map(str.strip, labels.split(",")))))
 
 
-def _read(source: IssueSource, numbers: Sequence[int]) -> tuple[list[RemoteIssue], list[str]]:
+def _read(source: GitHub, numbers: Sequence[int]) -> tuple[list[RemoteIssue], list[str]]:
     found, missing = list[RemoteIssue](), list[str]()
     for number in numbers:
         try:

@@ -1,4 +1,4 @@
-"""Issues through the command `gh`, which has the user's login, follows pages and waits for nothing."""
+"""GitHub through its command `gh`, which has the user's login, follows pages and asks nothing."""
 
 import re
 import subprocess
@@ -10,12 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.github.source import IssueFilter, NoSuchIssue
+from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest
 from iterdev.tracker.remote_issues import RemoteComment, RemoteIssue
 
 SECONDS, SECONDS_OF_LIST = 30, 300
 QUIET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
 FIELDS = "number,title,body,state,labels,url,comments"
+_ADDRESS = re.compile(r"https?://\S+/pull/\d+")
 T = TypeVar("T")
 
 
@@ -66,14 +67,32 @@ class GhCommand:
     def issue(self, number: int) -> RemoteIssue:
         return self._answer(("issue", "view", str(number), "--json", FIELDS), _Issue, SECONDS).value()
 
+    def open_pull_request(self, wanted: PullRequest) -> OpenPullRequest:
+        options = ("--head", wanted.head, "--base", wanted.base, "--title", wanted.title, "--body-file", "-")
+        done = self._run(("pr", "create", *options, *(["--draft"] if wanted.is_draft else [])), wanted.body, SECONDS)
+        said = (done.stdout if not done.returncode else done.stderr).decode("utf-8", "replace")
+        address = _ADDRESS.search(said)
+        if address and (not done.returncode or "already exists" in said):
+            return OpenPullRequest(url=address[0], is_new=not done.returncode)
+        raise _failure("gh pr create", said, done.returncode)
+
     def _answer(self, argv: Sequence[str], kind: type[T], seconds: int) -> T:
         shown = f"gh {argv[0]} {argv[1]}"
+        done = self._run(argv, "", seconds)
+        if done.returncode:
+            raise _failure(shown, done.stderr.decode("utf-8", "replace"), done.returncode)
         try:
-            done = subprocess.run(
+            return msgspec.json.decode(done.stdout, type=kind)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise HostError(f"`{shown}` gave an unexpected answer: {error}", hint="gh --version") from error
+
+    def _run(self, argv: Sequence[str], stdin: str, seconds: int) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(
                 ["gh", *argv],
                 cwd=self._top,
                 env={**self._environment, **QUIET},
-                stdin=subprocess.DEVNULL,
+                input=stdin.encode("utf-8", "backslashreplace"),
                 capture_output=True,
                 timeout=seconds,
                 check=False,
@@ -81,13 +100,8 @@ class GhCommand:
         except FileNotFoundError as error:
             raise HostError("`gh` is not installed", hint="install gh, then run `gh auth login`") from error
         except subprocess.TimeoutExpired as error:
+            shown = f"gh {argv[0]} {argv[1]}"
             raise HostError(f"`{shown}` did not end within {seconds} s", hint="gh auth status") from error
-        if done.returncode:
-            raise _failure(shown, done.stderr.decode("utf-8", "replace"), done.returncode)
-        try:
-            return msgspec.json.decode(done.stdout, type=kind)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise HostError(f"`{shown}` gave an unexpected answer: {error}", hint="gh --version") from error
 
 
 def _failure(shown: str, said: str, code: int) -> HostError:

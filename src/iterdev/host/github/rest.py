@@ -1,4 +1,4 @@
-"""Issues through GitHub's REST API with a token, page by page."""
+"""GitHub through its REST API with a token; lists are read page by page."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.message import Message
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -20,8 +20,8 @@ from iterdev import __version__
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.ids import moment
 from iterdev.host import clock
-from iterdev.host.git.command import git
-from iterdev.host.github.source import IssueFilter, NoSuchIssue
+from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest
+from iterdev.host.github.project import PUBLIC_HOST, Project, project_of
 from iterdev.tracker.remote_issues import RemoteComment, RemoteIssue
 
 SECONDS = 30.0
@@ -29,22 +29,10 @@ PAGE = 100
 """As many as GitHub gives at once."""
 MOST_BYTES = 32 * 2**20
 """Of one answer."""
-PUBLIC_HOST, PUBLIC_API = "github.com", "https://api.github.com"
-REMOTES = {"upstream": 0, "github": 1, "origin": 2}
-"""The order in which `gh` looks at remotes."""
+PUBLIC_API = "https://api.github.com"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_REMOTE = re.compile(
-    r"(?:(?:https?|ssh|git)://(?:[^@/]+@)?(?P<host>[^/:]+)(?::\d+)?/|(?:[^@/:]+@)?(?P<scp>[^/:]+):/?)"
-    r"(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?/?"
-)
 _NEXT = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
 T = TypeVar("T")
-
-
-class Project(NamedTuple):
-    host: str
-    owner: str
-    name: str
 
 
 class _User(Struct, frozen=True):
@@ -80,6 +68,10 @@ class _Issue(Struct, frozen=True):
             url=self.html_url,
             comments=tuple(RemoteComment(one.user.login if one.user else "", one.body or "") for one in comments),
         )
+
+
+class _PullRequest(Struct, frozen=True):
+    html_url: str
 
 
 class _SameHost(HTTPRedirectHandler):
@@ -129,6 +121,19 @@ class RestApi:
             raise NoSuchIssue(f"{number} is a pull request of {self._named}", hint="name an issue")
         return self._with_comments(found)
 
+    def open_pull_request(self, wanted: PullRequest) -> OpenPullRequest:
+        fields = {"title": wanted.title, "head": wanted.head, "base": wanted.base, "body": wanted.body}
+        document = json.dumps({**fields, "draft": wanted.is_draft}).encode()
+        try:
+            made = _decoded(self._request(f"{self._base}/pulls", document)[0], _PullRequest)
+        except _Unprocessable as error:
+            asked = urlencode({"head": f"{self._project.owner}:{wanted.head}", "state": "open"})
+            known = next(self._pages(f"{self._base}/pulls?{asked}", list[_PullRequest]))
+            if not known:
+                raise HostError(error.message, hint=f'check that "{wanted.base}" is a branch there') from error
+            return OpenPullRequest(url=known[0].html_url, is_new=False)
+        return OpenPullRequest(url=made.html_url, is_new=True)
+
     @property
     def _named(self) -> str:
         return f'"{self._project.owner}/{self._project.name}"'
@@ -143,19 +148,16 @@ class RestApi:
     def _pages(self, address: str, kind: type[T]) -> Iterator[T]:
         following = address
         while following:
-            document, link = self._get(following)
-            try:
-                yield msgspec.json.decode(document, type=kind)
-            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-                raise HostError(f'"{following}" gave an unexpected answer: {error}', hint="try again later") from error
+            document, link = self._request(following)
+            yield _decoded(document, kind)
             found = _NEXT.search(link)
             following = found[1] if found else ""
             if following and _origin(following) != _origin(address):
                 raise HostError(f'GitHub leads to another host, "{following}"', hint="check GITHUB_API_URL")
 
-    def _get(self, address: str) -> tuple[bytes, str]:
-        """The answer, and what its header says of further pages."""
-        request = Request(address, headers=self._headers())  # noqa: S310 - https, or this machine
+    def _request(self, address: str, document: bytes | None = None) -> tuple[bytes, str]:
+        """The answer, and what its header says of further pages; a document is posted."""
+        request = Request(address, document, headers=self._headers())  # noqa: S310 - https, or this machine
         try:
             with self._opener.open(request, timeout=SECONDS) as response:
                 body = response.read(MOST_BYTES + 1)
@@ -187,6 +189,8 @@ class RestApi:
             case 404 | 410:
                 hint = "check the remote, and that the token may read issues"
                 return _NotFound(f"GitHub knows no {self._named}, or the token may not read it", hint=hint)
+            case 422:
+                return _Unprocessable(f"GitHub refuses it{_said(error)}")
             case _:
                 return HostError(
                     f"GitHub answered with {error.code} {error.reason}{_said(error)}", hint="try again later"
@@ -197,21 +201,15 @@ class _NotFound(HostError):
     """GitHub answered with 404."""
 
 
-def project_of(top: Path, environment: Mapping[str, str]) -> Project:
-    """The repository of GitHub that a checkout belongs to: that of GH_REPO, or of its remote."""
-    if named := environment.get("GH_REPO"):
-        *host, owner, name = named.split("/") if named.count("/") in {1, 2} else ("", "", "")
-        if owner and name:
-            return Project(host[0] if host else PUBLIC_HOST, owner, name)
-        raise UserError(f'GH_REPO is "{named}"', hint="GH_REPO=OWNER/NAME")
-    remotes = git("remote", cwd=top).stdout.split()
-    for remote in sorted(remotes, key=lambda one: REMOTES.get(one, len(REMOTES))):
-        address = git("remote", "get-url", remote, cwd=top).stdout.strip()
-        if found := _REMOTE.fullmatch(address):
-            return Project(found["host"] or found["scp"], found["owner"], found["name"])
-    raise UserError(
-        f'No remote of "{top}" is a repository of GitHub', hint="git remote add origin https://github.com/OWNER/NAME"
-    )
+class _Unprocessable(HostError):
+    """GitHub answered with 422."""
+
+
+def _decoded(document: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(document, type=kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise HostError(f"GitHub gave an unexpected answer: {error}", hint="try again later") from error
 
 
 def _origin(address: str) -> tuple[str, str]:
@@ -230,8 +228,15 @@ def _limited_until(headers: Message) -> str | None:
 
 
 def _said(error: HTTPError) -> str:
+    """What the answer says of the error."""
     try:
-        document = json.loads(error.read(4096))
+        document = json.loads(error.read(65_536))
     except (ValueError, OSError, RecursionError):
         return ""
-    return f": {document['message']}" if isinstance(document, dict) and "message" in document else ""
+    match document:
+        case {"message": str(message), "errors": [{"message": str(detail)}, *_]}:
+            return f": {message}: {detail}"
+        case {"message": str(message)}:
+            return f": {message}"
+        case _:
+            return ""

@@ -14,7 +14,7 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
-FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean", "import")
+FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean", "import", "pr")
 """Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
 
 COMMANDS = {
@@ -24,6 +24,7 @@ COMMANDS = {
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
         "accept": "Bring a session's branch into your branch",
+        "pr": "Push a session's branch and open a pull request, with its report as the text",
         "update": "Bring the branch that a session came from into the session, and run the tests on the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
