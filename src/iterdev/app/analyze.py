@@ -22,7 +22,8 @@ from iterdev.teams.contract import Analyzer
 
 async def analyze(repository: Repository, request: Request) -> Request | str:
     """The request with the assessment of an agent, or why the agent gave no usable answer."""
-    analyzer, settings = repository.default_team.analyzer, repository.settings
+    team, settings = repository.default_team, repository.settings
+    analyzer, limits = team.analyzer, settings.time_limits(team.time_limits)
     if analyzer is None:
         return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
@@ -35,12 +36,14 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
     workspace, _ = await in_thread(pool.borrow, refs.head(repository.top), task=analyzer.task, number=1)
     try:
         text = repository.redact(prompt).replace(prompts.RESULT, str(workspace.result))
-        assignment = _assignment(analyzer, settings, agent, workspace)
+        # Long enough that it never ends the agent before it was asked to finish.
+        limit = 2 * (limits.interactive + limits.finish)
+        assignment = _assignment(analyzer, settings, agent, workspace, limit)
         async with (
             Supervisor() as supervisor,
             agent.open(assignment, spawn=supervisor.spawn, watch=lambda _: None) as conversation,
         ):
-            reply = await ask_to_finish(conversation.send, text, settings.limits, agent.name)
+            reply = await ask_to_finish(conversation.send, text, limits, agent.name)
     finally:
         with anyio.CancelScope(shield=True):
             await in_thread(pool.give_back, workspace)
@@ -51,10 +54,10 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
         assessment = msgspec.json.decode(reply.body, type=analyzer.answer)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return str(error)
-    return msgspec.structs.replace(request, assessment=assessment)
+    return msgspec.structs.replace(request, prepared=assessment)
 
 
-def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace) -> Assignment:
+def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace, limit: float) -> Assignment:
     return Assignment(
         task=analyzer.task,
         role="analyzer",
@@ -65,7 +68,6 @@ def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace:
         result_path=str(workspace.result),
         schema=msgspec.json.schema(analyzer.answer),
         permissions=Permissions(write=False, shell=settings.allows_shell(analyzer.role)),
-        # Long enough that it never ends the agent before it was asked to finish.
-        limit=2 * (settings.limits.interactive + settings.limits.finish),
+        limit=limit,
         environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
     )

@@ -37,9 +37,9 @@ MOST_ISSUE = 20_000
 """Characters of an issue that agents are shown."""
 
 
-def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]:
+def role_agents(repository: Repository, pairs: Iterable[str], team: Team | None = None) -> dict[Role, str]:
     """The agents of single roles, each given as ROLE=NAME."""
-    workers = repository.default_team.workers
+    workers = (team or repository.default_team).workers
     chosen: dict[Role, str] = {}
     for pair in pairs:
         role, _, name = pair.partition("=")
@@ -110,9 +110,11 @@ def uncommitted(repository: Repository) -> list[str]:
     return [name for name in checkout.uncommitted(repository.top) if name != settings.FILE]
 
 
-def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] = ()) -> SessionId:
+def start(
+    repository: Repository, request: Request, rows: tuple[TableRow, ...] = (), team: Team | None = None
+) -> SessionId:
     """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
-    team, configured = repository.default_team, repository.settings
+    team, configured = team or repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
     if rows:
@@ -125,7 +127,7 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     session = session_facts(
         request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
     )
-    limits = policy(configured, team.workers, auto=request.auto, concurrency=request.concurrency)
+    limits = policy(configured, team.workers, team.time_limits, auto=request.auto, concurrency=request.concurrency)
     events = new_session(session, limits, team.started(request, configured, agents), tuple(row.edit for row in rows))
     at = clock.now()
     planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
@@ -159,7 +161,7 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     tops = {repository.top, *checkouts(repository.top)}
     folders = (folder for top in tops for pattern in patterns for folder in top.glob(pattern))
     taken = {*repository.sessions(), *(folder.name for folder in folders), *session_branch.names(repository.top)}
-    prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)
+    prefix, words = team.session_prefix(request.engine), team.session_slug(request)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 
 

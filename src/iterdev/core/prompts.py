@@ -108,6 +108,8 @@ class TeamParts(Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     urgent_feedback: str = ""
     """What to do about urgent feedback."""
+    previous: str | None = None
+    """What the tasks before found, in the team's own form."""
 
 
 def render(
@@ -126,7 +128,7 @@ def render(
         f"# {task.id}: {' '.join(task.title.split())}\n\n{description}",
         part("Tests", _tests(context, role)),
         part("What the user wants changed", _urgent_feedback(state, team.urgent_feedback)),
-        part("Previous context", [_previous(state, task.id)]),
+        part("Previous context", [_previous(state, task.id) if team.previous is None else team.previous]),
         part("Earlier attempts", _earlier_attempts(state, task, context)),
         part("Conflicting work", _conflicting_work(state, task)),
         *team.parts,

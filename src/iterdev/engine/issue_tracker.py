@@ -12,7 +12,9 @@ from iterdev.host import clock
 from iterdev.host.git.checkout import checkouts
 from iterdev.store import issue_folder
 from iterdev.store.issue_folder import IssueFolder
-from iterdev.store.tracker_log import SessionFollower, SessionRules, TrackerLog
+from iterdev.store.session_log import SessionLog
+from iterdev.store.tracker_log import SessionFollower, TrackerLog
+from iterdev.teams.contract import SessionRules
 from iterdev.tracker.state import Tracker
 
 FOLDER = f"{STATE}/issues"
@@ -73,6 +75,12 @@ class SessionTracker:
             self._folder.read_back(self.log)
             self._follower.catch_up()
             self._folder.write(self.log.tracker)
+
+
+def session_tracker(repository: Repository, log: SessionLog) -> SessionTracker | None:
+    """None if the session's team has nothing to do with the tracker."""
+    rules = log.team.tracker_rules
+    return SessionTracker(repository, log.session, rules) if rules else None
 
 
 def _folder(main: Repository) -> IssueFolder:

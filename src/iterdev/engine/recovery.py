@@ -17,6 +17,7 @@ from iterdev.core.session.events import (
 )
 from iterdev.core.session.fold import replay
 from iterdev.core.types import SessionId, TaskId
+from iterdev.engine.issue_tracker import session_tracker
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs, session_branch, worktrees
@@ -68,6 +69,9 @@ def complete_run(repository: Repository, session: SessionId, effect: Effect) -> 
         projector.prepare()
         with effect("write folder"):
             projector.write(log.state)
+        if tracker := session_tracker(repository, log):
+            with effect("update tracker"):
+                tracker.catch_up()
         with effect("release session"):
             repository.journal.release(session)
 

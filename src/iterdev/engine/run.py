@@ -205,7 +205,13 @@ class _Run(Struct, frozen=True):
     def _new_limits(self, state: State) -> list[Event]:
         """The limits and budgets of the configuration, where they changed since the last engine."""
         settings, team = self.repository.settings, self.log.team
-        current = policy(settings, team.workers, auto=state.policy.auto, concurrency=state.policy.concurrency)
+        current = policy(
+            settings,
+            team.workers,
+            team.time_limits,
+            auto=state.policy.auto,
+            concurrency=state.policy.concurrency,
+        )
         changed: list[Event] = [] if current == state.policy else [PolicyChanged(current)]
         return [*changed, *team.settings_changed(state, settings)]
 

@@ -16,7 +16,7 @@ from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.results import Misfit, Result, Usage, decode
 from iterdev.core.session.events import Failed, Interrupted, Limited
-from iterdev.core.settings import Limits
+from iterdev.core.settings import TimeLimits
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.contract import ToolAccess
 from iterdev.execution.kept_work import restore
@@ -150,7 +150,7 @@ class TaskConversation(Struct):
             return AgentFailure(kind=FailureKind.stopped, message=why)
         with self.attempt.effect("ask agent", agent=job.agent):
             if job.task.mode.is_conversation:
-                reply = await ask_to_finish(self._send_counted, text, job.settings.limits, job.agent)
+                reply = await ask_to_finish(self._send_counted, text, job.time_limits, job.agent)
             else:
                 # Other tasks have the attempt's own limit.
                 reply = await self._send_counted(text)
@@ -167,7 +167,7 @@ class TaskConversation(Struct):
         return await self.conversation.send(text)
 
 
-async def ask_to_finish(send: Send, text: str, limits: Limits, agent: str) -> Reply:
+async def ask_to_finish(send: Send, text: str, limits: TimeLimits, agent: str) -> Reply:
     """Sends an interactive agent a prompt; one that takes too long is asked once to finish."""
     for prompt, seconds in ((text, limits.interactive), (prompts.FINISH_NOW, limits.finish)):
         with anyio.move_on_after(seconds):
@@ -205,6 +205,7 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
             permissions=attempt.permissions,
             limit=job.limit,
             environment=attempt.environment(for_agent=True),
+            issues=job.issues,
             tools=tools.server,
             sandboxed=context.sandbox is not None and not context.sandbox.nests,
         )

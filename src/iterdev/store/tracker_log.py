@@ -14,7 +14,7 @@ nothing that a session can be stopped for. It returns no events then. It decides
 what is wanted, and by the tracker only whether there is anything left to do.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -24,15 +24,10 @@ from iterdev.core.session.events import Entry, SessionStarted
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Followed, Journal
-from iterdev.teams.contract import Team
+from iterdev.teams.contract import SessionRules, Team
 from iterdev.tracker import state
 from iterdev.tracker.events import TrackerEntry, TrackerEvent
-from iterdev.tracker.state import Tracker
-
-TrackerRule = Callable[[Tracker, float], Sequence[TrackerEvent]]
-"""Returns the events that follow from the tracker and the time. It may be called several times."""
-SessionRules = Callable[[State, Entry], Iterable[TrackerRule]]
-"""What an entry of a session means for the tracker; the state is the one after the entry."""
+from iterdev.tracker.state import Tracker, TrackerRule
 
 
 class TrackerLog:

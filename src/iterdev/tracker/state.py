@@ -1,6 +1,6 @@
 """The state of the tracker, and the fold that makes it from the events."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +28,10 @@ class Tracker(Struct, frozen=True, kw_only=True):
 
     def bound_solution(self, issue: Issue) -> Solution | None:
         return self.solutions.get(issue.id, {}).get(issue.bound_solution_id or "")
+
+
+TrackerRule = Callable[[Tracker, float], Sequence[TrackerEvent]]
+"""Returns the events that follow from the tracker and the time. It may be called several times."""
 
 
 def known_issue(tracker: Tracker, name: str) -> Issue:

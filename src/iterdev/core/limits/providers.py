@@ -68,9 +68,9 @@ class Agents(Struct, frozen=True, kw_only=True):
     def provider_of(self, agent: str) -> str:
         return self.providers.get(agent) or KNOWN_PROVIDERS.get(agent, agent)
 
-    def chain(self, role: Role) -> list[str]:
-        """The agent of a role, and those that take over, in their order."""
-        return fallback_chain(self.by_role.get(role, ""), self.fallbacks)
+    def chain(self, role: Role, named: str = "") -> list[str]:
+        """The agent that a task names, or else that of its role, and those that take over, in their order."""
+        return fallback_chain(named or self.by_role.get(role, ""), self.fallbacks)
 
     def clients(self, provider: str) -> list[str]:
         """The agents of the session that have this provider."""
@@ -83,9 +83,8 @@ class Choice(Struct, frozen=True):
     not_before: float = 0
 
 
-def choose(part: Providers, agents: Agents, role: Role, replaced: Sequence[str], now: float) -> Choice:
-    """The first agent whose provider answers, or the one with the shortest wait."""
-    chain = agents.chain(role)
+def choose(part: Providers, agents: Agents, chain: Sequence[str], replaced: Sequence[str], now: float) -> Choice:
+    """The first agent of a chain whose provider answers, or the one with the shortest wait."""
     left = remaining(part, chain, replaced) or chain[-1:]
     waits = {agent: paused_until(part, agents, agent) for agent in left}
     soonest = min(left, key=lambda agent: max(waits[agent], now))

@@ -1,6 +1,7 @@
 """Which tasks start now: free places, budgets, and agents whose providers answer."""
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.providers import Choice
+from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, PolicyChanged, TaskFailed
 from iterdev.core.session.gates import GateKind, GoOnChoice
 from iterdev.core.session.state import State
@@ -68,14 +70,34 @@ def starts(state: State, candidates: Collection[TaskId], now: float, limit: floa
 
 def agent_choices(state: State, tasks: Collection[TaskId], now: float) -> dict[TaskId, Choice]:
     """The agent for each task; tasks that differ in nothing that matters here are looked at once."""
-    known: dict[tuple[Role, tuple[str, ...]], Choice] = {}
+    known: dict[tuple[Role, str, tuple[str, ...]], Choice] = {}
     chosen: dict[TaskId, Choice] = {}
     for task in tasks:
-        case = state.tasks.plan[task].role, state.tasks.progress[task].replaced_agents
+        row, replaced = state.tasks.plan[task], state.tasks.progress[task].replaced_agents
+        case = row.role, row.agent, replaced
         if case not in known:
-            known[case] = providers.choose(state.providers, state.agents, *case, now)
+            chain = state.agents.chain(row.role, row.agent)
+            known[case] = providers.choose(state.providers, state.agents, chain, replaced, now)
         chosen[task] = known[case]
     return chosen
+
+
+def within_role_limits(
+    state: State, roles: Mapping[Role, RoleSpec], candidates: Collection[TaskId]
+) -> Collection[TaskId]:
+    """The candidates without those for which as many tasks of their role run as may at once."""
+    limits = {role.name: role.at_most for role in roles.values() if role.at_most is not None}
+    if not limits:
+        return candidates
+    running = Counter(state.tasks.plan[task].role for task in state.attempts.running)
+    places = {role: limit - running[role] for role, limit in limits.items()}
+    admitted = []
+    for task in sorted(candidates, key=state.tasks.order.__getitem__):
+        role = state.tasks.plan[task].role
+        places[role] = places.get(role, 1) - (role in limits)
+        if places[role] >= 0:
+            admitted.append(task)
+    return admitted
 
 
 def _without_budget(state: State, unpaid: Mapping[TaskId, str]) -> tuple[Command, ...]:

@@ -25,6 +25,8 @@ class Task(Struct, frozen=True, kw_only=True, gc=False):
     context_from: tuple[TaskId, ...] = ()
     mode: Mode = Mode.csv_wave
     wave: int = 0
+    agent: str = ""
+    """The agent that the plan names for it; that of its role if it is empty."""
 
 
 class Fault(Struct, frozen=True):

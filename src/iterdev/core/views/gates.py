@@ -121,7 +121,7 @@ def _plan(state: State) -> Iterator[str]:
     """The tasks, where the table is, and what is known of the cost; of a long table only the beginning."""
     rows = [("wave", "task", "role", "agent", "mode", "title")]
     for task in islice(state.tasks.plan.values(), LISTED):
-        agent = "-" if task.kind is TaskKind.decision else state.agents.chain(task.role)[0]
+        agent = "-" if task.kind is TaskKind.decision else state.agents.chain(task.role, task.agent)[0]
         rows.append((str(task.wave), task.id, task.role, agent, task.mode, task.title))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:

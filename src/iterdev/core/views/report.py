@@ -31,7 +31,7 @@ def report(state: State, team: TeamViews, zone: tzinfo = ZONE) -> str:
         own.verdicts,
         _spending(state),
         _waves(state),
-        _details(state, team),
+        own.details or _details(state, team),
         _deliverables(state, own),
     )
     return "\n---\n\n".join(text for text in parts if text)

@@ -53,6 +53,8 @@ class TeamReport(Struct, frozen=True, kw_only=True):
     """A section behind the summary."""
     verdicts: str = ""
     """What was measured, as opposed to what was said; a section."""
+    details: str = ""
+    """A section about the tasks, in place of the usual one."""
     deliverables: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The name of an artifact, and its files relative to the session folder."""
 
