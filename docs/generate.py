@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from iterdev.core import settings
+from iterdev.core.settings import OnRejection
 from iterdev.core.types import CompletionAction, ConflictStrategy, Severity
 from iterdev.surfaces.cli.app import ALIASES, app
 
@@ -30,6 +31,7 @@ TYPES = {
     "tuple[str, ...]": "list of texts",
     "CompletionAction": f"one of {', '.join(CompletionAction)}",
     "iterdev.core.types.Severity": f"one of {', '.join(Severity)}",
+    "OnRejection": f"one of {', '.join(OnRejection)}",
     "ConflictStrategy": ", ".join(f"`{word}`" for word in ConflictStrategy),
 }
 
