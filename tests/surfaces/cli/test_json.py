@@ -29,8 +29,20 @@ def test_every_command_accepts_json(name: str) -> None:
 
 
 WITHOUT_A_SESSION = {
-    *("agents", "agents check", "clean", "completion", "demo", "doctor", "help", "import", "run", "sessions"),
-    *("wisdom list", "wisdom reject"),
+    *(
+        "agents",
+        "agents check",
+        "clean",
+        "completion",
+        "demo",
+        "doctor",
+        "help",
+        "import",
+        "resolve",
+        "run",
+        "sessions",
+    ),
+    *("resolve", "run", "sessions", "wisdom list", "wisdom reject"),
 }
 
 

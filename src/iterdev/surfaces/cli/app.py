@@ -14,12 +14,13 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
-FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean", "import", "pr")
+FOR_PEOPLE = ("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "clean", "import", "pr")
 """Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
 
 COMMANDS = {
     "session": {
         "run": "Run one session of the development team on TEXT",
+        "resolve": "Run one session of the issue team on the issues that TEXT names",
         "resume": "Go on with a paused or interrupted session (also: continue)",
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",

@@ -119,6 +119,12 @@ session_and_task = _session_words("selected", _task, "[SESSION] [TASK]")
 session_and_text = _session_words("given", _text, "[SESSION] TEXT...")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
+engine = click.option(
+    "--engine",
+    type=click.Choice(["wave", "beat"]),
+    default="wave",
+    help="wave (default): one depth after another; beat: whatever is ready",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else")
 
 

@@ -18,7 +18,6 @@ from iterdev.surfaces.cli.session_run import choose_session, show_run
 
 SHOWN = 5
 """Uncommitted changes that are named."""
-ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 
 
 @click.command(help="Run one session of the development team on TEXT")
@@ -27,7 +26,7 @@ ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
 @click.option("--pipeline", type=click.Choice(start.PIPELINES), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
-@click.option("--engine", type=click.Choice(["wave", "beat"]), default="wave", help=ENGINE)
+@arguments.engine
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
 @click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
