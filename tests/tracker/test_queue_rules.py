@@ -5,6 +5,7 @@ from iterdev.core.errors import UserError
 from iterdev.tracker import queue_rules, rules
 from iterdev.tracker.documents import dependency_graph
 from iterdev.tracker.queues import QueueStatus
+from iterdev.tracker.views import QueueView
 
 
 def next_item(story: Story) -> str | None:
@@ -173,7 +174,7 @@ def test_the_graph_lists_what_is_ready_and_batches_without_common_files(story: S
     story.planned("GH-4", after=["GH-1"])
     story.queued("GH-1", "GH-2", "GH-3", "GH-4")
 
-    graph = dependency_graph(story.queue, story.items)
+    graph = dependency_graph(QueueView(story.queue, story.items))
 
     assert [node["id"] for node in graph["nodes"] if node["ready"]] == ["S-1", "S-2", "S-3"]
     assert graph["parallel_batches"] == [["S-1", "S-3"], ["S-2"]]
@@ -188,7 +189,7 @@ def test_a_queue_with_groups_has_the_batches_of_its_groups(story: Story) -> None
     story.planned("GH-3", "b.py")
     story.formed("GH-1", "GH-2", "GH-3")
 
-    graph = dependency_graph(story.queue, story.items)
+    graph = dependency_graph(QueueView(story.queue, story.items))
 
     assert [group.items for group in story.queue.groups] == [("S-1",), ("S-3",), ("S-2",)]
     assert graph["parallel_batches"] == [["S-1"], ["S-3"]]
