@@ -56,9 +56,11 @@ class Touched(Struct, frozen=True):
     queues: frozenset[str]
 
 
-def touched(happened: Iterable[TrackerEvent]) -> Touched:
-    """What has to be written again."""
-    issues, queues = set[str](), set[str]()
+def touched(happened: Iterable[TrackerEvent], stale: Iterable[str] = ()) -> Touched:
+    """What has to be written again after these events, together with stale files."""
+    files = list(stale)
+    issues = {name.removeprefix(SOLUTIONS).removesuffix(".jsonl") for name in files if name.startswith(SOLUTIONS)}
+    queues = {name.removeprefix(QUEUES).removesuffix(".json") for name in files if name.startswith(QUEUES)}
     for event in happened:
         match event:
             case events.SolutionAdded(name) | events.SolutionBound(name):
