@@ -8,7 +8,7 @@ import msgspec
 from iterdev.store.issue_folder import IssueFolder
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.tracker_log import TrackerLog
-from iterdev.tracker import documents, queue_rules, rules
+from iterdev.tracker import documents, queue_rules, rules, views
 from iterdev.tracker.events import TrackerEvent
 from iterdev.tracker.issues import Description
 from iterdev.tracker.ordering import ordered
@@ -96,14 +96,14 @@ def _opened(path: Path) -> tuple[Journal, Tracker]:
 
 def _list(path: Path) -> None:
     journal, tracker = _opened(path)
-    msgspec.json.encode(documents.issue_list(tracker, ()))
+    msgspec.json.encode(documents.issue_list(views.issue_list(tracker)))
     journal.close()
 
 
 def _graph(path: Path) -> None:
     journal, tracker = _opened(path)
     (queue,) = tracker.queues.values()
-    msgspec.json.encode(documents.dependency_graph(queue, tracker.items[queue.id]))
+    msgspec.json.encode(documents.dependency_graph(views.queue_view(tracker, queue)))
     journal.close()
 
 

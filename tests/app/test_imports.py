@@ -28,7 +28,7 @@ def test_issues_are_added_once_and_updated_when_the_file_has_changed(repository:
     again = import_file(repository, file)
 
     assert (again.added, again.updated, again.unchanged) == ((), ("bd-2",), ("bd-1",))
-    assert [issue["title"] for issue in show.issue_list(repository)["issues"]] == ["One", "Two"]
+    assert [issue.description.title for issue in show.issue_list(repository).issues] == ["One", "Two"]
 
 
 def test_tasks_become_a_table_that_a_session_can_run(repository: Repository, tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_subtasks_of_task_master_are_solutions(repository: Repository, tmp_path:
 
     import_file(repository, file)
 
-    (solution,) = show.solutions(repository, "TM-4")
-    assert solution["tasks"][0]["title"] == "Model"
+    ((_, solution),) = show.solutions(repository, "TM-4")
+    assert solution.tasks[0].title == "Model"
 
 
 def test_the_issues_of_another_repository_can_be_imported(repository: Repository, tmp_path: Path) -> None:

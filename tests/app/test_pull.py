@@ -33,7 +33,7 @@ def repository(repo: Repo) -> Repository:
 
 
 def ids(repository: Repository) -> list[str]:
-    return [str(issue["id"]) for issue in show.issue_list(repository)["issues"]]
+    return [issue.id for issue in show.issue_list(repository).issues]
 
 
 def test_new_issues_are_added_changed_ones_updated_and_closed_ones_completed(
@@ -52,7 +52,7 @@ def test_new_issues_are_added_changed_ones_updated_and_closed_ones_completed(
 
     assert (found.added, found.updated, found.unchanged) == (("GH-4",), ("GH-1", "GH-2"), ("GH-3",))
     assert ids(repository) == ["GH-1", "GH-3", "GH-4"]
-    assert [issue["id"] for issue in show.history(repository)] == ["GH-2"]
+    assert [issue.id for issue in show.history(repository)] == ["GH-2"]
 
 
 def test_an_issue_that_is_gone_is_named_and_stays(
@@ -78,8 +78,8 @@ def test_a_single_issue_is_read_by_its_id(
     found = pull_named(repository, ["GH-42", "ISS-20260308-120000", "GH-43"], environment)
 
     assert (found.added, found.missing) == (("GH-42",), ("GH-43",))
-    (issue,) = show.issue_list(repository)["issues"]
-    assert (issue["title"], issue["context"]) == ("The answer", "with [secret]")
+    (issue,) = show.issue_list(repository).issues
+    assert (issue.description.title, issue.description.context) == ("The answer", "with [secret]")
 
 
 def test_a_failure_in_the_middle_of_the_pages_changes_nothing(

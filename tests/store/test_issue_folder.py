@@ -78,6 +78,19 @@ def test_a_file_that_cannot_be_read_in_full_is_kept_beside_the_new_one(place: Pl
     assert place.create("GH-3") == ()
 
 
+@pytest.mark.parametrize("text", ["nonsense", "", None])
+def test_a_file_that_others_spoilt_or_deleted_is_written_again(place: Place, text: str | None) -> None:
+    place.create("GH-1")
+    place.solve("GH-1")
+    solutions = place.folder.path / "solutions" / "GH-1.jsonl"
+    before = solutions.read_text()
+    solutions.unlink() if text is None else solutions.write_text(text)
+
+    place.create("GH-2")
+
+    assert solutions.read_text() == before
+
+
 def test_a_process_that_was_killed_before_it_wrote_the_files_is_made_up_for(place: Place) -> None:
     place.create("GH-1")
     place.log.transact(lambda tracker, at: rules.created(tracker, Description(title="x"), at, name="GH-2"))

@@ -4,7 +4,9 @@ from tests.tracker.conftest import BEGIN, Story, solution
 from iterdev.core.errors import UserError
 from iterdev.tracker import queue_rules, rules
 from iterdev.tracker.documents import dependency_graph
-from iterdev.tracker.queues import QueueStatus
+from iterdev.tracker.events import QueueFormed
+from iterdev.tracker.queues import Placement, Queue, QueueItem, QueueStatus
+from iterdev.tracker.views import QueueView
 
 
 def next_item(story: Story) -> str | None:
@@ -173,7 +175,7 @@ def test_the_graph_lists_what_is_ready_and_batches_without_common_files(story: S
     story.planned("GH-4", after=["GH-1"])
     story.queued("GH-1", "GH-2", "GH-3", "GH-4")
 
-    graph = dependency_graph(story.queue, story.items)
+    graph = dependency_graph(QueueView(story.queue, story.items))
 
     assert [node["id"] for node in graph["nodes"] if node["ready"]] == ["S-1", "S-2", "S-3"]
     assert graph["parallel_batches"] == [["S-1", "S-3"], ["S-2"]]
@@ -188,7 +190,7 @@ def test_a_queue_with_groups_has_the_batches_of_its_groups(story: Story) -> None
     story.planned("GH-3", "b.py")
     story.formed("GH-1", "GH-2", "GH-3")
 
-    graph = dependency_graph(story.queue, story.items)
+    graph = dependency_graph(QueueView(story.queue, story.items))
 
     assert [group.items for group in story.queue.groups] == [("S-1",), ("S-3",), ("S-2",)]
     assert graph["parallel_batches"] == [["S-1"], ["S-3"]]
@@ -207,3 +209,34 @@ def test_merging_a_queue_moves_what_the_other_does_not_have_and_archives_it(stor
 
     assert [item.issue_id for item in story.tracker.items[first].values()] == ["GH-1", "GH-2", "GH-3"]
     assert story.tracker.queues[second].status is QueueStatus.archived
+
+
+def test_what_is_added_to_a_queue_with_groups_leaves_the_order_of_common_files(story: Story) -> None:
+    story.planned("GH-1", "a.py")
+    story.planned("GH-2", "a.py", after=["GH-3"])
+    story.formed("GH-1", "GH-2")
+    story.planned("GH-3")
+
+    story.queued("GH-3")
+
+    assert story.items["S-2"].place.depends_on == ("S-1", "S-3")
+
+
+def test_what_would_make_items_wait_for_each_other_is_not_added(story: Story) -> None:
+    story.planned("GH-1", "a.py", after=["GH-3"], priority=5)
+    story.planned("GH-2", "a.py")
+    story.formed("GH-1", "GH-2")
+    story.planned("GH-3", after=["GH-2"])
+
+    with pytest.raises(UserError, match="in a circle: GH-1 -> GH-3 -> GH-2 -> GH-1"):
+        story.queued("GH-3")
+
+
+def test_an_item_of_another_tool_whose_issue_is_gone_does_not_stop_the_queue(story: Story) -> None:
+    unknown = QueueItem(item_id="S-1", issue_id="ISS-1", solution_id="SOL-1", place=Placement(order=1))
+    story.happened(QueueFormed(Queue(id="QUE-1"), (unknown,)))
+    story.planned("GH-1")
+
+    story.queued("GH-1")
+
+    assert list(story.items) == ["S-1", "S-2"]

@@ -2,7 +2,7 @@ import pytest
 from tests.tracker.conftest import Story, solution
 
 from iterdev.core.errors import UserError
-from iterdev.tracker import documents, rules
+from iterdev.tracker import documents, rules, views
 from iterdev.tracker.issues import Description, IssueStatus
 
 
@@ -24,7 +24,7 @@ def test_binding_a_solution_unbinds_the_others_and_plans_the_issue(story: Story)
 
     story.happened(*rules.bound(story.tracker, "GH-1", "SOL-GH-1-2"))
 
-    found = documents.solution_documents(story.tracker, story.tracker.issues["GH-1"])
+    found = documents.solution_documents(views.issue_view(story.tracker, story.tracker.issues["GH-1"]))
     assert [(one["id"], one["is_bound"]) for one in found] == [("SOL-GH-1-1", False), ("SOL-GH-1-2", True)]
     assert story.status("GH-1") == "planned"
 
@@ -48,10 +48,10 @@ def test_a_completed_issue_moves_to_the_history_and_comes_back_when_it_is_opened
 
     story.happened(*rules.moved(story.tracker, "GH-1", IssueStatus.completed))
 
-    assert [issue.id for issue in documents.history(story.tracker)] == ["GH-1"]
-    assert documents.listed(story.tracker) == []
+    assert [issue.id for issue in views.history(story.tracker)] == ["GH-1"]
+    assert views.issue_list(story.tracker).issues == ()
     story.happened(*rules.moved(story.tracker, "GH-1", IssueStatus.registered))
-    assert documents.history(story.tracker) == []
+    assert views.history(story.tracker) == ()
 
 
 @pytest.mark.requirement("R145")

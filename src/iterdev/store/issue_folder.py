@@ -23,7 +23,8 @@ LOCK = ".lock"
 PATTERNS = (folder.ISSUES, folder.HISTORY, f"{folder.SOLUTIONS}*.jsonl", f"{folder.QUEUES}*.json")
 TRACKER = SessionId("")
 """Stands for the tracker where the journal keeps what it knows of a session's files."""
-
+EDITED = ""
+"""The signature of a file that was read back, and has to be written again."""
 
 KnownFiles = Mapping[str, tuple[str, int]]
 """The signature of each file that iterdev wrote, and the entry that it was made after."""
@@ -55,8 +56,8 @@ class IssueFolder:
 
         log.transact(rule)
         kept = [self._kept(self.path / name) for name in found.incomplete]
-        # So that the files are written again, and known from then on.
-        self._journal.forget_files(TRACKER, edited)
+        _, seq = self._journal.projected_files(TRACKER).get(folder.ISSUES, (EDITED, 0))
+        self._journal.record_files(TRACKER, dict.fromkeys(edited, EDITED), seq=seq)
         return (*found.notes, *(f'"{path}" has what could not be read' for path in kept))
 
     def seen(self, tracker: Tracker, at: float) -> Tracker:
@@ -66,10 +67,12 @@ class IssueFolder:
     def write(self, tracker: Tracker) -> None:
         """Brings the files up to date. The folder is held."""
         known = self._journal.projected_files(TRACKER)
-        _, seq = known.get(folder.ISSUES, ("", 0))
-        if seq == tracker.seq and all((self.path / name).exists() for name in known):
+        _, seq = known.get(folder.ISSUES, (EDITED, 0))
+        stale = [name for name, (digest, _) in known.items() if digest == EDITED or not (self.path / name).exists()]
+        if seq == tracker.seq and not stale:
             return
-        touched = folder.touched(entry.event for entry in self._journal.read_tracker(seq)) if seq else None
+        news = (entry.event for entry in self._journal.read_tracker(seq))
+        touched = folder.touched(news, stale) if seq else None
         written: dict[str, str] = {}
         for name, text in folder.texts(tracker, touched):
             path = self.path / name
@@ -97,9 +100,9 @@ def seen(path: Path, tracker: Tracker, at: float, known: KnownFiles = NO_FILES) 
 
 def _edited(path: Path, known: KnownFiles) -> dict[str, str]:
     """The files that are not as iterdev wrote them."""
-    files = (file for pattern in PATTERNS for file in sorted(path.glob(pattern)))
+    files = (file for pattern in PATTERNS for file in sorted(path.glob(pattern)) if file.is_file())
     names = ((file.relative_to(path).as_posix(), file) for file in files)
-    return {name: _read(file) for name, file in names if known.get(name, ("", 0))[0] != _signature(file)}
+    return {name: _read(file) for name, file in names if known.get(name, (EDITED, 0))[0] != _signature(file)}
 
 
 def _signature(path: Path) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from iterdev.core.ids import moment
 from iterdev.tracker import queues
-from iterdev.tracker.issues import Feedback, Issue, IssueStatus
+from iterdev.tracker.issues import Feedback, Issue
 from iterdev.tracker.ordering import without_common_files
 from iterdev.tracker.queue_rules import Selection
 from iterdev.tracker.queues import (
@@ -23,6 +23,7 @@ from iterdev.tracker.queues import (
 )
 from iterdev.tracker.solutions import Solution, SolutionTask, files_touched
 from iterdev.tracker.state import Tracker, active_queues
+from iterdev.tracker.views import IssueList, IssueView, QueueView
 
 Document = dict[str, object]
 VERSION = "2.1"
@@ -108,58 +109,40 @@ def task_document(task: SolutionTask) -> Document:
     }
 
 
-def solution_documents(tracker: Tracker, issue: Issue) -> list[Document]:
-    found = tracker.solutions.get(issue.id, {}).values()
-    return [solution_document(one, is_bound=one.id == issue.bound_solution_id) for one in found]
+def solution_documents(seen: IssueView) -> list[Document]:
+    return [solution_document(one, is_bound=one.id == seen.issue.bound_solution_id) for one in seen.solutions]
 
 
-def issue_with_solutions(tracker: Tracker, issue: Issue) -> Document:
+def issue_with_solutions(seen: IssueView) -> Document:
     """What `issue status ID` says."""
-    bound = tracker.bound_solution(issue)
     return {
-        "issue": issue_document(issue),
-        "solutions": solution_documents(tracker, issue),
-        "bound": solution_document(bound, is_bound=True) if bound else None,
+        "issue": issue_document(seen.issue),
+        "solutions": solution_documents(seen),
+        "bound": solution_document(seen.bound, is_bound=True) if seen.bound else None,
     }
 
 
-def issue_with_tasks(tracker: Tracker, issue: Issue) -> Document:
+def issue_with_tasks(seen: IssueView) -> Document:
     """What `issue list ID` says."""
-    bound = tracker.bound_solution(issue)
+    bound = seen.bound
     return {
-        "issue": issue_document(issue),
+        "issue": issue_document(seen.issue),
         "solution": solution_document(bound, is_bound=True) if bound else None,
         "tasks": [task_document(task) for task in bound.tasks] if bound else [],
     }
 
 
-def issue_list(tracker: Tracker, statuses: Sequence[IssueStatus], *, is_brief: bool = False) -> Document:
-    """Issues that are not completed, or those of the statuses; the summary counts every issue."""
-    shown = listed(tracker, statuses)
+def issue_list(found: IssueList, *, is_brief: bool = False) -> Document:
+    """What `issue list` says; the summary counts every issue."""
     return {
-        "issues": [brief_issue(issue) if is_brief else issue_document(issue) for issue in shown],
-        "total": len(shown),
-        "summary": status_counts(tracker),
+        "issues": [brief_issue(issue) if is_brief else issue_document(issue) for issue in found.issues],
+        "total": len(found.issues),
+        "summary": {status.value: count for status, count in found.counts.items()},
     }
 
 
-def listed(tracker: Tracker, statuses: Sequence[IssueStatus] = ()) -> list[Issue]:
-    """Issues in the order in which they came: those of the statuses, or else those that are not completed."""
-    chosen = set(statuses or (status for status in IssueStatus if status is not IssueStatus.completed))
-    return [issue for issue in tracker.issues.values() if issue.status in chosen]
-
-
-def history(tracker: Tracker) -> list[Issue]:
-    """The completed issues, the one that was completed last at the end."""
-    return sorted((one for one in tracker.issues.values() if one.is_over), key=lambda one: one.completed_at or 0)
-
-
-def status_counts(tracker: Tracker) -> dict[str, int]:
-    counts = Counter(issue.status for issue in tracker.issues.values())
-    return {status.value: counts[status] for status in IssueStatus}
-
-
-def queue_document(queue: Queue, items: Items) -> Document:
+def queue_document(seen: QueueView) -> Document:
+    queue, items = seen.queue, seen.items
     counts = Counter(item.status for item in items.values())
     updated = max((max(_moments(item)) for item in items.values()), default=queue.created_at)
     return {
@@ -182,7 +165,8 @@ def queue_document(queue: Queue, items: Items) -> Document:
     }
 
 
-def brief_queue(queue: Queue, items: Items) -> Document:
+def brief_queue(seen: QueueView) -> Document:
+    queue, items = seen.queue, seen.items
     counts = Counter(item.status for item in items.values())
     keys = ("item_id", "issue_id", "solution_id", "status", "task_count")
     shown = map(item_document, items.values())
@@ -227,8 +211,9 @@ def queue_index(tracker: Tracker) -> Document:
     }
 
 
-def dependency_graph(queue: Queue, items: Items) -> Document:
+def dependency_graph(seen: QueueView) -> Document:
     """What `issue queue dag` says: what is ready, what waits for what, and what can be done at the same time."""
+    queue, items = seen.queue, seen.items
     blocked = {name: queues.blocked_by(items, item) for name, item in items.items()}
     ready = {name for name, item in items.items() if item.status is ItemStatus.pending and not blocked[name]}
     startable = {name: item for name, item in items.items() if name in ready or item.status is ItemStatus.executing}

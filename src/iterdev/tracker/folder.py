@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.errors import UserError
-from iterdev.tracker import documents, events, reading
+from iterdev.tracker import documents, events, reading, views
 from iterdev.tracker.events import TrackerEntry, TrackerEvent
 from iterdev.tracker.issues import (
     DEFAULT_PRIORITY,
@@ -56,9 +56,11 @@ class Touched(Struct, frozen=True):
     queues: frozenset[str]
 
 
-def touched(happened: Iterable[TrackerEvent]) -> Touched:
-    """What has to be written again."""
-    issues, queues = set[str](), set[str]()
+def touched(happened: Iterable[TrackerEvent], stale: Iterable[str] = ()) -> Touched:
+    """What has to be written again after these events, together with stale files."""
+    files = list(stale)
+    issues = {name.removeprefix(SOLUTIONS).removesuffix(".jsonl") for name in files if name.startswith(SOLUTIONS)}
+    queues = {name.removeprefix(QUEUES).removesuffix(".json") for name in files if name.startswith(QUEUES)}
     for event in happened:
         match event:
             case events.SolutionAdded(name) | events.SolutionBound(name):
@@ -79,13 +81,16 @@ def touched(happened: Iterable[TrackerEvent]) -> Touched:
 def texts(tracker: Tracker, only: Touched | None = None) -> Iterator[tuple[str, str]]:
     """The files with their contents: all, or those that have to be written again."""
     yield ISSUES, _lines(documents.issue_document(issue) for issue in tracker.issues.values() if not issue.is_over)
-    yield HISTORY, _lines(map(documents.issue_document, documents.history(tracker)))
+    yield HISTORY, _lines(map(documents.issue_document, views.history(tracker)))
     for name in tracker.solutions if only is None else only.issues & tracker.solutions.keys():
-        yield f"{SOLUTIONS}{name}.jsonl", _lines(documents.solution_documents(tracker, tracker.issues[name]))
+        yield (
+            f"{SOLUTIONS}{name}.jsonl",
+            _lines(documents.solution_documents(views.issue_view(tracker, tracker.issues[name]))),
+        )
     if tracker.queues:
         yield INDEX, _text(documents.queue_index(tracker))
     for name in tracker.queues if only is None else only.queues & tracker.queues.keys():
-        yield f"{QUEUES}{name}.json", _text(documents.queue_document(tracker.queues[name], tracker.items[name]))
+        yield f"{QUEUES}{name}.json", _text(documents.queue_document(views.queue_view(tracker, tracker.queues[name])))
 
 
 def is_gone(name: str, tracker: Tracker) -> bool:

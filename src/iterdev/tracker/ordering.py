@@ -6,6 +6,7 @@ An agent may be asked which of two solutions in conflict goes first; nothing els
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from msgspec import Struct
 
@@ -129,6 +130,7 @@ def declared_dependencies(candidates: Iterable[Candidate]) -> dict[str, tuple[st
 def _sequence(
     candidates: Sequence[Candidate], declared: Mapping[str, Sequence[str]], preferred: Mapping[str, int]
 ) -> list[Candidate]:
+    check_no_circle(declared)
     by_issue = {one.issue_id: one for one in candidates}
     dependants: dict[str, list[str]] = {name: [] for name in by_issue}
     for name, needed in declared.items():
@@ -151,23 +153,22 @@ def _sequence(
             waiting[after] -= 1
             if not waiting[after]:
                 heapq.heappush(ready, (ranks[after], after))
-    if len(sequence) < len(by_issue):
-        circle = " -> ".join(_circle(declared, {name for name, count in waiting.items() if count}))
-        raise UserError(
-            f"The solutions depend on each other in a circle: {circle}",
-            hint="bind a solution of one of them that does not depend on the others",
-        )
     return sequence
 
 
-def _circle(declared: Mapping[str, Sequence[str]], left: set[str]) -> list[str]:
-    """One circle among the issues that are left; each of them depends on another one."""
-    path = [min(left)]
-    while True:
-        following = next(name for name in declared[path[-1]] if name in left)
-        if following in path:
-            return [*path[path.index(following) :], following]
-        path.append(following)
+def check_no_circle(depends_on: Mapping[str, Sequence[str]]) -> None:
+    """Raises `UserError` if issues wait for each other in a circle."""
+    try:
+        TopologicalSorter(depends_on).prepare()
+    except CycleError as error:
+        # Each one is needed by the next, and the last is the first again.
+        found: list[str] = error.args[1][:0:-1]
+        first = found.index(min(found))
+        circle = " -> ".join([*found[first:], *found[: first + 1]])
+        raise UserError(
+            f"The solutions depend on each other in a circle: {circle}",
+            hint="bind a solution of one of them that does not depend on the others",
+        ) from error
 
 
 def _overlaps(sequence: Sequence[Candidate]) -> dict[str, list[Candidate]]:

@@ -24,8 +24,16 @@ from iterdev.tracker.events import (
     StatusChanged,
     TrackerEvent,
 )
-from iterdev.tracker.issues import Feedback, FeedbackType, IssueStatus, Stage
-from iterdev.tracker.ordering import Candidate, Order, candidate, declared_dependencies, ordered, semantic_priority
+from iterdev.tracker.issues import DEFAULT_PRIORITY, Feedback, FeedbackType, IssueStatus, Stage
+from iterdev.tracker.ordering import (
+    Candidate,
+    Order,
+    candidate,
+    check_no_circle,
+    declared_dependencies,
+    ordered,
+    semantic_priority,
+)
 from iterdev.tracker.queues import OPEN, Failure, Group, ItemStatus, Placement, Queue, QueueItem, QueueStatus
 from iterdev.tracker.state import Tracker, active_queues, known_issue, known_queue
 
@@ -126,31 +134,35 @@ def _with_dependencies(tracker: Tracker, items: Mapping[str, QueueItem]) -> dict
     """The places of items with what their solutions depend on; raises `UserError` if that is a circle."""
     known = {item.issue_id: _candidate_of(tracker, item) for item in items.values()}
     own = {item.issue_id: item.item_id for item in items.values()}
-    pending = [item for item in items.values() if item.status is ItemStatus.pending]
-    ordered([known[item.issue_id] for item in pending])
     declared = declared_dependencies(list(known.values()))
     needed = {name for names in declared.values() for name in names}
     places = {item.item_id: item.place for item in items.values()}
-    for item in pending:
+    for item in items.values():
+        if item.status is not ItemStatus.pending:
+            continue
         names, is_needed = declared[item.issue_id], item.issue_id in needed
+        kept = (name for name in item.place.depends_on if name in items)
         places[item.item_id] = replace(
             item.place,
-            depends_on=tuple(own[name] for name in names),
+            depends_on=tuple(dict.fromkeys([*kept, *(own[name] for name in names)])),
             semantic_priority=semantic_priority(known[item.issue_id], is_needed=is_needed, dependencies=len(names)),
         )
+    issues = {item.item_id: item.issue_id for item in items.values()}
+    check_no_circle({issues[name]: [issues[one] for one in place.depends_on] for name, place in places.items()})
     return places
 
 
 def _candidate_of(tracker: Tracker, item: QueueItem) -> Candidate:
-    issue = known_issue(tracker, item.issue_id)
-    solution = tracker.solutions.get(issue.id, {}).get(item.solution_id)
-    if solution:
+    """The solution of an item; of one that another tool wrote, it may not be known."""
+    issue = tracker.issues.get(item.issue_id)
+    solution = tracker.solutions.get(item.issue_id, {}).get(item.solution_id)
+    if issue and solution:
         return candidate(issue, solution)
     place = item.place
     return Candidate(
-        issue_id=issue.id,
+        issue_id=item.issue_id,
         solution_id=item.solution_id,
-        priority=issue.description.priority,
+        priority=issue.description.priority if issue else DEFAULT_PRIORITY,
         task_count=place.task_count,
         files=place.files_touched,
     )

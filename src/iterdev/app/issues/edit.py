@@ -10,8 +10,7 @@ from iterdev.core.errors import UserError
 from iterdev.engine.issue_tracker import edit_tracker, take_over_files  # noqa: F401 - for the surfaces
 from iterdev.engine.repository import Repository
 from iterdev.host import text_files
-from iterdev.tracker import documents, reading, rules
-from iterdev.tracker.documents import Document, issue_document  # noqa: F401
+from iterdev.tracker import reading, rules
 from iterdev.tracker.events import IssueCreated, SolutionAdded, StatusChanged, TrackerEvent
 from iterdev.tracker.issues import Issue, read_status
 from iterdev.tracker.reading import ISSUE_EXAMPLE, SOLUTION_EXAMPLE
@@ -90,15 +89,15 @@ def synchronize(repository: Repository, queue: str = "") -> QueueSync:
         return QueueSync(queue_id=name, queued=queued, unplanned=rules.planned_outside(log.tracker, name))
 
 
-def add_solution(repository: Repository, name: str, document: object) -> Document:
+def add_solution(repository: Repository, name: str, document: object) -> tuple[Issue, Solution]:
     solution = _solution(repository, document)
     with edit_tracker(repository) as log:
-        (added,) = log.transact(lambda tracker, at: rules.solved(tracker, name, solution, at))
-        assert isinstance(added, SolutionAdded)  # noqa: S101 - the rule returns nothing else
-        return documents.solution_document(added.solution, is_bound=False)
+        events = log.transact(lambda tracker, at: rules.solved(tracker, name, solution, at))
+        (added,) = (event.solution for event in events if isinstance(event, SolutionAdded))
+        return known_issue(log.tracker, name), added
 
 
-def bind(repository: Repository, name: str, solution: str = "", file: Path | None = None) -> Document:
+def bind(repository: Repository, name: str, solution: str = "", file: Path | None = None) -> tuple[Issue, Solution]:
     """Binds a solution of the issue; one that is in a file is added first."""
     new = _solution(repository, _read(file), solution) if file else None
 
@@ -108,8 +107,7 @@ def bind(repository: Repository, name: str, solution: str = "", file: Path | Non
     with edit_tracker(repository) as log:
         log.transact(rule)
         issue = known_issue(log.tracker, name)
-        bound = known_solution(log.tracker, issue, issue.bound_solution_id or "")
-        return documents.solution_document(bound, is_bound=True)
+        return issue, known_solution(log.tracker, issue, issue.bound_solution_id or "")
 
 
 def _created(events: Sequence[TrackerEvent]) -> Issue:

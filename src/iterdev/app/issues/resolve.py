@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.app import start
+from iterdev.app.issues.pull import pull_named
 from iterdev.app.start import Request
-from iterdev.core.errors import UserError, did_you_mean
+from iterdev.core.errors import IterdevError, UserError, did_you_mean
 from iterdev.core.types import SessionId
 from iterdev.engine.issue_tracker import read_tracker
 from iterdev.engine.repository import Repository
@@ -43,6 +44,8 @@ class Found(Struct, frozen=True, kw_only=True):
     issues: tuple[Issue, ...] = ()
     missing: tuple[str, ...] = ()
     """Ids for which there is no issue."""
+    unreached: str = ""
+    """Why GitHub could not be asked for them."""
 
 
 def read_words(text: str) -> Words:
@@ -64,12 +67,22 @@ def read_words(text: str) -> Words:
 
 
 def find_issues(repository: Repository, ids: Sequence[str], *, all_pending: bool) -> Found:
-    """The issues of the tracker with these ids, and with `all_pending` all that nobody has begun to work on."""
-    tracker = read_tracker(repository)
+    """The issues of the tracker with these ids, and with `all_pending` all that nobody has begun to work on.
+
+    An issue of GitHub that the tracker does not know is brought in.
+    """
+    tracker, unreached = read_tracker(repository), ""
+    if unknown := [name for name in ids if name not in tracker.issues]:
+        try:
+            pull_named(repository, unknown)
+            tracker = read_tracker(repository)
+        except IterdevError as error:
+            unreached = error.message
     waiting = rules.waiting(tracker) if all_pending else ()
     named = [tracker.issues[name] for name in ids if name in tracker.issues]
     found = {issue.id: issue for issue in (*named, *waiting)}
-    return Found(issues=tuple(found.values()), missing=tuple(name for name in ids if name not in tracker.issues))
+    missing = tuple(name for name in ids if name not in tracker.issues)
+    return Found(issues=tuple(found.values()), missing=missing, unreached=unreached)
 
 
 def start_resolving(repository: Repository, request: Request, issues: Sequence[Issue], method: str | None) -> SessionId:

@@ -85,6 +85,11 @@ def local_time(text: object) -> str:
     return datetime.fromisoformat(str(text)).astimezone().isoformat(timespec="seconds")
 
 
+def local_moment(at: float) -> str:
+    """A point in time, in the time zone of the user."""
+    return datetime.fromtimestamp(at).astimezone().isoformat(timespec="seconds")
+
+
 def columns() -> int:
     return shutil.get_terminal_size().columns
 

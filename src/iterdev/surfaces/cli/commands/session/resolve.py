@@ -61,7 +61,8 @@ def _issues(repository: Repository, ids: tuple[str, ...], *, all_pending: bool) 
     if all_pending and not found.issues:
         raise UserError("No issue is pending", hint='iterdev issue create --data \'{"title": "..."}\'')
     if found.missing:
-        print_warning(f"warning: there is no issue {', '.join(found.missing)}")
+        why = f" in the tracker ({found.unreached})" if found.unreached else ""
+        print_warning(f"warning: there is no issue {', '.join(found.missing)}{why}")
     if (found.issues and not found.missing) or (found.issues and not prompt.can_ask()):
         return found.issues
     if not prompt.can_ask():

@@ -6,7 +6,7 @@ import click
 
 from iterdev.app.issues import edit, show
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import listed, solution_line, to_change
+from iterdev.surfaces.cli.commands.tracker.issue.options import solution_line, to_change
 from iterdev.surfaces.cli.output.console import print_either
 
 
@@ -14,15 +14,20 @@ from iterdev.surfaces.cli.output.console import print_either
 @click.argument("name", metavar="ID")
 @click.argument("solution", metavar="[SOL]", required=False)
 @click.option(
-    "--solution", "file", type=click.Path(path_type=Path), metavar="FILE", help="Add the solution in a JSON file first"
+    "--solution",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add the solution in a JSON file first",
 )
 @arguments.as_json
 def command(*, name: str, solution: str | None, file: Path | None, as_json: bool) -> None:
-    repository = to_change()
     if solution is None and file is None:
-        found = show.solutions(repository, name)
+        found = show.solutions(arguments.current_repository(), name)
         empty = f"{name} has no solution. Add one with: iterdev issue solution {name} --data JSON"
-        print_either(listed(found, empty, solution_line), {"solutions": found, "total": len(found)}, as_json=as_json)
+        text = "\n".join(solution_line(*one) for one in found) or empty
+        documents = [show.solution_document(*one) for one in found]
+        print_either(text, {"solutions": documents, "total": len(found)}, as_json=as_json)
         return
-    bound = edit.bind(repository, name, solution or "", file)
-    print_either(f"{bound['id']} is bound to {name}", bound, as_json=as_json)
+    issue, bound = edit.bind(to_change(), name, solution or "", file)
+    print_either(f"{bound.id} is bound to {name}", show.solution_document(issue, bound), as_json=as_json)

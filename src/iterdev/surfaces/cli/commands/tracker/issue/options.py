@@ -1,12 +1,13 @@
 """Options that the commands of the tracker share, and how they print."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
 
-from iterdev.app.issues.edit import Document, Issue, IssueFields, issue_document, take_over_files
+from iterdev.app.issues.edit import Issue, IssueFields, Solution, take_over_files
+from iterdev.app.issues.show import issue_document
 from iterdev.app.sessions import Repository
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either, print_warning
@@ -41,28 +42,19 @@ def described(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def print_issue(issue: Issue, *, as_json: bool) -> None:
-    document = issue_document(issue)
-    print_either(issue_line(document), document, as_json=as_json)
+    print_either(issue_line(issue), issue_document(issue), as_json=as_json)
 
 
-def issue_line(document: Document) -> str:
-    return f"{document['id']}  {document['status']:<10}  {document['priority']}  {one_line(document['title'])}"
+def issue_line(issue: Issue) -> str:
+    said = issue.description
+    return f"{issue.id}  {issue.status:<10}  {said.priority}  {one_line(said.title)}"
 
 
-def solution_line(document: Document) -> str:
-    mark = "bound" if document["is_bound"] else "     "
-    match document["tasks"]:
-        case list(tasks) | tuple(tasks):
-            count = len(tasks)
-        case _:
-            count = 0
-    text = one_line(document["description"] or document["approach"])
-    return f"{document['id']}  {mark}  tasks: {count}  {text}"
+def solution_line(issue: Issue, solution: Solution) -> str:
+    mark = "bound" if solution.id == issue.bound_solution_id else "     "
+    text = one_line(solution.description or solution.approach)
+    return f"{solution.id}  {mark}  tasks: {len(solution.tasks)}  {text}"
 
 
-def one_line(text: object) -> str:
-    return " ".join(str(text).split())[:120]
-
-
-def listed(documents: Sequence[Mapping[str, object]], otherwise: str, line: Callable[[Any], str]) -> str:
-    return "\n".join(map(line, documents)) or otherwise
+def one_line(text: str) -> str:
+    return " ".join(text.split())[:120]

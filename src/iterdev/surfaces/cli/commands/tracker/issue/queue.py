@@ -9,7 +9,7 @@ from iterdev.app.issues import queue as queues
 from iterdev.app.issues import show
 from iterdev.app.sessions import Repository, refuse_inside_attempt
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import brief, listed, queue_option, to_change
+from iterdev.surfaces.cli.commands.tracker.issue.options import brief, one_line, queue_option, to_change
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_document, print_either
 
@@ -23,12 +23,13 @@ queue_argument = click.argument("name", metavar="QUEUE")
 @click.pass_context
 def command(context: click.Context, *, brief: bool, as_json: bool) -> None:
     if context.invoked_subcommand is None:
-        found = show.queue(arguments.repository_of_caller(), is_brief=brief)
-        print_queue(found, as_json=brief or as_json)
+        print_queue(show.queue(arguments.repository_of_caller()), as_json=as_json, is_brief=brief)
 
 
-def print_queue(found: show.Document | None, *, as_json: bool) -> None:
-    print_either(_text(found) if found else EMPTY, found or {"id": None, "solutions": []}, as_json=as_json)
+def print_queue(seen: show.QueueView | None, *, as_json: bool, is_brief: bool = False) -> None:
+    form = show.brief_queue if is_brief else show.queue_document
+    document = form(seen) if seen else {"id": None, "solutions": []}
+    print_either(_text(seen) if seen else EMPTY, document, as_json=is_brief or as_json)
 
 
 @command.command("list", help="List all queues, the newest first")
@@ -119,30 +120,28 @@ def _own() -> Repository:
 
 
 def _print_list(*, as_json: bool) -> None:
-    found = show.queue_list(arguments.repository_of_caller())
-    known = found["queues"] if isinstance(found["queues"], list) else []
-    text = listed(known, "No queues.", lambda one: _index_line(one, found["active_queue_ids"]))
-    print_either(text, found, as_json=as_json)
+    repository = arguments.repository_of_caller()
+    queues, active = show.queue_list(repository)
+    text = "\n".join(f"{'*' if seen.queue.id in active else ' '} {_index_line(seen)}" for seen in queues)
+    print_either(text or "No queues.", show.queue_list_document(repository), as_json=as_json)
 
 
-def _index_line(one: show.Document, active: object) -> str:
-    mark = "*" if isinstance(active, list) and one["id"] in active else " "
-    done = f"{one['completed_solutions']}/{one['total_solutions']}"
-    issues = one["issue_ids"]
-    return f"{mark} {one['id']}  {one['status']:<9}  {done}  {', '.join(issues) if isinstance(issues, list) else ''}"
+def _index_line(seen: show.QueueView) -> str:
+    items = seen.items.values()
+    done = f"{sum(item.status == 'completed' for item in items)}/{len(items)}"
+    issues = ", ".join(dict.fromkeys(item.issue_id for item in items))
+    return f"{seen.queue.id}  {seen.queue.status:<9}  {done}  {issues}"
 
 
-def _text(found: show.Document) -> str:
-    match found:
-        case {"solutions": list(items), "_metadata": dict(counts)}:
-            done = f"{counts['completed_count']} of {counts['total_tasks']} completed, {counts['failed_count']} failed"
-            return "\n".join([f"{found['id']}  {found['status']}  {done}", *map(_item_line, items)])
-        case _:
-            return ""
+def _text(seen: show.QueueView) -> str:
+    items = seen.items.values()
+    completed, failed = (sum(item.status == status for item in items) for status in ("completed", "failed"))
+    header = f"{seen.queue.id}  {seen.queue.status}  {completed} of {len(items)} completed, {failed} failed"
+    return "\n".join([header, *map(_item_line, items)])
 
 
-def _item_line(item: dict[str, object]) -> str:
-    waits = item["depends_on"]
-    after = f"  after {', '.join(waits)}" if isinstance(waits, tuple) and waits else ""
-    failed = f"  {' '.join(str(item['failure_reason']).split())[:80]}" if "failure_reason" in item else ""
-    return f"{item['item_id']:<5} {item['status']:<10} {item['execution_group']:<4} {item['issue_id']}{after}{failed}"
+def _item_line(item: show.QueueItem) -> str:
+    place = item.place
+    after = f"  after {', '.join(place.depends_on)}" if place.depends_on else ""
+    failed = f"  {one_line(item.failure.message)}" if item.failure else ""
+    return f"{item.item_id:<5} {item.status:<10} {place.group:<4} {item.issue_id}{after}{failed}"

@@ -4,8 +4,8 @@ import click
 
 from iterdev.app.issues import edit, show
 from iterdev.surfaces.cli import arguments
-from iterdev.surfaces.cli.commands.tracker.issue.options import brief, listed, solution_line, to_change
-from iterdev.surfaces.cli.output.console import print_document, print_either
+from iterdev.surfaces.cli.commands.tracker.issue.options import brief, solution_line, to_change
+from iterdev.surfaces.cli.output.console import print_either
 
 
 @click.command("solution", help="Show the solutions of an issue; with --data, add one")
@@ -15,15 +15,13 @@ from iterdev.surfaces.cli.output.console import print_document, print_either
 @brief
 @arguments.as_json
 def command(*, name: str, solution_id: str, data: str | None, brief: bool, as_json: bool) -> None:
-    repository = arguments.repository_of_caller()
     if data is not None:
-        added = edit.add_solution(to_change(), name, arguments.read_document(data, edit.SOLUTION_EXAMPLE))
-        print_either(
-            f"{solution_line(added)}\nBind it with: iterdev issue bind {name} {added['id']}", added, as_json=as_json
-        )
+        issue, added = edit.add_solution(to_change(), name, arguments.read_document(data, edit.SOLUTION_EXAMPLE))
+        text = f"{solution_line(issue, added)}\nBind it with: iterdev issue bind {name} {added.id}"
+        print_either(text, show.solution_document(issue, added), as_json=as_json)
         return
-    found = show.solutions(repository, name, solution_id, is_brief=brief)
-    if brief or as_json:
-        print_document({"issue_id": name, "solutions": found, "total": len(found)})
-        return
-    print_either(listed(found, f"{name} has no solution.", solution_line), found, as_json=False)
+    found = show.solutions(arguments.repository_of_caller(), name, solution_id)
+    text = "\n".join(solution_line(*one) for one in found) or f"{name} has no solution."
+    documents = [show.solution_document(*one, is_brief=brief) for one in found]
+    document = {"issue_id": name, "solutions": documents, "total": len(found)}
+    print_either(text, document, as_json=brief or as_json)

@@ -1,12 +1,14 @@
 """iterdev issue status."""
 
+from collections.abc import Iterator
+
 import click
 
 from iterdev.app.issues import show
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.commands.tracker.issue.options import issue_line, solution_line
 from iterdev.surfaces.cli.commands.tracker.issue.queue import print_queue
-from iterdev.surfaces.cli.output.console import local_time, print_either
+from iterdev.surfaces.cli.output.console import local_moment, print_either
 
 
 @click.command("status", help="Show an issue with its solutions; without ID, the active queue")
@@ -17,23 +19,27 @@ def command(*, name: str | None, as_json: bool) -> None:
     if name is None:
         print_queue(show.queue(repository), as_json=as_json)
         return
-    found = show.issue_status(repository, name)
-    print_either(_text(found), found, as_json=as_json)
+    seen = show.issue_view(repository, name)
+    print_either("\n".join(_lines(seen)), show.issue_status_document(seen), as_json=as_json)
 
 
-def _text(found: show.Document) -> str:
-    match found:
-        case {"issue": dict(issue), "solutions": list(solutions)}:
-            feedback = [f"  {one['type']} ({one['stage']}): {one['content']}" for one in issue["feedback"]]
-            parts = [
-                issue_line(issue),
-                f"Created {local_time(issue['created_at'])}, changed {local_time(issue['updated_at'])}",
-                *(f"Source: {issue['source_url']}" for _ in [0] if issue.get("source_url")),
-                *(f"Tags: {', '.join(issue['tags'])}" for _ in [0] if issue["tags"]),
-                *(["", issue["context"]] if issue["context"] else []),
-                *(["", "Feedback:", *feedback] if feedback else []),
-                *(["", "Solutions:", *(f"  {solution_line(one)}" for one in solutions)] if solutions else []),
-            ]
-            return "\n".join(parts)
-        case _:
-            return ""
+def _lines(seen: show.IssueView) -> Iterator[str]:
+    issue, said = seen.issue, seen.issue.description
+    yield issue_line(issue)
+    yield f"Created {local_moment(issue.created_at)}, changed {local_moment(issue.updated_at)}"
+    if said.source_url:
+        yield f"Source: {said.source_url}"
+    if said.tags:
+        yield f"Tags: {', '.join(said.tags)}"
+    if said.context:
+        yield f"\n{said.context}"
+    for comment in said.comments:
+        yield f"\n{comment.author or 'unknown'} wrote:\n{comment.body}"
+    if issue.feedback:
+        yield "\nFeedback:"
+    for one in issue.feedback:
+        yield f"  {one.type} ({one.stage}): {one.content}"
+    if seen.solutions:
+        yield "\nSolutions:"
+    for solution in seen.solutions:
+        yield f"  {solution_line(issue, solution)}"
