@@ -6,7 +6,9 @@ AGENTS := .agents/.installed
 OPTIONAL := .agents-optional/.tried
 RUNNERS := .test-runners/.installed
 
-.PHONY: demo test check bench conformance lock docs clean system
+KILLS ?= 1000
+
+.PHONY: demo test check soak bench fuzz corpus conformance lock docs clean system corpus-system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -20,8 +22,17 @@ check: $(STAMP)  ## lint, format, strict types, layers
 	@$(BIN)/mypy
 	@layers=$$(PYTHONPATH=src $(BIN)/lint-imports --no-cache) || { echo "$$layers"; exit 1; }
 
+soak: $(STAMP)  ## kill at random, KILLS times, and check that nothing is lost or left
+	@$(BIN)/python -m tests.crash.soak --kills $(KILLS) --workers 2
+
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py
+
+fuzz: $(STAMP)  ## give a million inputs to the parsers, and keep those that they fail on
+	@$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),1000000)
+
+corpus: $(STAMP) system corpus-system  ## try iterdev on real packages, and rewrite docs/corpus.md
+	@$(BIN)/python bench/corpus/run.py
 
 docs: $(STAMP)  ## write the reference pages again: configuration and commands
 	@$(BIN)/python docs/generate.py
@@ -60,12 +71,21 @@ $(RUNNERS): tests/host/test_suites/runners.txt  # test runners of Node whose rep
 	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .test-runners $$(cat $<) >/dev/null
 	@touch $@
 
-TOOLS := tmux:tmux bwrap:bubblewrap strace:strace cmake:cmake cc:gcc cargo:cargo perl:perl
+TOOLS := tmux:tmux bwrap:bubblewrap strace:strace cmake:cmake cc:gcc cargo:cargo perl:perl rake:rake
 system:  # the tests use a real terminal, a real sandbox, and the test runners of several languages
 	@missing=$$(for pair in $(TOOLS); do command -v $${pair%:*} >/dev/null || echo $${pair#*:}; done); \
 	test -z "$$missing" \
 		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes $$missing >/dev/null; } \
 		|| { echo "the tests need $$missing; install it with your package manager" >&2; exit 1; }
 
+CORPUS := golang-go meson ninja-build automake autoconf libtool pkg-config ruby-rspec ruby-nokogiri pry ruby-activesupport \
+	ruby-rspec-pending-for php-cli phpunit composer libtest-fatal-perl libclass-method-modifiers-perl librole-tiny-perl \
+	libsub-quote-perl librust-serde-dev librust-serde-json-dev librust-smallvec-dev
+corpus-system:  # what the packages of the corpus need beyond that, as their authors would have it
+	@missing=$$(for name in $(CORPUS); do dpkg-query --status $$name >/dev/null 2>&1 || echo $$name; done); \
+	test -z "$$missing" \
+		|| { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --yes $$missing >/dev/null; } \
+		|| { echo "the corpus needs $$missing; install it with your package manager" >&2; exit 1; }
+
 clean:
-	rm -rf .venv .agents .agents-optional .test-runners .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .corpus .venv .agents .agents-optional .test-runners .mypy_cache .ruff_cache .pytest_cache

@@ -28,6 +28,8 @@ class Effort(Struct, frozen=True, kw_only=True):
     """Tasks whose agents sleep."""
     places: int
     """How many of these may sleep at once."""
+    issues: tuple[int, ...]
+    """Issues in a tracker."""
     cache: Path | None = None
     """Where peers stay installed between runs; without it they are left out."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import attempt
 import crowd
 import environments
+import issues
 import journal
 import life
 import long_journal
@@ -38,6 +39,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     planning.measure,
     resuming.measure,
     long_journal.measure,
+    issues.measure,
     environments.measure,
     startup.measure,
 )
@@ -53,6 +55,7 @@ FULL = Effort(
     starts=25,
     scheduled=1_000,
     places=40,
+    issues=(50, 500, 5_000),
     cache=CACHE,
 )
 QUICK = Effort(
@@ -66,6 +69,7 @@ QUICK = Effort(
     starts=1,
     scheduled=6,
     places=3,
+    issues=(4, 8),
 )
 
 

@@ -13,12 +13,13 @@ import click
 from msgspec import Struct
 
 from iterdev.core import settings
+from iterdev.core.settings import OnRejection
 from iterdev.core.types import CompletionAction, ConflictStrategy, Severity
 from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests"
-REQUIREMENTS = [f"R{number}" for number in range(1, 144)]
+REQUIREMENTS = [f"R{number}" for number in (*range(1, 144), 144, 145, *range(173, 177))]
 WIDTH = 100
 NAMED = {"roles": "ROLE", "agents": "NAME"}
 """What stands in the header of a table that can occur several times."""
@@ -30,6 +31,7 @@ TYPES = {
     "tuple[str, ...]": "list of texts",
     "CompletionAction": f"one of {', '.join(CompletionAction)}",
     "iterdev.core.types.Severity": f"one of {', '.join(Severity)}",
+    "OnRejection": f"one of {', '.join(OnRejection)}",
     "ConflictStrategy": ", ".join(f"`{word}`" for word in ConflictStrategy),
 }
 
@@ -38,8 +40,8 @@ REQUIREMENTS_PAGE = """\
 
 <!-- Written by docs/generate.py from the marks of the tests; run `make docs` after changing one. -->
 
-What the development team has to do is numbered R1 to R143. Each number is named by the tests that show it; a test fails
-when a number has none.
+What the development team has to do is numbered R1 to R143, what the issue tracker has to do R144, R145 and R173 to
+R176. Each number is named by the tests that show it; a test fails when a number has none.
 """
 
 CONFIGURATION = """\

@@ -42,6 +42,8 @@ def install(name: str, folder: Path) -> bool:
     """Makes a coding agent of the tests a program of the folder, with the node that it needs."""
     program = find_optional_cli(name) if name in OPTIONAL_BINARIES else find_cli(name)
     if program is None:
+        # A contributor's machine need not be one that an agent is made for; that of CI is.
+        assert not os.environ.get("CI"), f"{name} is not in {OPTIONAL}: run `make .agents-optional/.tried`"
         return False
     (folder / name).symlink_to(program.resolve())
     for node in OPTIONAL.glob(NEWER_NODE) if name == "kimi" else ():

@@ -57,7 +57,10 @@ elif not step.get("silent"):
 sys.exit(step.get("exit", 0))
 """
 
-SLOW = ("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/", "tests/test_bench.py")
+SLOW = (
+    *("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/"),
+    *("tests/test_bench.py", "tests/test_corpus.py"),
+)
 
 
 class Repo:
@@ -115,8 +118,10 @@ class Repo:
         return self.home / "agent"
 
     def calls(self) -> list[dict[str, object]]:
+        """What the agent was called with; a line that it is still writing is left out."""
         log = self.agent_folder / "calls.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def folder(self, engine: str = "wave") -> Path:
         """The folder of the only session."""

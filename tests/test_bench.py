@@ -19,6 +19,7 @@ SECTIONS = [
     "Planning",
     "Resuming",
     "Long journals",
+    "Issues",
     "Environments",
     "Start-up",
 ]

@@ -9,10 +9,18 @@ def main() -> int:
 
 def team_main() -> int:
     """`team-iterdev`: the same as `iterdev run`, and the words that resume it."""
-    words = sys.argv[1:]
+    return _start_team("run", sys.argv[1:])
+
+
+def issue_main() -> int:
+    """`team-issue`: the same as `iterdev resolve`, and the words that resume it."""
+    return _start_team("resolve", sys.argv[1:])
+
+
+def _start_team(command: str, words: list[str]) -> int:
     if len(words) == 1 and words[0] in {"check", "status", "resume", "continue"}:
         return start(words)
-    return start(["run", *words])
+    return start([command, *words])
 
 
 def start(arguments: list[str]) -> int:
@@ -21,9 +29,17 @@ def start(arguments: list[str]) -> int:
 
         sys.stdout.write(f"iterdev {__version__}\n")
         return 0
-    from iterdev.surfaces.cli.main import run
+    from iterdev.host.processes import signals
 
-    return run(arguments)
+    try:
+        signals.treat_as_interrupt()
+        signals.ignore_at_exit()
+        from iterdev.surfaces.cli.main import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        # While the modules are imported, or once everything is done.
+        return 130
 
 
 if __name__ == "__main__":

@@ -197,6 +197,13 @@ def test_a_long_complaint_is_cut_to_its_end(play: Play) -> None:
     assert len(replies[0].message) < 1_100
 
 
+def test_a_long_complaint_is_cut_between_words(play: Play) -> None:
+    replies, _ = play(program("""sys.exit("a-secret-word " * 200)"""))
+
+    assert isinstance(replies[0], AgentFailure)
+    assert set(replies[0].message.partition(": ")[2].split()) == {"a-secret-word"}
+
+
 def test_a_signal_is_named(play: Play) -> None:
     replies, _ = play(program("os.kill(os.getpid(), 9)"))
 
@@ -355,11 +362,15 @@ def test_a_command_uses_the_files_of_the_checkout_that_the_workspace_lacks(
     assert replies == [Answer(body=f'{{"argument": "{tmp_path}/root/settings.toml"}}'.encode())]
 
 
-def test_a_command_prefers_the_files_of_the_workspace(play: Play, assignment: Assignment, tmp_path: Path) -> None:
-    for folder in ("root", "workspace"):
-        executable(tmp_path / folder / "tools" / "agent", f'#!/bin/sh\necho \'{{"from": "{folder}"}}\' $1\n')
+def test_a_command_takes_files_of_the_base_or_of_the_checkout_and_never_of_the_workspace(
+    play: Play, assignment: Assignment, tmp_path: Path
+) -> None:
+    for folder in ("base", "root", "workspace"):
+        executable(tmp_path / folder / "tools" / "agent", f'#!/bin/sh\necho \'{{"from": "{folder}"}}\'\n')
+    agent = CommandAgent("mine", ("tools/agent",), root=str(tmp_path / "root"))
 
-    replies, events = play(CommandAgent("mine", ("tools/agent", "tools/agent"), root=str(tmp_path / "root")))
+    of_checkout, _ = play(agent)
+    of_base, _ = play(agent, given=replace(assignment, programs=str(tmp_path / "base")))
 
-    assert replies == [Answer(body=b'{"from": "workspace"}')]
-    assert said(events) == ['{"from": "workspace"} tools/agent']
+    assert of_checkout == [Answer(body=b'{"from": "root"}')]
+    assert of_base == [Answer(body=b'{"from": "base"}')]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from iterdev.core.types import Ending, SessionId, Status, TaskId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import STATE
 from iterdev.host import clock
+from iterdev.host.processes.identity import identity
 from iterdev.store.journal import NAME, Journal
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.development import pipelines
@@ -106,6 +108,17 @@ def failed() -> Sequence[events.Event]:
         events.TaskSkipped(TaskId("VERIFY-001"), "DEV-001 failed"),
         events.Finished(),
     )
+
+
+@contextmanager
+def running_engine(sessions: Sessions, session: SessionId) -> Iterator[None]:
+    """An engine that drives the session, in this process."""
+    me = identity(os.getpid())
+    assert me
+    with sessions.repository.lease(sessions.log(session)):
+        sessions.repository.journal.take(session, me)
+        yield
+    sessions.repository.journal.release(session)
 
 
 class InterleavedJournal(Journal):

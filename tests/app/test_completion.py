@@ -25,7 +25,7 @@ def test_the_question_offers_a_retry_only_after_failures(sessions: Sessions) -> 
     question = completion.question(sessions.repository, session)
 
     assert question
-    assert question.choices == ("archive", "keep", "export", "retry")
+    assert question.choices == ("retry", "keep", "archive", "export")
 
 
 def test_the_question_is_not_asked_when_the_answer_is_known(sessions: Sessions) -> None:

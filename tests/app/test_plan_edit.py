@@ -11,10 +11,13 @@ from tests.app.conftest import Team
 from tests.conftest import Repo
 from tests.session_files import statuses
 
-from iterdev.app.answer import plan_draft, take_over_plan
-from iterdev.app.resume import RunObserver, run_session
+from iterdev.app.answer import answer, plan_draft, take_over_plan
+from iterdev.app.inspect import status
+from iterdev.app.live.background import UnattendedQuestions
+from iterdev.app.resume import RunObserver, run_detached, run_session
 from iterdev.core.errors import UserError
 from iterdev.core.views.gates import EDIT, GateView
+from iterdev.core.views.session import SessionView
 
 
 def edited(text: str, *, without: str = "", mentions: bool = False, **titles: str) -> str:
@@ -95,3 +98,34 @@ def test_rows_that_are_deleted_after_the_approval_are_put_back(repo: Repo, team:
 
     assert "REVIEW-001" in statuses(repo.folder())
     assert any("put back" in warning for warning in run.view.warnings)
+
+
+def test_an_engine_in_the_background_takes_over_an_edit_while_it_waits(repo: Repo, team: Team) -> None:
+    waiting(team, "patch")
+    table = repo.folder() / "tasks.csv"
+    happened = []
+
+    def edit_and_then_answer(make: Callable[[int], SessionView]) -> None:
+        view = make(10)
+        if not happened and view.gates:
+            happened.append("edited")
+            table.write_text(edited(table.read_text(), without="VERIFY-001", DEV_001="Greet the world"))
+        elif happened == ["edited"] and [task.title for task in view.tasks] == ["Greet the world"]:
+            happened.append("answered")
+            answer(team.repository, team.session, "plan", "approve")
+
+    observer = RunObserver(show=edit_and_then_answer)
+    anyio.run(run_detached, team.repository, team.session, observer)
+
+    assert happened == ["edited", "answered"]
+    assert statuses(repo.folder()) == {"DEV-001": "completed"}
+
+
+def test_an_edit_that_is_not_valid_does_not_end_an_engine_that_waits(repo: Repo, team: Team) -> None:
+    waiting(team, "patch")
+    (repo.folder() / "tasks.csv").write_text("id,title\nDEV")
+    repo.write("iterdev.toml", (repo.path / "iterdev.toml").read_text() + "\n[limits]\ngate = 0.05\n")
+    questions = UnattendedQuestions(team.repository, team.session)
+    gate = status(team.repository, team.session).gates[0]
+
+    assert anyio.run(questions.ask, gate) is None

@@ -1,6 +1,8 @@
 """Runs of a whole session, without a command line."""
 
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import anyio
 from tests.app.conftest import Sessions
@@ -9,14 +11,16 @@ from tests.session_files import left_behind
 from iterdev.app.answer import answer
 from iterdev.app.completion import accept
 from iterdev.app.doctor import findings
-from iterdev.app.inspect import status
-from iterdev.app.resume import OneStep, RunObserver, is_done, one_worker, run_session
-from iterdev.app.sessions import to_resume
-from iterdev.app.start import Request, start
+from iterdev.app.inspect import replay, status
+from iterdev.app.resume import OneStep, RunObserver, is_done, one_worker, run_detached, run_session
+from iterdev.app.sessions import Repository, to_resume
+from iterdev.app.start import Request, read_table, start
 from iterdev.core.processes import ProcessIdentity
-from iterdev.core.types import Ending, SessionId, Status
+from iterdev.core.session.events import GateAnswered
+from iterdev.core.types import Ending, Phase, SessionId, Status
 from iterdev.core.views.gates import GateView
 from iterdev.core.views.session import SessionView
+from iterdev.host import clock
 from iterdev.teams.development.roles import Pipeline, Role
 
 
@@ -130,3 +134,64 @@ def test_doctor_names_a_session_whose_engine_was_killed_at_its_end(sessions: Ses
     (finding,) = (one for one in findings(sessions.repo.path) if one.subject == f"session {session}")
 
     assert (finding.problem, finding.hint) == ("its engine died", f"iterdev resume {session}")
+
+
+def test_a_machine_that_sleeps_for_an_hour_in_the_middle_of_a_wave_fails_none_of_its_tasks(sessions: Sessions) -> None:
+    asleep = [0.0]
+    repository = Repository(sessions.repo.path, now=lambda: clock.now() + asleep[0])
+    sessions.opened.append(repository)
+    rows = read_table(repository, table(sessions, "DEV-001", "DEV-002"))
+    session = start(repository, Request(requirement="Two things", auto=True, concurrency=1), rows)
+
+    def wake(line: str) -> None:
+        asleep[0] = 3600.0 if "DEV-001 completed" in line else asleep[0]
+
+    result = anyio.run(run_session, repository, session, RunObserver(progress=wake))
+
+    assert result.view.outcome.succeeded
+    assert sessions.kinds(session).count("ClockChanged") == 1
+    assert replay(sessions.repository, session).difference is None
+
+
+def table(sessions: Sessions, *tasks: str) -> Path:
+    path = sessions.repo.home / "mine.csv"
+    path.write_text("id,description,role\n" + "".join(f"{task},do it,developer\n" for task in tasks), encoding="utf-8")
+    return path
+
+
+def limited(sessions: Sessions, seconds: float) -> Repository:
+    """The repository with an engine in the background that waits at a question for so long."""
+    settings = (sessions.repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    sessions.repo.write("iterdev.toml", f"{settings}\n[limits]\ngate = {seconds}\n")
+    return sessions.open()
+
+
+def test_an_engine_in_the_background_ends_when_it_has_waited_for_long_enough(sessions: Sessions) -> None:
+    session = new(sessions)
+
+    result = anyio.run(run_detached, limited(sessions, 0.01), session, RunObserver())
+
+    assert (result.ending, result.view.detached) == (Ending.waiting, False)
+    assert sessions.state(session).lifecycle.detached
+
+
+def test_an_answer_to_an_engine_that_is_giving_up_is_not_lost(sessions: Sessions) -> None:
+    session = new(sessions)
+
+    def answer_late(make: Callable[[int], SessionView]) -> None:
+        if (view := make(1)).phase is Phase.paused and view.gates:
+            sessions.log(session).record(GateAnswered("plan", "approve"))
+
+    observer = RunObserver(show=answer_late)
+    result = anyio.run(run_detached, limited(sessions, 0.01), session, observer)
+
+    assert (result.ending, result.view.outcome.succeeded) == (Ending.over, True)
+
+
+def test_an_engine_of_a_terminal_is_not_started_again_by_an_answer(sessions: Sessions) -> None:
+    session = new(sessions)
+    anyio.run(run_session, sessions.repository, session, RunObserver())
+
+    answered = answer(sessions.repository, session, "plan", "approve")
+
+    assert (answered.restarted, answered.view.running) == (False, False)

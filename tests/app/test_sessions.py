@@ -2,11 +2,13 @@
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
-from tests.app.conftest import DEV, Sessions, failed
+from tests.app.conftest import DEV, Sessions, failed, running_engine
 
 from iterdev.app import inspect
+from iterdev.app.doctor import findings
 from iterdev.app.sessions import (
     SessionChoice,
     before_task,
@@ -84,6 +86,7 @@ def test_a_text_may_begin_with_its_session(sessions: Sessions, words: list[str],
 
 
 REJECTED = events.Finished(events.Finished.WHY_REJECTED)
+STARTED = events.AttemptStarted(DEV, 1, "mine", "b" * 40)
 GATE = events.GateOpened(events.Gate(kind="plan", question="Run?", choices=("approve", "reject")))
 
 
@@ -92,7 +95,7 @@ GATE = events.GateOpened(events.Gate(kind="plan", question="Run?", choices=("app
     [
         ([], "active"),
         ([GATE], "waiting"),
-        ([events.AttemptStarted(DEV, 1, "mine", "b" * 40)], "interrupted"),
+        ([STARTED], "interrupted"),
         ([events.Paused("interrupted")], "paused"),
         (failed(), "failed"),
         ([REJECTED], "rejected"),
@@ -110,6 +113,18 @@ def test_a_list_of_sessions_says_how_each_ended(
     sessions.start("First thing", *told)
 
     assert [line.standing for line in inspect.summaries(sessions.repository)] == [standing]
+
+
+@pytest.mark.parametrize(
+    ("told", "standing"), [([GATE], "running (waiting)"), ([GATE, STARTED], "running"), ([], "running")]
+)
+def test_a_list_of_sessions_says_which_engine_waits_for_an_answer(
+    sessions: Sessions, told: Sequence[events.Event], standing: str
+) -> None:
+    session = sessions.start("First thing", *told)
+
+    with running_engine(sessions, session):
+        assert [line.standing for line in inspect.summaries(sessions.repository)] == [standing]
 
 
 def test_a_team_means_its_newest_session_and_an_unfinished_one_first(sessions: Sessions) -> None:
@@ -211,3 +226,25 @@ def test_the_name_of_a_session_has_at_most_40_characters_of_the_request(sessions
 
     prefix, words, *_ = session.split("-")
     assert (prefix, words) == ("ids", ("word" * 15)[:40])
+
+
+def test_a_journal_that_does_not_list_a_session_whose_entries_it_has_is_rebuilt(sessions: Sessions) -> None:
+    session = sessions.start()
+    folder = sessions.repository.folder(sessions.state(session))
+    (folder / "tasks.csv").write_text("id,description\nDEV-001,do it\n", encoding="utf-8")
+    with closing(sqlite3.connect(sessions.repo.path / STATE / NAME)) as db, db:
+        db.execute("UPDATE sessions SET id = 'ids-another'")
+
+    assert sessions.open().sessions() == [session]
+
+
+def test_doctor_names_entries_that_contradict_each_other_and_how_to_mend_that(sessions: Sessions) -> None:
+    session = sessions.start()
+    journal, last = sessions.repository.journal, sessions.state(session).seq
+    journal.append(session, [events.Entry(last + 1, 1.0, events.TaskFailed(TaskId("DEV-0O1"), "x"))], after=last)
+
+    (found,) = (finding for finding in findings(sessions.repo.path) if finding.subject == "journal")
+
+    assert f"{session}: " in found.problem
+    assert f"entry {last + 1}, TaskFailed, does not fit" in found.problem
+    assert found.hint == "iterdev doctor --fix"

@@ -30,10 +30,12 @@ def test_a_coding_agent_reads_by_itself_what_its_adapter_says_and_nothing_else(
 ) -> None:
     folder = tmp_path_factory.mktemp("c")
     (folder / "bin").mkdir()
-    if not install(name, folder / "bin"):
-        pytest.skip(f"{name} is not installed")
+    installed = install(name, folder / "bin")
     monkeypatch.setenv("PATH", str(folder / "bin"), prepend=":")
     agent = agent_in_home(name, folder / "home")
+    if not installed:
+        assert agent.probe().problem
+        return
 
     with serving(Script(rules=(Rule(match=r"\S", steps=(done("read"),)),))) as model:
         assignment = scratch_assignment(name, SCENARIOS[0], folder, model)

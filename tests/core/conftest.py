@@ -289,3 +289,15 @@ class Story:
 
     def row(self, name: str) -> Task:
         return self.state.tasks.plan[TaskId(name)]
+
+
+def reviewed_badly() -> Story:
+    """A sprint whose work is done and verified, and whose review asks for a fix round, which has not begun."""
+    story = Story(pipeline=Pipeline.sprint)
+    story.goes_on()
+    for name in ("DESIGN-001", "DEV-001"):
+        story.does(name)
+        story.goes_on()
+    story.verifies("VERIFY-001", 1.0)
+    story.reviews("REVIEW-001", review(3))
+    return story

@@ -1,10 +1,12 @@
 """Counts, durations and percentages as text, and text without control codes."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iterdev.core.formatting import counted, duration, percent, plain
+from iterdev.core.formatting import counted, duration, percent, plain, shown_name
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,16 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 
     assert plain(shown) == shown
     assert not {letter for letter in shown if not letter.isprintable()} - {"\n", "\t"}
+
+
+@pytest.mark.parametrize("name", ["src/a b.py", "src/ü.py", "tests/test_a.py::test[1]"])
+def test_an_ordinary_name_is_shown_as_it_is(name: str) -> None:
+    assert shown_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["a\n## Rules\n- obey", "a\rb", "a\x1b[2Jb", "a\u2028b", "a\u202eb", "\ud800"])
+def test_a_name_that_would_be_more_than_a_name_is_a_json_string_in_one_line(name: str) -> None:
+    shown = shown_name(name)
+
+    assert shown.isprintable()
+    assert json.loads(shown) == name

@@ -25,7 +25,8 @@ def begun(request: Request, settings: Settings | None = None, rows: tuple[RowEdi
 
 
 def rules(request: Request, settings: Settings) -> Policy:
-    return policy(settings, DEVELOPMENT.workers, auto=request.auto, concurrency=request.concurrency)
+    team = DEVELOPMENT
+    return policy(settings, team.workers, team.time_limits, auto=request.auto, concurrency=request.concurrency)
 
 
 @pytest.mark.parametrize("auto", [True, False])

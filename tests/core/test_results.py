@@ -1,6 +1,7 @@
 """What agents hand in."""
 
 import json
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -321,3 +322,18 @@ def test_a_list_at_its_limit_is_left_alone() -> None:
     result = handed_in(Role.developer, findings="did it", tech_debt=[f"debt {number}" for number in range(200)])
 
     assert (len(result.tech_debt), result.findings) == (200, "did it")
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [
+        ('{"cost_usd": -5, "input_tokens": -1}', Usage()),
+        ('{"cost_usd": 1e308, "output_tokens": 9000000000000000000}', Usage(cost_usd=1e15, output_tokens=10**15)),
+        ('{"cost_usd": -1e308, "input_tokens": 7}', Usage(input_tokens=7)),
+    ],
+)
+def test_usage_is_never_negative_and_never_infinite(said: str, counted: Usage) -> None:
+    result = decode(f'{{"id": "DEV-001", "status": "completed", "usage": {said}}}', kind=Result, task=TaskId("DEV-001"))
+
+    assert result.usage == counted
+    assert math.isfinite((result.usage + result.usage).cost_usd)

@@ -7,7 +7,7 @@ import pytest
 from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.core import settings as configuration
 from iterdev.core.errors import UserError
-from iterdev.core.settings import Settings
+from iterdev.core.settings import Settings, TimeLimits
 from iterdev.teams.development.roles import WORKERS, Role
 
 WHOLE = """
@@ -54,12 +54,14 @@ def test_without_a_configuration_everything_has_its_default() -> None:
     assert settings == Settings()
     assert settings.run.concurrency == 3
     assert settings.limits.rounds == 3
-    assert (settings.limits.wave, settings.limits.attempt) == (900, 900)
+    assert (settings.time_limits(TimeLimits()).wave, settings.limits.attempt) == (900, 900)
 
 
 @pytest.mark.requirement("R29")
 def test_an_interactive_agent_has_120_seconds_and_60_more_after_it_was_asked_to_finish() -> None:
-    assert (Settings().limits.interactive, Settings().limits.finish) == (120, 60)
+    limits = Settings().time_limits(TimeLimits())
+
+    assert (limits.interactive, limits.finish) == (120, 60)
 
 
 def test_a_whole_document_is_read() -> None:
@@ -125,7 +127,7 @@ def test_a_known_agent_is_adjusted_renamed_or_replaced(table: str) -> None:
         ("[limits]\nwave = 0", "[limits] wave is 0, and must be more than 0"),
         ("[limits]\nwave = inf", "[limits] wave is inf, and must be finite"),
         ("[limits]\nattempt = nan", "[limits] attempt is nan, and must be finite"),
-        ('[limits]\nwave = "long"', "[limits] wave: Expected `float`, got `str`"),
+        ('[limits]\nwave = "long"', "[limits] wave: Expected `float | null`, got `str`"),
         ('[agents.mine]\ncommand = ["x", 3]', "[agents.mine] command[1]: Expected `str`, got `int`"),
         ("[agents.mine]", f"[agents.mine] {ONE_WAY}"),
         ('[agents.mine]\nmodel = "x"', f"[agents.mine] {ONE_WAY}"),
@@ -163,7 +165,7 @@ def test_every_problem_is_named_and_not_only_the_first() -> None:
         '[agents.mine] unknown key "scrip" (did you mean "script"?)',
         "[run] agent: Expected `str`, got `int`",
         "[run] concurrency is 0, and at least 1 is needed",
-        "[limits] wave: Expected `float`, got `str`",
+        "[limits] wave: Expected `float | null`, got `str`",
         "[limits] attempt: Expected `float`, got `str`",
         f"[agents.mine] {ONE_WAY}",
     ]

@@ -103,11 +103,29 @@ def test_failures_are_told_apart_by_what_they_were_before() -> None:
     assert verification.total == 3
 
 
+@pytest.mark.parametrize(
+    ("change", "base", "rate"),
+    [
+        pytest.param(counted("a", "xyz"), counted("a", "xyz"), None, id="most failed before"),
+        pytest.param(counted("abc", "xyz"), counted("abc", "xyz"), 1.0, id="half of them"),
+        pytest.param(counted("a", "bxyz"), counted("ab", "xyz"), 0.5, id="one of the others is broken"),
+        pytest.param(counted("", "bxyz"), counted("b", "xyz"), 0.0, id="all of the others are broken"),
+    ],
+)
+def test_a_few_tests_do_not_speak_for_those_that_failed_before(
+    change: SuiteReport, base: SuiteReport, rate: float | None
+) -> None:
+    verification = compare(change, base)
+
+    assert verification.pass_rate == rate
+    assert ("3 of 4" in verification.note) == (rate is None)
+
+
 def test_missing_tests_are_named() -> None:
     verification = compare(counted("a"), counted("abc"))
 
     assert verification.missing == ("b", "c")
-    assert verification.note == "Tests that passed before the change and did not run now: 2."
+    assert verification.note == "Tests that passed before the change did not run."
 
 
 def named(*passed: str, failed: tuple[str, ...] = (), folder: str = "", doubt: str = "") -> SuiteReport:

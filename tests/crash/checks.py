@@ -11,7 +11,7 @@ from iterdev.core.ids import CONFLICT_FIX, branch
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
 from iterdev.core.session.state import State
-from iterdev.core.types import Status, TaskId
+from iterdev.core.types import Phase, Status, TaskId
 from iterdev.host import session_lease
 from iterdev.host.git import command
 from iterdev.store.session_folder import tasks_csv
@@ -25,9 +25,14 @@ TIMESTAMP = re.compile(r'"timestamp": ".*"')
 
 def problems(scratch: Scratch, session: SessionRecord) -> list[str]:
     """What is wrong with the work so far; with all of it, if the session is over."""
-    state, entries = session.state, session.entries
-    found = [*_of_journal(entries, session.team), *_of_work(scratch, state, entries)]
+    state, found = session.state, work_problems(scratch, session)
     return [*found, *_of_table(scratch, state), *_of_end(scratch, session)] if state.lifecycle.is_over else found
+
+
+def work_problems(scratch: Scratch, session: SessionRecord) -> list[str]:
+    """What is wrong with what was decided and landed."""
+    journal = _of_journal(session.entries, session.team)
+    return [*journal, *_of_work(scratch, session.state, session.entries)]
 
 
 def leftovers(scratch: Scratch, session: SessionRecord) -> list[str]:
@@ -53,6 +58,8 @@ def _of_table(scratch: Scratch, state: State) -> Iterator[str]:
 
 
 def _of_end(scratch: Scratch, session: SessionRecord) -> Iterator[str]:
+    if "auto_archive" in scratch.scenario.settings and session.state.lifecycle.phase is not Phase.archived:
+        yield "the session is not archived"
     rollbacks = sum(isinstance(entry.event, events.RollbackStarted) for entry in session.entries)
     if rollbacks != scratch.scenario.rollbacks:
         yield f"{rollbacks} rollbacks"
@@ -105,7 +112,9 @@ def _of_work(scratch: Scratch, state: State, entries: Sequence[events.Entry]) ->
                 refused += [work for task in back.undone for work in merged.pop(task, ()) if work not in back.undone]
                 standing = [task for task in standing if task not in {*back.undone, *refused}]
     mine = branch(state.session.id)
-    landed = _ask(scratch, "log", "--format=%(trailers:key=Iterdev-Task,valueonly,separator=%x2C)", mine).split()
+    # The merge by which work lands beside other work names its task again.
+    options = ("--invert-grep", "--grep=^Merge ", "--format=%(trailers:key=Iterdev-Task,valueonly,separator=%x2C)")
+    landed = _ask(scratch, "log", *options, mine).split()
     if sorted(landed) != sorted(standing):
         yield f"on the branch: {landed}, and in the journal: {standing}"
     files = _ask(scratch, "ls-tree", "--name-only", mine).split()

@@ -13,6 +13,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,10 +31,12 @@ from tests.fork_server import warm_up
 
 from iterdev.app.answer import answer
 from iterdev.app.branches.update import request_update
-from iterdev.app.resume import is_done
+from iterdev.app.resume import is_done, run_session
 from iterdev.app.rollback import roll_back
 from iterdev.app.start import start
+from iterdev.core.request import Request
 from iterdev.core.types import Engine
+from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import Effects, Fields, Observer
 from iterdev.engine.loop import OneStep, RunScope
 from iterdev.engine.recovery import complete_run
@@ -45,6 +48,8 @@ END_LIMIT = 10.0
 STEPS = 200
 """More commands than any scenario takes."""
 NEVER = 1_000_000
+TOUCHING = {"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink", "subprocess.Popen", "sqlite3.connect"}
+"""Events of Python after which something outside of the process is different."""
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -72,6 +77,31 @@ class KillPoints:
         self._passed += 1
 
 
+class EndPoints:
+    """Kills its own process at the n-th file, folder or process that it touches when the session is over."""
+
+    def __init__(self, at: int, log: Path) -> None:
+        self._at, self._log, self._passed = at, log, 0
+        self._lock = threading.Lock()
+        self.is_over = False
+        sys.addaudithook(self._hear)
+
+    def show(self, view: Callable[[int], SessionView]) -> None:
+        self.is_over = self.is_over or view(1).outcome.is_over
+
+    def _hear(self, event: str, args: tuple[object, ...]) -> None:
+        written = event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if not self.is_over or not (written or event in TOUCHING) or str(self._log) == str(args[0]):
+            return
+        with self._lock:
+            number = os.open(self._log, os.O_WRONLY | os.O_APPEND)
+            os.write(number, f"{event} {args[0]!r}\n".encode())
+            os.close(number)
+            if self._passed == self._at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self._passed += 1
+
+
 class ScenarioRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a scenario, from some stage to its end."""
 
@@ -95,20 +125,22 @@ def run_command(scratch: Scratch, step: Step, kill_at: int) -> CommandEnd:
     if child == 0:
         os.chdir(scratch.project)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _carry_out(scratch, step, KillPoints(kill_at, log))
+        _carry_out(scratch, step, EndPoints(kill_at, log) if scratch.scenario.at_end else KillPoints(kill_at, log))
     status = os.waitpid(child, 0)[1]
     return CommandEnd(points=log.read_text().splitlines(), killed=os.WIFSIGNALED(status), status=status)
 
 
-def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
+def _carry_out(scratch: Scratch, step: Step, kill_points: KillPoints | EndPoints) -> NoReturn:
     try:
         repository = Repository(scratch.project, scratch.scenario.teams)
         match step:
+            case RunSession() if isinstance(kill_points, EndPoints):
+                _run_to_its_end(scratch, repository, kill_points)
             case RunSession(one_step=one_step):
                 _run_session(scratch, repository, OneStep() if one_step else RunScope(), kill_points)
             case Answer():
                 _answer(repository, step)
-            case RollBack(task):
+            case RollBack(task) if isinstance(kill_points, KillPoints):
                 roll_back(repository, repository.last_active(), task, effect=Effects(kill_points))
             case Update():
                 _update(repository)
@@ -118,10 +150,21 @@ def _carry_out(scratch: Scratch, step: Step, kill_points: Observer) -> NoReturn:
     os._exit(0)
 
 
+def _run_to_its_end(scratch: Scratch, repository: Repository, points: EndPoints) -> None:
+    """As `iterdev run` and `iterdev resume` do it, with what the configuration has done at the end."""
+    sessions = repository.sessions()
+    session = sessions[-1] if sessions else start(repository, _request(scratch))
+    points.is_over = is_done(repository, session)
+    anyio.run(run_session, repository, session, RunObserver(show=points.show))
+
+
+def _request(scratch: Scratch) -> Request:
+    return msgspec.structs.replace(scratch.scenario.request, engine=scratch.engine)
+
+
 def _run_session(scratch: Scratch, repository: Repository, scope: RunScope, kill_points: Observer) -> None:
     sessions = repository.sessions()
-    request = msgspec.structs.replace(scratch.scenario.request, engine=scratch.engine)
-    session = sessions[-1] if sessions else start(repository, request)
+    session = sessions[-1] if sessions else start(repository, _request(scratch))
     if is_done(repository, session):
         complete_run(repository, session, Effects(kill_points))
     else:

@@ -72,6 +72,10 @@ class Scenario(Struct, frozen=True, kw_only=True):
     rollbacks: int = 0
     users_commits: int = 0
     """Commits that the user adds to main meanwhile."""
+    settings: str = ""
+    """More of iterdev.toml."""
+    at_end: bool = False
+    """Whether the kill points are those after the last event, up to the end of the process."""
     teams: Mapping[str, Team] = msgspec.field(default_factory=lambda: TEAMS)
 
 
@@ -238,7 +242,16 @@ printf '{"id":"%s","status":"completed","findings":"done"}' "$ITERDEV_TASK" > "$
     tasks=lambda _: ["WRITE-001", "CHECK-001"],
     teams={TOY.name: TOY},
 )
+ARCHIVED = msgspec.structs.replace(
+    ONE_SPRINT,
+    request=Request(requirement="Add a greeting", auto=True, pipeline=Pipeline.patch),
+    next_step=lambda _: RunSession("patch"),
+    tasks=lambda _: ["DEV-001", "VERIFY-001"],
+    settings='[session]\ncompletion_action = "auto_archive"\n',
+    at_end=True,
+)
 SCENARIOS = {
+    "archived": ARCHIVED,
     "toy": TOY_SESSION,
     "one-sprint": ONE_SPRINT,
     "batches": msgspec.structs.replace(ONE_SPRINT, next_step=partial(_next_batch, "sprint")),

@@ -1,6 +1,7 @@
 """The crash matrix: the running process is killed at every point where a crash could do harm, and the next continues.
 
-The kill points are before and after each entry of the journal, and before and after each effect. Afterwards: every task
+The kill points are before and after each entry of the journal, and before and after each effect; and after the last
+entry, each file, folder and process that is touched until the process ends. Afterwards: every task
 completed, each landed exactly once and none run again unless it was rolled back, no commit lost, nothing left of what
 was undone, and no process, worktree, lock or temporary file left.
 """
@@ -21,6 +22,8 @@ MEMORY = Path("/dev/shm")
 SHARDS = 2
 SAMPLE = 8
 """The distance of the kill points in a sprint that is one command; in the batches of two sprints all are tried."""
+END_SAMPLE = 4
+"""The distance of the files, folders and processes that are touched at the end of a process."""
 ENGINES = pytest.mark.parametrize("engine", ["wave", "beat"])
 
 Record = Callable[[str, object], None]
@@ -120,4 +123,16 @@ def test_a_session_of_a_team_that_the_kernel_does_not_know_survives_a_kill_at_an
 
     record_property("kill points", {engine: kill_points(runs)})
     assert kill_points(runs) > 10
+    assert with_problems(runs) == []
+
+
+@pytest.mark.requirement("R119")
+@ENGINES
+def test_a_kill_after_the_last_event_is_made_up_for_by_the_next_command(
+    engine: str, scratch: Path, record_property: Record
+) -> None:
+    runs = drive(scratch, engine, "archived", step=END_SAMPLE)
+
+    record_property("kill points", {engine: kill_points(runs)})
+    assert kill_points(runs) > 15
     assert with_problems(runs) == []

@@ -1,5 +1,7 @@
 """Accepting a session: what is shown, and what has to be confirmed."""
 
+import subprocess
+
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import Terminal
@@ -51,3 +53,22 @@ def test_in_a_terminal_the_user_is_asked_about_work_that_nobody_verified(
 
     terminal.until("main is now at", "exit=0")
     assert repo.git("show", "main:DEV-001.txt") == "DEV-001 attempt 1"
+
+
+@pytest.mark.parametrize("ended", ["-9 0", "-INT 0", "-9 $PPID"], ids=["its group", "Ctrl-C", "git alone"])
+def test_an_accept_that_is_killed_in_the_middle_is_repeated_without_a_trace(repo: Repo, ended: str) -> None:
+    files = {name: f"{name}\n" for name in ("a.txt", "m.txt", "z.txt")}
+    repo.behave(developer={"write": {**files, ".gitattributes": "m.txt filter=killer\n"}})
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Fix the greeting")
+    repo.git("config", "filter.killer.smudge", f"kill {ended}; exit 1")
+
+    killed = subprocess.run(
+        repo.command("accept"), cwd=repo.path, env=repo.env, capture_output=True, start_new_session=True, check=False
+    )
+    repo.git("config", "--unset", "filter.killer.smudge")
+    again = repo.iterdev("accept")
+
+    assert killed.returncode in {-9, 4, 130}
+    assert again.returncode == 0, again.stderr
+    assert repo.git("status", "--porcelain") == ""
+    assert {name: (repo.path / name).read_text() for name in files} == files

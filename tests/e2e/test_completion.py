@@ -163,14 +163,14 @@ def test_in_a_terminal_the_question_is_asked_and_retry_runs_the_failed_tasks_aga
     terminal.until("wave-1 [abort]")
     terminal.type("abort")
 
-    asked = terminal.until("1. archive", "2. keep", "3. export", "4. retry", "completion [archive]")
+    asked = terminal.until("1. retry", "2. keep", "3. archive", "4. export", "completion [retry]")
     terminal.type("retry")
     again = terminal.until("2 completed, 0 failed", "completion [accept]")
     terminal.type("keep")
     kept = terminal.until("is kept active")
 
     assert "What now?" in asked
-    assert again.count(". retry: Run the failed") == 1
+    assert again.count("Run the failed tasks again") == 1
     assert f"Go on with: iterdev resume {session}" in kept
     assert document(repo.folder() / "session.json")["status"] == "paused"
 

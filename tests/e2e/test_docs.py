@@ -93,7 +93,9 @@ def command_of(name: str) -> click.Command | None:
 
 def is_in_its_group(words: list[str]) -> bool:
     group = command_of(words[0])
-    return not isinstance(group, click.Group) or words[1:2] == [] or words[1] in {*group.commands, "--help", "COMMAND"}
+    if not isinstance(group, click.Group) or words[1:2] == []:
+        return True
+    return words[1] in {*group.list_commands(click.Context(group)), "--help", "COMMAND"}
 
 
 def calls_in(text: str) -> Iterator[list[str]]:

@@ -147,8 +147,9 @@ def test_the_status_picture_has_a_mark_per_task_then_rounds_sprint_and_session(r
         running.process.send_signal(signal.SIGINT)
         running.end()
 
-    lines = status.splitlines()
+    needs, _, *lines = status.splitlines()
     assert check == status
+    assert needs == "Needs you: nothing"
     assert "sprint" in lines[0]
     assert lines[1:5] == [
         "[DONE] DESIGN-001 (architect) -> design/design-001.md",

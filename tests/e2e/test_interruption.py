@@ -52,6 +52,24 @@ def test_a_signal_ends_the_agents_keeps_their_work_and_the_session_goes_on_later
     assert statuses(repo.folder()) == {"DEV-001": "completed", "VERIFY-001": "completed"}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_session_exists_ends_the_command_in_the_same_way(
+    repo: Repo, number: signal.Signals
+) -> None:
+    slow = repo.home / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f"#!/bin/sh\ntouch {repo.home}/asked\nexec sleep 600\n")
+    slow.chmod(0o755)
+    with Background(repo, "run", "-y", "Fix it", PATH=f"{slow.parent}:{repo.env['PATH']}") as running:
+        eventually((repo.home / "asked").exists, "git")
+        running.process.send_signal(number)
+        ended = running.end()
+
+    assert (ended.returncode, ended.stdout, ended.stderr.strip()) == (130, "", "")
+    assert left_behind(repo) == []
+    assert not (repo.path / ".workflow").exists()
+
+
 def test_a_second_signal_stops_at_once_and_nothing_is_lost(repo: Repo) -> None:
     script(
         repo,
@@ -149,6 +167,6 @@ def test_a_session_in_which_nothing_moves_tells_the_chain_that_holds_it_up(repo:
     shown = repo.iterdev("status")
 
     session = repo.folder(engine).name
-    assert "Stalled" not in moving
-    assert "Stalled: VERIFY-001 is blocked by DEV-001 (in_progress)" in shown.stdout
+    assert "stalled" not in moving
+    assert "stalled: VERIFY-001 is blocked by DEV-001 (in_progress)" in shown.stdout
     assert f"interrupted; go on with `iterdev resume {session}`" in shown.stdout

@@ -1,12 +1,16 @@
 """Agents that damage their workspace, and sessions that go on after whatever was left."""
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
+from tests.clis import command_line, pids_with
 from tests.conftest import Repo
-from tests.e2e.conftest import agent_at_work
-from tests.session_files import left_behind, rows, statuses
+from tests.e2e.conftest import Background, agent_at_work, eventually
+from tests.e2e.test_bad_input import in_own_mounts
+from tests.session_files import left_behind, processes, rows, statuses
 
 PATCH = ("run", "-y", "--pipeline", "patch", "Fix the greeting")
 SPRINT = ("run", "-y", "--pipeline", "sprint", "Fix the greeting")
@@ -93,3 +97,35 @@ def test_a_leftover_that_nobody_can_read_is_named_and_the_session_goes_on(repo: 
     assert f"kept as it is in {aside}" in done.stdout
     assert (aside / "tree" / "half.txt").read_text() == "half\n"
     assert set(statuses(repo.folder()).values()) == {"completed"}
+
+
+def test_an_agent_that_outlives_everything_that_watched_it_is_ended_by_resume(repo: Repo) -> None:
+    repo.behave(developer={"run": "(setsid sleep 600 &)", "sleep": 600})
+    with Background(repo, *PATCH) as running:
+        eventually(lambda: any("sleep 600" in line for line in processes(repo)), "an agent with a daemon")
+        watching = [pid for pid in pids_with(str(repo.home)) if "processes/supervisor.py" in command_line(pid)]
+        for pid in (running.pid, *watching):
+            os.kill(pid, signal.SIGKILL)
+        running.process.wait()
+    eventually(lambda: processes(repo) == ["sleep 600"], "the end of all but the daemon")
+    repo.behave()
+
+    done = repo.iterdev("resume")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert left_behind(repo) == []
+
+
+def test_a_session_goes_on_after_a_resume_that_could_not_write_to_the_workspaces(repo: Repo) -> None:
+    kill_while_the_developer_works(repo)
+    read_only = 'mount --bind "$ITERDEV_HOME" "$ITERDEV_HOME"; mount -o remount,ro,bind "$ITERDEV_HOME"; set +e'
+    tried = "iterdev resume >$out/resume 2>&1; iterdev doctor --fix >$out/fix 2>&1"
+
+    out = in_own_mounts(repo, f"{read_only}; {tried}")
+    done = repo.iterdev("resume")
+
+    assert "hint: run `iterdev doctor --fix`" in out["resume"]
+    assert "hint: make the repository and ITERDEV_HOME writable" in out["fix"]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "half.txt" in kept_files(repo)
+    assert left_behind(repo) == []

@@ -1,6 +1,7 @@
 """Going back with the real command: branch, table, ledger and files together."""
 
 import json
+import subprocess
 
 import pytest
 from tests.conftest import Repo
@@ -43,6 +44,21 @@ def test_code_table_ledger_and_memory_go_back_together(repo: Repo) -> None:
     (begun,) = messages(folder, "rollback_initiated")
     assert begun.startswith("[coordinator] rolling back to before DEV-001 because it is too slow; undone: ")
     assert len(messages(folder, "rollback_completed")) == 1
+
+
+@pytest.mark.requirement("R131")
+def test_a_rollback_has_the_effect_of_the_procedure_that_the_ledger_has_stored(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Add a greeting")
+    folder, branch = repo.folder(), f"iterdev/{repo.folder().name}"
+    stored = json.loads((folder / "task-ledger.json").read_text())["tasks"][0]["rollback_info"]["rollback_procedure"]
+    repo.git("worktree", "add", "-q", "--detach", str(repo.home / "by hand"), branch)
+
+    by_hand = {**repo.env, "GIT_EDITOR": "true"}
+    subprocess.run(stored.split(), cwd=repo.home / "by hand", env=by_hand, check=True, capture_output=True)
+    repo.iterdev("rollback", folder.name, "DEV-001")
+
+    reverted = repo.git("-C", str(repo.home / "by hand"), "rev-parse", "HEAD^{tree}")
+    assert repo.git("rev-parse", f"{branch}^{{tree}}") == reverted
 
 
 def test_a_session_that_went_back_is_done_again_by_resuming_it(repo: Repo) -> None:

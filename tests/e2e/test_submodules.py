@@ -47,7 +47,7 @@ def test_work_in_a_submodule_lands_and_can_be_accepted(shop: Repo, script: str) 
 
 
 def test_in_the_sandbox_files_of_a_submodule_are_changed_and_iterdev_commits_them(shop: Repo) -> None:
-    work = "cd lib && git log --oneline && echo 2 > more.txt && ! git commit -qam x && ! rm .git"
+    work = "cd lib && git log --oneline && echo 2 > more.txt && ! git commit -qam x && rm .git"
     script(shop, f"[[rule]]\nrole = 'developer'\nrun = '''{work}'''\nresult = {{}}\n")
     settings = (shop.path / "iterdev.toml").read_text().replace("[run]", "[run]\nsandbox = true")
     shop.write("iterdev.toml", settings.replace('test = "true"', 'test = "cd lib && test -e more.txt"'))

@@ -61,3 +61,13 @@ def test_a_question_is_shown_at_once(folder: Folder) -> None:
     folder.record(QUESTION, later=0.0)
 
     assert folder.shows('"plan"')
+
+
+def test_a_warning_is_recorded_without_secrets(folder: Folder, repo: Repo) -> None:
+    secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+
+    folder.record(Warned(f"git says: not a gitfile: {secret}"), later=5.0)
+
+    state = repo.path / ".workflow"
+    assert folder.shows("git says: not a gitfile: [secret]")
+    assert [str(file) for file in state.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()] == []

@@ -10,6 +10,7 @@ from mcp.types import CallToolResult, TextContent
 from tests.core.conftest import Outcome, done
 from tests.engine.conftest import NOW, SECRET, Office, client_of
 
+from iterdev.core.collaboration.locks import LockGranted
 from iterdev.core.collaboration.tool_schemas import ResourceLock
 from iterdev.core.rules.outcomes import attempt_ended
 from iterdev.core.session import events
@@ -391,3 +392,25 @@ def test_tokens_are_all_different(office: Office) -> None:
 
     assert len(tokens) == 20
     assert all(len(token) > 40 for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (log(summary="x" * 5_000), "at most 4000 are possible"),
+        (log(summary="x", data={"a": "x" * 70_000}), "at most 65536 are possible; name a file instead"),
+        (("board", {"operation": "add", "type": "convention", "data": {"name": "x" * 70_000}}), "at most 65536"),
+        (lock("acquire", "x" * 5_000), "The name of the resource has"),
+    ],
+)
+def test_what_is_too_large_for_others_to_read_is_refused(office: Office, call: Call, words: str) -> None:
+    assert words in refusal(office, call)
+
+
+def test_a_task_cannot_hold_locks_without_end(office: Office) -> None:
+    office.job()
+    until = office.log.now() + 1000
+    held = (LockGranted(resource=f"r{n}", task=TaskId("DEV-001"), role="developer", until=until) for n in range(200))
+    office.log.record(*held)
+
+    assert refusal(office, lock("acquire", "one more")) == "DEV-001 holds 200 locks; release some first."

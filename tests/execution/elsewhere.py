@@ -284,6 +284,9 @@ class PipeTools:
     def __init__(self, link: PipeLink, server: ToolServer) -> None:
         self._link, self.server = link, server
 
+    def started(self, pid: int) -> None:
+        """The engine cannot see a program of this machine."""
+
     async def take_result(self) -> Result | None:
         return await self._link.take_result()
 

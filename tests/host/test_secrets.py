@@ -4,8 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
-from iterdev.host.secrets import MASK, TOO_DEEP, Redactor, allowed_environment, new_token, redactor
+from iterdev.core.formatting import MASK
+from iterdev.core.types import Severity
+from iterdev.host import known_secrets
+from iterdev.host.secrets import TOO_DEEP, Redactor, allowed_environment, new_token, redactor
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow+/AQAB\nsecret==\n-----END RSA PRIVATE KEY-----"
 SHAPED = {
@@ -20,6 +24,10 @@ SHAPED = {
     "google": "AIza" + "SyA-bcdefghijklmnopqrstuvwxyz012345_"[:35],
     "slack": "xoxb-123456789012-abcdef",
     "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.SflKxwRJSMeKKF2QT4fw",
+    "stripe": "sk_live_51H8abcdefghijklmnop",
+    "npm": "npm_abcdefghijklmnopqrstuvwxyz0123456789",
+    "pypi": "pypi-" + "AgEIcHlwaS5vcmcCJ" * 4,
+    "hugging face": "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
     "token of the tools": new_token(),
     "pem": PEM,
     "pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
@@ -37,18 +45,28 @@ HOSTILE = {
     "begins with text": "-----BEGIN PRIVATE KEY-----\nMIIEow",
     "halves of tokens": "-eyJaaaaaaaaaaaa",
     "pairs of halves": "eyJaaaaaaaaaaaa.",
+    "halves of tokens on escaped lines": "\\neyJaaaaaaaaaaaa.",
     "dashes": "-",
     "letters": "A",
     "keys": "sk-",
     "capitals": "-----BEGIN AAAAAAAAAAAAAAAAAAAAAAA",
     "nearly known": "hunter",
+    "lines of keys": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n",
+    "ends with text": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC -----END PRIVATE KEY-----",
+    "words of keys": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC ",
+    "beginnings of URLs": "://a:@",
+    "users of URLs": "://a1",
+    "headers": "authorization: basic ",
+    "escape sequences": "\x1b]",
 }
 REDACT = """
 import sys
-from iterdev.host.secrets import Redactor
+from iterdev.host.secrets import LineRedactor, Redactor
 piece = sys.argv[1]
 text = piece * (1_000_000 // len(piece))
-print(len(Redactor(["hunter2-and-more", "another-value"])(text)))
+redact = Redactor(["hunter2-and-more", "another-value"])
+lines = LineRedactor(redact)
+print(len(redact(text)) + len(redact(text + "-----END PRIVATE KEY-----")) + len(lines.feed(text) + lines.flush()))
 """
 
 
@@ -158,9 +176,9 @@ def test_what_is_shaped_like_a_secret_is_removed(secret: str) -> None:
 
 @pytest.mark.parametrize("secret", SHAPED.values(), ids=SHAPED)
 def test_what_is_shaped_like_a_secret_is_removed_from_json_strings(secret: str) -> None:
-    line = json.dumps({"a": f"before {secret} after", "b": [secret]})
+    line = json.dumps({"a": f"before {secret} after", "b": [secret], "c": f"line\n{secret}\tx"})
 
-    assert json.loads(Redactor([])(line)) == {"a": f"before {MASK} after", "b": [MASK]}
+    assert json.loads(Redactor([])(line)) == {"a": f"before {MASK} after", "b": [MASK], "c": f"line\n{MASK}\tx"}
 
 
 def test_two_keys_and_what_is_between_them_are_separate() -> None:
@@ -203,9 +221,148 @@ def test_what_utf_8_cannot_encode_becomes_an_escape() -> None:
 
 
 def test_a_secret_that_is_the_name_of_a_field_is_removed() -> None:
-    redact = Redactor(["hunter2!", "status"])
+    redact = Redactor(["k7Qw9zX2mN4vB8cL1pR5", "status"])
 
-    clean = redact.everywhere({"hunter2!": 1, SHAPED["github"]: 2, "status": "status"})
+    clean = redact.everywhere(
+        {"k7Qw9zX2mN4vB8cL1pR5": 1, SHAPED["github"]: 2, "status": "status"}, frozenset({"status"})
+    )
 
-    # A name that a schema knows has to stay.
-    assert clean == {MASK: 2, "status": MASK}
+    # A name that a schema knows has to stay, and no value is lost.
+    assert clean == {MASK: 1, f"{MASK}-2": 2, "status": MASK}
+
+
+class Note(Struct, frozen=True):
+    text: str
+    commit: str = ""
+    kind: Severity = Severity.high
+    data: dict[str, object] = {}
+    others: tuple["Note", ...] = ()
+
+
+def test_a_secret_is_removed_from_every_field_and_key_of_a_struct() -> None:
+    redact = Redactor(["hunter2!", "critical"])
+    inner = Note("hunter2! too", kind=Severity.critical)
+
+    clean = redact.struct(
+        Note("hunter2!", "hunter2!", data={"hunter2!": ["hunter2!"]}, others=(inner,)), only=frozenset({"text", "data"})
+    )
+
+    assert clean == Note(MASK, "hunter2!", data={MASK: [MASK]}, others=(Note(f"{MASK} too", kind=Severity.critical),))
+
+
+@pytest.mark.parametrize("text", ["plain", 'two\nlines "quoted" \\n', "größe"])
+def test_a_struct_without_secrets_stays_as_it_is(text: str) -> None:
+    note = Note(text, data={"key": [text]})
+
+    assert Redactor(["hunter2!"]).struct(note) is note
+
+
+def test_control_codes_are_removed_from_a_struct_as_well() -> None:
+    assert Redactor([]).struct(Note("a\x1b[31mb\u202e")) == Note("ab")
+
+
+@pytest.mark.parametrize("secret", SHAPED.values(), ids=SHAPED)
+def test_a_secret_of_which_a_program_colours_a_part_is_removed(secret: str) -> None:
+    coloured = f"{secret[:9]}\x1b[01;31m\x1b[K{secret[9:15]}\x1b[m\x1b[K{secret[15:]}"
+
+    assert Redactor([])(f"it is {coloured}") == f"it is {MASK}"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("postgres://app:p4ss@db:5432/x", f"postgres://app:{MASK}@db:5432/x"),
+        ('"redis://:p4ss@cache"', f'"redis://:{MASK}@cache"'),
+        ("https://ci:p@ss@host/a and http://b", f"https://ci:{MASK}@host/a and http://b"),
+        ("https://oauth2token0123456789@host/a.git", f"https://{MASK}@host/a.git"),
+        ("Authorization: Basic dXNlcjpwYXNz", f"Authorization: Basic {MASK}"),
+        ('{"authorization": "Bearer abc.def-123"}', f'{{"authorization": "Bearer {MASK}"}}'),
+    ],
+)
+def test_a_password_of_a_url_or_a_header_is_removed(text: str, clean: str) -> None:
+    assert Redactor([])(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://localhost:8080/@scope/a.js",
+        "http://localhost:8080?to=a@b",
+        "git@github.com:org/repo",
+        "ssh://git@host:22/path",
+        "https://user@host/path",
+        "postgres://app:${DB_PASSWORD}@db and <ftp://user:<password>@host>",
+        "npm install @scope/package@1.0.0 from https://registry.example/",
+        "the authorization: bearer is missing",
+    ],
+)
+def test_a_url_without_a_password_stays(text: str) -> None:
+    assert Redactor([])(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("DATABASE_URL", "postgres://app:s3cr%2Ft-word@db/x", "s3cr%2Ft-word"),
+        ("DATABASE_URL", "postgres://app:s3cr%2Ft-word@db/x", "s3cr/t-word"),
+        ("https_proxy", "http://me:s3cr/t@word@proxy:3128", "s3cr/t@word"),
+        ("ConnectionStrings__Main", "Server=db;User Id=app;Password=s3cret-word;", "s3cret-word"),
+        ("JDBC", "jdbc:postgresql://db/x?user=app&password=s3cret-word", "s3cret-word"),
+        ("DB_PWD", "s3cret-word", "s3cret-word"),
+        ("SLACK_WEBHOOK", "https://hooks.example.com/T0/B0/x", "https://hooks.example.com/T0/B0/x"),
+        ("SERVER_KEY", "MIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC", "hkiG9w0BAQEFAASC"),
+        ("SERVER_KEY", "MIIEvQIBADANBgkq\\nhkiG9w0BAQEFAASC", "MIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC"),
+        ("API_KEY", "a b&c=d/e", "a%20b%26c%3Dd%2Fe"),
+    ],
+)
+def test_a_secret_inside_of_a_variable_is_removed_where_it_stands_alone(name: str, value: str, secret: str) -> None:
+    assert redactor({name: value})(f"<{secret}>") == f"<{MASK}>"
+
+
+def test_example_passwords_do_not_blank_out_ordinary_words() -> None:
+    redact = redactor({"POSTGRES_PASSWORD": "postgres", "SECRET_KEY": "changeme", "OLDPWD": "/home/me/project"})
+
+    assert redact("postgres in /home/me/project says changeme") == "postgres in /home/me/project says changeme"
+
+
+def test_a_value_of_an_env_file_that_looks_random_is_removed_whatever_its_name(tmp_path: Path) -> None:
+    harmless = "my-company-prod-eu-west-1-assets /Users/Anna/data/2024/input MyCompany.Extensions.Hosting"
+    lines = (f"{name}={value}\n" for name, value in zip("ABC", harmless.split(), strict=True))
+    (tmp_path / ".env").write_text("STRIPE=rk9Xw2LmQ7vTn4Bz8Hc1\n" + "".join(lines))
+
+    redact = redactor({}, [tmp_path / ".env"])
+
+    assert redact(f"rk9Xw2LmQ7vTn4Bz8Hc1 {harmless}") == f"{MASK} {harmless}"
+
+
+def test_a_value_of_an_env_file_may_have_several_lines(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text('SERVER_KEY="first-line-of-it\nsecond-line-of-it"\nPLAIN=visible-value\n')
+
+    redact = redactor({}, [tmp_path / ".env"])
+
+    assert redact("second-line-of-it, first-line-of-it, visible-value") == f"{MASK}, {MASK}, visible-value"
+
+
+def test_every_env_file_of_a_repository_is_read_except_for_examples(tmp_path: Path) -> None:
+    for name in (".env", ".env.local", ".env.production", ".env.example", ".environment"):
+        (tmp_path / name).touch()
+
+    found = known_secrets.env_files(tmp_path, ["packages/api/.env", "data.csv"])
+
+    assert [str(file.relative_to(tmp_path)) for file in found] == [
+        ".env",
+        ".env.local",
+        ".env.production",
+        "packages/api/.env",
+    ]
+
+
+def test_passwords_in_the_settings_of_git_are_removed() -> None:
+    settings = {
+        "remote.origin.url": "https://ci:remote-pass@host/a.git",
+        "url.https://ci:other-pass@host/.insteadof": "https://host/",
+        "http.https://host/.extraheader": "AUTHORIZATION: basic eDpoZWFkZXItdG9rZW4=",
+    }
+    redact = redactor({}, more=known_secrets.of_settings(settings.items()))
+
+    assert redact("remote-pass other-pass eDpoZWFkZXItdG9rZW4=") == f"{MASK} {MASK} {MASK}"

@@ -1,3 +1,5 @@
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -34,11 +36,11 @@ def test_a_text_that_cannot_be_written_leaves_the_old_one_and_no_rest(tmp_path: 
     atomic_files.write(path, "old")
     (tmp_path / f"file.txt{atomic_files.SUFFIX}").symlink_to("/dev/full")
 
-    with pytest.raises(HostError, match="No space left on device") as failure:
+    with pytest.raises(HostError, match="the disk is full") as failure:
         atomic_files.write(path, "new")
 
     assert f'Cannot write "{path}"' in failure.value.message
-    assert "free space" in failure.value.hint
+    assert "free some space" in failure.value.hint
     assert (path.read_text(), names(tmp_path)) == ("old", ["file.txt"])
 
 
@@ -94,3 +96,40 @@ def test_half_a_line_is_ended_before_others_follow(tmp_path: Path) -> None:
 def test_lines_that_cannot_be_added_are_an_error_of_the_host() -> None:
     with pytest.raises(HostError, match=r'Cannot write "/dev/full"'):
         atomic_files.extend(Path("/dev/full"), "line\n")
+
+
+def test_a_pipe_in_the_place_of_a_file_is_read_as_nothing_and_renamed_before_lines_are_added(tmp_path: Path) -> None:
+    path = tmp_path / "board.ndjson"
+    os.mkfifo(path)
+
+    read = atomic_files.read(path)
+    atomic_files.extend(path, "line\n")
+
+    assert read == b""
+    assert path.read_text() == "line\n"
+    assert (tmp_path / "board.ndjson.no-file").is_fifo()
+
+
+def test_a_pipe_in_the_place_of_a_temporary_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"file.txt{atomic_files.SUFFIX}")
+
+    atomic_files.write(tmp_path / "file.txt", "new")
+
+    assert (tmp_path / "file.txt").read_text() == "new"
+
+
+def test_somebody_who_keeps_a_file_locked_does_not_keep_lines_from_being_added(tmp_path: Path) -> None:
+    path = tmp_path / "board.ndjson"
+    with path.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        atomic_files.extend(path, "line\n")
+
+    assert path.read_text() == "line\n"
+
+
+def test_a_file_without_end_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.touch()
+    os.truncate(path, 10 * atomic_files.LARGEST)
+
+    assert len(atomic_files.read(path) or b"") == atomic_files.LARGEST

@@ -37,6 +37,7 @@ from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified, DebtMoved
 from iterdev.core.collaboration.wisdom import WisdomInherited, WisdomNoted, WisdomRejected, note
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.limits.budget import DaySpent
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, ProviderPaused
 from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.results import Dependency, Discovery, Usage
@@ -131,6 +132,7 @@ EXAMPLES: tuple[events.Event, ...] = (
     ProviderAnswered("anthropic"),
     AgentReplaced(task=DEV, agent="mine", successor="other", error="not installed", for_every_task=True),
     DaySpent(86400.0, Usage(cost_usd=0.25)),
+    ClockChanged(-3600.0),
     events.Paused("interrupted"),
     events.Finished(),
     events.Accepted("main", "c" * 40),

@@ -104,6 +104,13 @@ KEPT_FORMATS = {
         INSERT INTO open_attempts VALUES ('ids-demo-20260225', 'DEV-001');
     """,
 }
+KEPT_FORMATS[2] = f"""{KEPT_FORMATS[1]}
+    CREATE TABLE tracker (seq INTEGER PRIMARY KEY, at REAL NOT NULL, body BLOB NOT NULL) STRICT;
+    CREATE TABLE followed (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+    INSERT INTO tracker VALUES (1, 1.5, CAST('{{"type":"IssueCreated","issue":{{"id":"GH-1",
+        "description":{{"title":"Login fails"}}}}}}' AS BLOB));
+    INSERT INTO followed VALUES ('ids-demo-20260225', 4);
+"""
 """A journal of each format as it lay on disks: the session of one task whose attempt is under way.
 
 A new migration adds its format here, and changes none of the old ones.

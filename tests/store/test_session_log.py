@@ -9,13 +9,13 @@ from tests.store.conftest import BEGIN, COMMIT, Story, started, task, team_start
 
 from iterdev.core.collaboration.messages import compose
 from iterdev.core.errors import UserError
-from iterdev.core.session.events import Archived, Event, Kept, Paused, Reopened, Warned
+from iterdev.core.session.events import Archived, Entry, Event, Kept, Paused, Reopened, TaskFailed, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import summarize
-from iterdev.core.types import Phase, SessionId
+from iterdev.core.types import Phase, SessionId, TaskId
 from iterdev.store import session_log
 from iterdev.store.journal import NAME, Journal
-from iterdev.store.session_log import SessionLog
+from iterdev.store.session_log import SessionLog, Unfoldable
 
 SESSION = SessionId("ids-demo-20260225")
 
@@ -172,3 +172,11 @@ def test_a_session_whose_requirement_cannot_be_encoded_is_created(tmp_path: Path
     assert state.session.requirement == "Fix \\ud800"
     assert [summary.requirement for summary in journal.summaries()] == ["Fix \\ud800"]
     journal.close()
+
+
+def test_entries_that_contradict_each_other_are_named_and_not_taken_for_a_defect(journal: Journal) -> None:
+    last = journal.newest(SESSION)
+    journal.append(SESSION, [Entry(last + 1, BEGIN, TaskFailed(TaskId("DEV-009"), "no such task"))], after=last)
+
+    with pytest.raises(Unfoldable, match=f"entry {last + 1}, TaskFailed, does not fit those before it"):
+        log(journal)

@@ -1,4 +1,4 @@
-"""Only the development team names its roles, pipelines and verdicts."""
+"""Only a team names its roles, pipelines and verdicts."""
 
 import ast
 import re
@@ -9,18 +9,23 @@ import pytest
 
 import iterdev
 from iterdev.teams.development.roles import Pipeline, Role, Signal
+from iterdev.teams.issues import roles as issue_team
 
 ROOT = Path(iterdev.__file__).parent
-TEAM = ROOT / "teams" / "development"
-WORDS = {*Role, *Pipeline, *Signal, "REVISION", "CONVERGE"} - {Pipeline.sprint}
-"""A sprint is also the word of every team that has some, as in the age of technical debt."""
-ALONE = {Pipeline.patch.value}
+TEAMS = (ROOT / "teams" / "development", ROOT / "teams" / "issues")
+SHARED = {Pipeline.sprint, issue_team.Verdict.rejected, issue_team.Pipeline.full}
+"""A sprint is also the word of every team that has some, as in the age of technical debt; plans are rejected, and disks
+are full."""
+WORDS = {
+    *Role, *Pipeline, *Signal, "REVISION", "CONVERGE", *issue_team.Role, *issue_team.Pipeline, *issue_team.Verdict
+} - SHARED  # fmt: skip
+ALONE = {Pipeline.patch.value, *issue_team.Pipeline, *issue_team.Verdict}
 """Words that mean something else inside a longer text, such as a file name."""
 
 
 def modules() -> Iterator[Path]:
-    """Every module that is not the development team's."""
-    return (path for path in sorted(ROOT.rglob("*.py")) if TEAM not in path.parents)
+    """Every module that is no team's."""
+    return (path for path in sorted(ROOT.rglob("*.py")) if not set(TEAMS) & set(path.parents))
 
 
 def documentation(tree: ast.AST) -> set[ast.AST]:

@@ -1,6 +1,7 @@
 """Any program as an agent: interface.md 3, to the letter."""
 
 import os
+import shlex
 
 from iterdev.agents.common.conversation import CommandConversation
 from iterdev.agents.common.environment import absolute, find_program, is_file
@@ -20,7 +21,7 @@ class CommandAgent(AgentWithoutLogin, frozen=True):
             return Probe(installed=True)
         if is_file(absolute(self.root, program)):
             problem = f'The program "{program}" of the agent "{self.name}" is not executable'
-            return Probe(installed=False, problem=problem, hint=f"chmod +x {program}")
+            return Probe(installed=False, problem=problem, hint=f"chmod +x {shlex.quote(program)}")
         return not_found(program, self.name, f"install {program}, or fix {setting}")
 
     def open(self, assignment: Assignment, *, spawn: Spawn, watch: Watch) -> CommandConversation:

@@ -104,6 +104,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     tools: ToolServer | None = None
     conversation: str = ""
     """The conversation of an earlier attempt to resume."""
+    programs: str = ""
+    """A copy of the session's base, if the command of the agent names files of it."""
     sandboxed: bool = False
     """The program runs in a sandbox already, inside of which it cannot make its own."""
 

@@ -11,10 +11,12 @@ from iterdev.core import prompts
 from iterdev.core.request import Request
 from iterdev.core.settings import Settings
 from iterdev.engine.repository import STATE, Repository
+from iterdev.engine.run import configured_sandbox
 from iterdev.execution.context import in_thread
 from iterdev.execution.conversation import ask_to_finish
 from iterdev.host.git import refs
 from iterdev.host.processes.spawn import Supervisor
+from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import allowed_environment
 from iterdev.host.workspaces.pool import Workspace
 from iterdev.teams.contract import Analyzer
@@ -22,7 +24,8 @@ from iterdev.teams.contract import Analyzer
 
 async def analyze(repository: Repository, request: Request) -> Request | str:
     """The request with the assessment of an agent, or why the agent gave no usable answer."""
-    analyzer, settings = repository.default_team.analyzer, repository.settings
+    team, settings = repository.default_team, repository.settings
+    analyzer, limits = team.analyzer, settings.time_limits(team.time_limits)
     if analyzer is None:
         return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
@@ -31,16 +34,19 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
     description = repository.top / STATE / "project-tech.json"
     about = "\n\n".join(filter(None, (request.requirement, prompts.issue_part(request.issue))))
     prompt = analyzer.prompt(about, str(description) if description.is_file() else "")
-    pool = repository.workspaces(f"analysis-{os.getpid()}")
+    sandbox = configured_sandbox(repository)
+    pool = repository.workspaces(f"analysis-{os.getpid()}", sandbox.confine_git if sandbox else None)
     workspace, _ = await in_thread(pool.borrow, refs.head(repository.top), task=analyzer.task, number=1)
     try:
         text = repository.redact(prompt).replace(prompts.RESULT, str(workspace.result))
-        assignment = _assignment(analyzer, settings, agent, workspace)
-        async with (
-            Supervisor() as supervisor,
-            agent.open(assignment, spawn=supervisor.spawn, watch=lambda _: None) as conversation,
-        ):
-            reply = await ask_to_finish(conversation.send, text, settings.limits, agent.name)
+        # Long enough that it never ends the agent before it was asked to finish.
+        limit = 2 * (limits.interactive + limits.finish)
+        assignment = _assignment(analyzer, settings, agent, workspace, sandbox, limit)
+        access = Access(write=False, network=True, files=tuple(agent.folders(assignment.environment)))
+        async with Supervisor() as supervisor:
+            spawn = sandbox.around(supervisor.spawn, workspace, access) if sandbox else supervisor.spawn
+            async with agent.open(assignment, spawn=spawn, watch=lambda _: None) as conversation:
+                reply = await ask_to_finish(conversation.send, text, limits, agent.name)
     finally:
         with anyio.CancelScope(shield=True):
             await in_thread(pool.give_back, workspace)
@@ -51,10 +57,12 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
         assessment = msgspec.json.decode(reply.body, type=analyzer.answer)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return str(error)
-    return msgspec.structs.replace(request, assessment=assessment)
+    return msgspec.structs.replace(request, prepared=assessment)
 
 
-def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace) -> Assignment:
+def _assignment(
+    analyzer: Analyzer, settings: Settings, agent: Agent, workspace: Workspace, sandbox: Sandbox | None, limit: float
+) -> Assignment:
     return Assignment(
         task=analyzer.task,
         role="analyzer",
@@ -65,7 +73,7 @@ def _assignment(analyzer: Analyzer, settings: Settings, agent: Agent, workspace:
         result_path=str(workspace.result),
         schema=msgspec.json.schema(analyzer.answer),
         permissions=Permissions(write=False, shell=settings.allows_shell(analyzer.role)),
-        # Long enough that it never ends the agent before it was asked to finish.
-        limit=2 * (settings.limits.interactive + settings.limits.finish),
+        limit=limit,
         environment=allowed_environment(os.environ, agent.needs) | {"TMPDIR": str(workspace.temp)},
+        sandboxed=sandbox is not None and not sandbox.nests,
     )

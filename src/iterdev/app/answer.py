@@ -15,6 +15,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
+from iterdev.host import text_files
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.projector import TABLE
 
@@ -23,6 +24,8 @@ class Answered(Struct, frozen=True):
     choice: str
     """What was meant."""
     view: SessionView
+    restarted: bool = False
+    """The session goes on in the background, where its last engine was, and had ended."""
 
 
 DRAFT = "tasks.edited.csv"
@@ -49,12 +52,13 @@ def take_over_plan(repository: Repository, session: SessionId, draft: Path) -> N
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return text_files.read(path)
     except UnicodeDecodeError as error:
         raise UserError(f'"{path.name}" is not UTF-8 text: {error}', hint="save it as UTF-8") from error
 
 
 def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> Answered:
+    """Records the answer. A session that ran in the background goes on there."""
     log = repository.log(session)
     if gate == GateKind.completion and log.state.lifecycle.is_finished:
         return Answered(choice, completion.answer(repository, session, choice))
@@ -70,4 +74,8 @@ def answer(repository: Repository, session: SessionId, gate: str, choice: str) -
         return [GateAnswered(gate, chosen)]
 
     (answered,) = (event for event in log.transact(rule) if isinstance(event, GateAnswered))
+    if log.state.lifecycle.detached and not repository.engine_alive(log.state.session):
+        from iterdev.app.resume import detach  # noqa: PLC0415 - it loads the engine, which other answers do not need
+
+        return Answered(answered.choice, detach(repository, session).view, restarted=True)
     return Answered(answered.choice, view(repository, log.state))

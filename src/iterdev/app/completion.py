@@ -1,9 +1,10 @@
 """Accepts, archives, keeps, exports or reopens a finished session. Only `accept` moves a branch: the user's."""
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -14,13 +15,16 @@ from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, R
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices, meant
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
+from iterdev.core.settings import FILE, Settings
 from iterdev.core.types import UNSUCCESSFUL, CompletionAction, Phase, SessionId
 from iterdev.core.views.gates import DIFF, GateView, gate_view
+from iterdev.core.views.previews import AcceptPreview, ArchivePreview, Refusal, archive_preview, refusal
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.host.git import acceptance, commits, refs
+from iterdev.host.processes.identity import identity
 from iterdev.store.session_log import SessionLog
 
 
@@ -31,48 +35,94 @@ class CompletionFailure(Struct, frozen=True):
     error: str
 
 
-class AcceptPreview(Struct, frozen=True, kw_only=True):
+def preview_accept(repository: Repository, session: SessionId) -> AcceptPreview:
     """What `accept` would bring, and what is known about it. Nothing is changed."""
-
-    into: str
-    commits: int
-    files: tuple[str, ...]
-    verdicts: tuple[str, ...]
-    warnings: tuple[str, ...]
-    reasons: tuple[str, ...]
-    """Why the work may not be good enough, one sentence each; empty for a session that succeeded."""
-
-
-def accept_preview(repository: Repository, session: SessionId) -> AcceptPreview:
     state = repository.state(session)
     seen = view(repository, state)
-    base, tip = state.branch.base, state.branch.tip
+    base, tip, into = state.branch.base, state.branch.tip, _into(repository, state)
+    head = refs.resolve(repository.top, f"refs/heads/{into}")
+    files = commits.changed_files(repository.top, base, tip)
     return AcceptPreview(
-        into=state.session.branch or refs.current_branch(repository.top),
+        session=session,
+        seq=state.seq,
+        command=f"iterdev accept {session}",
+        refused=_refused(lambda: _check_accept(repository, state)),
+        into=into,
         commits=commits.count(repository.top, base, tip),
-        files=commits.changed_files(repository.top, base, tip),
+        files=files,
+        fast_forward=bool(head and refs.is_ancestor(repository.top, head, tip)),
         verdicts=seen.team.verdicts,
-        warnings=seen.warnings,
-        reasons=() if seen.outcome.succeeded else seen.outcome.reasons or ("the session is not finished",),
+        warnings=(*seen.warnings, *_configuration_changes(repository.settings, files, base, tip)),
+        reasons=_reasons(seen),
     )
+
+
+def preview_archive(repository: Repository, session: SessionId) -> ArchivePreview:
+    """What `archive` would do now. Nothing is changed."""
+    state = repository.state(session)
+    return archive_preview(state, _refused(lambda: _require_ended(repository, state)))
+
+
+def _refused(check: Callable[[], object]) -> Refusal | None:
+    try:
+        check()
+    except UserError as error:
+        return refusal(error)
+    return None
+
+
+def _into(repository: Repository, state: State) -> str:
+    return state.session.branch or refs.current_branch(repository.top)
+
+
+def _reasons(seen: SessionView) -> tuple[str, ...]:
+    return () if seen.outcome.succeeded else seen.outcome.reasons or ("the session is not finished",)
+
+
+def _require_ended(repository: Repository, state: State) -> None:
+    if repository.engine_alive(state.session):
+        raise repository.still_running(state.session.id)
+    _require_finished(state)
+
+
+def _check_accept(repository: Repository, state: State) -> None:
+    """Raises `UserError` if the work cannot be brought in now; nothing is changed."""
+    _require_ended(repository, state)
+    _require_change(state)
+    acceptance.merged_tree(repository.top, state.session.id, _into(repository, state), state.branch.tip)
+
+
+def _require_change(state: State) -> None:
+    session = state.session.id
+    if state.branch.tip == state.branch.base:
+        raise UserError(f'"{session}" has changed nothing', hint=f"iterdev report {session}")
+
+
+def _configuration_changes(configured: Settings, files: tuple[str, ...], base: str, tip: str) -> Iterator[str]:
+    """Changed files that decide what iterdev starts and says from now on; during the session they had no effect."""
+    tables = configured.agents.values()
+    commands = (word for table in tables for word in (*table.command, *table.acp, table.script or ""))
+    roles = (table.file or "" for table in configured.roles.values())
+    named = {str(PurePosixPath(word)) for word in (FILE, *commands, *roles) if word}
+    for name in files:
+        if name in named:
+            what = "decides what iterdev runs" if name == FILE else f"is started or read because of {FILE}"
+            yield f'"{name}" {what}, and the work changes it: git diff {base[:12]} {tip[:12]} -- {name}'
 
 
 def accept(repository: Repository, session: SessionId, *, force: bool = False) -> Accepted:
     """Brings the session's branch into the user's branch; work that is not known to be good only by `force`."""
     log = repository.log(session)
     state = log.state
-    if repository.engine_alive(state.session):
-        raise repository.still_running(session)
-    _require_finished(state)
+    _require_ended(repository, state)
     complete_run(repository, session, NO_EFFECTS)
-    if state.branch.tip == state.branch.base:
-        raise UserError(f'"{session}" has changed nothing', hint=f"iterdev report {session}")
-    if (reasons := accept_preview(repository, session).reasons) and not force:
+    _require_change(state)
+    if (reasons := _reasons(view(repository, state))) and not force:
         raise NeedsConfirmation(
             f'"{session}" is not known to be good: {"; ".join(reasons)}',
             hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
         )
-    into = state.session.branch or refs.current_branch(repository.top)
+    into = _into(repository, state)
     merged = acceptance.accept(repository.top, session, into, state.branch.tip)
     accepted = Accepted(into, merged.commit, merged.notes)
     log.record(accepted)
@@ -166,7 +216,8 @@ def _choices(repository: Repository, state: State) -> tuple[str, ...]:
     failed = tuple(task.id for task, progress in state.tasks.rows() if progress.status in UNSUCCESSFUL)
     failures = bool(repository.team(state).retried(state, failed))
     acceptable = state.branch.tip != state.branch.base and not state.lifecycle.accepted
-    return completion_choices(failures=failures, acceptable=acceptable)
+    succeeded = view(repository, state).outcome.succeeded
+    return completion_choices(succeeded=succeeded, failures=failures, acceptable=acceptable)
 
 
 def _record(repository: Repository, log: SessionLog, *events: Event) -> SessionView:
@@ -183,7 +234,15 @@ def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog
         complete_run(repository, session, NO_EFFECTS)
     with repository.lease(log):
         _require_finished(log.state)
-        yield log
+        if me := identity(os.getpid()):
+            # If this process is killed, the next command writes the files of the session folder.
+            repository.journal.take(session, me)
+        try:
+            yield log
+        except IterdevError:
+            repository.journal.release(session)
+            raise
+        repository.journal.release(session)
 
 
 def _require_finished(state: State) -> None:

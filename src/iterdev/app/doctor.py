@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from iterdev.app.agents import agent_view
 from iterdev.app.sessions import main_worktree
-from iterdev.core.errors import IterdevError
+from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role
+from iterdev.engine import repairs
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import paths
 from iterdev.host.environments import environment
@@ -20,6 +21,7 @@ from iterdev.host.git import command, refs, session_branch
 from iterdev.host.git.checkout import NotInRepository
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.secrets import allowed_environment
+from iterdev.host.workspaces.pool import SET_ASIDE
 from iterdev.teams.table import DEFAULT_TEAM
 
 ENOUGH_DISK = 500 * 1024 * 1024
@@ -31,21 +33,24 @@ class Finding(Struct, frozen=True):
     subject: str
     problem: str = ""
     hint: str = ""
+    fixed: str = ""
+    """What was wrong, and what was done about it."""
 
 
-def findings(folder: Path) -> Iterator[Finding]:
+def findings(folder: Path, *, fix: bool = False) -> Iterator[Finding]:
+    """What was looked at, one after the other; with `fix`, what can be repaired is."""
     yield Finding(f"python {'.'.join(map(str, sys.version_info[:3]))}")
     try:
         version = command.version()
         command.check_version(version)
         yield Finding(f"git {'.'.join(map(str, version))}")
-        yield from _in_repository(folder)
+        yield from _in_repository(folder, fix=fix)
     except IterdevError as error:
         yield Finding("machine and repository", error.message, error.hint)
     yield _disk()
 
 
-def _in_repository(folder: Path) -> Iterator[Finding]:
+def _in_repository(folder: Path, *, fix: bool) -> Iterator[Finding]:
     """The repository and its agents; outside of one, the agents that are used without a configuration."""
     try:
         repository = Repository(folder)
@@ -57,6 +62,7 @@ def _in_repository(folder: Path) -> Iterator[Finding]:
     if main := main_worktree(repository):
         yield Finding(f"linked worktree of {main}; `git worktree remove` deletes the sessions in it")
     yield from _repository(repository)
+    yield from _state(repository, fix=fix)
     yield from _agents(repository.settings, repository.workers, repository.top)
 
 
@@ -75,15 +81,34 @@ def _repository(repository: Repository) -> Iterator[Finding]:
     state = repository.top / STATE
     writable = os.access(state if state.exists() else repository.top, os.W_OK)
     yield Finding("state folder", "" if writable else f'"{state}" is not writable', f"chmod u+w {state}")
+
+
+def _state(repository: Repository, *, fix: bool) -> Iterator[Finding]:
+    """What is repaired, and what of the state needs no repair."""
+    seen = set[str]()
+    for repair in repairs.needed(repository):
+        seen.add(repair.subject)
+        yield _repaired(repair) if fix else Finding(repair.subject, repair.problem, repair.hint)
     if not repository.has_journal:
         yield Finding("journal (none yet)")
         return
-    problems = repository.journal.problems()
-    yield Finding("journal", "; ".join(problems[:3]), "move it away; it is rebuilt from the session folders")
-    incomplete = repository.incomplete()
-    for summary in repository.summaries():
-        stuck = (summary.attempts and not repository.engine_alive(summary)) or summary.id in incomplete
-        yield Finding(f"session {summary.id}", "its engine died" if stuck else "", f"iterdev resume {summary.id}")
+    subjects = ("journal", *(f"session {session}" for session in repository.sessions()))
+    yield from (Finding(subject) for subject in subjects if subject not in seen)
+    for kept in sorted((paths.state_root() / SET_ASIDE / paths.workspaces_of(repository.top).name).glob("*")):
+        yield Finding(f"work that could not be read is kept in {kept}")
+    for old in repository.damaged_journals():
+        yield Finding(f"journal that was damaged is kept as {old}")
+
+
+def _repaired(repair: repairs.Repair) -> Finding:
+    try:
+        return Finding(repair.subject, fixed=f"{repair.problem}; {repair.fix()}")
+    except (IterdevError, OSError) as error:
+        # Its own hint may name the command that led here.
+        message = error.message if isinstance(error, IterdevError) else f"{error.strerror}: {error.filename}"
+        own = error.hint if isinstance(error, UserError) else None
+        hint = own or "make the repository and ITERDEV_HOME writable, with free space; what git says of it: git fsck"
+        return Finding(repair.subject, f"{repair.problem}, and cannot be repaired: {message}", hint)
 
 
 def _environments(repository: Repository) -> Iterator[Finding]:

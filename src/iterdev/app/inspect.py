@@ -14,8 +14,9 @@ from iterdev.host import clock
 
 
 def view(repository: Repository, state: State) -> SessionView:
-    alive = repository.engine_alive(state.session)
-    return session_view(state, repository.team(state), engine_alive=alive, zone=clock.LOCAL)
+    process = repository.engine_process(state.session)
+    alive = process is not None
+    return session_view(state, repository.team(state), engine_alive=alive, process=process, zone=clock.LOCAL)
 
 
 def status(repository: Repository, session: SessionId) -> SessionView:

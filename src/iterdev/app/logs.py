@@ -21,6 +21,10 @@ INTERVAL = 0.25
 """Seconds between two reads of the files."""
 
 
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a log that are read; of a longer one, the end."""
+
+
 class LogLine(Struct, frozen=True):
     at: float
     """When the line was written; for an agent, whose lines have no time, when the newest line of its attempt was."""
@@ -49,12 +53,37 @@ def follow_logs(
         sleep(INTERVAL)
 
 
+class LogTail:
+    """The end of a file that another process writes; a file that is not there has no lines yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._done = path, 0
+        self.written_at = 0.0
+
+    def new_lines(self) -> list[str]:
+        """Whole lines that were added since the last read; a log that was cut is read on from its end."""
+        try:
+            stat = self._path.stat()
+        except FileNotFoundError:
+            return []
+        size, self.written_at = stat.st_size, stat.st_mtime
+        if size <= self._done:
+            self._done = size
+            return []
+        begin = max(self._done, size - LONGEST)
+        with self._path.open("rb") as file:
+            file.seek(begin)
+            whole, newline, _ = file.read(size - begin).rpartition(b"\n")
+        self._done = begin + len(whole) + len(newline)
+        return whole.decode("utf-8", "replace").splitlines()
+
+
 class _LogFiles:
     def __init__(self, repository: Repository, session: SessionId, task: str) -> None:
         state = repository.state(session)
         self._engine = repository.folder(state) / LOG
         self._task = require_task(state, task) if task else ""
-        self._done: dict[Path, int] = {}
+        self._tails: dict[Path, LogTail] = {}
 
     def new_lines(self) -> list[LogLine]:
         agents = sorted(self._engine.parent.glob("*.log"))
@@ -65,17 +94,9 @@ class _LogFiles:
         return sorted((line for path in paths for line in self._new_lines(path)), key=lambda line: line.at)
 
     def _new_lines(self, path: Path) -> Iterator[LogLine]:
-        """Whole lines that were added since the last read; a log that was cut is read on from its end."""
-        stat, done = path.stat(), self._done.get(path, 0)
-        if stat.st_size <= done:
-            self._done[path] = stat.st_size
-            return
-        with path.open("rb") as file:
-            file.seek(done)
-            whole, newline, _ = file.read(stat.st_size - done).rpartition(b"\n")
-        self._done[path] = done + len(whole) + len(newline)
-        for text in whole.decode("utf-8", "replace").splitlines():
-            line = LogLine(stat.st_mtime, path.stem, text)
+        tail = self._tails.setdefault(path, LogTail(path))
+        for text in tail.new_lines():
+            line = LogLine(tail.written_at, path.stem, text)
             yield _engine_line(line) if path == self._engine else line
 
 
@@ -83,9 +104,10 @@ def _engine_line(line: LogLine) -> LogLine:
     """A line of the engine's log for a person: when, what, how long, and what went wrong."""
     try:
         entry = dict(json.loads(line.text))
-        at, took = datetime.fromisoformat(entry.pop("ts")), duration(float(entry.pop("seconds", 0)))
-    except (ValueError, TypeError, KeyError):
+        at, took = datetime.fromisoformat(entry.pop("ts")).timestamp(), duration(float(entry.pop("seconds", 0)))
+        shown = moment(at, clock.LOCAL)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
         return line
     effect, error = entry.pop("effect", ""), entry.pop("error", "")
-    words = (moment(at.timestamp(), clock.LOCAL), effect, *map(str, entry.values()), f"({took})")
-    return LogLine(at.timestamp(), ENGINE, " ".join(words) + (f": {error}" if error else ""))
+    words = (shown, effect, *entry.values(), f"({took})")
+    return LogLine(at, ENGINE, " ".join(map(str, words)) + (f": {error}" if error else ""))

@@ -1,9 +1,6 @@
 """Runs the engine of a session until it is over, has to ask, or is interrupted; or takes one step of it."""
 
-import sys
-import time
-from collections.abc import Callable, Sequence
-from subprocess import Popen
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -12,11 +9,13 @@ from iterdev.app import completion
 from iterdev.app.completion import CompletionFailure
 from iterdev.app.edits import project, table_edited
 from iterdev.app.inspect import status
+from iterdev.app.live.background import BackgroundEngine, UnattendedQuestions
 from iterdev.core.collaboration.messages import COORDINATOR
-from iterdev.core.errors import HostError, UserError
-from iterdev.core.session.events import Event, GateAnswered, PolicyChanged, RetryRequested
+from iterdev.core.errors import UserError
+from iterdev.core.session.events import EngineStarted, Event, GateAnswered, PolicyChanged, RetryRequested
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
+from iterdev.core.views.previews import RetryPreview, refusal, retry_preview
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
@@ -24,16 +23,25 @@ from iterdev.engine.recovery import complete_run
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import MakeExecutor, RunObserver, drive
 from iterdev.execution.local import LocalExecutor
-from iterdev.host.processes import detached
 from iterdev.store.session_log import SessionLog
+from iterdev.teams.contract import Team
 
-STEP_LOG = "logs/step.log"
-INTERVAL = 0.05
-"""Seconds between two looks at an engine in the background."""
+STEP_LOG, DETACHED_LOG = "logs/step.log", "logs/detached.log"
 GRACE = 2.0
 """Seconds that workers are given to end before a step is over without them: quick results are shown at once."""
-FAILURES = frozenset({2, 3, 4})
-"""Exit codes of an engine that could not do its part of a step."""
+PATIENCE = 30.0
+"""Seconds until an engine in the background has begun; it may have to wait for the processes of a dead one to end."""
+
+
+class Detached(Struct, frozen=True, kw_only=True):
+    """An engine that was started in the background."""
+
+    pid: int
+    log: str
+    """The file that has what it prints."""
+    has_ended: bool
+    """A short session may be over already."""
+    view: SessionView
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -94,6 +102,19 @@ async def run_session(
     return RunResult(ending=ending, view=status(repository, session), idle_role=idle, failure=failure)
 
 
+async def run_detached(
+    repository: Repository, session: SessionId, observer: RunObserver, *, executor: MakeExecutor = LocalExecutor
+) -> RunResult:
+    """Runs the engine in the background: it waits at questions, for as long as the configuration says."""
+    questions = UnattendedQuestions(repository, session)
+    waiting = msgspec.structs.replace(observer, ask=questions.ask, detached=True)
+    while True:
+        result = await run_session(repository, session, waiting, executor=executor)
+        # The answer may have come when this engine had given up waiting for it, and still held the session.
+        if result.ending is not Ending.waiting or repository.state(session).gates.open:
+            return result
+
+
 async def take_step(
     repository: Repository,
     session: SessionId,
@@ -117,9 +138,7 @@ async def take_step(
 
 def _hand_over(repository: Repository, session: SessionId) -> RunResult:
     """Has the tasks started by an engine in the background."""
-    folder = repository.folder(repository.state(session))
-    command = [sys.executable, "-m", "iterdev", "resume", session, "--step", "--wait"]
-    engine = detached.start(command, cwd=repository.top, output=folder / STEP_LOG)
+    engine = BackgroundEngine(repository, session, "--step", "--wait", log=STEP_LOG)
     log = repository.log(session)
     before = log.state.attempts
 
@@ -127,20 +146,36 @@ def _hand_over(repository: Repository, session: SessionId) -> RunResult:
         log.refresh()
         return log.state.attempts != before
 
-    _wait_until(has_started, engine)
-    _wait_until(lambda: False, engine, GRACE)
-    if engine.poll() in FAILURES:
-        said = (folder / STEP_LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise HostError(f"The step failed: {said[-1] if said else 'nothing was said'}", hint=f"see {folder / STEP_LOG}")
+    engine.wait_until(has_started)
+    engine.wait_until(lambda: False, GRACE)
+    engine.require_success("The step failed")
     view = status(repository, session)
     over = Ending.over if view.outcome.is_over else Ending.stepped
     return RunResult(ending=Ending.waiting if view.gates else over, view=view)
 
 
-def _wait_until(reached: Callable[[], bool], engine: "Popen[bytes]", seconds: float = float("inf")) -> None:
-    end = time.monotonic() + seconds
-    while engine.poll() is None and not reached() and time.monotonic() < end:
-        time.sleep(INTERVAL)
+def detach(repository: Repository, session: SessionId, *, auto: bool = False, resumes: bool = False) -> Detached:
+    """Has the session run by an engine in the background, which waits at questions; returns when it has begun.
+
+    `auto` and `resumes` are those of `run_session`.
+    """
+    log = repository.log(session)
+    if repository.engine_alive(log.state.session):
+        raise repository.still_running(session)
+    if resumes:
+        answer_on_resume(log)
+    if auto:
+        answer_with_defaults(log)
+    before = log.state.seq
+    engine = BackgroundEngine(repository, session, "--detached", log=DETACHED_LOG)
+
+    def has_started() -> bool:
+        return any(isinstance(entry.event, EngineStarted) for entry in repository.journal.read(session, before))
+
+    engine.wait_until(has_started, PATIENCE)
+    engine.require_success(f'The engine of "{session}" could not start')
+    ended, view = engine.has_ended, status(repository, session)
+    return Detached(pid=engine.pid, log=str(engine.log), has_ended=ended, view=view)
 
 
 def answer_with_defaults(log: SessionLog) -> None:
@@ -168,13 +203,25 @@ def answer_on_resume(log: SessionLog) -> None:
 def retry(repository: Repository, session: SessionId) -> None:
     """Has the tasks done again that failed, and those that were skipped because of them; the team may add a fix."""
     log = repository.log(session)
-
-    def rule(state: State, _: float) -> Sequence[Event]:
-        again = tuple(task.id for task, progress in state.tasks.rows() if progress.is_lost)
-        if events := log.team.retried(state, again):
-            return [RetryRequested(), *events]
-        raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
-
     with repository.lease(log):
-        log.transact(rule)
+        log.transact(lambda state, _: [RetryRequested(), *_retried(state, log.team)])
         project(repository, log)
+
+
+def _retried(state: State, team: Team) -> Sequence[Event]:
+    session = state.session.id
+    again = tuple(task.id for task, progress in state.tasks.rows() if progress.is_lost)
+    if events := team.retried(state, again):
+        return events
+    raise UserError(f'No task of "{session}" failed or was skipped', hint=f"iterdev status {session}")
+
+
+def preview_retry(repository: Repository, session: SessionId) -> RetryPreview:
+    """What `retry` would do now. Nothing is changed."""
+    state = repository.state(session)
+    try:
+        events = _retried(state, repository.team(state))
+    except UserError as error:
+        return retry_preview(state, (), refusal(error))
+    running = repository.engine_alive(state.session)
+    return retry_preview(state, events, refusal(repository.still_running(session)) if running else None)

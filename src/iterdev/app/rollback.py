@@ -5,9 +5,11 @@ from contextlib import closing
 from msgspec import Struct
 
 from iterdev.core import ids
+from iterdev.core.errors import UserError
 from iterdev.core.rules import rollback
 from iterdev.core.session.events import Accepted
 from iterdev.core.types import SessionId, TaskId
+from iterdev.core.views.previews import RollbackPreview, refusal, rollback_preview
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
@@ -47,6 +49,19 @@ def roll_back(
     accepted = _accepted(repository, session)
     undo = acceptance.undo(repository.top, session, accepted.commit, begun.tip) if accepted else ""
     return RolledBack(branch=ids.branch(session), tip=begun.tip, undone=begun.undone, accepted=accepted, undo=undo)
+
+
+def preview_rollback(repository: Repository, session: SessionId, target: str) -> RollbackPreview:
+    """What `roll_back` would do now. Nothing is changed."""
+    state = repository.state(session)
+    try:
+        if repository.engine_alive(state.session):
+            raise repository.still_running(session)
+        session_branch.require_free(repository.top, session)
+        planned = rollback.plan(repository.journal.read(session), repository.team(state), target)
+    except UserError as error:
+        return rollback_preview(state, target, refused=refusal(error))
+    return rollback_preview(state, target, planned)
 
 
 def _accepted(repository: Repository, session: SessionId) -> Accepted | None:

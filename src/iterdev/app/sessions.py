@@ -1,5 +1,6 @@
 """Opens a repository, and finds a session by its name or as the one that was last active."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -7,9 +8,12 @@ from msgspec import Struct
 
 from iterdev.app.edits import table_edited
 from iterdev.core.errors import IterdevError, UserError
+from iterdev.core.processes import ProcessIdentity
 from iterdev.core.types import Phase, SessionId
 from iterdev.engine.repository import STATE, Repository
+from iterdev.host import known_secrets, secrets
 from iterdev.host.git.checkout import checkouts
+from iterdev.host.processes.ancestry import nearest_monitor
 from iterdev.host.workspaces.pool import workspace_around
 from iterdev.store.journal import NAME
 
@@ -35,18 +39,49 @@ def repository_of_attempt(environment: Mapping[str, str]) -> Repository | None:
     return Repository(folder) if folder.is_absolute() and folder.is_dir() else None
 
 
-def refuse_inside_attempt(command: str, environment: Mapping[str, str], folder: Path) -> None:
-    """Raises if the command is called by an agent, which may neither start a team nor decide about its own session."""
+def refuse_inside_attempt(
+    command: str,
+    environment: Mapping[str, str],
+    folder: Path,
+    hint: str = "do the task itself; `iterdev team` has the tools",
+) -> None:
+    """Raises if the command is called by an agent, which may neither start a team nor decide about a session."""
     if all(environment.get(name) for name in ATTEMPT):
         task, session = environment["ITERDEV_TASK"], environment["ITERDEV_SESSION"]
         where = f'the attempt at "{task}" of the session "{session}"'
     elif workspace := workspace_around(folder):
         where = f'the workspace "{workspace}" of a session'
+    elif monitor := _monitor_of_other_session(Path(environment.get(SESSION_DIR) or folder), folder):
+        where = f"an attempt, which process {monitor.pid} monitors"
     else:
         return
-    raise UserError(
-        f"`iterdev {command}` cannot be used inside of {where}", hint="do the task itself; `iterdev team` has the tools"
-    )
+    raise UserError(f"`iterdev {command}` cannot be used inside of {where}", hint=hint)
+
+
+def _monitor_of_other_session(*folders: Path) -> ProcessIdentity | None:
+    """The monitor of this process, if it is in an attempt and a repository of the folders has sessions of others.
+
+    Tests may start sessions of their own, in a repository of their own, and decide about them.
+    """
+    monitor = nearest_monitor(os.getpid())
+    return monitor if monitor and any(_has_other_session(folder, monitor) for folder in folders) else None
+
+
+def _has_other_session(folder: Path, monitor: ProcessIdentity) -> bool:
+    """Whether a session of the repository was not started under the monitor."""
+    try:
+        repository = Repository(folder)
+    except IterdevError:
+        return False
+    return any(repository.state(name).session.monitor != monitor for name in repository.sessions())
+
+
+def without_secrets(text: str, folder: Path) -> str:
+    """An error without the secrets of the repository that the folder is in: git may quote any file."""
+    try:
+        return Repository(folder).redact(text)
+    except (IterdevError, OSError):
+        return secrets.redactor(os.environ, known_secrets.env_files(folder))(text)
 
 
 def session_ids(folder: Path) -> list[SessionId]:

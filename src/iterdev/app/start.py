@@ -1,5 +1,6 @@
 """Creates a session from a request."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,18 +13,21 @@ import msgspec
 from iterdev.agents.registry import make_present
 from iterdev.app import wisdom
 from iterdev.core import ids, settings
-from iterdev.core.errors import UserError
+from iterdev.core.errors import HostError, UserError
 from iterdev.core.formatting import plain
 from iterdev.core.request import Request, checked, named_agents, new_session, policy, session_facts
 from iterdev.core.rules.table_edits import TableRow
-from iterdev.core.session.events import Entry, IssueText
+from iterdev.core.session.events import Entry, Event, IssueText
 from iterdev.core.session.fold import replay
+from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Role, SessionId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock, github, text_files
 from iterdev.host.git import checkout, refs, session_branch
 from iterdev.host.git.checkout import checkouts
+from iterdev.host.git.repository_lock import repository_lock
+from iterdev.host.processes.ancestry import nearest_monitor
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
 from iterdev.teams.contract import Team
@@ -36,9 +40,9 @@ MOST_ISSUE = 20_000
 """Characters of an issue that agents are shown."""
 
 
-def role_agents(repository: Repository, pairs: Iterable[str]) -> dict[Role, str]:
+def role_agents(repository: Repository, pairs: Iterable[str], team: Team | None = None) -> dict[Role, str]:
     """The agents of single roles, each given as ROLE=NAME."""
-    workers = repository.default_team.workers
+    workers = (team or repository.default_team).workers
     chosen: dict[Role, str] = {}
     for pair in pairs:
         role, _, name = pair.partition("=")
@@ -90,9 +94,12 @@ def read_issue(repository: Repository, name: str) -> tuple[str, IssueText]:
     number = re.fullmatch(r"(?:GH-|#)?([1-9]\d{0,8})", name, re.IGNORECASE)
     if number is None:
         raise UserError(f'"{name}" is not an issue of GitHub', hint="--issue GH-12")
-    issue = github.read_issue(repository.top, int(number[1]))
-    said = ((comment.author.login if comment.author else "", comment.body) for comment in issue.comments)
-    comments = (f"{author or 'unknown'} wrote:\n{body}" for author, body in said)
+    try:
+        issue = github.read_issue(repository.top, int(number[1]), os.environ)
+    except HostError as error:
+        otherwise = "save the text of the issue to a file, and use --file PATH"
+        raise HostError(error.message, hint=f"{error.hint}; or {otherwise}") from error
+    comments = (f"{one.author or 'unknown'} wrote:\n{one.body}" for one in issue.comments)
     whole = repository.redact("\n\n".join(filter(None, (issue.title, issue.body, *comments))))
     text = plain(whole.replace("\r\n", "\n"))
     if len(text) > MOST_ISSUE:
@@ -106,9 +113,11 @@ def uncommitted(repository: Repository) -> list[str]:
     return [name for name in checkout.uncommitted(repository.top) if name != settings.FILE]
 
 
-def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] = ()) -> SessionId:
+def start(
+    repository: Repository, request: Request, rows: tuple[TableRow, ...] = (), team: Team | None = None
+) -> SessionId:
     """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
-    team, configured = repository.default_team, repository.settings
+    team, configured = team or repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
     if rows:
@@ -116,22 +125,30 @@ def start(repository: Repository, request: Request, rows: tuple[TableRow, ...] =
     session_branch.check_name(repository.top)
     repository.instructions()
     repository.prepare()
-    name = _free_id(repository, team, request)
     agents = named_agents(request, team.roles)
-    session = session_facts(
-        request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
-    )
-    limits = policy(configured, team.workers, auto=request.auto, concurrency=request.concurrency)
-    events = new_session(session, limits, team.started(request, configured, agents), tuple(row.edit for row in rows))
+    limits = policy(configured, team.workers, team.time_limits, auto=request.auto, concurrency=request.concurrency)
+    of_team, edits = team.started(request, configured, agents), tuple(row.edit for row in rows)
+    inherited = wisdom.inherited(repository, request.requirement)
     at = clock.now()
-    planned = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
-    events += team.table_edited(planned, rows)
-    if inherited := wisdom.inherited(repository, request.requirement):
-        events.append(inherited)
-    check_agents(repository, planned, team, partial(make_present, configured=configured.agents, root=repository.top))
+
+    def planned(name: SessionId) -> tuple[State, list[Event]]:
+        session = session_facts(
+            request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
+        )
+        session = msgspec.structs.replace(session, monitor=nearest_monitor(os.getpid()))
+        events = new_session(session, limits, of_team, edits)
+        state = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
+        return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]
+
+    first, _ = planned(_free_id(repository, team, request))
+    check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
     configured_sandbox(repository)
-    with _reserved(repository, name, base, repository.top / session.folder):
-        create(repository.journal, events, at=at)
+    # Of several that start at once, each waits for the ones before it, so that every id is given once.
+    with repository_lock(repository.top):
+        name = _free_id(repository, team, request)
+        state, events = planned(name)
+        with _reserved(repository, name, base, repository.folder(state)):
+            create(repository.journal, events, at=at)
     return name
 
 
@@ -140,7 +157,7 @@ def _reserved(repository: Repository, name: SessionId, base: str, folder: Path) 
     """Creates the branch, which no other session can then have, and the folder; both are removed after an error."""
     session_branch.create(repository.top, name, base)
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, mode=0o700)
         yield
     except BaseException:
         session_branch.discard(repository.top, name, base)
@@ -155,7 +172,7 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     tops = {repository.top, *checkouts(repository.top)}
     folders = (folder for top in tops for pattern in patterns for folder in top.glob(pattern))
     taken = {*repository.sessions(), *(folder.name for folder in folders), *session_branch.names(repository.top)}
-    prefix, words = team.session_prefix(request.engine), ids.slug(request.requirement)
+    prefix, words = team.session_prefix(request.engine), team.session_slug(request)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from iterdev.agents.contract import TOOLS_TOKEN, TOOLS_URL
 from iterdev.app.edits import edit_session
-from iterdev.app.sessions import named_or_last_active, newest_of_team, repository_of_attempt
+from iterdev.app.sessions import named_or_last_active, newest_of_team, refuse_inside_attempt, repository_of_attempt
 from iterdev.core.collaboration.tool_schemas import TOOLS
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
@@ -18,6 +18,10 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import CallRejected, Document, Person, TeamTools
 
 TIMEOUT = 30.0
+COMMANDS = ("lock", "checkpoint")
+"""The tools that have a command of their own; the others are in `iterdev team`."""
+READS = frozenset({"list", "read", "status", "get_state"})
+"""Operations that an agent may use without its token, which a coding agent may keep from the commands that it runs."""
 
 
 def call(
@@ -36,6 +40,9 @@ def call(
         own = {"session_id": session} if session and tool != "board" else {}
         named = {"team": team} if team and tool == "team_msg" else {}
         return _request(url, token, tool, {**arguments, **own, **named})
+    if arguments.get("operation") not in READS:
+        command, hint = tool if tool in COMMANDS else "team", f"call it with {TOOLS_URL} and {TOOLS_TOKEN}, or over MCP"
+        refuse_inside_attempt(command, environment, folder, hint)
     repository = repository_of_attempt(environment) or Repository(folder)
     of_team = team and not session
     found = newest_of_team(repository, team) if of_team else named_or_last_active(repository, session)
@@ -84,6 +91,8 @@ def _post(url: str, token: str, body: bytes) -> bytes:
         raise HostError(f'No answer from "{url}": {error}', hint="the run that named it has ended") from error
     if response.status == http.client.UNAUTHORIZED:
         raise UserError("The token is not valid any more", hint="it belongs to an attempt, and ends with it")
+    if response.status == http.client.FORBIDDEN:
+        raise UserError("The token belongs to another attempt", hint="use the variables of this one")
     if response.status != http.client.OK:
         raise HostError(f'"{url}" answered with {response.status} {response.reason}', hint="send less at once")
     return text

@@ -17,7 +17,7 @@ MOST = 20
 
 _FOR_CONTRIBUTORS = re.compile(r"(?:docs/|\.github/)?contributing(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
 _README = re.compile(r"readme(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
-_CONTRIBUTING_HEADING = re.compile(r"(?im)^(?:#+|=+)?\s*contributing\b.{0,40}$")
+_CONTRIBUTING_HEADING = re.compile(r"(?im)^(?:#+|=+)?[ \t]*contributing\b.{0,40}$")
 
 
 def readme(paths: Iterable[str]) -> str:

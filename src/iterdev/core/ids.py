@@ -64,6 +64,11 @@ def moved_ref(session: SessionId, commit: str) -> str:
     return f"refs/iterdev/{session}/_moved/{commit[:12]}"
 
 
+def accepting_ref(session: SessionId) -> str:
+    """The ref that is there while the session's work is merged into the user's branch, at where that branch was."""
+    return f"refs/iterdev/{session}/_accepting"
+
+
 def prefix_of(task: str) -> str:
     """The prefix of a task id, such as `DEV` of `DEV-001` and of `DEV-fix-1`; empty if there is none."""
     found = re.match(r"(.+?)-(?:\d|fix)", task)
@@ -72,13 +77,14 @@ def prefix_of(task: str) -> str:
 
 def number_of(task: str) -> str:
     """The digits at the end of a task id, for naming its documents."""
-    digits = re.search(r"(\d+)$", task)
-    return digits[1] if digits else task
+    stem = task.rstrip(string.digits)
+    return task[len(stem) :] or task
 
 
 def next_id(prefix: str, existing: Collection[str]) -> TaskId:
     """The next free id of a prefix; one counter for the whole session, so that no id is ever used twice."""
-    taken = [int(task.removeprefix(f"{prefix}-")) for task in existing if re.fullmatch(rf"{prefix}-\d+", task)]
+    numbered = re.compile(rf"{prefix}-(\d{{1,120}})")
+    taken = [int(found[1]) for task in existing if (found := numbered.fullmatch(task))]
     number = max(taken, default=0) + 1
     return TaskId(f"{prefix}-{number}" if "-fix" in prefix else f"{prefix}-{number:03d}")
 

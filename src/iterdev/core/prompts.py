@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from iterdev.core import task_description
 from iterdev.core.collaboration import checkpoints, feedback, wisdom
+from iterdev.core.formatting import shown_name
 from iterdev.core.ids import moment
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
@@ -108,6 +109,8 @@ class TeamParts(Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     urgent_feedback: str = ""
     """What to do about urgent feedback."""
+    previous: str | None = None
+    """What the tasks before found, in the team's own form."""
 
 
 def render(
@@ -126,7 +129,7 @@ def render(
         f"# {task.id}: {' '.join(task.title.split())}\n\n{description}",
         part("Tests", _tests(context, role)),
         part("What the user wants changed", _urgent_feedback(state, team.urgent_feedback)),
-        part("Previous context", [_previous(state, task.id)]),
+        part("Previous context", [_previous(state, task.id) if team.previous is None else team.previous]),
         part("Earlier attempts", _earlier_attempts(state, task, context)),
         part("Conflicting work", _conflicting_work(state, task)),
         *team.parts,
@@ -343,8 +346,10 @@ def fenced_lines(lines: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> list[str]:
-    left_out = [f"- ... and {len(names) - most} more"] if len(names) > most else []
-    return [*(f"- {name}" for name in names[:most]), *left_out]
+    """One line each; two tests of the same name share one."""
+    different = list(dict.fromkeys(names))
+    left_out = [f"- ... and {len(different) - most} more"] if len(different) > most else []
+    return [*(f"- {shortened(shown_name(name), LINE_SHOWN)}" for name in different[:most]), *left_out]
 
 
 def shortened_lines(text: str, most: int) -> str:

@@ -11,7 +11,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.limits import providers
 from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.session.events import Event, IssueText, RowEdit, Session, SessionStarted, TableEdited, TasksAdded
-from iterdev.core.settings import BUDGETS, AgentSettings, Settings
+from iterdev.core.settings import BUDGETS, AgentSettings, Settings, TimeLimits
 from iterdev.core.types import Engine, Role, SessionId
 
 EMPTY_HINT = 'iterdev run "Add a greeting"'
@@ -30,8 +30,8 @@ class Request(Struct, frozen=True, kw_only=True):
     role_agents: Mapping[Role, str] = {}
     team_name: str = "iterdev"
     issue: IssueText | None = None
-    assessment: object = None
-    """What the team's analyzer made of the requirement, if it was asked."""
+    prepared: object = None
+    """What was made for the team before: the answer of its analyzer, or what the session is about."""
 
 
 def checked(request: Request) -> Request:
@@ -44,14 +44,16 @@ def checked(request: Request) -> Request:
     return request
 
 
-def policy(settings: Settings, workers: Collection[Role], *, auto: bool, concurrency: int | None) -> Policy:
-    """The limits of the configuration, with what the user said on the command line."""
+def policy(
+    settings: Settings, workers: Collection[Role], defaults: TimeLimits, *, auto: bool, concurrency: int | None
+) -> Policy:
+    """The limits of the configuration, with the defaults of a team and what the user said on the command line."""
     named = {name: provider for name, table in settings.agents.items() if (provider := _provider(table))}
     severity = settings.debt.severity
     return Policy(
         auto=auto,
         concurrency=concurrency or settings.run.concurrency,
-        wave_limit=settings.limits.wave,
+        wave_limit=settings.time_limits(defaults).wave,
         attempt_limit=settings.limits.attempt,
         debt=DebtRule(severity=severity, sprints=settings.debt.sprints) if severity else None,
         agents={role: settings.agent_for(role) for role in workers},

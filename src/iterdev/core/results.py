@@ -6,11 +6,12 @@ The results of a team's roles are in the team. An agent's numbers are taken only
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from iterdev.core.types import TaskId
 
@@ -26,7 +27,10 @@ MOST_BY_NAME = {
 }
 """The same for certain lists: remarks, which are shown and passed on one by one, and names of files."""
 
-_NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+MOST_USED = 10**15
+"""Tokens or dollars."""
+
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 S = TypeVar("S", bound=Struct)
@@ -37,9 +41,17 @@ class Misfit(ValueError):
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False):
+    """What was used. Agents report it themselves: a negative number counts as none, and a sum stays finite."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens", "cost_usd"):
+            value = getattr(self, name)
+            if not 0 <= value <= MOST_USED:
+                force_setattr(self, name, MOST_USED if value > 0 else 0)
 
     @property
     def tokens(self) -> int:
@@ -112,14 +124,25 @@ class Result(Struct, frozen=True, kw_only=True):
 
 def schema(kind: type[Result]) -> dict[str, object]:
     """The JSON Schema of a result, for the agent to read."""
-    return msgspec.json.schema(kind, schema_hook=lambda _kind: {"title": "any JSON value"})
+    return msgspec.json.schema(kind, schema_hook=_any_value)
+
+
+def _any_value(_kind: type) -> dict[str, object]:
+    return {"title": "any JSON value"}
+
+
+@cache
+def field_names(kind: type[Result]) -> frozenset[str]:
+    """The names of all fields of a result, also of the values in it."""
+    _, defined = msgspec.json.schema_components([kind], schema_hook=_any_value)
+    return frozenset(name for struct in defined.values() for name in struct.get("properties", {}))
 
 
 def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     """The result as a value; a misfit says where it does not fit."""
     if not body.strip():
         raise Misfit("the result is empty")
-    if _levels(body) > MOST_LEVELS:
+    if nesting(body) > MOST_LEVELS:
         raise Misfit(f"the result is nested too deeply, more than {MOST_LEVELS} levels")
     try:
         result = msgspec.json.decode(body, type=Result if _says_failed(body) else kind)
@@ -135,7 +158,7 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     return replace(kept, findings=shortened(result.findings, FINDINGS_LIMIT - len(note)) + note)
 
 
-def _levels(body: bytes | str) -> int:
+def nesting(body: bytes | str) -> int:
     """How deeply the lists and objects of a JSON text are nested."""
     text = body if isinstance(body, str) else body.decode("utf-8", "replace")
     deepest = level = 0

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 from typing import get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.types import CompletionAction, ConflictStrategy, Role, Severity
@@ -46,7 +48,7 @@ class Run(Struct, frozen=True, kw_only=True):
     network: bool = False
     """Whether agents' tools may use the network; for every role that says nothing else."""
     sandbox: bool = False
-    """Whether agents, `setup` and tests run in a sandbox of iterdev's own, which needs bubblewrap."""
+    """Whether agents, `setup`, tests and git in worktrees run in iterdev's own sandbox, which needs bubblewrap."""
     reviewer_differs: bool = False
     """The reviewer must be another agent than the developer."""
     conflicts: ConflictStrategy = ConflictStrategy.auto_merge
@@ -81,9 +83,17 @@ class Project(Struct, frozen=True, kw_only=True):
     """A shell command, run again and again after `setup` until it succeeds; no agent starts before."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class TimeLimits(Struct, frozen=True, kw_only=True):
+    """The limits in seconds whose defaults differ from team to team."""
+
     wave: float = 900
-    """Seconds that one wave may take."""
+    interactive: float = 120
+    finish: float = 60
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    wave: float | None = None
+    """Seconds that one wave may take; by default 900, and 1200 when issues are resolved."""
     attempt: float = 900
     """Seconds that one attempt of an agent may take."""
     test: float = 600
@@ -94,10 +104,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Seconds until the ready command must have succeeded."""
     rounds: int = 3
     """Fix rounds per sprint before convergence is forced."""
-    interactive: float = 120
-    """Seconds before an interactive agent is asked to finish."""
-    finish: float = 60
-    """Seconds that it has after that."""
+    interactive: float | None = None
+    """Seconds before an interactive agent is asked to finish; by default 120, and 600 for an audit of solutions."""
+    finish: float | None = None
+    """Seconds that it has after that; by default 60, and 120 for an audit of solutions."""
+    gate: float | None = None
+    """Seconds that an engine in the background waits at a question before it ends; as long as it takes when absent."""
 
 
 class DebtSettings(Struct, frozen=True, kw_only=True):
@@ -105,6 +117,19 @@ class DebtSettings(Struct, frozen=True, kw_only=True):
     """Ask before the next sprint while debt of at least this severity is overdue; never asked when absent."""
     sprints: int = 2
     """Debt is overdue when it is older than so many sprints."""
+
+
+class OnRejection(StrEnum):
+    """What follows when the solution of an issue is rejected for the last time."""
+
+    proceed = "proceed"
+    ask = "ask"
+
+
+class IssueSettings(Struct, frozen=True, kw_only=True):
+    on_rejection: OnRejection = OnRejection.proceed
+    """What follows when the solutions of issues were rejected after every revision: they are built with a warning
+    (`proceed`), or you are asked (`ask`)."""
 
 
 class SessionSettings(Struct, frozen=True, kw_only=True):
@@ -139,8 +164,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     project: Project = Project()
     limits: Limits = Limits()
     debt: DebtSettings = DebtSettings()
+    issue: IssueSettings = IssueSettings()
     session: SessionSettings = SessionSettings()
     agents: Mapping[str, AgentSettings] = {}
+
+    def time_limits(self, defaults: TimeLimits) -> TimeLimits:
+        """What is configured, and else the defaults of a team."""
+        named = {name: getattr(self.limits, name) for name in TimeLimits.__struct_fields__}
+        return replace(defaults, **{name: value for name, value in named.items() if value is not None})
 
     @property
     def fallbacks(self) -> dict[str, str]:

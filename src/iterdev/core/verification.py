@@ -15,6 +15,8 @@ from iterdev.core.formatting import plain
 TEST_FIXES = 5
 """How often an agent is asked to fix failing tests in one attempt."""
 OUTPUT_LIMIT = 4000
+READ_LIMIT = 25 * OUTPUT_LIMIT
+"""Characters of an output that are looked at; a part of them may be control codes."""
 CAUSE_LIMIT = 160
 
 _NO_TESTS = 5
@@ -167,7 +169,8 @@ def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:
     failures = _without(change.failed, before.failed)
     missing = _missing(change, before) if change.counted else ()
     total = len(change.passed) + len(failures) + len(missing)
-    rate, note = _overruled(change, before) or _by_names(change, total, missing)
+    known = _without(change.failed, failures)
+    rate, note = _overruled(change, before) or _by_names(change, total, missing, known)
     return Verification(
         command=change.command,
         pass_rate=rate,
@@ -175,7 +178,7 @@ def compare(change: SuiteReport, base: SuiteReport | None) -> Verification:
         failures=failures,
         regressions=_without(failures, _without(failures, before.passed)),
         missing=missing,
-        known_failures=_without(change.failed, failures),
+        known_failures=known,
         flaky=change.flaky,
         note=note,
         output=change.output,
@@ -241,12 +244,18 @@ def _problem(report: SuiteReport) -> str:
     return "" if no_tests else "failed without naming a failing test"
 
 
-def _by_names(change: SuiteReport, total: int, missing: tuple[str, ...]) -> tuple[float | None, str]:
+def _by_names(
+    change: SuiteReport, total: int, missing: tuple[str, ...], known: tuple[str, ...]
+) -> tuple[float | None, str]:
     if total == 0:
         return None, _nothing_measured(change)
+    if total == len(change.passed) < len(known):
+        # Each may be a file that cannot be loaded, with all of its tests.
+        most = f"most tests of `{change.command}` failed before the change too"
+        return None, f"{most}, {len(known)} of {total + len(known)}{_cause(change)}."
     notes = (
         f"`{change.command}` {_problem(change)}, as it did before the change." if _problem(change) else "",
-        f"Tests that passed before the change and did not run now: {len(missing)}." if missing else "",
+        "Tests that passed before the change did not run." if missing else "",
     )
     return len(change.passed) / total, " ".join(filter(None, notes))
 
@@ -266,7 +275,8 @@ def _cause(report: SuiteReport) -> str:
 
 def excerpt(*texts: str) -> str:
     """The ends of some outputs, readable, each with an equal share of the limit."""
-    cleaned = (plain(re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in texts)
+    ends = (text[-READ_LIMIT:] for text in texts)
+    cleaned = (plain(re.sub(r"\r+\n?", "\n", text)).strip("\n") for text in ends)
     readable = [text for text in cleaned if text]
     share = OUTPUT_LIMIT // max(len(readable), 1)
     return "\n".join(text if len(text) <= share else f"…{text[1 - share :]}" for text in readable)

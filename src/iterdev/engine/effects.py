@@ -69,7 +69,7 @@ class EffectLog:
 
     def _append(self, line: bytes) -> None:
         """With bare system calls, because there are many lines and each is written at once."""
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
         try:
             os.write(file, line)
         finally:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import anyio
 from msgspec import Struct
 
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.rules import worker_callbacks
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
@@ -15,6 +16,7 @@ from iterdev.core.types import Ending, Engine, Role, Status, TaskId
 from iterdev.core.views.gates import GateView, gate_view
 from iterdev.engine.perform import Performer
 from iterdev.execution.contract import Executor
+from iterdev.host.clock import ClockWatch
 from iterdev.store.session_log import SessionLog
 
 T = TypeVar("T")
@@ -88,13 +90,19 @@ class Loop(Struct, frozen=True, kw_only=True):
     stop: anyio.Event
     ask: Callable[[GateView], Awaitable[str | None]]
     scope: RunScope
+    clock: ClockWatch
 
     async def run(self) -> Ending:
         while True:
             if self.stop.is_set():
                 return await self._interrupt()
             state = await self.performer.catch_up()
-            commands = self._admitted(decide(state, self.log.team, self.log.now()))
+            # Of the same moment, so that no decision is made with a clock that has just moved.
+            now = self.log.now()
+            if seconds := self.clock.change(now):
+                await self.performer.record([ClockChanged(seconds)])
+                continue
+            commands = self._admitted(decide(state, self.log.team, now))
             if await self._carry_out(commands):
                 continue
             if ending := await self._idle(commands):
@@ -191,10 +199,14 @@ class Loop(Struct, frozen=True, kw_only=True):
             self.log.refresh()
 
     async def _written(self) -> None:
-        """Waits until another process wrote to the journal, or the session folder can be written."""
+        """Waits until another process wrote to the journal, the clock moved, or the session folder can be written."""
         while True:
             await anyio.sleep(POLL)
-            if self.log.has_news() or (self.performer.is_behind and self.log.state.attempts.running):
+            if (
+                self.log.has_news()
+                or self.clock.has_changed()
+                or (self.performer.is_behind and self.log.state.attempts.running)
+            ):
                 return
 
     async def _interrupt(self) -> Ending:

@@ -28,6 +28,7 @@ from iterdev.core.session.gates import GateKind
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
+from iterdev.engine.issue_tracker import session_tracker
 from iterdev.engine.prompt_context import PromptContexts
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import stored_checkpoint
@@ -83,6 +84,7 @@ class Performer:
         exposed = not repository.settings.run.sandbox
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
         self._projector.prepare()
+        self._tracker = session_tracker(repository, log)
         self._rests_until = 0.0
         self._projected_seq = 0
         self.is_behind = False
@@ -153,6 +155,9 @@ class Performer:
         # The last moment at which an edit may be the agent's.
         self._read_table(strict=True)
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
+        complete = not self._log.state.attempts.running
+        board = partial(discoveries.redact, self._folder / discoveries.NAME, self._redact, complete=complete)
+        await in_thread(board)
         if isinstance(report.outcome, Success):
             await self._add_discoveries(report.task, report.outcome.result.discoveries)
         await self._take_over_wisdom()
@@ -226,6 +231,9 @@ class Performer:
         self.is_behind = False
         with self._effect("write folder"):
             await in_thread(self._projector.write, state)
+        if self._tracker:
+            with self._effect("update tracker"):
+                await in_thread(self._tracker.catch_up)
         written = self._now()
         self._rests_until = written + max(COALESCE, REST * (written - now))
         self._projected_seq = state.seq
@@ -245,8 +253,10 @@ class Performer:
             base=state.branch.tip,
             session_base=state.branch.base,
             prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),
+            issues=team.issues_of(task),
             schema=schema,
             limit=command.limit,
+            time_limits=self._settings.time_limits(team.time_limits),
             changed=context.changed,
             merge=conflict_tasks.merge_of(state, task.id),
             planned=team.planned_files(state, task),

@@ -21,13 +21,14 @@ class PromptContexts:
 
     def __init__(self, repository: Repository, folder: Path) -> None:
         self._top, self._settings, self._folder = repository.top, repository.settings, folder
+        self._redact = repository.redact
         self._instructions = repository.instructions()
         self._changed: tuple[str, tuple[str, ...]] = ("", ())
         self._conventions: tuple[str, ...] | None = None
 
     async def make(self, state: State, team: Team, task: Task, *, agent: str, checkpoint: str) -> PromptContext:
         base, tip, dumps = state.branch.base, state.branch.tip, partial(json.dumps, ensure_ascii=False)
-        found = await in_thread(discoveries.read, self._folder / discoveries.NAME)
+        found = await in_thread(self._discoveries)
         read_by_itself = registry.reads(agent, self._settings.agents, self._top)
         return PromptContext(
             board=discoveries.NAME,
@@ -40,6 +41,10 @@ class PromptContexts:
             baseline=team.baseline(state),
             change=await self._shown_change(team.change_shown_since(state, task), tip),
         )
+
+    def _discoveries(self) -> list[discoveries.Line]:
+        """Without secrets, before they are cut: agents add lines themselves."""
+        return [self._redact.struct(line) for line in discoveries.read(self._folder / discoveries.NAME)]
 
     async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
         """The files that the session has changed so far; git is called once for each landing."""

@@ -17,10 +17,11 @@ from iterdev.core.session.events import (
 )
 from iterdev.core.session.fold import replay
 from iterdev.core.types import SessionId, TaskId
+from iterdev.engine.issue_tracker import session_tracker
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs, session_branch, worktrees
-from iterdev.host.sandbox import git_objects
+from iterdev.host.git.session_branch import Position
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
@@ -51,23 +52,28 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
 
 
 def complete_run(repository: Repository, session: SessionId, effect: Effect) -> None:
-    """Does what the engine of a session without open work did not come to, if it ended before: nothing is started."""
+    """Does what the last engine of a session did not come to, if it ended before: nothing is started."""
     log = repository.log(session)
     with repository.lease(log):
-        if repository.journal.holder(session) is None:
+        if repository.journal.holder(session) is None and not log.state.attempts.running:
             return
         pool = repository.workspaces(session)
         complete_rollback(repository, log, effect)
         end_attempts(log, repository.top, pool, effect)
         with effect("close workspaces"):
             pool.close()
-            found = session_branch.position(repository.top, session, log.state.branch.tip)
+            # Work that is about to land may be on the branch already, and has not been recorded.
+            tip, landing_ = log.state.branch.tip, bool(log.state.attempts.landing)
+            found = Position(tip) if landing_ else session_branch.position(repository.top, session, tip)
         if found.note and found.note not in log.state.warnings:
             log.record(Warned(found.note))
         projector = Projector(repository.folder(log.state), repository.journal, log.team)
         projector.prepare()
         with effect("write folder"):
             projector.write(log.state)
+        if tracker := session_tracker(repository, log):
+            with effect("update tracker"):
+                tracker.catch_up()
         with effect("release session"):
             repository.journal.release(session)
 
@@ -85,7 +91,11 @@ def end_attempts(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None
 def _keep_or_set_aside(log: SessionLog, top: Path, pool: Pool, workspace: Workspace, borrower: Borrower) -> None:
     """One workspace that cannot be read must not keep the session from going on."""
     try:
-        _keep(log, top, workspace, borrower)
+        try:
+            _keep(log, top, workspace, borrower)
+        except HostError:
+            # A git that was killed says nothing about the workspace.
+            _keep(log, top, workspace, borrower)
     except (HostError, OSError, ValueError) as error:
         # If git or the disk fails for the repository too, there is nothing wrong with the workspace.
         if not refs.can_be_written(top):
@@ -120,7 +130,7 @@ def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) 
     workspace.restore_name()
     if workspace.tree.is_dir():
         worktrees.relink(top, workspace.tree, base)
-        git_objects.adopt(workspace, base)
+        worktrees.adopt(workspace.tree, base)
     landing.keep_interrupted(top, workspace.tree, base, label)
     if not workspace.tree.is_dir() and name in log.state.attempts.running:
         log.record(Warned(f"{name}: the workspace {workspace.tree} was deleted, with what was not committed in it"))

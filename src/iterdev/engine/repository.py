@@ -1,9 +1,9 @@
 """A repository that iterdev works on: its top, its settings, its journal, and the sessions in it."""
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,47 +15,73 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, paths, secrets, session_lease, text_files
+from iterdev.host import clock, known_secrets, paths, secrets, session_lease, text_files, toml_text
 from iterdev.host.git import checkout, command, refs
-from iterdev.host.processes.identity import alive
+from iterdev.host.processes.identity import alive, identity
 from iterdev.host.workspaces.pool import Pool
-from iterdev.store.journal import NAME, Damaged, Journal
+from iterdev.store.journal import NAME, Behind, Damaged, Journal
 from iterdev.store.session_folder import projector, rebuild
 from iterdev.store.session_log import SessionLog, create, read_state
+from iterdev.store.tracker_log import TrackerLog
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
 
 STATE = ".workflow"
+DAMAGED = ".damaged-"
+BESIDE = ("-wal", "-shm")
+"""Files that SQLite has beside the journal."""
+
+TEXTS = frozenset(
+    [
+        *("text", "title", "description", "requirement", "goal", "question", "findings", "error", "summary"),
+        *("reason", "why", "note", "notes", "output", "doubt", "acceptance_criteria", "problems"),
+    ]
+)
+"""The fields of events that are text of people, agents or programs. The others refer to something, and have to stay."""
 
 T = TypeVar("T")
 
 
 class Repository:
-    def __init__(self, folder: Path, teams: Mapping[str, Team] = TEAMS) -> None:
+    def __init__(
+        self, folder: Path, teams: Mapping[str, Team] = TEAMS, *, now: Callable[[], float] = clock.now
+    ) -> None:
         command.check_version(command.version())
         self.top = checkout.top_level(folder)
-        self.teams = teams
+        self.teams, self._now = teams, now
         self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
         """The roles of all teams."""
         self.settings = read_settings(self.top, self.workers)
-        self.redact = secrets.redactor(os.environ, [self.top / ".env", self.top / ".env.local"])
         self._path = self.top / STATE / NAME
         self._journal: Journal | None = None
         self._folded: State | None = None
         """The state that was read last: a long journal is folded once, and after that only what is new in it."""
+
+    @cached_property
+    def redact(self) -> secrets.Redactor:
+        """Removes secrets; made when first needed, because git is asked for the addresses of its remotes."""
+        files = known_secrets.env_files(self.top, self.settings.project.copy)
+        return secrets.redactor(os.environ, files, known_secrets.of_settings(checkout.login_settings(self.top)))
 
     @property
     def journal(self) -> Journal:
         """Opened when first needed; a damaged one is renamed, and rebuilt from the session folders."""
         if self._journal is None:
             try:
-                self._journal = Journal(self._path, self.teams)
-                known = self._journal.sessions()
+                self._journal = self._opened()
             except Damaged:
                 self._set_aside()
-                self._journal, known = Journal(self._path, self.teams), []
-            self._rebuild(self._journal, known)
+                self._journal = self._opened()
         return self._journal
+
+    def _opened(self) -> Journal:
+        journal = Journal(self._path, self.teams, lambda event: self.redact.struct(event, only=TEXTS))
+        try:
+            self._rebuild(journal, journal.sessions())
+        except BaseException:
+            journal.close()
+            raise
+        return journal
 
     @property
     def has_journal(self) -> bool:
@@ -88,7 +114,11 @@ class Repository:
         return self._read(Journal.summaries) if self.has_journal else []
 
     def log(self, session: SessionId) -> SessionLog:
-        return SessionLog(self.journal, session, now=clock.now, known=self.state(session))
+        return SessionLog(self.journal, session, now=self._now, known=self.state(session))
+
+    def tracker_log(self) -> TrackerLog:
+        """The issue tracker of this checkout; the one to use is that of the main worktree."""
+        return self._read(lambda journal: TrackerLog(journal, now=clock.now))
 
     def find(self, name: str) -> SessionId:
         """The session of that name, or the only one whose name begins with it, or else contains it."""
@@ -122,14 +152,19 @@ class Repository:
     def folder(self, state: State) -> Path:
         return self.top / state.session.folder
 
-    def workspaces(self, name: str) -> Pool:
+    def workspaces(self, name: str, confine_git: Callable[[Path], None] | None = None) -> Pool:
         """The worktrees of a session, or of something else by that name."""
-        return Pool(self.top, paths.workspaces_of(self.top) / name, paths.temps())
+        return Pool(self.top, paths.workspaces_of(self.top) / name, paths.temps(), confine_git)
 
     def engine_alive(self, session: Session | SessionSummary) -> bool:
         """Whether an engine drives the session now: its process lives, and it holds the lease."""
+        return self.engine_process(session) is not None
+
+    def engine_process(self, session: Session | SessionSummary) -> int | None:
+        """The process of the engine that drives the session now."""
         holder = self.journal.holder(session.id)
-        return holder is not None and session_lease.is_held(self.top / session.folder) and alive(holder)
+        held = holder is not None and session_lease.is_held(self.top / session.folder)
+        return holder.pid if holder and held and alive(holder) else None
 
     def incomplete(self) -> list[SessionId]:
         """The sessions whose last engine ended before it had done everything, the newest last."""
@@ -138,28 +173,41 @@ class Repository:
 
     @contextmanager
     def lease(self, log: SessionLog) -> Iterator[int]:
-        """Keeps engines off the session while its newest state is used; waits for processes of a dead engine to end."""
-        folder = self.folder(log.state)
-        folder.mkdir(parents=True, exist_ok=True)
+        """Keeps engines off the session while its newest state is used; the processes of a dead engine end first."""
+        folder, session = self.folder(log.state), log.state.session
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            with session_lease.lease(folder, wait=lambda: not self.engine_alive(log.state.session)) as descriptor:
+            with session_lease.lease(
+                folder, wait=lambda: not self.engine_alive(session), free=lambda: self._end_processes(session.id)
+            ) as descriptor:
+                self._end_processes(session.id)
                 log.refresh()
                 yield descriptor
         except session_lease.Held:
             raise self.still_running(log.session) from None
 
+    def _end_processes(self, session: SessionId) -> None:
+        """Ends what is left of an engine that has died; mostly its supervisor has done that."""
+        holder, me = self.journal.holder(session), identity(os.getpid())
+        if holder and me and holder.boot == me.boot and holder != me and not alive(holder):
+            from iterdev.host.processes.trees import kill_left_by  # noqa: PLC0415 - slow to import, and rarely needed
+
+            kill_left_by(holder)
+
     def still_running(self, session: SessionId) -> UserError:
         holder = self.journal.holder(session)
+        lives = holder is not None and alive(holder)
+        stop = f"stop it with `kill {holder.pid}`" if holder and lives else "wait until its processes have ended"
         return UserError(
             f'"{session}" is still running in process {holder.pid if holder else "unknown"}',
-            hint=f"watch it with `iterdev status {session}`, or stop that process first",
+            hint=f"watch it with `iterdev follow {session}`, or {stop}",
         )
 
     def prepare(self) -> None:
         """Creates the folder for the state of iterdev, and excludes it from git."""
         folder, hint = self.top / STATE, "make the repository writable, then try again"
         try:
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
             raise HostError(f'Cannot create "{folder}": {error.strerror}', hint=hint) from error
         if not os.access(folder, os.W_OK):
@@ -180,12 +228,28 @@ class Repository:
             self._set_aside()
             return question(self.journal)
 
-    def _set_aside(self) -> None:
+    def rebuild_journal(self) -> Path:
+        """Renames the journal and makes a new one from the session folders; returns where the old one is."""
+        if running := [folder for _, folder in rebuild.folders(self.top) if session_lease.is_held(folder)]:
+            raise UserError(f'"{running[0].name}" is running', hint="stop its process first")
+        self.close()
+        aside = self._set_aside()
+        self.sessions()
+        return aside
+
+    def damaged_journals(self) -> list[Path]:
+        """The journals that were renamed because they could not be read."""
+        files = self._path.parent.glob(f"{NAME}{DAMAGED}*")
+        return sorted(path for path in files if not path.name.endswith(BESIDE))
+
+    def _set_aside(self) -> Path:
         path, stamp = self._path, ids.moment(clock.now()).replace(":", "")
-        for suffix in ("", "-wal", "-shm"):
+        aside = path.with_name(f"{path.name}{DAMAGED}{stamp}")
+        for suffix in ("", *BESIDE):
             file = path.with_name(path.name + suffix)
             if file.exists():
-                file.rename(path.with_name(f"{path.name}.damaged-{stamp}{suffix}"))
+                file.rename(f"{aside}{suffix}")
+        return aside
 
     def _rebuild(self, journal: Journal, known: Sequence[str]) -> None:
         """Sessions that have a folder but are not in the journal, because it was lost or could not be read."""
@@ -198,9 +262,16 @@ class Repository:
                 created, events = rebuild.session_events(folder, engine, self.teams, base=base, branch=branch)
             except UserError:
                 continue
-            state = create(journal, events, at=created or clock.now())
+            try:
+                state = create(journal, events, at=created or clock.now())
+            except Behind as behind:
+                if folder.name in journal.sessions():
+                    continue  # Another process has rebuilt it.
+                raise Damaged(f'"{journal.path}" has entries of a session that it does not list') from behind
             # What was read just now is no edit; a later one is compared with it.
             journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
+            # What happened before is in the files of the tracker.
+            journal.mark_followed(state.session.id, state.seq)
 
 
 def _instructions(role: Role, path: Path) -> str:
@@ -217,11 +288,9 @@ def _instructions(role: Role, path: Path) -> str:
 def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     path = top / settings.FILE
     try:
-        document: Mapping[str, object] = tomllib.loads(text_files.read(path))
+        document: Mapping[str, object] = toml_text.parse(text_files.read(path))
     except FileNotFoundError:
         return Settings()
-    except RecursionError as error:
-        raise UserError(f"{settings.FILE} is nested too deeply", hint=f"fix {settings.FILE}") from error
     except ValueError as error:
         # Also a number of more digits than Python reads, and what is not UTF-8.
         raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
@@ -231,7 +300,4 @@ def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     if "agents" in document:
         # Adapters take a while to load, and no other table is checked against their names.
         from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
-    try:
-        return settings.read(document, roles, known)
-    except RecursionError as error:
-        raise UserError(f"{settings.FILE} is nested too deeply", hint=f"fix {settings.FILE}") from error
+    return settings.read(document, roles, known)

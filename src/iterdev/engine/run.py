@@ -1,10 +1,12 @@
 """Runs the engine of one session: takes the lease, builds the objects, and drives the loop to its end."""
 
+import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -33,10 +35,12 @@ from iterdev.execution.context import AttemptContext, in_thread
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock
-from iterdev.host.git import session_branch
+from iterdev.host.git import pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
+from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
 from iterdev.host.processes.identity import identity
+from iterdev.host.processes.signals import treat_as_interrupt
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.workspaces.ports import Ports
@@ -61,6 +65,8 @@ class RunObserver(Struct, frozen=True, kw_only=True):
     """Called with the task and the text for every line of an agent."""
     notify: Callable[[str], None] = lambda _: None
     """Called with text that the user should read at once."""
+    detached: bool = False
+    """The engine runs in the background, where `ask` only waits."""
 
 
 MakeExecutor = Callable[[AttemptContext, TaskGroup], AbstractAsyncContextManager[Executor]]
@@ -139,22 +145,36 @@ class _Run(Struct, frozen=True):
     """Whether commits on top of what has landed are the user's: no agent can have made them since the last engine."""
 
     def stop(self) -> None:
-        """After an error. A session with open attempts is not released: the next engine keeps their work first."""
-        log = self.log
+        """After an error or an interrupt.
+
+        A session with open attempts is not released: the next engine keeps their work first. Neither is one that is
+        over: the next command does what is left.
+        """
+        log, attempts = self.log, self.log.state.attempts
         with suppress(IterdevError, OSError):
             session_branch.position(self.repository.top, log.session, log.state.branch.tip)
-            if not log.state.attempts.running and not log.state.attempts.landing:
+            if not attempts.running and not attempts.landing and not log.state.lifecycle.is_over:
                 self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
+        stop = anyio.Event()
+        with _stopping(stop, self.observer.notify):
+            return await self._run(descriptor, stop)
+
+    async def _run(self, descriptor: int, stop: anyio.Event) -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
         agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
-        pool = repository.workspaces(log.session)
+        sandbox = configured_sandbox(repository)
+        pool = repository.workspaces(log.session, sandbox.confine_git if sandbox else None)
         complete_rollback(repository, log, effect)
         performer = Performer(repository, log, effect, _show_states(self.observer, log.team))
         check_agents(repository, log.state, log.team, agent)
-        async with Ports(settings.project.ports) as ports, Supervisor(lease_fds=(descriptor,)) as supervisor:
+        async with (
+            Ports(settings.project.ports) as ports,
+            Supervisor(lease_fds=(descriptor,)) as supervisor,
+            _pinned(top, performer) as git_settings,
+        ):
             await in_thread(end_attempts, log, top, pool, effect)
             self._start(performer)
             folder = repository.folder(log.state)
@@ -164,16 +184,17 @@ class _Run(Struct, frozen=True):
                 agent=agent,
                 pool=pool,
                 checkout=CheckoutWatch(top),
+                git_settings=git_settings,
                 ports=ports,
                 spawn=supervisor.spawn,
-                sandbox=configured_sandbox(repository),
+                sandbox=sandbox,
                 redact=repository.redact,
                 effect=effect,
                 link=LocalLink(log, folder, server, self.observer.agent_output, performer.environment_made),
             )
             try:
                 async with server.opened():
-                    ending = await self._loop(context, performer)
+                    ending = await self._loop(context, performer, stop)
             except ExceptionGroup as group:
                 raise _cause(group, performer) from group
         with effect("close workspaces"):
@@ -197,7 +218,7 @@ class _Run(Struct, frozen=True):
             # Work that is about to land may be on the branch already, and has not been recorded.
             landing = bool(state.attempts.landing)
             found = Position(known) if landing else session_branch.position(top, session, known, adopt=self.adopts)
-        started = EngineStarted(os.getpid(), found.tip)
+        started = EngineStarted(os.getpid(), found.tip, self.observer.detached)
         worker = [WorkerStarted(self.scope.worker)] if self.scope.worker else []
         performer.append(*self._new_limits(state), started, *worker)
         performer.warn(found.note)
@@ -205,25 +226,41 @@ class _Run(Struct, frozen=True):
     def _new_limits(self, state: State) -> list[Event]:
         """The limits and budgets of the configuration, where they changed since the last engine."""
         settings, team = self.repository.settings, self.log.team
-        current = policy(settings, team.workers, auto=state.policy.auto, concurrency=state.policy.concurrency)
+        current = policy(
+            settings,
+            team.workers,
+            team.time_limits,
+            auto=state.policy.auto,
+            concurrency=state.policy.concurrency,
+        )
         changed: list[Event] = [] if current == state.policy else [PolicyChanged(current)]
         return [*changed, *team.settings_changed(state, settings)]
 
-    async def _loop(self, context: AttemptContext, performer: Performer) -> Ending:
-        stop, observer = anyio.Event(), self.observer
-        async with (
-            _stopping(stop, observer.notify),
-            anyio.create_task_group() as group,
-            self.executor(context, group) as executor,
-        ):
+    async def _loop(self, context: AttemptContext, performer: Performer, stop: anyio.Event) -> Ending:
+        async with anyio.create_task_group() as group, self.executor(context, group) as executor:
             loop = Loop(
-                log=self.log, executor=executor, performer=performer, stop=stop, ask=observer.ask, scope=self.scope
+                log=self.log,
+                executor=executor,
+                performer=performer,
+                stop=stop,
+                ask=self.observer.ask,
+                scope=self.scope,
+                clock=clock.ClockWatch(self.log.now),
             )
             try:
                 ending = await loop.run()
             finally:
                 group.cancel_scope.cancel()
         return ending
+
+
+@asynccontextmanager
+async def _pinned(top: Path, performer: Performer) -> AsyncIterator[PinnedSettings]:
+    """The git settings of the repository; what agents changed of them is told in the end."""
+    with pinned_settings.pinned(top) as settings:
+        yield settings
+        if changed := await in_thread(settings.changes):
+            performer.warn(pinned_settings.told(changed))
 
 
 def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:
@@ -237,19 +274,22 @@ def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:
     return error
 
 
-@asynccontextmanager
-async def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> AsyncIterator[None]:
+@contextmanager
+def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> Iterator[None]:
     """The first signal stops the run in order, a second one at once; nothing is lost either way."""
-    async with anyio.create_task_group() as group:
 
-        async def listen() -> None:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-                async for _ in signals:
-                    if stop.is_set():
-                        os._exit(130)
-                    notify("stopping: the agents are ended and their work is kept; once more to stop at once")
-                    stop.set()
+    def receive() -> None:
+        if stop.is_set():
+            os._exit(130)
+        notify("stopping: the agents are ended and their work is kept; once more to stop at once")
+        stop.set()
 
-        group.start_soon(listen)
+    loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, receive)
+    try:
         yield
-        group.cancel_scope.cancel()
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+        treat_as_interrupt()

@@ -1,5 +1,6 @@
 """The link of attempts on this machine to their session: tools, documents, budgets, and the log of each agent."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
 from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job, ToolAccess
+from iterdev.store import atomic_files
 from iterdev.store.session_log import SessionLog
 
 LOG_BYTES = 256 * 1024
@@ -21,7 +23,8 @@ class AgentLog:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
-        self._path, self._file = path, path.open("ab", buffering=0)
+        self._path = path
+        self._file = os.fdopen(atomic_files.open_to_write(path, os.O_WRONLY | os.O_APPEND, 0o600), "ab", buffering=0)
 
     def write(self, line: str) -> None:
         self._file.write(line.encode("utf-8", "replace") + b"\n")

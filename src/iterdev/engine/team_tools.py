@@ -5,7 +5,7 @@ nothing that the call says can change it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core import ids, results
-from iterdev.core.collaboration import checkpoints, locks, messages, tool_schemas
+from iterdev.core.collaboration import checkpoints, locks, messages, tool_limits, tool_schemas
 from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.results import Discovery, Misfit, Result
 from iterdev.core.session import tasks
@@ -22,6 +22,8 @@ from iterdev.core.session.events import Event, Warned
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 from iterdev.execution.contract import Job
+from iterdev.host import text_files
+from iterdev.host.processes.ancestry import parent
 from iterdev.host.secrets import Redactor
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries, json_records
@@ -40,6 +42,13 @@ class AttemptAccess:
     def __init__(self, job: Job, server: ToolServer) -> None:
         self.job, self.server = job, server
         self.reported: Result | None = None
+        self.monitors: set[int] = set()
+        """Those of its programs, as far as they are on this machine."""
+        self.sockets: set[int] = set()
+        """Those of which it is known that a program of the attempt has them."""
+
+    def started(self, pid: int) -> None:
+        self.monitors.add(parent(pid))
 
     async def take_result(self) -> Result | None:
         """What the agent has reported since this was last called."""
@@ -70,6 +79,10 @@ class TeamTools:
         """`changed` is called after the tools wrote something or saw that another process did."""
         self._log, self._folder, self._redact = log, folder, redact
         self._engine_alive, self._changed = engine_alive, changed
+
+    def warn(self, text: str) -> None:
+        """Records a warning, once."""
+        self._write(lambda state, _: [] if text in state.warnings else [Warned(text)])
 
     def use(self, caller: ToolUser, asked: tool_schemas.ToolArguments) -> Document:
         """Carries out a call, or raises CallRejected."""
@@ -129,6 +142,9 @@ class TeamTools:
         )
         if task and (objection := messages.objection(task.role, message, self._log.team.message_types)):
             raise CallRejected(f"This cannot be sent: {objection}.")
+        _check_size("summary", message.summary, message.data)
+        if task and len(self._log.state.messages.sent) >= tool_limits.MESSAGES:
+            raise CallRejected(f"There are {tool_limits.MESSAGES} messages; a person can clear the bus.")
         return message
 
     def _clear(self) -> int:
@@ -147,8 +163,8 @@ class TeamTools:
         """Reads and extends the file of discoveries; safe in any thread, since the log is not used."""
         path = self._folder / discoveries.NAME
         if asked.operation == "read":
-            lines = (msgspec.to_builtins(line) for line in discoveries.read(path) if asked.kind in {"", line.type})
-            return {"discoveries": list(lines)}
+            lines = (line for line in discoveries.read(path) if asked.kind in {"", line.type})
+            return {"discoveries": [msgspec.to_builtins(self._redact.struct(line)) for line in lines]}
         sender = _sender(caller)
         found = _checked_discovery(Discovery(asked.kind, self._redacted(asked.data)))
         added = discoveries.add(path, [found], worker=sender, ts=ids.moment(self._log.now()))
@@ -166,7 +182,11 @@ class TeamTools:
         resource = self._redact(asked.resource).strip()
         if not resource:
             raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')
+        _check_size("name of the resource", resource)
         if asked.operation == "acquire":
+            held = sum(lock.task == task for lock in self._seen().locks.held.values())
+            if held >= tool_limits.LOCKS:
+                raise CallRejected(f"{task} holds {held} locks; release some first.")
             return self._acquire(locks.LockRequest(resource=resource, task=task, role=role))
         written = self._write(
             lambda state, at: locks.release(state.locks, resource, task, at, dead=self._dead_tasks(state))
@@ -235,7 +255,8 @@ class TeamTools:
         if isinstance(caller, Person):
             raise UserError("Only the agent of an attempt has a result to report", hint="run it in an attempt")
         task = caller.job.task
-        body = json.dumps(self._redact.everywhere(result), ensure_ascii=False)
+        names = results.field_names(caller.job.role.result)
+        body = json.dumps(self._redact.everywhere(result, names), ensure_ascii=False)
         try:
             caller.reported = results.decode(body, kind=caller.job.role.result, task=task.id)
         except Misfit as misfit:
@@ -296,7 +317,7 @@ def stored_checkpoint(state: State, folder: Path, task: TaskId) -> tuple[checkpo
     if newest is None:
         return f"there is no checkpoint of {task}"
     try:
-        data: object = json.loads((folder / newest.pointer).read_text(encoding="utf-8"))
+        data: object = json.loads(text_files.read(folder / newest.pointer))
     except OSError as error:
         return f'the checkpoint "{newest.pointer}" cannot be read: {error.strerror}'
     except (ValueError, RecursionError) as error:
@@ -340,4 +361,10 @@ def _checked_discovery(found: Discovery) -> Discovery:
     missing = [key for key in discoveries.KEYS[found.type] if key not in found.data]
     if missing:
         raise CallRejected(f'The "data" of a {found.type} needs "{missing[0]}".')
+    _check_size("type", found.type, found.data)
     return found
+
+
+def _check_size(what: str, text: str, data: Mapping[str, object] | None = None) -> None:
+    if excess := tool_limits.excess(what, text, json.dumps(data).encode() if data else b""):
+        raise CallRejected(excess)

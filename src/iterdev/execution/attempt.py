@@ -26,7 +26,6 @@ from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.execution.tester import verify
 from iterdev.execution.workspace_setup import check_packages, set_up
 from iterdev.host.git import commits, landing, merge
-from iterdev.host.secrets import Redactor
 
 REPAIRS = 2
 """How often a developer is asked to fix what the checks found."""
@@ -60,19 +59,11 @@ async def run_attempt(job: Job, context: AttemptContext, scope: anyio.CancelScop
         task=job.task.id,
         number=job.number,
         requests=sum(one.requests for one in conversations),
-        outcome=_without_secrets(context.redact, msgspec.structs.replace(outcome, usage=usage)),
+        # It is written to the journal, which must not contain a secret.
+        outcome=context.redact.struct(msgspec.structs.replace(outcome, usage=usage)),
         checked=checked,
         denied=tuple(request for one in conversations for request in one.output.denied),
     )
-
-
-def _without_secrets(redact: Redactor, outcome: Ending) -> Ending:
-    """The outcome is written to the journal, which must not contain a secret."""
-    clean = redact.struct(outcome)
-    if isinstance(outcome, Success):
-        # A result is decoded as that of every role; its own type is known here alone.
-        return msgspec.structs.replace(clean, result=redact.struct(outcome.result))
-    return clean
 
 
 async def _within_limit(attempt: Attempt, conversations: list[TaskConversation]) -> Ending:

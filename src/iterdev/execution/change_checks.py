@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,18 +14,21 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.execution.context import Attempt, in_thread
-from iterdev.host import python_source, static_checks
+from iterdev.host import python_source, static_checks, toml_text, untrusted_files
+from iterdev.host.environments.python.declaration_files import subtable
 from iterdev.host.git import commits, merge
 from iterdev.host.processes.spawn import run
 from iterdev.host.static_checks import ChangedFile, Checked, PythonFile
 
 KINDS = (".py", ".json", ".toml")
 GIVEN, ANSWER = "given.json", "answer.json"
+LARGEST_SOURCE = 16 * 1024 * 1024
+"""Bytes of a changed file that is read."""
 LIMIT = 60.0
 """Seconds for the project's interpreter."""
 TEMPLATE = ("{{", "{%")
 """In the path of a file that is a template, whatever its name ends with."""
-LOWEST = re.compile(r"(?:>=|~=|\^|==)\s*(\d+)\.(\d+)")
+LOWEST = re.compile(r"(?:>=|~=|\^|==)\s*(\d{1,4})\.(\d{1,4})")
 
 
 class _Answer(Struct, frozen=True):
@@ -51,7 +53,10 @@ async def check_change(attempt: Attempt, commit: str, changed: Sequence[str]) ->
 
 
 def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+    """None for what is no plain file, or larger than source code is."""
+    with suppress(OSError):
+        return None if path.is_symlink() else untrusted_files.read_bytes(path, most=LARGEST_SOURCE)
+    return None
 
 
 async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> dict[str, ChangedFile]:
@@ -59,7 +64,7 @@ async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> di
     python = {name: file for name, file in files.items() if name.endswith(".py") and file.after is not None}
     if not python:
         return {}
-    folder = attempt.workspace.temp / "checks"
+    folder = attempt.workspace.scratch / "checks"
     asked = await in_thread(_write, folder, python)
     answer = await _by_project(attempt, folder)
     if answer is None:
@@ -81,7 +86,8 @@ async def _read_python(attempt: Attempt, files: Mapping[str, ChangedFile]) -> di
 def _write(folder: Path, python: Mapping[str, ChangedFile]) -> list[tuple[str, str]]:
     """Writes both versions of each file for the interpreter, and the list of them: name and path."""
     asked: list[tuple[str, str]] = []
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for number, (name, file) in enumerate(python.items()):
         for part, content in (("before", file.before), ("after", file.after)):
             if content is not None:
@@ -100,7 +106,7 @@ async def _by_project(attempt: Attempt, folder: Path) -> _Answer | None:
         return None
     script = await in_thread(Path(python_source.__file__).read_text, encoding="utf-8")
     argv = [program, "-I", "-S", "-c", script, str(folder / GIVEN), str(folder / ANSWER)]
-    spawn, tree = attempt.spawn(write=False, network=False), str(attempt.workspace.tree)
+    spawn, tree = attempt.spawn(write=False, network=False, scratch=True), str(attempt.workspace.tree)
     with suppress(HostError):
         finished = await run(spawn, argv, cwd=tree, env=env, limit=LIMIT)
         return None if finished.code or finished.timed_out else await in_thread(_read_answer, folder)
@@ -108,27 +114,32 @@ async def _by_project(attempt: Attempt, folder: Path) -> _Answer | None:
 
 
 def _read_answer(folder: Path) -> _Answer | None:
-    with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((folder / ANSWER).read_bytes(), type=_Answer)
+    with suppress(OSError, ValueError, RecursionError):
+        return msgspec.json.decode(untrusted_files.read_bytes(folder / ANSWER, root=folder), type=_Answer)
     return None
 
 
 def _by_us(asked: Sequence[tuple[str, str]]) -> _Answer:
-    found = {path: python_source.read(Path(path).read_bytes(), name) for name, path in asked}
+    found = {path: python_source.read(_given(Path(path)), name) for name, path in asked}
     return msgspec.convert({"version": sys.version_info[:2], "files": found}, _Answer)
+
+
+def _given(path: Path) -> bytes:
+    """A file that was written for the interpreter, which may have replaced it."""
+    return untrusted_files.read_or_empty(path, root=path.parent)
 
 
 def required_python(tree: Path) -> tuple[int, int] | None:
     """The oldest Python that the project says it needs."""
     texts: list[str] = []
     with suppress(OSError, ValueError):
-        document = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
-        poetry = document.get("tool", {}).get("poetry", {}).get("dependencies", {})
-        texts += [str(document.get("project", {}).get("requires-python", "")), str(poetry.get("python", ""))]
+        document = toml_text.parse(untrusted_files.read_text(tree / "pyproject.toml"))
+        poetry = subtable(document, "tool", "poetry", "dependencies")
+        texts += [str(subtable(document, "project").get("requires-python", "")), str(poetry.get("python", ""))]
     for name, pattern in (("setup.cfg", r"python_requires\s*=(.*)"), ("setup.py", r"python_requires\s*=(.*)")):
         with suppress(OSError, ValueError):
-            texts += re.findall(pattern, (tree / name).read_text(encoding="utf-8"))
+            texts += re.findall(pattern, untrusted_files.read_text(tree / name))
     with suppress(OSError, ValueError):
-        texts.append(f"=={(tree / '.python-version').read_text(encoding='utf-8').strip()}")
+        texts.append(f"=={untrusted_files.read_text(tree / '.python-version').strip()}")
     found = [(int(version[1]), int(version[2])) for text in texts if (version := LOWEST.search(text))]
     return max(found, default=None)

@@ -16,6 +16,7 @@ from iterdev.execution.contract import Effect, Job, SessionLink
 from iterdev.host.environments import environment
 from iterdev.host.git import landing
 from iterdev.host.git.checkout import CheckoutWatch
+from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.processes.spawn import Spawn
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import Redactor, allowed_environment
@@ -46,6 +47,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     redact: Redactor
     effect: Effect
     link: SessionLink
+    git_settings: PinnedSettings | None = None
+    """The git settings of the user's repository, where it is on this host."""
     start_environment: Callable[["Attempt"], None] | None = None
     """Makes the environment of the session's base beside the attempts, where this host can do that."""
 
@@ -100,8 +103,24 @@ class Attempt(Struct, frozen=True):
         named = (*self.context.agent(self.job.agent).needs, *(configured.env if configured else ()))
         return allowed_environment(os.environ, named) | own | untracked_files.git_variables(self.workspace.tree)
 
-    def spawn(self, *, write: bool = True, network: bool = True, files: tuple[str, ...] = ()) -> Spawn:
-        """Starts programs in the workspace, inside the sandbox if there is one."""
-        context, readable = self.context, environment.current(self.workspace).folders
-        access = Access(write=write, network=network, files=files, readable=readable)
+    def programs(self) -> Path | None:
+        """Where the files are that the command of the agent names, if they belong to the repository."""
+        configured = self.job.settings.agents.get(self.job.agent)
+        words = (*configured.command, *configured.acp) if configured else ()
+        return self.context.pool.base_files(self.job.session_base, words) if words else None
+
+    def spawn(
+        self,
+        *,
+        write: bool = True,
+        network: bool = True,
+        files: tuple[str, ...] = (),
+        programs: Path | None = None,
+        scratch: bool = False,
+    ) -> Spawn:
+        """Starts programs in the workspace, inside the sandbox if there is one; `scratch` lets them write there too."""
+        context, shown = self.context, environment.current(self.workspace).folders
+        readable = (*shown, str(programs)) if programs else shown
+        folders = (self.workspace.scratch,) if scratch else ()
+        access = Access(write=write, network=network, files=files, readable=readable, folders=folders)
         return context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn

@@ -17,7 +17,7 @@ from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.tasks import Task
-from iterdev.core.settings import Settings
+from iterdev.core.settings import Settings, TimeLimits
 from iterdev.core.types import TaskId
 from iterdev.core.verification import SuiteReport
 
@@ -34,10 +34,14 @@ class Job(Struct, frozen=True, kw_only=True):
     session_base: str
     """What the session's change is compared with."""
     prompt: str
+    issues: tuple[str, ...] = ()
+    """The ids of the issues that the task is about."""
     schema: Mapping[str, object]
     """Of the result."""
     limit: float
     """Seconds for the whole attempt."""
+    time_limits: TimeLimits = TimeLimits()
+    """For an interactive agent."""
     changed: tuple[str, ...] = ()
     """Files that the session changed between its base and `base`."""
     merge: MergeInProgress | None = None
@@ -63,6 +67,9 @@ class Job(Struct, frozen=True, kw_only=True):
 class ToolAccess(Protocol):
     @property
     def server(self) -> ToolServer: ...
+
+    def started(self, pid: int) -> None:
+        """Notes a program of the attempt on this machine: the token is for it and its descendants."""
 
     async def take_result(self) -> Result | None:
         """The result that the agent handed in through a tool since the last call."""

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,12 +14,13 @@ from iterdev.agents.contract import AgentFailure, Answer, Reply
 from iterdev.core import prompts
 from iterdev.core.formatting import duration
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
-from iterdev.core.results import Misfit, Result, Usage, decode
+from iterdev.core.results import Misfit, Result, Usage, decode, field_names
 from iterdev.core.session.events import Failed, Interrupted, Limited
-from iterdev.core.settings import Limits
+from iterdev.core.settings import TimeLimits
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.contract import ToolAccess
 from iterdev.execution.kept_work import restore
+from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.secrets import LineRedactor
 from iterdev.store.session_folder import discoveries
 
@@ -137,7 +138,8 @@ class TaskConversation(Struct):
             document = json.loads(text)
         except (ValueError, RecursionError):
             return redact(text)
-        return json.dumps(redact.everywhere(document), ensure_ascii=False)
+        names = field_names(self.attempt.job.role.result)
+        return json.dumps(redact.everywhere(document, names), ensure_ascii=False)
 
     async def _send(self, prompt: str) -> Reply:
         placed = prompt.replace(prompts.RESULT, str(self.attempt.workspace.result))
@@ -150,7 +152,7 @@ class TaskConversation(Struct):
             return AgentFailure(kind=FailureKind.stopped, message=why)
         with self.attempt.effect("ask agent", agent=job.agent):
             if job.task.mode.is_conversation:
-                reply = await ask_to_finish(self._send_counted, text, job.settings.limits, job.agent)
+                reply = await ask_to_finish(self._send_counted, text, job.time_limits, job.agent)
             else:
                 # Other tasks have the attempt's own limit.
                 reply = await self._send_counted(text)
@@ -167,7 +169,7 @@ class TaskConversation(Struct):
         return await self.conversation.send(text)
 
 
-async def ask_to_finish(send: Send, text: str, limits: Limits, agent: str) -> Reply:
+async def ask_to_finish(send: Send, text: str, limits: TimeLimits, agent: str) -> Reply:
     """Sends an interactive agent a prompt; one that takes too long is asked once to finish."""
     for prompt, seconds in ((text, limits.interactive), (prompts.FINISH_NOW, limits.finish)):
         with anyio.move_on_after(seconds):
@@ -187,11 +189,26 @@ async def retry_overload(request: Callable[[], Awaitable[Reply]], waits: Sequenc
     return await request()
 
 
+def _noting(tools: ToolAccess, spawn: Spawn) -> Spawn:
+    """Starts programs that may use the tools with the token of the attempt."""
+
+    @asynccontextmanager
+    async def started(
+        argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AsyncIterator[Process]:
+        async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
+            tools.started(process.pid)
+            yield process
+
+    return started
+
+
 @asynccontextmanager
 async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]:
     """Opens the conversation with the agent, and closes it whatever happens."""
     job, context, workspace = attempt.job, attempt.context, attempt.workspace
     output, agent = AgentOutput(attempt), context.agent(job.agent)
+    programs = await in_thread(attempt.programs)
     async with context.link.documents(job) as session_dir, context.link.tools(job) as tools:
         assignment = contract.Assignment(
             task=job.task.id,
@@ -205,12 +222,15 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
             permissions=attempt.permissions,
             limit=job.limit,
             environment=attempt.environment(for_agent=True),
+            issues=job.issues,
             tools=tools.server,
+            programs=str(programs or ""),
             sandboxed=context.sandbox is not None and not context.sandbox.nests,
         )
         # An agent needs the network to reach its model and the team's tools.
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
-        spawn = attempt.spawn(write=job.role.writes, files=files)
+        await in_thread(workspace.mark_used)
+        spawn = _noting(tools, attempt.spawn(write=job.role.writes, files=files, programs=programs))
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
                 yield TaskConversation(attempt, conversation, tools, output, session_dir)

@@ -10,9 +10,8 @@ from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
 from iterdev.execution.context import Attempt, in_thread
-from iterdev.host.git import full_disk, landing, merge, refs, worktrees
+from iterdev.host.git import full_disk, landing, merge, pinned_settings, refs, worktrees
 from iterdev.host.git.command import GitFailed
-from iterdev.host.sandbox import git_objects
 
 Unsuccessful = Failed | Limited | Interrupted | Unmet
 DAMAGE = (GitFailed, OSError, UnicodeError)
@@ -27,7 +26,7 @@ def restore(attempt: Attempt) -> None:
     workspace.restore_name()
     if workspace.tree.is_dir():
         worktrees.relink(attempt.context.top, workspace.tree, base)
-        git_objects.adopt(workspace, base)
+        worktrees.adopt(workspace.tree, base)
 
 
 async def damaged(attempt: Attempt, error: Exception) -> str:
@@ -84,6 +83,8 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
     if not workspace.tree.is_dir():
         return msgspec.structs.replace(success, notes=(*notes, f"{task}: {deleted(attempt)}"))
     untouched, touched = await in_thread(_inspect, attempt, success)
+    if context.git_settings and (changed := await in_thread(context.git_settings.changes)):
+        notes.append(f"{task}: {pinned_settings.told(changed)}")
     if untouched:
         context.pool.mark_clean(workspace, success.commit or job.base)
     elif not job.role.writes:

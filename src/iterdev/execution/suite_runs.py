@@ -87,14 +87,14 @@ class SuiteRuns(Struct):
                 suite,
                 workspace.tree,
                 run=self._run,
-                scratch=workspace.temp,
+                scratch=workspace.scratch,
                 env=attempt.environment() | variables,
                 limit=attempt.job.settings.limits.test,
             )
 
     async def _proven(self, suite: Suite) -> SuiteReport:
         """A report with a doubt if the tests did not use the code of the workspace."""
-        root, recorded = self.attempt.workspace.tree / suite.folder, self.attempt.workspace.temp / "loaded-modules"
+        root, recorded = self.attempt.workspace.tree / suite.folder, self.attempt.workspace.scratch / "loaded-modules"
         recorded.unlink(missing_ok=True)
         python = suite.kind in PYTHON
         report = await self._run_suite(suite, **(proof.recording(root, recorded) if python else {}))
@@ -136,7 +136,8 @@ class SuiteRuns(Struct):
 
     async def _run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
         """Runs a program of the workspace; its output is cut later, so secrets are removed first."""
-        spawn = self.attempt.spawn(network=self.attempt.permissions.network)
+        await in_thread(self.attempt.workspace.scratch.mkdir, parents=True, exist_ok=True)
+        spawn = self.attempt.spawn(network=self.attempt.permissions.network, scratch=True)
         done = await run(spawn, argv, cwd=cwd, env=env, limit=limit)
         return msgspec.structs.replace(done, stdout=self._clean(done.stdout), stderr=self._clean(done.stderr))
 

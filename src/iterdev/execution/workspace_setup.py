@@ -22,6 +22,8 @@ PAUSE = 0.5
 
 async def set_up(attempt: Attempt, *, fresh: bool) -> None:
     """Prepares a new workspace completely; in one that was used before, only the environment may have to be another."""
+    if attempt.job.base != attempt.job.session_base:
+        await in_thread(attempt.workspace.mark_used)
     if fresh:
         await _set_up_files(attempt)
     await _provide_environment(attempt)
@@ -74,7 +76,8 @@ async def update_environment(attempt: Attempt, commit: str, *, may_install: bool
             attempt.workspace,
             cache=paths.environments(),
             checkout=context.top if context.checkout else None,
-            trusted=commit == job.session_base,
+            trusted=commit == job.session_base and not attempt.workspace.was_used,
+            hard_links=context.sandbox is None,
             run=call,
             variables=attempt.outer_environment(),
             limit=job.settings.limits.setup,
@@ -120,7 +123,9 @@ async def check_packages(attempt: Attempt) -> tuple[PackageCheck, ...]:
     from iterdev.host.packages import registry  # noqa: PLC0415
     from iterdev.host.packages.shell import Shell  # noqa: PLC0415
 
-    shell = Shell(tree=workspace.tree, temp=workspace.temp, env=attempt.environment(), spawn=context.spawn)
+    # The project's own interpreter is a program that an agent can have written.
+    spawn = attempt.spawn(write=False)
+    shell = Shell(tree=workspace.tree, temp=workspace.temp, env=attempt.environment(), spawn=spawn)
     found: dict[Dependency, PackageCheck] = {}
 
     async def look_up(dependency: Dependency) -> None:

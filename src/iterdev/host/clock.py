@@ -1,12 +1,36 @@
 """The clock, and the time zone of the user."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from iterdev.core.limits.clock_changes import TOLERANCE
 
 
 def now() -> float:
     """Seconds since the epoch."""
     return time.time()
+
+
+class ClockWatch:
+    """Notices when the clock does not show the time that passed: the machine slept, or its clock was set."""
+
+    def __init__(self, now: Callable[[], float], passed: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._passed = now, passed
+        self._offset = now() - passed()
+
+    def has_changed(self) -> bool:
+        return self._change(self._now()) != 0
+
+    def change(self, now: float) -> float:
+        """By how many seconds the clock, which shows `now`, moved since it was last asked for."""
+        found = self._change(now)
+        self._offset += found
+        return found
+
+    def _change(self, now: float) -> float:
+        change = now - self._passed() - self._offset
+        return change if abs(change) > TOLERANCE else 0
 
 
 def midnight(at: float) -> float:

@@ -26,3 +26,9 @@ def temps() -> Path:
 def environments() -> Path:
     """The folder of the environments that all workspaces share."""
     return state_root() / "environments"
+
+
+def make_private(folder: Path) -> None:
+    """Creates a folder, and those above it that are missing, so that only their owner can look into them."""
+    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)

@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 
 from iterdev.core.limits.providers import ProviderPaused
+from iterdev.host import paths
 
 
 def read(root: Path, now: float) -> list[ProviderPaused]:
     """The pauses in force; the files of those that are over are removed."""
     pauses = []
     for path in root.glob("paused-*.json"):
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, ValueError, RecursionError):
             pause = msgspec.json.decode(path.read_bytes(), type=ProviderPaused)
             if pause.until > now:
                 pauses.append(pause)
@@ -31,6 +32,6 @@ def write(root: Path, pause: ProviderPaused) -> None:
     name = f"paused-{hashlib.sha256(pause.provider.encode()).hexdigest()[:16]}"
     temporary = root / f"{name}.{os.getpid()}"
     with suppress(OSError):
-        root.mkdir(parents=True, exist_ok=True)
+        paths.make_private(root)
         temporary.write_bytes(msgspec.json.encode(pause))
         temporary.replace(root / f"{name}.json")

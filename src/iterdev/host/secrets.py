@@ -4,18 +4,20 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from iterdev.core.encodable import encodable
-from iterdev.core.formatting import plain
+from iterdev.core.formatting import MASK, plain
 from iterdev.core.results import MOST_LEVELS
-from iterdev.host import text_files
+from iterdev.host import known_secrets
+from iterdev.host.private_keys import PrivateKeys, lines_of, may_contain_key, may_end_in_key, without_private_keys
 
-S = TypeVar("S", bound=msgspec.Struct)
+S = TypeVar("S", bound=Struct)
 
 ALLOWED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|NO_COLOR|CI|XDG_\w+"
@@ -25,19 +27,6 @@ ALLOWED = re.compile(
     r"|UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|OFFLINE|CACHE_DIR|PYTHON_DOWNLOADS)"
     r"|(npm_config|NPM_CONFIG)_(registry|REGISTRY|offline|OFFLINE|cache|CACHE)"
 )
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|AUTH(?!OR)|COOKIE|SESSION_ID$|DSN$", re.IGNORECASE)
-PRIVATE_KEY = "PRIVATE KEY"
-_END_OF_KEY = rf"-----END [A-Z ]*{PRIVATE_KEY}(?: BLOCK)?-----"
-PRIVATE_KEYS = re.compile(
-    # Nothing here looks further than the next dashes: agents write megabytes, and the time must be linear.
-    # A private key whose beginning or end was cut off counts too.
-    rf"-----BEGIN [A-Z ]*{PRIVATE_KEY}(?: BLOCK)?-----(?:[^-]|-(?!----))*+(?:{_END_OF_KEY})?"
-    rf"|(?<![\w+/=])(?:[\w+/=]{{16,}}+[\s/\\]{{1,4}}n?){{1,60}}+{_END_OF_KEY}"
-)
-
-BEGIN_OF_KEY = re.compile(rf"-----BEGIN [A-Z ]*{PRIVATE_KEY}")
-KEY_LINE = re.compile(r"[\w+/=]{16,}")
-KEY_LINES = 60
 
 
 def _starting(letter: str) -> str:
@@ -49,13 +38,20 @@ def _starting(letter: str) -> str:
 
 
 KEYS = re.compile(
-    rf"{_starting('s')}k-(?:ant-|proj-)?[\w-]{{20,}}"
+    rf"{_starting('s')}(?:k-(?:ant-|proj-)?[\w-]{{20,}}|k_(?:live|test)_\w{{16,}}|hpat_\w{{30,}})"
     rf"|{_starting('g')}(?:h[pousr]_\w{{30,}}|ithub_pat_\w{{40,}}|lpat-[\w-]{{20,}})"
-    rf"|{_starting('A')}(?:KIA[0-9A-Z]{{16}}\b|Iza[\w-]{{35}})"
-    rf"|{_starting('x')}(?:ox[abprs]-[\w-]{{10,}}|itd_[\w-]{{40,}})"
-    r"|e(?<![\w-]e)yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
+    rf"|{_starting('A')}(?:[KS]IA[0-9A-Z]{{16}}\b|Iza[\w-]{{35}})"
+    rf"|{_starting('x')}(?:ox[abeprs]-[\w-]{{10,}}|itd_[\w-]{{40,}})"
+    rf"|{_starting('n')}pm_\w{{36}}|{_starting('p')}ypi-[\w-]{{50,}}|{_starting('h')}f_[A-Za-z0-9]{{30,}}"
+    r"|e(?:(?<![\w-]e)|(?<=\\[nrt]e))yJ[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}"
+    r"|LS0tLS1CRUdJTi(?!BDRVJU)[\w+/=]{20,}"  # a private key once more encoded
 )
-MASK = "[secret]"
+IN_URLS = re.compile(
+    # Only up to the next slash, so that the time is linear. What is filled in later is no password.
+    r"(://[^\s/?#:@\"'\\]*+:)(?!\d{1,5}[?#]|(?:\$\{?\w+\}?|<[^>\s]+>|\{[^}\s]*\}|%\w|\*+)@)[^\s/\"'\\]+@"
+    r"|(://)(?=[^\s/@]*\d)[\w~%.-]{20,}+:?@"
+)
+IN_HEADERS = re.compile(r"(?i)(authorization[\"']{0,2}\s?[:=]\s?[\"']?(?:bearer|basic|token)\s)[\w.~+/=-]{8,}")
 TOO_DEEP = "[nested too deeply]"
 SHORTEST = 6
 """Shorter values would blank out ordinary words."""
@@ -76,84 +72,120 @@ class Redactor:
     """Removes known secret values, everything shaped like a secret, control codes, and what cannot be encoded."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        long = {value for value in values if len(value) >= SHORTEST}
-        in_json = {json.dumps(value, ensure_ascii=ascii_)[1:-1] for value in long for ascii_ in (True, False)}
-        known = sorted(long | in_json, key=len, reverse=True)
+        known = sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:
+        # First, because programs colour parts of a secret.
+        text = plain(encodable(text))
+        if may_contain_key(text):
+            text = without_private_keys(text)
         if self._known:
             text = self._known.sub(MASK, text)
-        if PRIVATE_KEY in text:
-            text = PRIVATE_KEYS.sub(MASK, text)
-        return plain(KEYS.sub(MASK, encodable(text)))
+        if "@" in text and "://" in text:
+            text = IN_URLS.sub(lambda found: f"{found[1] or found[2]}{MASK}@", text)
+        if "uthorization" in text:
+            text = IN_HEADERS.sub(rf"\1{MASK}", text)
+        return KEYS.sub(MASK, text)
 
-    def everywhere(self, document: object, levels: int = MOST_LEVELS) -> object:
-        """The same for every string of a decoded JSON document; what is nested too deeply is left out."""
+    def everywhere(self, document: object, names: frozenset[str] = frozenset(), levels: int = MOST_LEVELS) -> object:
+        """The same for every string and name of a decoded JSON document; what is nested too deeply is left out.
+
+        The `names` that its schema knows stay, even if some secret is the same word.
+        """
         match document:
             case str():
                 return self(document)
             case dict() | list() | tuple() if not levels:
                 return TOO_DEEP
             case dict():
-                return {self._key(key): self.everywhere(value, levels - 1) for key, value in document.items()}
+                clean: dict[object, object] = {}
+                for key, value in document.items():
+                    is_name = not isinstance(key, str) or key in names
+                    clean[_unused(key if is_name else self(key), clean)] = self.everywhere(value, names, levels - 1)
+                return clean
             case list() | tuple():
-                return [self.everywhere(value, levels - 1) for value in document]
+                return [self.everywhere(value, names, levels - 1) for value in document]
             case _:
                 return document
 
-    def _key(self, key: object) -> object:
-        """A name of a field stays, even if some secret is the same word."""
-        is_name = not isinstance(key, str) or (key.isidentifier() and not KEYS.search(key))
-        return key if is_name else self(str(key))
+    def struct(self, value: S, only: frozenset[str] = frozenset()) -> S:
+        """The same for every string of a Struct, or only in the fields of these names."""
+        return value if self._finds_nothing(value) else self._clean_struct(value, only)
 
-    def struct(self, value: S) -> S:
-        """The same for every string of a Struct."""
-        return msgspec.convert(self.everywhere(msgspec.to_builtins(value)), type(value))
+    def _finds_nothing(self, value: Struct) -> bool:
+        """Whether a value is clean for sure: a look at its JSON takes far less time than one at each string."""
+        try:
+            text = msgspec.json.encode(value).decode()
+        except UnicodeEncodeError:
+            return False
+        return "\\u00" not in text and self(text) == text
+
+    def _clean_struct(self, value: S, only: frozenset[str]) -> S:
+        changed = {
+            name: self._clean(getattr(value, name), only, is_text=not only or name in only)
+            for name in value.__struct_fields__
+        }
+        return msgspec.structs.replace(value, **changed)
+
+    def _clean(self, value: object, only: frozenset[str], *, is_text: bool) -> object:
+        match value:
+            case Struct():
+                return self._clean_struct(value, only)
+            case dict():
+                pairs = ((key, self._clean(one, only, is_text=is_text)) for key, one in value.items())
+                return {self._clean(key, only, is_text=is_text): one for key, one in pairs}
+            case list() | tuple() | frozenset():
+                return type(value)(self._clean(one, only, is_text=is_text) for one in value)
+            # An enumeration is a string too.
+            case str() if is_text and type(value) is str:
+                return self(value)
+            case _:
+                return value
+
+
+def _unused(key: object, taken: Mapping[object, object]) -> object:
+    """The key, or with a number if another one was the same secret."""
+    numbered = (f"{key}-{number}" for number in range(2, len(taken) + 2))
+    return key if key not in taken else next(name for name in numbered if name not in taken)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A secret as it may be written: in JSON, in a URL, and each of its lines."""
+    for one in {value, value.replace("\\n", "\n"), *value.splitlines(), *value.split("\\n")}:
+        text = plain(encodable(one)).strip()
+        if len(text) >= SHORTEST and text.lower() not in known_secrets.COMMON_WORDS:
+            yield from (
+                text,
+                quote(text, safe=""),
+                *(json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (True, False)),
+            )
 
 
 class LineRedactor:
-    """Redacts a text that comes line by line, in which a private key has many lines.
-
-    Lines that may belong to a key are held back until a later line decides it.
-    """
+    """Redacts a text that comes line by line, in which a private key has many lines."""
 
     def __init__(self, redact: Redactor) -> None:
         self._redact = redact
-        self._held: list[str] = []
-        self._in_key = False
+        self._keys = PrivateKeys()
+        self._begun = ""
+        """A line that cannot be written yet."""
 
-    def feed(self, line: str) -> list[str]:
+    def feed(self, text: str) -> list[str]:
         """The lines that can be written now."""
-        if self._in_key:
-            before, end, rest = line.rpartition("-----")
-            self._in_key = not (end and PRIVATE_KEY in before)
-            return [] if self._in_key else [self._redact(rest)]
-        if PRIVATE_KEY not in line and KEY_LINE.fullmatch(line.strip()) and len(self._held) < KEY_LINES:
-            self._held.append(line)
-            return []
-        held, self._held = "\n".join([*self._held, line]), []
-        self._in_key = BEGIN_OF_KEY.search(line) is not None and not re.search(_END_OF_KEY, line)
-        return self._redact(held).split("\n")
+        is_idle = self._keys.is_idle and not self._begun
+        if is_idle and not may_end_in_key(text) and not may_contain_key(text):
+            return self._redact(text).split("\n")
+        lines = lines_of(plain(encodable(text)) + "\n")
+        *whole, self._begun = (self._begun + "".join(map(self._keys.feed, lines))).split("\n")
+        return [self._redact(line) for line in whole]
 
     def flush(self) -> list[str]:
         """The lines that were held back; the text has ended."""
-        held, self._held = self._held, []
-        return [self._redact(line) for line in held]
+        rest, self._begun = self._begun + self._keys.flush(), ""
+        return [self._redact(line) for line in rest.removesuffix("\n").split("\n")] if rest else []
 
 
-def redactor(environment: Mapping[str, str], env_files: Sequence[Path] = ()) -> Redactor:
-    """Removes the values of variables whose names look secret, also of those in `.env` files."""
-    pairs = [*environment.items(), *(pair for file in env_files for pair in _pairs_of(file))]
-    return Redactor(value for name, value in pairs if SECRET_NAME.search(name))
-
-
-def _pairs_of(file: Path) -> Iterator[tuple[str, str]]:
-    with suppress(OSError):
-        for line in map(str.strip, text_files.read(file, errors="replace").splitlines()):
-            name, is_pair, value = line.partition("=")
-            if is_pair and not line.startswith("#"):
-                text = value.strip()
-                # The text between quotes, or else up to a comment.
-                quoted = text[:1] in {'"', "'"}
-                yield name, text[1:].split(text[0], 1)[0] if quoted else re.split(r"\s#", text, maxsplit=1)[0].strip()
+def redactor(environment: Mapping[str, str], env_files: Sequence[Path] = (), more: Iterable[str] = ()) -> Redactor:
+    """Removes the secrets of the environment and of `.env` files, and more values."""
+    return Redactor([*known_secrets.of_environment(environment), *known_secrets.of_files(env_files), *more])

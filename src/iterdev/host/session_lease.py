@@ -13,6 +13,8 @@ from pathlib import Path
 
 PATIENCE = 15.0
 """Seconds after which the processes of a dead engine have been ended."""
+BY_THEMSELVES = 3.0
+"""Seconds after which they have to be ended by force: their supervisor may have been stopped."""
 PAUSE = 0.02
 
 
@@ -21,13 +23,21 @@ class Held(Exception):
 
 
 @contextmanager
-def lease(folder: Path, *, wait: Callable[[], bool]) -> Iterator[int]:
-    """Holds the folder's lock and yields its descriptor; a held lock is waited for while `wait()` is true."""
-    end = time.monotonic() + PATIENCE
+def lease(folder: Path, *, wait: Callable[[], bool], free: Callable[[], None] = lambda: None) -> Iterator[int]:
+    """Holds the folder's lock and yields its descriptor; a held lock is waited for while `wait()` is true.
+
+    If the processes that hold it do not end by themselves, `free()` is called once to end them.
+    """
+    begun = time.monotonic()
+    freed = False
     with _opened(folder) as descriptor:
         while not _locked(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() > end or not wait():
+            waited = time.monotonic() - begun
+            if waited > PATIENCE or not wait():
                 raise Held
+            if waited > BY_THEMSELVES and not freed:
+                freed = True
+                free()
             time.sleep(PAUSE)
         yield descriptor
 

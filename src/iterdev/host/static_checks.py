@@ -6,17 +6,25 @@ purpose, and modules that a build generates look like errors as well.
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from iterdev.host import toml_text
+
 WITH_COMMENTS = re.compile(r"(.*/)?(\.vscode/.+|[jt]sconfig[^/]*|\.eslintrc|\.?devcontainer)\.json")
 """JSON files in which comments are allowed."""
-STRING = r'("(?:[^"\\]|\\.)*")'
-LENIENT = [re.compile(rf"{STRING}|{extra}", re.DOTALL) for extra in (r"//[^\n]*|/\*.*?\*/", r",(?=\s*[]}}])")]
+STRING = r'("(?:[^"\\]|\\.)*+"?)'
+LENIENT = [
+    re.compile(rf"{STRING}|{extra}", re.DOTALL)
+    for extra in (r"//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?", r",(?=\s*[]}}])")
+]
 """Strings, which stay as they are, and what some readers of JSON allow: comments, then a comma at the end."""
+
+
+NAME_MAX = 240
+"""Characters of a module's name: a file's may have 255 bytes with its ending."""
 
 
 class PythonFile(Struct, frozen=True):
@@ -81,7 +89,7 @@ def _error(name: str, content: bytes, python: PythonFile | None) -> str:
         case ".json" if not WITH_COMMENTS.fullmatch(name):
             return _parse_error(name, lambda: json.loads(content))
         case ".toml":
-            return _parse_error(name, lambda: tomllib.loads(content.decode("utf-8")))
+            return _parse_error(name, lambda: toml_text.parse(content.decode("utf-8")))
         case _:
             return ""
 
@@ -136,4 +144,6 @@ def _unresolved(root: Path, file: Path, module: str) -> list[str]:
 
 def _is_module(home: Path, parts: list[str]) -> bool:
     path = home.joinpath(*parts)
+    if len(path.name) > NAME_MAX:
+        return False
     return path.is_dir() or path.with_name(f"{path.name}.py").is_file() or any(path.parent.glob(f"{path.name}.*"))

@@ -1,4 +1,4 @@
-"""Reading text files that a person wrote or named. A pipe or a device would block, or never end, and is refused."""
+"""Reading files that people or agents wrote or named. A pipe or a device would block, or never end, and is refused."""
 
 import errno
 import os
@@ -11,6 +11,11 @@ LARGEST = 64 * 1024 * 1024
 
 def read(path: Path, most: int = LARGEST, *, errors: str = "strict") -> str:
     """The text of a regular file; raises OSError, or UnicodeDecodeError if it is not UTF-8."""
+    return read_bytes(path, most).decode("utf-8", errors)
+
+
+def read_bytes(path: Path, most: int = LARGEST) -> bytes:
+    """The content of a regular file; raises OSError."""
     try:
         # Opening a pipe without a writer must not wait for one.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -23,4 +28,4 @@ def read(path: Path, most: int = LARGEST, *, errors: str = "strict") -> str:
         body = file.read(most + 1)
     if len(body) > most:
         raise OSError(errno.EFBIG, f"It is larger than {most // 2**20} MiB", str(path))
-    return body.decode("utf-8", errors)
+    return body

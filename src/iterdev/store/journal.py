@@ -6,12 +6,13 @@ state gets `Behind`. The journal also has a summary of each session.
 
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Union, get_args
+from typing import Any, NamedTuple, Union, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import SessionId, TaskFields, TaskId
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
+from iterdev.tracker.events import TrackerEntry, TrackerEvent
 
 NAME = "iterdev.db"
 BUSY_SECONDS = 30
@@ -44,7 +46,22 @@ MIGRATIONS = (
     CREATE TABLE projections (session TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, seq INTEGER NOT NULL,
         PRIMARY KEY (session, name, digest)) STRICT;
     """,
+    """
+    CREATE TABLE tracker (seq INTEGER PRIMARY KEY, at REAL NOT NULL, body BLOB NOT NULL) STRICT;
+    CREATE TABLE followed (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+    """,
 )
+
+
+_decode_tracker = msgspec.json.Decoder(TrackerEvent).decode
+
+
+class Followed(NamedTuple):
+    """A session whose entries behind `before`, up to `seq`, the tracker takes note of."""
+
+    session: SessionId
+    before: int
+    seq: int
 
 
 class Behind(Exception):
@@ -56,12 +73,16 @@ class Damaged(HostError):
 
 
 class Journal:
-    def __init__(self, path: Path, teams: Mapping[str, Team] = TEAMS) -> None:
-        self.path, self.teams = path, teams
+    def __init__(
+        self, path: Path, teams: Mapping[str, Team] = TEAMS, clean: Callable[[Event], Event] = lambda event: event
+    ) -> None:
+        """`clean` removes what must not be written down from the texts of an event, before it is recorded."""
+        self.path, self.teams, self.clean = path, teams, clean
         self.codec = EventCodec(teams)
         self._lock = threading.RLock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_private(path)
             self._db = _connect(path)
         except (OSError, sqlite3.DatabaseError) as error:
             raise _explained(error, path) from error
@@ -96,7 +117,8 @@ class Journal:
         with self._using() as db:
             counted = "summary, (SELECT count(*) FROM open_attempts WHERE session = id)"
             rows = db.execute(f"SELECT {counted} FROM sessions ORDER BY created, rowid").fetchall()  # noqa: S608 - constant
-            return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
+            with self._decoding():
+                return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
 
     def read(self, session: SessionId, after: int = 0, *, since: float = float("-inf")) -> list[Entry]:
         """The entries behind number `after`, and not older than `since`."""
@@ -105,7 +127,8 @@ class Journal:
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
                 (session, after, since),
             )
-            return [Entry(seq, at, self.codec.decode(body)) for seq, at, body in rows]
+            with self._decoding():
+                return [Entry(seq, float(at), self.codec.decode(body)) for seq, at, body in rows]
 
     def append(
         self, session: SessionId, entries: Sequence[Entry], *, after: int, summary: SessionSummary | None = None
@@ -116,12 +139,20 @@ class Journal:
                 raise Behind
             for entry in entries:
                 self._update_side_tables(session, entry)
-            db.executemany(
-                "INSERT INTO events VALUES (?, ?, ?, ?)",
-                [(session, entry.seq, entry.at, self.codec.encode(entry.event)) for entry in entries],
-            )
+            rows = [(session, entry.seq, entry.at, self.codec.encode(entry.event)) for entry in entries]
+            try:
+                db.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
+            except sqlite3.IntegrityError as error:
+                # There is an entry of this number, and the index said that there is none.
+                raise _damage(error, self.path) from error
             if summary:
                 db.execute("UPDATE sessions SET summary = ? WHERE id = ?", (msgspec.json.encode(summary), session))
+
+    def version(self) -> tuple[int, int]:
+        """Numbers that differ from the last ones if anything was written since; asking takes microseconds."""
+        with self._using() as db:
+            # The first one counts what other connections wrote, the second one what this one did.
+            return db.execute("PRAGMA data_version").fetchone()[0], db.total_changes
 
     def newest(self, session: SessionId) -> int:
         """The number of the last entry."""
@@ -129,11 +160,40 @@ class Journal:
             row = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
         return row[0] or 0
 
+    def read_tracker(self, after: int = 0) -> list[TrackerEntry]:
+        """The tracker's entries behind number `after`."""
+        with self._using() as db:
+            rows = db.execute("SELECT seq, at, body FROM tracker WHERE seq > ? ORDER BY seq", (after,))
+            return [TrackerEntry(seq, at, _decode_tracker(body)) for seq, at, body in rows]
+
+    def append_tracker(self, entries: Sequence[TrackerEntry], *, after: int, followed: Followed | None = None) -> None:
+        """Writes the entries behind number `after`, and how far a session is followed by them; all of it or nothing."""
+        with self._transaction() as db:
+            newest = db.execute("SELECT max(seq) FROM tracker").fetchone()[0] or 0
+            if newest != after or (followed and self.followed(followed.session) != followed.before):
+                raise Behind
+            rows = [(entry.seq, entry.at, msgspec.json.encode(entry.event)) for entry in entries]
+            db.executemany("INSERT INTO tracker VALUES (?, ?, ?)", rows)
+            if followed:
+                self.mark_followed(followed.session, followed.seq)
+
+    def mark_followed(self, session: SessionId, seq: int) -> None:
+        """Records that the tracker knows of the session up to this entry."""
+        with self._using() as db:
+            db.execute("INSERT OR REPLACE INTO followed VALUES (?, ?)", (session, seq))
+
+    def followed(self, session: SessionId) -> int:
+        """The entry of a session up to which the tracker knows of it."""
+        with self._using() as db:
+            row = db.execute("SELECT seq FROM followed WHERE session = ?", (session,)).fetchone()
+        return row[0] if row else 0
+
     def holder(self, session: SessionId) -> ProcessIdentity | None:
         """The process of the session's engine, if one has not released it."""
         with self._using() as db:
             row = db.execute("SELECT pid, started, boot FROM engines WHERE session = ?", (session,)).fetchone()
-        return ProcessIdentity(pid=row[0], started=int(row[1] or 0), boot=row[2]) if row else None
+        with self._decoding():
+            return ProcessIdentity(pid=row[0], started=int(row[1] or 0), boot=row[2]) if row else None
 
     def take(self, session: SessionId, holder: ProcessIdentity) -> None:
         values = (session, holder.pid, str(holder.started), holder.boot)
@@ -169,6 +229,24 @@ class Journal:
         with self._transaction() as db:
             db.execute("DELETE FROM projections WHERE session = ? AND name = ? AND digest != ?", values)
 
+    def projected_files(self, session: SessionId) -> dict[str, tuple[str, int]]:
+        """The digest of each file that iterdev wrote, with the entry that it was made after."""
+        with self._using() as db:
+            rows = db.execute("SELECT name, digest, seq FROM projections WHERE session = ?", (session,))
+            return {name: (digest, seq) for name, digest, seq in rows}
+
+    def record_files(self, session: SessionId, digests: Mapping[str, str], *, seq: int) -> None:
+        """Records how files are written now."""
+        self.forget_files(session, digests)
+        with self._transaction() as db:
+            rows = [(session, name, digest, seq) for name, digest in digests.items()]
+            db.executemany("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", rows)
+
+    def forget_files(self, session: SessionId, names: Iterable[str]) -> None:
+        with self._transaction() as db:
+            rows = [(session, name) for name in names]
+            db.executemany("DELETE FROM projections WHERE session = ? AND name = ?", rows)
+
     def problems(self) -> list[str]:
         """What SQLite's integrity check reports, and what of the content cannot be read although SQLite can."""
         try:
@@ -178,6 +256,7 @@ class Journal:
                 return found
             for session in self.sessions():
                 self.read(session)
+            self.read_tracker()
         except Damaged as damage:
             return [damage.message]
         return []
@@ -218,6 +297,14 @@ class Journal:
                 self._db.execute(f"PRAGMA user_version = {number}")
 
     @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Makes values of rows that were read; SQLite does not notice if a byte inside of a row has changed."""
+        try:
+            yield
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            raise _damage(error, self.path) from error
+
+    @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         """The connection, for one thread at a time; its errors become a `HostError`."""
         with self._lock:
@@ -225,7 +312,7 @@ class Journal:
                 yield self._db
             except sqlite3.IntegrityError:
                 raise
-            except (sqlite3.DatabaseError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
                 raise _explained(error, self.path) from error
 
     @contextmanager
@@ -243,9 +330,43 @@ class Journal:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A read-only repository is opened so that SQLite needs no file beside the journal."""
-    uri = f"{path.absolute().as_uri()}{'?immutable=1' if _is_read_only(path) else ''}"
-    return sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+    if _is_read_only(path):
+        return _connect_read_only(path)
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    """Where SQLite may write no file beside the journal.
+
+    It could then not read what a killed process left in the write-ahead log either, so that is read from a copy.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(uri, isolation_level=None, check_same_thread=False, uri=True)
+    import shutil  # noqa: PLC0415 - rarely needed, and slow to import
+    import tempfile  # noqa: PLC0415
+
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    with tempfile.TemporaryDirectory() as folder:
+        for file in (path, log):
+            shutil.copyfile(file, Path(folder, file.name))
+        with closing(sqlite3.connect(Path(folder, path.name))) as copy:
+            copy.backup(memory)
+    memory.execute("PRAGMA query_only = ON")
+    return memory
+
+
+def _make_private(path: Path) -> None:
+    """Lets only the owner read the journal. The files that SQLite puts beside it get the mode of this one."""
+    if _is_read_only(path):
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for file in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
+        with suppress(FileNotFoundError, PermissionError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                file.chmod(mode & 0o700)
 
 
 def _is_read_only(path: Path) -> bool:
@@ -271,9 +392,17 @@ def _explained(error: Exception, path: Path) -> HostError:
     # SQLite does not look at the text that it stores; Python cannot read it if it is not UTF-8.
     unreadable = "malformed" in text or "decode" in text
     if isinstance(error, OSError | sqlite3.OperationalError) and not unreadable:
-        hint = "free some space, then run `iterdev resume`" if "full" in text else "run `iterdev doctor`"
+        hint = (
+            "free some space, then run `iterdev resume`"
+            if "full" in text
+            else f"check the permissions of {path.parent}"
+        )
         return HostError(f'The journal "{path}" cannot be used: {text}', hint=hint)
-    return Damaged(f'The journal "{path}" is damaged: {text}', hint="run `iterdev doctor` to rebuild it")
+    return _damage(error, path)
+
+
+def _damage(error: Exception, path: Path) -> Damaged:
+    return Damaged(f'The journal "{path}" is damaged: {error}', hint="run `iterdev doctor --fix` to rebuild it")
 
 
 class EventCodec:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from iterdev.core.errors import UserError
+from iterdev.core.errors import HostError, UserError
 from iterdev.core.rules.record import record
 from iterdev.core.session.events import Entry, Event, SessionStarted
 from iterdev.core.session.fold import evolve, replay
@@ -13,6 +13,9 @@ from iterdev.core.session.summary import SessionSummary, summarize
 from iterdev.core.types import SessionId
 from iterdev.store.journal import Behind, Journal
 from iterdev.teams.contract import Team
+
+CONTRADICTIONS = (LookupError, TypeError, ValueError)
+"""What folding raises for an event about something that is not there."""
 
 Rule = Callable[[State, float], Sequence[Event]]
 """Returns the events that follow from the state and the time. It may be called several times."""
@@ -24,7 +27,7 @@ def read_state(journal: Journal, session: SessionId, known: State | None = None)
     If its state at an earlier time is known, only what is new is folded.
     """
     if known and known.session.id == session:
-        return evolve(known, journal.read(session, known.seq), journal.teams[known.session.team])
+        return _evolved(known, journal.read(session, known.seq), journal.teams[known.session.team])
     entries = journal.read(session)
     if not entries:
         raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
@@ -40,9 +43,10 @@ def create(journal: Journal, events: Sequence[Event], *, at: float) -> State:
 
 
 def _created(journal: Journal, events: Sequence[Event], at: float) -> State:
-    started = Entry(1, at, events[0])
-    first = _replay(journal, [started])
-    entries, state = record(first, journal.teams[first.session.team], events[1:], at)
+    first, *others = map(journal.clean, events)
+    started = Entry(1, at, first)
+    begun = _replay(journal, [started])
+    entries, state = record(begun, journal.teams[begun.session.team], others, at)
     journal.append(
         state.session.id, [started, *entries], after=0, summary=_summary(state, journal.teams[state.session.team])
     )
@@ -50,10 +54,36 @@ def _created(journal: Journal, events: Sequence[Event], at: float) -> State:
 
 
 def _replay(journal: Journal, entries: Sequence[Entry]) -> State:
-    started = entries[0].event
-    if not isinstance(started, SessionStarted):
-        raise TypeError(f"a journal begins with SessionStarted, not {type(started).__name__}")
-    return replay(entries, journal.teams[started.session.team])
+    first, started = entries[0], entries[0].event
+    if not isinstance(started, SessionStarted) or started.session.team not in journal.teams:
+        raise Unfoldable(f"its first entry does not begin a session that is known here: {first.event}")
+    team = journal.teams[started.session.team]
+    return _evolved(replay(entries[:1], team), entries[1:], team)
+
+
+class Unfoldable(HostError):
+    """The entries of a session can be read, and contradict each other: a byte has changed, or iterdev is wrong.
+
+    Other than damage that SQLite finds, this is never repaired by itself.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"The journal of the session cannot be used: {problem}", hint="run `iterdev doctor --fix` to rebuild it"
+        )
+
+
+def _evolved(state: State, entries: Sequence[Entry], team: Team) -> State:
+    try:
+        return evolve(state, entries, team)
+    except CONTRADICTIONS:
+        for entry in entries:
+            try:
+                state = evolve(state, [entry], team)
+            except CONTRADICTIONS as error:
+                what = f"entry {entry.seq}, {type(entry.event).__name__}, does not fit those before it"
+                raise Unfoldable(f"{what} ({type(error).__name__}: {error})") from error
+        raise
 
 
 def _summary(state: State, team: Team) -> SessionSummary:
@@ -97,7 +127,7 @@ class SessionLog:
             return self._appended([self._journal.codec.encodable(event) for event in events], at)
 
     def _appended(self, events: Sequence[Event], at: float) -> bool:
-        entries, after = record(self.state, self.team, events, at)
+        entries, after = record(self.state, self.team, [self._journal.clean(event) for event in events], at)
         # The journal counts the open attempts itself, because a summary that changes with each would cost an update.
         summary = replace(_summary(after, self.team), attempts=0)
         changed = summary if summary != self._summary else None
@@ -112,7 +142,7 @@ class SessionLog:
         """Folds what other processes wrote; True if there was anything."""
         news = self._journal.read(self.session, self.state.seq)
         if news:
-            self.state, self._summary = evolve(self.state, news, self.team), None
+            self.state, self._summary = _evolved(self.state, news, self.team), None
         return bool(news)
 
     def has_news(self) -> bool:

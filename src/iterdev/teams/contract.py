@@ -4,28 +4,30 @@ A team is a value of a class that inherits from `Team`, listed in `teams/table.p
 `plan` and what differs from the defaults.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from iterdev.core import results
+from iterdev.core import ids, prompts, results
 from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES
 from iterdev.core.prompts import PromptContext, TeamParts
 from iterdev.core.request import Request
 from iterdev.core.results import Discovery
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.rules.team_rules import TeamRules
-from iterdev.core.session.events import Event, Gate
+from iterdev.core.session.events import Entry, Event, Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.settings import Settings
+from iterdev.core.settings import Settings, TimeLimits
 from iterdev.core.types import Engine, Role, TaskFields, TaskId
 from iterdev.core.verification import SuiteReport
 from iterdev.core.views.team import TeamViews
+from iterdev.tracker.state import TrackerRule
 
 Value = TypeVar("Value")
+SessionRules = Callable[[State, Entry], Iterable[TrackerRule]]
 
 
 class NoFields(TaskFields, Struct, frozen=True, tag="none", gc=False):
@@ -94,9 +96,17 @@ class Team(TeamRules, TeamViews, Protocol):
     """What it adds to a task, for decoding the journal."""
     columns: TableColumns = common_columns()
     analyzer: Analyzer | None = None
+    tracker_rules: SessionRules | None = None
+    """What an entry of a session means for the issue tracker; the state is the one after the entry."""
+    time_limits: TimeLimits = TimeLimits()
+    """The defaults of limits that the configuration does not name."""
 
     def session_prefix(self, engine: Engine) -> str:
         return self.name
+
+    def session_slug(self, request: Request) -> str:
+        """The words in the id of a session."""
+        return ids.slug(request.requirement)
 
     def started(self, request: Request, settings: Settings, agents: Mapping[Role, str]) -> Sequence[Event]:
         """The team's first events; raises `UserError` if the request does not fit the configuration."""
@@ -144,12 +154,20 @@ class Team(TeamRules, TeamViews, Protocol):
     def prompt_parts(self, state: State, task: Task, context: PromptContext) -> TeamParts:
         return TeamParts(introduction=f"You are the {task.role}.")
 
+    def previous_context(self, state: State, task: TaskId) -> str:
+        """What the tasks before found, for the file of a wave."""
+        return prompts.previous_context(state, task)
+
     def change_shown_since(self, state: State, task: Task) -> str:
         """The commit since which the task's prompt shows what was changed; empty if it shows nothing of it."""
         return ""
 
     def result_schema(self, role: Role) -> Mapping[str, object]:
         return results.schema(self.roles[role].result)
+
+    def issues_of(self, task: Task) -> tuple[str, ...]:
+        """The ids of the issues that a task is about."""
+        return ()
 
     def planned_files(self, state: State, task: Task) -> tuple[str, ...]:
         """The files that have to be there when the task is done."""

@@ -2,13 +2,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
 
-from iterdev.agents.acp.agent import AcpAgent
+from iterdev.agents.acp.agent import AcpAgent, write_settings
 from iterdev.agents.acp.programs import PROGRAMS, Program
 from iterdev.agents.contract import (
     AgentEvent,
@@ -579,3 +580,19 @@ def test_the_package_of_the_protocol_is_not_loaded_before_a_conversation_is_open
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert ran.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", ["settings.json", ".agent/settings.json"])
+def test_settings_are_not_written_through_a_link_that_an_agent_left(tmp_path: Path, name: str) -> None:
+    folder, users = tmp_path / "folder", tmp_path / "users"
+    folder.mkdir()
+    users.mkdir()
+    (users / "settings.json").write_text("the user's", encoding="utf-8")
+    (folder / "settings.json").symlink_to(users / "settings.json")
+    (folder / ".agent").symlink_to(users)
+
+    with suppress(OSError):
+        write_settings(name, {}, folder=folder)
+
+    assert (users / "settings.json").read_text(encoding="utf-8") == "the user's"
+    assert name.startswith(".") or (folder / name).read_text(encoding="utf-8") == "{}"

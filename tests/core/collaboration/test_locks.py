@@ -22,6 +22,7 @@ from iterdev.core.collaboration.locks import (
     LockRequest,
     Locks,
 )
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.policy import Policy
 from iterdev.core.rules.schedule import Cancel, Record, Wait
 from iterdev.core.session.events import Failed, Interrupted, Limited, TaskFailed, TasksReset, WaveStarted
@@ -518,3 +519,15 @@ def test_why_names_the_lock_that_a_task_waits_for_and_who_holds_it() -> None:
     assert any('the lock on "src/a.py", held by DEV-001 (developer)' in text for text in waiting)
     assert not any("lock" in text for text in holding)
     assert "DEV-001" in line.note
+
+
+def test_a_machine_that_slept_takes_no_lock_from_its_task() -> None:
+    story = Story(task("DEV-001"))
+    story.goes_on()
+    story.starts("DEV-001")
+    story.happens(*locks.request(Locks(), ask("db"), story.now, POLICY, started={}))
+    story.now += 10 * AGE
+    story.happens(ClockChanged(10 * AGE))
+
+    assert locks.expired(story.state.locks, story.now + AGE - 1) == ()
+    assert locks.expired(story.state.locks, story.now + AGE)

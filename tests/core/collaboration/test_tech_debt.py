@@ -23,7 +23,8 @@ def owes(story: Story, text: str, **fields: object) -> Debt:
 
 def limits(document: dict[str, object]) -> Policy:
     """The policy of a configuration."""
-    return policy(read(document, DEVELOPMENT.workers, ()), DEVELOPMENT.workers, auto=False, concurrency=1)
+    settings, team = read(document, DEVELOPMENT.workers, ()), DEVELOPMENT
+    return policy(settings, team.workers, team.time_limits, auto=False, concurrency=1)
 
 
 def moves(story: Story, item: Debt, status: DebtStatus, sprint: int = 1) -> None:

@@ -8,6 +8,7 @@ from tests.core.conftest import Outcome, Story, done, task
 from iterdev.core.ids import ZONE
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.policy import Policy
 from iterdev.core.rules.schedule import Start, Wait
@@ -338,3 +339,17 @@ def test_a_pending_task_says_whose_provider_is_paused_until_when() -> None:
     assert waits_for(story.state, DEV2, ZONE) == (
         "the provider of claude has reached its limit and is paused until 1970-01-01T08:17:30+08:00"
     )
+
+
+@ENGINES
+@pytest.mark.parametrize(("seconds", "wait"), [(30, 20), (-3600, 50)])
+def test_a_pause_goes_on_while_the_machine_sleeps_and_is_no_longer_when_its_clock_is_set_back(
+    engine: Engine, seconds: float, wait: float
+) -> None:
+    story = Story(task("DEV-001"), engine=engine)
+    story.goes_on()
+    story.does("DEV-001", events.Limited(error="429", reset_at=story.now + 50))
+    story.now += seconds
+    story.happens(ClockChanged(seconds))
+
+    assert story.decides() == (Wait(story.now + wait),)

@@ -10,6 +10,7 @@ from tests.core.conftest import Outcome, Story, a_design, done, measured, review
 
 from iterdev.core.collaboration.external_packages import PackageCheck, PackageStatus
 from iterdev.core.collaboration.messages import compose
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.results import Usage
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Land, Record, Start, Wait
@@ -497,6 +498,17 @@ def test_the_time_in_which_no_engine_ran_is_not_taken_from_the_wave() -> None:
     story.happens(events.EngineStarted(2, "base0000"))
 
     assert story.goes_on() == ["DEV-001"]
+
+
+@pytest.mark.parametrize("seconds", [3600, -900])
+def test_a_clock_that_is_set_neither_takes_time_from_a_wave_nor_gives_it_any(seconds: float) -> None:
+    story = wide(2, concurrency=1, wave_limit=100, attempt_limit=60)
+    story.goes_on()
+    story.now += 70 + seconds
+    story.happens(ClockChanged(seconds))
+    story.does("DEV-001")
+
+    assert story.decides() == (Start(task=TaskId("DEV-002"), number=1, limit=30, agent="mine"),)
 
 
 @ENGINES

@@ -68,8 +68,19 @@ def test_an_engine_that_takes_a_kept_session_up_is_not_finished_with_it() -> Non
 
 @pytest.mark.requirement("R18", "R19")
 def test_the_recommended_choice_is_the_first_and_only_failures_can_be_tried_again() -> None:
-    assert gates.completion_choices(failures=False, acceptable=False) == ("archive", "keep", "export")
-    assert gates.completion_choices(failures=True, acceptable=True) == ("accept", "archive", "keep", "export", "retry")
+    unchanged = gates.completion_choices(succeeded=True, failures=False, acceptable=False)
+    good = gates.completion_choices(succeeded=True, failures=False, acceptable=True)
+
+    assert unchanged == ("archive", "keep", "export")
+    assert good == ("accept", "archive", "keep", "export")
+
+
+def test_work_that_is_not_known_to_be_good_is_not_recommended() -> None:
+    failed = gates.completion_choices(succeeded=False, failures=True, acceptable=True)
+    unverified = gates.completion_choices(succeeded=False, failures=False, acceptable=True)
+
+    assert failed == ("retry", "keep", "accept", "archive", "export")
+    assert unverified == ("keep", "accept", "archive", "export")
 
 
 def test_the_report_says_when_the_work_was_done_not_when_it_was_put_away() -> None:

@@ -288,11 +288,14 @@ def test_the_document_has_the_keys_that_programs_rely_on() -> None:
         *("sprint", "sprints", "goals", "branch", "tip", "folder", "usage", "spending", "pauses", "warnings"),
         "environments",
         *("stall", "accepted", "feedback", "debt", "tasks", "running", "succeeded", "reasons"),
+        *("process", "detached", "needs", "seq"),
     }
-    assert document["gates"][0].keys() == {"id", "question", "details", "choices"}
+    assert {"id", "question", "details", "choices", "kind", "about", "opened_at", "default"} == document["gates"][
+        0
+    ].keys()
     assert document["tasks"][0].keys() == {
-        *("id", "role", "title", "wave", "status", "mark", "note", "agent", "score", "pass_rate"),
-        *("requests", "started_at", "ended_at"),
+        *("id", "role", "title", "wave", "deps", "status", "mark", "note", "agent", "score", "pass_rate"),
+        *("requests", "started_at", "ended_at", "cost_usd", "tokens", "sprint", "round"),
     }
     assert (document["sprint"], document["running"]) == ("sprint-1", False)
 

@@ -46,6 +46,32 @@ def test_an_entry_whose_files_were_changed_is_removed_instead_of_used(tmp_path: 
     assert cache.find(entry.key) is None
 
 
+def test_a_workspace_without_hard_links_cannot_change_an_entry(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    (tmp_path / "one" / "environment").mkdir(parents=True)
+    (tmp_path / "one" / "environment" / "module.so").write_bytes(b"good")
+    made = Made(ecosystem="python", source="a test", places={})
+    entry = cache.publish("python-1", made, {"python": tmp_path / "one" / "environment"}, {})
+
+    cache.lay(entry, {}, tmp_path / "two", tmp_path / "tree", hard_links=False)
+    (tmp_path / "two" / "python" / "module.so").write_bytes(b"evil")
+
+    assert (entry.content / "python" / "module.so").read_bytes() == b"good"
+
+
+def test_a_link_in_a_workspace_does_not_lead_an_entry_elsewhere(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    entry = published(cache, tmp_path / "one")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "python").symlink_to(tmp_path / "home")
+
+    with pytest.raises(OSError, match=r"."):
+        cache.lay(entry, {}, tmp_path / "two", tmp_path / "tree")
+
+    assert list((tmp_path / "home").iterdir()) == []
+
+
 def test_entries_are_listed_with_their_size_and_last_use_and_can_be_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     published(cache, tmp_path / "one", key="python-1")

@@ -71,7 +71,7 @@ async def test_a_target_folder_that_git_ignores_stays_where_cargo_puts_it(bench:
 async def test_gems_are_installed_beside_the_tree_and_only_once(bench: Bench) -> None:
     bench.repo.write("Gemfile", "gem 'rspec'\n")
     base = bench.repo.commit()
-    tool(bench, "bundle", 'mkdir -p "$BUNDLE_PATH"; echo x >> "$BUNDLE_PATH/calls"')
+    tool(bench, "bundle", '[ $1 = install ] && mkdir -p "$BUNDLE_PATH" && echo x >> "$BUNDLE_PATH/calls"')
     workspace = bench.workspace()
 
     await bench.prepare(workspace)
@@ -79,6 +79,17 @@ async def test_gems_are_installed_beside_the_tree_and_only_once(bench: Bench) ->
 
     assert (Path(environment.variables["BUNDLE_PATH"]) / "calls").read_text() == "x\n"
     assert worktrees.is_untouched(workspace.tree, base)
+
+
+async def test_gems_that_the_machine_has_are_not_installed_again(bench: Bench) -> None:
+    bench.repo.write("Gemfile", "gem 'rspec'\n")
+    bench.repo.commit()
+    tool(bench, "bundle", "[ $1 = check ]")
+
+    environment = await bench.prepare(bench.workspace())
+
+    assert (environment.variables, environment.problems, environment.new) == ({}, (), ())
+    assert "installed on this machine" in environment.described[0]
 
 
 async def test_packages_of_composer_are_in_the_tree_and_no_change(bench: Bench) -> None:
@@ -92,6 +103,34 @@ async def test_packages_of_composer_are_in_the_tree_and_no_change(bench: Bench) 
     assert environment.problems == ()
     assert (workspace.tree / "vendor" / "autoload.php").exists()
     assert worktrees.is_untouched(workspace.tree, base)
+
+
+async def test_where_composer_cannot_install_the_users_packages_are_copied(bench: Bench) -> None:
+    bench.repo.write("composer.json", "{}")
+    bench.repo.write(".gitignore", "vendor\n")
+    bench.repo.commit()
+    bench.repo.write("vendor/autoload.php", f"<?php require '{bench.repo.path}/src/calc.php';")
+    tool(bench, "composer", "echo 'Could not reach host' >&2; exit 1")
+    workspace = bench.workspace()
+
+    environment = await bench.prepare(workspace)
+
+    assert "`setup` under [project]" in environment.problems[0]
+    assert "a copy of your vendor" in environment.described[0]
+    assert f"{workspace.tree}/src/calc.php" in (workspace.tree / "vendor/autoload.php").read_text()
+
+
+async def test_without_a_network_the_classes_of_a_php_project_can_be_loaded(bench: Bench) -> None:
+    bench.repo.write("composer.json", "{}")
+    bench.repo.commit()
+    offline = 'test "$1" = dump-autoload || { echo "Could not reach host" >&2; exit 1; }'
+    tool(bench, "composer", f"{offline}; mkdir vendor; echo > vendor/autoload.php")
+    workspace = bench.workspace()
+
+    environment = await bench.prepare(workspace)
+
+    assert (workspace.tree / "vendor" / "autoload.php").exists()
+    assert "Could not reach host" in environment.problems[0]
 
 
 async def test_a_tool_that_is_not_installed_is_named(bench: Bench) -> None:

@@ -43,7 +43,7 @@ def test_links_into_the_old_place_lead_into_the_new_one(tmp_path: Path) -> None:
     (source / "relative").symlink_to("real.txt")
     moves = Moves({str(source): str(tmp_path / "new")})
 
-    lay(source, listing(source, moves), tmp_path / "new", moves)
+    lay(source, listing(source, moves), tmp_path / "new", moves, root=tmp_path)
 
     assert (tmp_path / "new" / "absolute").readlink() == tmp_path / "new" / "real.txt"
     assert (tmp_path / "new" / "relative").readlink() == Path("real.txt")
@@ -52,7 +52,7 @@ def test_links_into_the_old_place_lead_into_the_new_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [f"{PYTHON}/module.py", f"{PYTHON}/paths.pth", "bin/tool"])
 def test_writing_in_place_to_a_copy_does_not_change_the_original(tmp_path: Path, name: str) -> None:
     source = written(tmp_path / "old", {name: "one\n"})
-    lay(source, listing(source, Moves({})), tmp_path / "new", Moves({}))
+    lay(source, listing(source, Moves({})), tmp_path / "new", Moves({}), root=tmp_path)
 
     with (tmp_path / "new" / name).open("a") as file:
         file.write("two\n")
@@ -63,7 +63,7 @@ def test_writing_in_place_to_a_copy_does_not_change_the_original(tmp_path: Path,
 def test_a_copy_without_hard_links_shares_no_file(tmp_path: Path) -> None:
     source = written(tmp_path / "old", {"a.so": "x", "node_modules/b.js": "y"})
 
-    lay(source, listing(source, Moves({})), tmp_path / "new", Moves({}), hard_links=False)
+    lay(source, listing(source, Moves({})), tmp_path / "new", Moves({}), root=tmp_path, hard_links=False)
 
     assert all(path.stat().st_nlink == 1 for path in source.rglob("*") if path.is_file())
     assert (tmp_path / "new" / "node_modules" / "b.js").read_text() == "y"
@@ -73,7 +73,7 @@ def test_a_copy_is_intact_until_a_file_is_changed_or_removed(tmp_path: Path) -> 
     source = written(tmp_path / "old", {"a.py": "x", "b.py": str(tmp_path / "old")})
     moves = Moves({str(source): str(tmp_path / "new")})
     listed = listing(source, moves)
-    lay(source, listed, tmp_path / "new", moves)
+    lay(source, listed, tmp_path / "new", moves, root=tmp_path)
 
     intact = is_intact(tmp_path / "new", listed)
     (tmp_path / "new" / "a.py").write_text("changed")
@@ -88,7 +88,7 @@ def test_a_script_at_a_place_with_a_long_name_can_still_be_run(tmp_path: Path) -
     (source / "bin" / "tool").chmod(0o755)
     target = tmp_path / ("long" * 40)
     moves = Moves({str(source): str(target)})
-    lay(source, listing(source, moves), target, moves)
+    lay(source, listing(source, moves), target, moves, root=tmp_path)
     (target / "bin" / "python").symlink_to(sys.executable)
 
     output = subprocess.run([target / "bin" / "tool"], capture_output=True, text=True, check=True).stdout

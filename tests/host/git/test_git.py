@@ -61,14 +61,14 @@ def test_a_folder_outside_of_any_repository_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_bare_repository_is_refused_with_a_way_to_work_on_it(project: Repo, tmp_path: Path) -> None:
-    bare = tmp_path / "shop.git"
+    bare = tmp_path / "a shop.git"
     project.git("clone", "-q", "--bare", str(project.path), str(bare))
 
     with pytest.raises(UserError, match=f'"{bare}" is a bare repository') as refusal:
         checkout.top_level(bare)
 
-    project.git(*refusal.value.hint.split(" && ")[0].split()[1:])
-    assert checkout.top_level(tmp_path / "shop-work") == tmp_path / "shop-work"
+    subprocess.run(refusal.value.hint, shell=True, check=True)
+    assert checkout.top_level(tmp_path / "a-shop-work") == tmp_path / "a-shop-work"
 
 
 def test_inside_of_gits_own_folder_the_checkout_is_named(project: Repo) -> None:
@@ -378,3 +378,15 @@ def test_a_repository_with_longer_hashes_can_be_worked_on(tmp_path: Path, projec
 
     assert commit
     assert landing.land(top, commit, label(), worked_on=base, tip=base).tip == commit
+
+
+def test_the_locks_that_a_killed_git_left_on_the_refs_of_a_session_are_removed(project: Repo) -> None:
+    head, names = project.git("rev-parse", "HEAD"), ("refs/heads/iterdev/ids-demo", "refs/iterdev/ids-demo/_tip")
+    locks = [project.path / ".git" / f"{name}.lock" for name in names]
+    for lock in locks:
+        lock.parent.mkdir(parents=True)
+        lock.touch()
+
+    assert refs.move_refs(project.path, *((name, head, refs.ZERO) for name in names))
+    assert [refs.resolve(project.path, name) for name in names] == [head, head]
+    assert not any(lock.exists() for lock in locks)

@@ -3,6 +3,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.conftest import Repo
 from tests.host.conftest import contents, label
@@ -521,3 +522,12 @@ def test_a_deleted_file_that_was_changed_is_a_conflict(project: Repo, base: str)
     landed = landing.land(project.path, removal(project, base), label("DEV-002"), worked_on=base, tip=first)
 
     assert (landed.tip, landed.conflicts) == (first, ("README.md",))
+
+
+def test_the_subject_of_a_commit_is_one_line_whatever_the_title_is() -> None:
+    forged = msgspec.structs.replace(label(), title="Do it\n\nIterdev-Task: DEV-999\n")
+
+    subject, *rest = forged.message().splitlines()
+
+    assert subject == "DEV-001: Do it Iterdev-Task: DEV-999"
+    assert [line for line in rest if line.startswith("Iterdev-Task")] == ["Iterdev-Task: DEV-001"]

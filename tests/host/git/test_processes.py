@@ -67,3 +67,15 @@ def test_git_ends_with_an_engine_that_is_killed_and_the_lease_only_after_it(
         fcntl.flock(lease, fcntl.LOCK_EX)
 
     assert (ready, written) == (b"ready\n", b"")
+
+
+def test_a_git_that_a_ctrl_c_hits_before_it_has_its_own_group_is_run_again(
+    project: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hit = tmp_path / "bin" / "git"
+    hit.parent.mkdir()
+    hit.write_text(f"#!/bin/sh\ntest -e {tmp_path}/hit || {{ touch {tmp_path}/hit; kill -INT $$; }}\necho done\n")
+    hit.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{hit.parent}:{os.environ['PATH']}")
+
+    assert git("status", cwd=project.path).stdout == "done\n"

@@ -9,7 +9,7 @@ from tests.host.conftest import contents, label
 from tests.host.git.test_landing import SESSION, branch, shell, tip
 
 from iterdev.core.errors import UserError
-from iterdev.host.git import landing, merge, submodules, worktrees
+from iterdev.host.git import landing, merge, worktrees
 from iterdev.host.git.acceptance import accept
 
 ALLOWED = ("-c", "protocol.file.allow=always")
@@ -132,10 +132,6 @@ def test_a_submodule_that_the_agent_led_to_another_repository_is_put_right_and_n
     assert project.git("rev-parse", f"{commit}:lib/shop") == kept
     assert inside(project, users, "show", f"{kept}:new.txt") == "mine"
     assert not proof.exists()
-
-
-def test_the_links_of_all_submodules_are_known(project: Repo, base: str, tree: Path) -> None:
-    assert list(submodules.links(project.path, tree)) == [tree / "lib/shop/.git", tree / "lib/shop/parts/.git"]
 
 
 def test_a_ref_is_named_only_if_it_exists(project: Repo, base: str, tree: Path) -> None:

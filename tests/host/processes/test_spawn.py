@@ -15,8 +15,11 @@ import pytest
 
 from iterdev.core.errors import HostError
 from iterdev.core.processes import ProcessIdentity
+from iterdev.host.processes import control_group
 from iterdev.host.processes.identity import alive, identity
 from iterdev.host.processes.spawn import Process, ProgramResult, Supervisor, run
+from iterdev.host.processes.supervisor import parents
+from iterdev.host.processes.trees import kill_left_by
 
 pytestmark = pytest.mark.anyio
 
@@ -76,6 +79,10 @@ def descriptors(pid: int) -> list[str]:
 
 def parent(pid: int) -> int:
     return int(status(pid)["PPid"])
+
+
+def children(pid: int) -> list[int]:
+    return [child for child, parent in parents() if parent == pid]
 
 
 def eventually(holds: Callable[[], bool]) -> None:
@@ -284,7 +291,7 @@ def test_when_iterdev_is_killed_its_lock_is_free_only_after_the_whole_tree_has_e
         owner = subprocess.Popen(command, env=os.environ | env, pass_fds=[lease.fileno()], stdout=subprocess.DEVNULL)
     with owner:
         try:
-            eventually(lambda: len(living(env)) == len(("owner", "supervisor", "monitor", "sh", "its sleep", "daemon")))
+            eventually(lambda: len(living(env)) == len(("owner", "sh", "its sleep", "daemon")))
         finally:
             owner.kill()
 
@@ -319,6 +326,61 @@ async def test_a_supervisor_that_is_killed_is_replaced_and_its_programs_go_on(
 
         await program.write(b"6\n")
         assert (await program.wait()).code == 6
+
+
+@pytest.mark.parametrize("stopped", ["$PPID", "$(ps -o ppid= $PPID)", "$PPID $(ps -o ppid= $PPID)"])
+async def test_a_program_that_stops_what_watches_it_is_ended_at_its_limit(
+    supervisor: Supervisor, env: dict[str, str], stopped: str
+) -> None:
+    script = f"kill -STOP {stopped}; sleep 600"
+
+    async with supervisor.spawn(["sh", "-c", script], cwd="/", env=env, limit=0.5) as program:
+        ended = await program.wait()
+        after = await sh(supervisor, "exit 4", env)
+
+    assert (ended.timed_out, after.code) == (True, 4)
+    assert living(env) == []
+
+
+async def test_a_program_that_kills_what_watches_it_ends_with_all_that_it_started(
+    supervisor: Supervisor, env: dict[str, str]
+) -> None:
+    script = f"{DAEMON} kill -9 $(ps -o ppid= $PPID) $PPID; sleep 600"
+
+    async with supervisor.spawn(["sh", "-c", script], cwd="/", env=env) as program:
+        ended = await program.wait()
+
+        assert ended.code == -signal.SIGKILL
+        assert living(env) == []
+
+
+@pytest.mark.parametrize("hides", [False, True], ids=["as it is", "without its environment"])
+def test_what_is_left_when_engine_supervisor_and_monitor_are_killed_is_found_later(
+    env: dict[str, str], tmp_path: Path, *, hides: bool
+) -> None:
+    group = control_group.make(f"iterdev-test-{os.getpid()}")
+    if group:
+        control_group.end(group)
+    elif hides:
+        pytest.skip("no control group can be made here")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    daemon = f"exec {'env -i PATH=$PATH ' * hides}setsid sleep 600 >{pipe}"
+    script = OWNER.replace(DAEMON, f"({daemon} &);")
+    owner = subprocess.Popen([sys.executable, "-c", script, "0"], env=os.environ | env, stdin=subprocess.PIPE)
+    engine = identity(owner.pid)
+    assert engine
+    with owner, pipe.open("rb") as opened:
+        server = children(owner.pid)[0]
+        for pid in (owner.pid, server, children(server)[0]):
+            os.kill(pid, signal.SIGKILL)
+        owner.wait()
+
+        kill_left_by(engine)
+
+        assert opened.read() == b""
+    assert living(env) == []
+    assert control_group.find(f"iterdev-{engine.pid}-{engine.started}") is None
 
 
 async def test_a_lease_is_held_while_a_program_runs_and_no_longer(env: dict[str, str], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Real programs in the real sandbox: what they reach, what they cannot, and how they end."""
 
+import hashlib
 import os
 import shutil
 import socket
@@ -14,10 +15,9 @@ from tests.conftest import Repo
 from tests.host.conftest import label
 
 from iterdev.core.errors import HostError
-from iterdev.host.git import landing, worktrees
+from iterdev.host.git import confinement, landing, worktrees
 from iterdev.host.git.command import git
 from iterdev.host.processes.spawn import ProgramResult, Supervisor, run
-from iterdev.host.sandbox import git_objects
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox, build
 from iterdev.host.workspaces.pool import Pool, Workspace
 
@@ -101,10 +101,10 @@ def test_removing_everything_within_reach_loses_nothing_but_the_attempt(
         return sorted(path for path in project.path.rglob("*") if "worktrees" not in path.parts)
 
     before = kept()
-    store = git_objects.prepare(workspace)
+    store = confinement.store(workspace.tree)
 
     inside(f"rm -rf {project.path} {project.home} {store.admin} . .git ../*")
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
 
     assert kept() == before
     assert (project.home / ".ssh" / "id_ed25519").exists()
@@ -164,7 +164,7 @@ def test_programs_that_are_installed_in_the_home_work(inside: Inside, project: R
 
 
 def test_iterdev_itself_works_inside(inside: Inside) -> None:
-    done = inside("iterdev --version && git --version")
+    done = inside("iterdev --version && git --version && iterdev sessions")
 
     assert done.code == 0, said(done)
 
@@ -186,7 +186,7 @@ def test_git_looks_and_commits_and_the_commit_is_kept(
     assert done.code == 0, said(done)
     assert "By the agent" in said(done)
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
     commit = landing.keep(project.path, workspace.tree, base, label())
 
     assert commit
@@ -205,7 +205,7 @@ def test_the_settings_of_a_repository_that_was_made_inside_start_nothing_outside
     )
     assert done.code == 0, said(done)
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
     worktrees.is_untouched(workspace.tree, base)
     landing.keep(project.path, workspace.tree, base, label())
 
@@ -217,7 +217,7 @@ def test_what_was_only_added_to_the_index_is_kept_too(
 ) -> None:
     inside("echo staged > x.txt && git add x.txt")
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
     commit = landing.keep(project.path, workspace.tree, base, label())
 
     assert project.git("show", f"{commit}:x.txt") == "staged"
@@ -228,7 +228,7 @@ def test_objects_that_were_packed_are_kept(inside: Inside, workspace: Workspace,
     assert done.code == 0, said(done)
     assert list((workspace.private / "objects" / "pack").glob("*.pack"))
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
 
     assert landing.keep(project.path, workspace.tree, base, label())
     assert project.git("fsck", "--full") == ""
@@ -268,7 +268,7 @@ def test_git_of_ours_is_not_led_astray_by_what_was_written_inside(
     inside(f"git config -f {admin}/config.worktree core.fsmonitor 'touch /tmp/led-astray'; mv .git elsewhere")
 
     assert Path(git("rev-parse", "--git-common-dir", cwd=workspace.tree).stdout.strip()) == project.path / ".git"
-    assert (git_objects.prepare(workspace).admin / "config.worktree").read_text(encoding="utf-8") == ""
+    assert (confinement.store(workspace.tree).admin / "config.worktree").read_text(encoding="utf-8") == ""
 
 
 def test_an_object_that_is_not_what_its_name_says_is_not_taken_over(
@@ -281,7 +281,7 @@ def test_an_object_that_is_not_what_its_name_says_is_not_taken_over(
     shutil.copy(next((project.path / ".git" / "objects").glob("[0-9a-f][0-9a-f]/*")), store / name[2:])
     os.mkfifo(store / ("f" * 38))
 
-    git_objects.adopt(workspace, base)
+    worktrees.adopt(workspace.tree, base)
 
     assert not (project.path / ".git" / "objects" / name[:2] / name[2:]).exists()
 
@@ -327,6 +327,57 @@ def command_lines() -> list[str]:
         for path in Path("/proc").glob("[0-9]*/cmdline")
         if path.exists()
     ]
+
+
+def test_git_of_iterdev_in_a_workspace_runs_inside(
+    inside: Inside, workspace: Workspace, project: Repo, base: str
+) -> None:
+    with (project.home / ".gitconfig").open("a", encoding="utf-8") as settings:
+        settings.write('[filter "tidy"]\n\tclean = sh tidy\n')
+    inside(
+        f"echo '* filter=tidy' > .gitattributes; echo 'touch {project.home}/escaped ran; tr a-z A-Z' > tidy; echo x > x"
+    )
+
+    commit = landing.keep(project.path, workspace.tree, base, label())
+
+    assert (workspace.tree / "ran").exists()
+    assert project.git("show", f"{commit}:x") == "X"
+    assert not (project.home / "escaped").exists()
+
+
+def test_filters_run_inside_already_when_a_worktree_is_made(sandbox: Sandbox, project: Repo, tmp_path: Path) -> None:
+    with (project.home / ".gitconfig").open("a", encoding="utf-8") as settings:
+        settings.write('[filter "tidy"]\n\tsmudge = sh ../tree/a-tidy\n')
+    project.write("a-tidy", f"touch {project.home}/escaped ran; cat\n")
+    project.write("x.txt", "x\n")
+    project.write(".gitattributes", "x.txt filter=tidy\n")
+    commit = project.commit("a filter")
+    pool = Pool(project.path, tmp_path / "other" / "ids-demo", tmp_path / "other" / "tmp", sandbox.confine_git)
+
+    workspace, _ = pool.borrow(commit, task="DEV-001", number=1)
+    ran, escaped = (workspace.tree / "ran").exists(), (project.home / "escaped").exists()
+    pool.give_back(workspace)
+    pool.close()
+
+    assert (ran, escaped) == (True, False)
+
+
+def test_large_files_of_git_lfs_are_imported_if_their_content_matches_their_name(
+    inside: Inside, workspace: Workspace, project: Repo
+) -> None:
+    (project.path / ".git" / "lfs" / "objects").mkdir(parents=True)
+    (project.path / ".git" / "lfs" / "objects" / "known").write_text("known", encoding="utf-8")
+    store = "cd $(git rev-parse --git-common-dir)/lfs; mkdir -p objects/ab/cd; cd objects/ab/cd; "
+    good, forged = hashlib.sha256(b"good").hexdigest(), "0" * 64
+
+    done = inside(
+        f"{store} printf good > {good}; printf forged > {forged}; ln -s {project.home}/.ssh/id_ed25519 {'1' * 64}"
+    )
+    worktrees.adopt(workspace.tree, "")
+
+    assert done.code == 0, said(done)
+    found = [path for path in (project.path / ".git" / "lfs").rglob("*") if path.is_file()]
+    assert {path.name: path.read_bytes() for path in found} == {good: b"good", "known": b"known"}
 
 
 def test_the_exit_code_is_that_of_the_program(inside: Inside) -> None:

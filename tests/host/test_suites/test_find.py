@@ -85,6 +85,16 @@ def found(root: Path) -> list[Found]:
             id="Django below the top",
         ),
         pytest.param(
+            {
+                **WITH_PYTEST,
+                "tests/__init__.py": "",
+                "tests/settings.py": "INSTALLED_APPS = ['polls']\n",
+                "tests/tests.py": f"import django.test\n{CASES}",
+            },
+            [("DJANGO_SETTINGS_MODULE=tests.settings python3 -m django test", "unittest", "")],
+            id="a Django app without a project",
+        ),
+        pytest.param(
             {**WITH_PYTEST, "runtests.py": "", "tests/test_a.py": CASES},
             [("python3 runtests.py", "unittest", "")],
             id="a script that runs tests",
@@ -112,6 +122,33 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             "MODE='x y' python3 -m pytest -m 'not slow'",
             "",
             id="tox, with a variable and options",
+        ),
+        pytest.param(
+            {
+                "tox.ini": "[testenv]\ncommands = pytest --cov calc --cov tests --cov-report xml --cov-branch \\\n"
+                "    --cov-fail-under 90 --cov --durations 10 tests/test_a.py {posargs}\n"
+            },
+            "python3 -m pytest tests/test_a.py",
+            "",
+            id="tox, with values of options that are left out",
+        ),
+        pytest.param(
+            {
+                "tox.ini": "[testenv]\ncommands =\n    pytest README.rst docs/a.md\n"
+                "    pytest --doctest-modules {envsitepackagesdir}/calc\n"
+                "    pytest --tb=short -v --cov {envsitepackagesdir}/calc\n",
+                "README.rst": "",
+                "docs/a.md": "",
+            },
+            "python3 -m pytest",
+            "",
+            id="tox, after the examples of documents",
+        ),
+        pytest.param(
+            {"tox.ini": "[testenv]\ncommands = pytest --cov shop --cov tests --durations 9 --cov-context test tests\n"},
+            "python3 -m pytest tests",
+            "",
+            id="tox, with options whose values are other words",
         ),
         pytest.param(
             {"tox.ini": "[testenv]\nchangedir = tests\ncommands = {envpython} -m unittest {posargs}\n"},
@@ -187,6 +224,13 @@ def test_declared_commands_of_a_python_project_are_used(
     root = write(tmp_path, {**WITH_PYTEST, "tests/test_a.py": CASES, **files})
 
     assert [(suite.command, suite.folder) for suite in find(root)] == [(command, folder)]
+
+
+def test_every_pytest_command_of_the_first_environment_is_a_suite(tmp_path: Path) -> None:
+    settings = "[testenv]\ncommands =\n    pytest more\n    pytest tests\n[testenv:py39]\ncommands = pytest old\n"
+    root = write(tmp_path, {**WITH_PYTEST, "more/test_b.py": CASES, "tests/test_a.py": CASES, "tox.ini": settings})
+
+    assert [suite.command for suite in find(root)] == ["python3 -m pytest more", "python3 -m pytest tests"]
 
 
 @pytest.mark.parametrize(
@@ -333,10 +377,12 @@ def test_the_runner_behind_a_script_is_found(tmp_path: Path, scripts: str, suite
         ),
         pytest.param({"phpunit.xml.dist": ""}, [("phpunit", "phpunit", "")], id="phpunit"),
         pytest.param({"Makefile.PL": "", "t/a.t": ""}, [("prove -lr t", "prove", "")], id="Perl"),
+        pytest.param({"cpanfile": "", "t/unit/a.t": ""}, [("prove -lr t", "prove", "")], id="Perl, in folders"),
         pytest.param({"Package.swift": ""}, [("swift test", "swift", "")], id="swift"),
         pytest.param(
             {"A.sln": "", "a/a.csproj": "Microsoft.NET.Test.Sdk"}, [("dotnet test", "dotnet", "")], id="dotnet"
         ),
+        pytest.param({"win32/a.sln": "", "win32/a.vcxproj": ""}, [], id="a solution without .NET"),
         pytest.param({"Makefile": "all:\n\ntest : all\n\ttrue\n"}, [("make test", "make", "")], id="make"),
         pytest.param({"Makefile": "check:\n\t@prove -l t/a.t\n"}, [("prove -l t/a.t", "prove", "")], id="behind make"),
         pytest.param({"Makefile": "test := 3\nlatest:\n"}, [], id="make without a target"),

@@ -88,6 +88,19 @@ def test_a_runner_is_found_behind_its_script_and_read(
 
 
 @pytest.mark.parametrize(
+    ("script", "text", "passed"),
+    [pytest.param("tape test/*.js", TAPE, "ok 1 one", id="tape"), pytest.param("ava", AVA, "- one", id="ava")],
+)
+def test_what_passed_does_not_hide_what_failed(tmp_path: Path, script: str, text: str, passed: str) -> None:
+    root = project(tmp_path, script, text)
+
+    report = measured(one(root), root)
+
+    assert passed not in report.output
+    assert "not ok" in report.output
+
+
+@pytest.mark.parametrize(
     ("script", "text", "name"),
     [
         pytest.param("mocha", MOCHA, "test/a.js::outer > four", id="mocha"),

@@ -11,8 +11,8 @@ from iterdev.host.test_suites.reports import json as json_reports
 from iterdev.host.test_suites.reports import text as text_reports
 from iterdev.host.test_suites.reports import xml
 from iterdev.host.test_suites.reports.events import events, unfinished
-from iterdev.host.test_suites.reports.tally import Tally
-from iterdev.host.test_suites.reports.tap import harness, tap
+from iterdev.host.test_suites.reports.tally import CHARACTERS, NAME_LIMIT, TESTS, Tally, tally
+from iterdev.host.test_suites.reports.tap import harness, tap, tap_output
 from iterdev.host.test_suites.runners import RUNNERS, Results
 from iterdev.host.test_suites.suite import Kind
 
@@ -381,6 +381,12 @@ READERS = (
         ),
         pytest.param(
             xml.junit,
+            recorded("gradle.xml"),
+            Tally(passed=("p.CalcTest::adds",), failed=("p.CalcTest::fails",), skipped=1),
+            id="gradle",
+        ),
+        pytest.param(
+            xml.junit,
             recorded("bun.xml"),
             Tally(passed=("outer::one", "inner > outer::one"), failed=("outer::two", "boom"), skipped=1),
             id="bun",
@@ -484,6 +490,36 @@ def test_tap_that_breaks_the_protocol_is_refused(text: str, why: str) -> None:
     assert tap(text) is None, why
 
 
+PASSING_AROUND_A_FAILURE = """\
+TAP version 13
+# one
+ok 1 fine
+# null
+ok 2 fine
+  ---
+  duration_ms: 1
+  ...
+not ok 3 should be equal
+  ---
+    expected: 'null'
+  ...
+ok 4 fine
+# last
+ok 5 fine
+
+1..5
+# fail  1
+"""
+
+
+def test_of_a_long_stream_of_tap_what_failed_is_shown() -> None:
+    shown = tap_output(PASSING_AROUND_A_FAILURE).splitlines()
+
+    failure = ["# null", "not ok 3 should be equal", "  ---", "    expected: 'null'", "  ..."]
+    assert shown == ["TAP version 13", *failure, "", "1..5", "# fail  1"]
+    assert tap_output("ok 1 fine\nSegmentation fault\n") == "ok 1 fine\nSegmentation fault\n"
+
+
 def test_a_subtest_may_be_a_word_only() -> None:
     assert tap("ok\n    1..1\n    ok\nok 1 - test/a.js\n1..1\n") == Tally(passed=("test/a.js > ",))
 
@@ -569,6 +605,18 @@ def test_a_hostile_report_is_refused_and_does_not_stop_the_reader(read: Reader, 
     assert read(HOSTILE[name]) is None
 
 
+@pytest.mark.parametrize("names", [["x"] * (TESTS + 1), ["x" * NAME_LIMIT] * (CHARACTERS // NAME_LIMIT + 1)])
+def test_more_tests_than_a_suite_has_are_not_counted(names: list[str]) -> None:
+    assert tally((name, "passed") for name in names) is None
+
+
+def test_the_name_of_a_test_is_cut() -> None:
+    found = xml.junit(f'<testsuites><testcase name="{"x" * 5_000}"/><testcase name="y"/></testsuites>')
+
+    assert found
+    assert [len(name) for name in found.passed] == [NAME_LIMIT + 1, 1]
+
+
 def test_a_name_of_go_with_many_slashes_is_read() -> None:
     name = "a/" * 200_000
     text = f'{{"Action":"run","Package":"p","Test":"{name}"}}\n{{"Action":"pass","Package":"p","Test":"{name}"}}\n'
@@ -597,3 +645,15 @@ def test_a_file_that_cannot_be_loaded_fails_although_the_report_leaves_it_out(
 
     assert found is not None
     assert found.failed[-1] == file
+
+
+def test_the_serial_harness_of_automake_is_read_from_its_output() -> None:
+    printed = "make  check-TESTS\nPASS: test_a\nFAIL: test_b\nXFAIL: test_c\nSKIP: test_d\n1 of 3 tests failed\n"
+
+    assert text_reports.automake({}, printed) == Tally(passed=("test_a", "test_c"), failed=("test_b",), skipped=1)
+
+
+def test_a_project_of_meson_without_tests_has_run_none() -> None:
+    results = Results(report="", stdout="ninja: no work to do.\nNo tests defined.\n", stderr="")
+
+    assert RUNNERS["meson"].read(results) == Tally()

@@ -15,8 +15,9 @@ from tests.host.test_suites.suite_projects import (
 )
 
 from iterdev.core.verification import compare
-from iterdev.host.test_suites.invocations import configured
+from iterdev.host.test_suites.invocations import configured, recognise
 from iterdev.host.test_suites.run import only
+from iterdev.host.test_suites.runners import RUNNERS
 from iterdev.host.test_suites.suite import Suite
 
 PLAIN = "def test_a():\n    assert True\n"
@@ -50,6 +51,34 @@ def test_pytest_names_its_tests(project: Path) -> None:
     assert (report.passed, report.failed) == (("tests/test_a.py::test_a",), ("tests/test_a.py::test_b",))
     assert report.exit_code == 1
     assert "assert 1 == 2" in report.output
+
+
+REPLACING = """\
+import atexit, os, pathlib
+report = pathlib.Path(os.environ["ITERDEV_TEST_EVENTS"])
+def test_a():
+    atexit.register(lambda: (report.unlink(), {instead}))
+"""
+
+
+def test_a_report_that_a_test_replaced_by_a_link_is_not_read(project: Path) -> None:
+    write(project.parent, {"secret": '{"event": "passed", "test": "the-key-of-the-user"}\n{"event": "end"}\n'})
+    write(project, {"test_a.py": REPLACING.format(instead=f"report.symlink_to('{project.parent}/secret')")})
+
+    report = measured(one(project), project)
+
+    assert "the-key-of-the-user" not in repr(report)
+    assert (report.passed, report.counted) == ((), False)
+
+
+def test_a_report_beyond_all_measure_is_not_read_and_that_is_said(project: Path) -> None:
+    grow = "import os\nos.truncate(os.environ['ITERDEV_TEST_EVENTS'], 700 * 2**20)\n"
+    write(project, {"tests/test_a.py": PLAIN, "tests/test_b.py": f"def test_b():\n    {grow.replace(chr(10), '; ')}"})
+
+    report = measured(one(project), project)
+
+    assert not report.counted
+    assert "its report of 700 MiB cannot be read; 64 MiB in 10000 files can" in report.output
 
 
 def test_a_configured_pytest_keeps_its_arguments(project: Path) -> None:
@@ -290,6 +319,45 @@ def test_cargo_builds_outside_of_a_project_that_does_not_ignore_its_target(tmp_p
     assert ignoring.output == "target: "
 
 
+def test_gradle_runs_in_our_processes_and_shows_why_a_test_failed(tmp_path: Path) -> None:
+    gradle = '#!/bin/sh\necho "$@" >&2; while [ "$1" != --init-script ]; do shift; done; cat "$2" >&2\n'
+    root = write(tmp_path / "project", {"build.gradle": "", "gradlew": gradle})
+
+    report = measured(one(root), root)
+
+    assert "cleanTest test --continue --no-build-cache --no-daemon" in report.output
+    assert "exceptionFormat = 'full'" in report.output
+
+
+@pytest.mark.parametrize(
+    ("command", "tests", "asked"),
+    [
+        ("gradle test", ("p.A::one", "p.A::two[1]"), "--tests p.A.one --tests p.A.two"),
+        ("mvn test", ("p.A::one", "p.A::two(int)[1]"), "-Dtest='p.A#one,p.A#two'"),
+        ("swift test", ("P.A::one", "P.A::two"), "--filter 'P.A.one|P.A.two'"),
+        (
+            "dotnet test",
+            ("P.A::One", "P.A::Two(x: 1)"),
+            "--filter 'FullyQualifiedName~P.A.One|FullyQualifiedName~P.A.Two'",
+        ),
+        ("phpunit", ('A::one with data set "x"', "A::two"), "--filter '/::(one|two)( |$)/'"),
+        ("go test ./...", ("p::TestA/sub", "p::TestB"), "-run '^(TestA|TestB)$'"),
+        ("vitest run", ("a.ts::outer > in (x)",), r"-t '^(outer in \(x\))$'"),
+        ("bun test", ("a.ts::one",), "-t '(^| )(one)$'"),
+        ("deno test", ("a.ts::outer > step",), "--filter '/^(outer)$/'"),
+        ("rspec", ("spec/a_spec.rb::A adds",), "-e 'A adds'"),
+        ("ctest --test-dir b", ("a.b",), r"-R '^(a\.b)$'"),
+    ],
+)
+def test_every_runner_is_restricted_in_its_own_words(command: str, tests: tuple[str, ...], asked: str) -> None:
+    call = recognise(command)
+    assert call is not None
+    restrict = RUNNERS[call.kind].restrict
+    assert restrict is not None
+
+    assert asked in restrict(call, tests).text()
+
+
 @pytest.mark.parametrize(("recipe", "code"), [("true", 0), ("exit 3", 2)])
 def test_make_reports_only_an_exit_code(tmp_path: Path, recipe: str, code: int) -> None:
     root = write(tmp_path / "project", {"Makefile": f"test:\n\t@echo testing\n\t@{recipe}\n"})
@@ -370,6 +438,15 @@ def test_perl_tests_are_read_from_their_tap(tmp_path: Path) -> None:
 
     assert report.passed == ("t/a.t > one", "t/a.t > s", "t/b.t > fine")
     assert (report.failed, report.skipped) == (("t/a.t > two", "t/b.t", "t/d.t"), 1)
+
+
+def test_tests_that_are_named_after_temporary_files_have_the_same_names_in_every_run(tmp_path: Path) -> None:
+    program = 'use Test::More tests => 1; use File::Temp; my $t = File::Temp->new(TMPDIR => 1); ok(1, "made $t");'
+    root = write(tmp_path / "project", {"Makefile.PL": "", "t/a.t": program})
+
+    first, second = measured(one(root), root), measured(one(root), root)
+
+    assert first.passed == second.passed == ("t/a.t > made $TMPDIR/…",)
 
 
 def test_suites_of_several_projects_are_measured_apart(project: Path) -> None:

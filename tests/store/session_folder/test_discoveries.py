@@ -242,3 +242,50 @@ def test_processes_that_add_at_once_lose_nothing(path: Path, tmp_path: Path) -> 
         f"{name}-{n}.py" for name in "abc" for n in range(50)
     }
     assert len(path.read_text().splitlines()) == 150
+
+
+def test_a_secret_that_an_agent_wrote_to_the_board_itself_is_removed_in_place(tmp_path: Path) -> None:
+    path = tmp_path / session_folder_discoveries.NAME
+    clean = '{"type": "convention", "data": {"name": "tabs"}}\n'
+    path.write_text(
+        f'{clean}{{"type": "convention", "data": {{"hunter2!": "hunter2! ö"}}}}\nhunter2! in no JSON\n{clean}'
+    )
+    size = path.stat().st_size
+
+    session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"))
+
+    first, secret, broken, last = path.read_text().splitlines()
+    assert json.loads(secret)["data"] == {"[secret]": "[secret] ö"}
+    assert (first + "\n", broken.strip(), last + "\n") == (clean, "", clean)
+    assert path.stat().st_size == size
+
+
+def test_a_secret_on_the_board_that_is_shorter_than_its_mask_is_removed_too(tmp_path: Path) -> None:
+    path = tmp_path / session_folder_discoveries.NAME
+    path.write_text('{"type": "convention", "data": {"name": "abcdef"}}\n')
+
+    session_folder_discoveries.redact(path, lambda text: text.replace("abcdef", "[secret]"))
+
+    assert json.loads(path.read_text())["data"] == {"name": "***"}
+
+
+def test_a_board_that_an_agent_made_a_link_of_is_not_written_to(tmp_path: Path) -> None:
+    other, path = tmp_path / "other", tmp_path / session_folder_discoveries.NAME
+    other.write_text("hunter2!\n")
+    path.symlink_to(other)
+
+    session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"))
+
+    assert other.read_text() == "hunter2!\n"
+
+
+def test_a_line_that_an_agent_is_still_writing_is_left_for_later(tmp_path: Path) -> None:
+    path = tmp_path / session_folder_discoveries.NAME
+    path.write_text('hunter2!\n{"type": "convention", "data": {"name": "hunter2!')
+
+    session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"), complete=False)
+    later = path.read_text()
+    session_folder_discoveries.redact(path, lambda text: text.replace("hunter2!", "[secret]"))
+
+    assert later.split("\n") == [" " * 8, '{"type": "convention", "data": {"name": "hunter2!']
+    assert path.read_text().strip() == ""

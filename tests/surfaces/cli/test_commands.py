@@ -69,7 +69,7 @@ def test_each_command_is_listed_with_its_own_help(name: str) -> None:
 def test_shell_completion_of_command_names_has_all_of_them() -> None:
     items = app.shell_complete(click.Context(app), "re")
 
-    assert [item.value for item in items] == ["reopen", "replay", "report", "resume", "retry"]
+    assert [item.value for item in items] == ["reopen", "replay", "report", "resolve", "resume", "retry"]
 
 
 @pytest.fixture

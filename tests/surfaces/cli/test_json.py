@@ -29,8 +29,20 @@ def test_every_command_accepts_json(name: str) -> None:
 
 
 WITHOUT_A_SESSION = {
-    *("agents", "agents check", "clean", "completion", "demo", "doctor", "help", "run", "sessions", "wisdom list"),
-    "wisdom reject",
+    *(
+        "agents",
+        "agents check",
+        "clean",
+        "completion",
+        "demo",
+        "doctor",
+        "help",
+        "import",
+        "resolve",
+        "run",
+        "sessions",
+    ),
+    *("resolve", "run", "sessions", "wisdom list", "wisdom reject"),
 }
 
 
@@ -41,7 +53,8 @@ def test_every_command_that_takes_a_session_accepts_its_id_as_an_option() -> Non
         if "--session-id" in {spelling for parameter in command.params for spelling in parameter.opts}
     }
 
-    assert accepting == COMMANDS.keys() - WITHOUT_A_SESSION
+    issues = {name for name in COMMANDS if name.startswith("issue ")}
+    assert accepting == COMMANDS.keys() - WITHOUT_A_SESSION - issues
 
 
 FINISHED = {
@@ -57,6 +70,7 @@ FINISHED = {
     "diff DEV-001": "diff",
     "doctor": "findings",
     "feedback list": "user_feedback_items",
+    "follow": "events",
     "help status": "help",
     "lock list": "resource_locks",
     "logs": "lines",
@@ -124,3 +138,21 @@ def test_an_error_leaves_standard_output_empty(finished: Repo, command: str) -> 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("iterdev: ")
     assert "\nhint: " in done.stderr
+
+
+def test_a_number_that_json_does_not_have_is_printed_as_null(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "Fix it")
+    with (repo.folder() / "discoveries.ndjson").open("a") as board:
+        board.write('{"type": "convention", "data": {"name": "x", "size": Infinity}}\n')
+
+    read = repo.iterdev("team", "board-read", "--type", "convention", "--json")
+
+    (found,) = json.loads(read.stdout, parse_constant=pytest.fail)["discoveries"]
+    assert found["data"] == {"name": "x", "size": None}
+
+
+def test_a_number_that_json_does_not_have_is_not_accepted(repo: Repo) -> None:
+    saved = repo.iterdev("checkpoint", "save", "--task", "DEV-001", "--data", '{"size": NaN}')
+
+    assert saved.returncode == 2
+    assert "NaN is not a number of JSON" in saved.stderr

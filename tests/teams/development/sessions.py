@@ -11,7 +11,7 @@ from iterdev.core.results import LearnedTexts, Usage
 from iterdev.core.session import events as session_events
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.tasks import Fault, Task, checked
-from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings
+from iterdev.core.settings import AgentSettings, Limits, RoleSettings, Run, Settings, TimeLimits
 from iterdev.core.types import Engine, Mode, SessionId, Status, TaskId, TaskKind
 from iterdev.teams.development.results import Milestone
 from iterdev.teams.development.roles import WORKERS, Fields, Pipeline, Role, fields
@@ -98,7 +98,7 @@ def a_beginning(chance: Random, size: int) -> list[session_events.Event]:
     session = session_facts(request, **facts, agents={}, by_hand=bool(rows))
     if rows:
         request = msgspec.structs.replace(request, pipeline=fields(rows[0].task).pipeline)
-    limits = policy(settings, WORKERS, auto=request.auto, concurrency=request.concurrency)
+    limits = policy(settings, WORKERS, TimeLimits(), auto=request.auto, concurrency=request.concurrency)
     return new_session(session, limits, DEVELOPMENT.started(request, settings, {}), rows)
 
 

@@ -9,7 +9,7 @@ from tests.core.conftest import Story, done, measured, review, task
 
 from iterdev.core.session import events
 from iterdev.core.types import Engine, Mode, Severity, TaskId
-from iterdev.core.verification import Measurement
+from iterdev.core.verification import Measurement, Verification
 from iterdev.teams.development import critic
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.documents import documents
@@ -475,3 +475,9 @@ def test_a_retry_of_a_forced_convergence_is_one_more_round_beyond_the_limit() ->
     assert story.team.forced == ()
     assert "failing test" in story.prompt("DEV-fix-1")
     assert {"REVIEW-002", "VERIFY-002"} <= story.state.tasks.plan.keys()
+
+
+def test_a_name_that_several_tests_have_is_listed_once() -> None:
+    found = Verification(command="tape", pass_rate=0.5, regressions=("a > equal", "a > equal", "b"), missing=("c", "c"))
+
+    assert critic.failing_tests(found) == "3 regressions: a > equal, b; 2 missing tests: c"

@@ -309,7 +309,7 @@ def test_the_analyzer_is_told_the_signals_the_limits_and_the_request_as_data() -
 @pytest.mark.parametrize(("named", "warned"), [(Pipeline.sprint, True), (Pipeline.multi_sprint, False)])
 def test_an_analyzer_that_contradicts_its_score_is_reported(named: Pipeline, *, warned: bool) -> None:
     request = Request(
-        requirement="Add a greeting", assessment=Assessment(pipeline_mode=named, complexity_score=9, files=12)
+        requirement="Add a greeting", prepared=Assessment(pipeline_mode=named, complexity_score=9, files=12)
     )
 
     started = DEVELOPMENT.started(request, Settings(), {})

@@ -5,7 +5,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -93,15 +93,31 @@ class AcpAgent(msgspec.Struct, frozen=True):
             folders = {**PRIVATE_FOLDERS, **row.home_variables}
             variables |= {name: str(Path(self.home, folder)) for name, folder in folders.items()}
             if row.home_settings:
-                write_settings(Path(self.home, row.home_settings), {**settings, **row.key_settings})
+                Path(self.home).mkdir(parents=True, exist_ok=True)
+                write_settings(row.home_settings, {**settings, **row.key_settings}, folder=self.home)
         elif row.settings_path_variable:
             folder = assignment.environment.get("TMPDIR") or Path(assignment.result_path).parent
-            path = Path(folder, f"{self.name}-settings.json")
-            write_settings(path, settings)
-            variables[row.settings_path_variable] = str(path)
+            name = f"{self.name}-settings.json"
+            write_settings(name, settings, folder=folder)
+            variables[row.settings_path_variable] = str(Path(folder, name))
         return variables
 
 
-def write_settings(path: Path, settings: Mapping[str, object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=2))
+def write_settings(name: str, settings: Mapping[str, object], *, folder: str | Path) -> None:
+    """Writes a file in a folder that agents can write too: a link that one of them put there is not followed."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        *parents, last = Path(name).parts
+        for part in parents:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=opened)
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = inner
+        with suppress(FileNotFoundError):
+            os.unlink(last, dir_fd=opened)
+        new = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=opened)
+        with open(new, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
+            file.write(json.dumps(settings, indent=2))
+    finally:
+        os.close(opened)

@@ -21,7 +21,7 @@ from iterdev.agents.claude import protocol
 from iterdev.agents.claude.permissions import denial_reason, describe, disallowed_tools
 from iterdev.agents.common.conversation import AgentConversation
 from iterdev.agents.common.environment import agent_environment
-from iterdev.agents.common.streams import LINE_LENGTH, MESSAGE_LENGTH, STDERR_KEPT, OutputTail, Write, connect
+from iterdev.agents.common.streams import LINE_LENGTH, STDERR_KEPT, OutputTail, Write, connect, quoted
 from iterdev.agents.common.versions import probe_program
 from iterdev.agents.contract import Assignment, Probe, Process, Reply, Spawn, Watch
 from iterdev.core.errors import HostError
@@ -229,7 +229,7 @@ class ClaudeConversation(AgentConversation):
             return self._reported(protocol.failure_kind(result), result.text, self._reset_at)
         body = self._result(result.structured or (result.result or "").encode())
         if body is None:
-            last = f': "{result.text[:MESSAGE_LENGTH]}"' if result.text else ""
+            last = f': "{quoted(result.text)}"' if result.text else ""
             return self._failure(FailureKind.silent, f"ended its turn without a result{last}")
         return contract.Answer(body=body, usage=usage, conversation=result.session_id)
 

@@ -138,8 +138,8 @@ def read(line: bytes) -> Event | None:
     """The event of a line, if it is of a known kind."""
     try:
         return _EVENTS.decode(line)
-    except ValueError as error:
-        with suppress(ValueError):
+    except (ValueError, RecursionError) as error:
+        with suppress(ValueError, RecursionError):
             if msgspec.json.decode(line, type=_Kind).type == "result":
                 # The end of a turn must never be missed.
                 return TurnResult(is_error=True, errors=(f"its result could not be read: {error}",))

@@ -230,7 +230,7 @@ class Login(msgspec.Struct, frozen=True):
 def read_login(home: Path) -> Login:
     try:
         return msgspec.toml.decode((home / "config.toml").read_bytes(), type=Login)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return Login()
 
 

@@ -79,6 +79,9 @@ class ErrorReported(Struct, frozen=True, tag_field="type", tag="error"):
 
 Event = ThreadStarted | ItemStarted | ItemCompleted | TurnCompleted | TurnFailed | ErrorReported
 
+DENIAL_LIMIT = 4 * 1024
+"""Bytes of a line of its standard error in which a denial is looked for."""
+
 _EVENTS: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 _DENIED = re.compile(r"\berror=(.*(?:approval (?:settings|policy)|read-only sandbox).*)")
 
@@ -87,7 +90,7 @@ def read(line: bytes) -> Event | None:
     """The event of a line, if it is of a known kind."""
     try:
         return _EVENTS.decode(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -97,7 +100,7 @@ def failure_kind(message: str) -> FailureKind:
 
 def denied_permission(line: bytes) -> PermissionAsked | None:
     """A denied permission, which Codex reports on its standard error only."""
-    found = _DENIED.search(line.decode(errors="replace"))
+    found = _DENIED.search(line[:DENIAL_LIMIT].decode(errors="replace"))
     return PermissionAsked(_short(found[1].split("; rejected by")[0])) if found else None
 
 
@@ -126,9 +129,9 @@ def describe(event: Event, workspace: str) -> AgentEvent | None:
 
 
 def _unwrapped(command: str) -> str:
-    """The command, without the shell that Codex wraps around it."""
+    """The command, without the shell that Codex wraps around it; one of many kilobytes is not looked at."""
     try:
-        words = shlex.split(command)
+        words = shlex.split(command) if len(command) <= LINE_LENGTH else []
     except ValueError:
         return command
     return words[2] if len(words) == 3 and words[1] in {"-c", "-lc"} else command

@@ -14,7 +14,7 @@ import anyio
 from iterdev.agents.common.environment import agent_environment, resolve_command
 from iterdev.agents.common.failures import FAILURE_TEXT, exit_text, reset_at
 from iterdev.agents.common.result_file import last_json_object, read_result, reported_usage
-from iterdev.agents.common.streams import MESSAGE_LENGTH, STDERR_KEPT, STDOUT_KEPT, OutputTail, last_lines
+from iterdev.agents.common.streams import STDERR_KEPT, STDOUT_KEPT, OutputTail, last_lines, quoted
 from iterdev.agents.contract import AgentFailure, Answer, Assignment, Process, Reply, Spawn, Spent, Watch
 from iterdev.core.errors import HostError
 from iterdev.core.formatting import duration
@@ -112,7 +112,7 @@ class AgentConversation(AbstractAsyncContextManager["AgentConversation"]):
 
     def _reported(self, kind: FailureKind, words: str, reset: float | None = None) -> AgentFailure:
         """A failure that the agent reports in its own words, which may name the time of a reset."""
-        what = f"{FAILURE_TEXT.get(kind, 'failed')}: {words[:MESSAGE_LENGTH]}"
+        what = f"{FAILURE_TEXT.get(kind, 'failed')}: {quoted(words)}"
         if kind is FailureKind.not_logged_in and self._login:
             what += f"; {self._login}"
         if kind is not FailureKind.limited:

@@ -23,15 +23,20 @@ def agent_environment(assignment: Assignment, attempt: int) -> dict[str, str]:
 
 
 def resolve_command(command: Sequence[str], *, root: str, assignment: Assignment) -> list[str]:
-    """Makes a command of the user's checkout work in a workspace, which lacks the files that are not committed."""
+    """Makes a command of the user's checkout work in a workspace.
+
+    Files are those of the session's base, or else of the checkout, and never those of the workspace: one agent must not
+    change the program of another.
+    """
     program, *arguments = command
-    found = find_program(program, (assignment.workspace, root), assignment.environment) or program
-    return [found, *(_resolve_argument(argument, root, assignment.workspace) for argument in arguments)]
+    folders = [folder for folder in (assignment.programs, root) if folder]
+    found = find_program(program, folders, assignment.environment) or program
+    return [found, *(_resolve_argument(argument, folders) for argument in arguments)]
 
 
-def _resolve_argument(argument: str, root: str, workspace: str) -> str:
-    original = absolute(root, argument)
-    return original if is_file(original) and not os.path.lexists(absolute(workspace, argument)) else argument
+def _resolve_argument(argument: str, folders: Sequence[str]) -> str:
+    paths = (absolute(folder, argument) for folder in folders)
+    return next((path for path in paths if is_file(path)), argument)
 
 
 def find_program(program: str, folders: Sequence[str], variables: Mapping[str, str]) -> str | None:

@@ -1,11 +1,11 @@
 """Where an agent leaves its result: in a file, or as the last JSON object of a text."""
 
 import json
-from pathlib import Path
+import os
+import stat
 
 import msgspec
 
-from iterdev.agents.common.environment import is_file
 from iterdev.core.results import Usage
 
 RESULT_LIMIT = 16 * 1024 * 1024
@@ -19,9 +19,15 @@ DECODER = json.JSONDecoder(parse_int=float)
 
 def read_result(path: str) -> bytes | None:
     """The content of a result file, cut at the limit; a blank file counts as absent."""
-    if not is_file(path):
+    try:
+        # A link could lead to what the agent itself must not read, and a pipe would block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
         return None
-    with Path(path).open("rb") as file:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
         body = file.read(RESULT_LIMIT)
     return body if body.strip() else None
 
@@ -34,7 +40,7 @@ def reported_usage(body: bytes) -> Usage:
     """What a program says in its result that it has used."""
     try:
         return msgspec.json.decode(body, type=_Report).usage or Usage()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return Usage()
 
 

@@ -17,6 +17,8 @@ STDOUT_KEPT = 256 * 1024
 STDERR_KEPT = 4 * 1024
 MESSAGE_LENGTH = 1_000
 """Characters of an agent's own words that a failure message quotes."""
+WORD_LENGTH = 200
+"""Characters of a word that is left out rather than cut: half of a secret would not be recognised as one."""
 LINE_LIMIT = 32 * 1024 * 1024
 """Bytes of a line: agents write whole files in one. A longer line is skipped."""
 
@@ -60,7 +62,21 @@ class OutputTail:
 def last_lines(output: bytes | bytearray) -> str:
     """The last three lines, joined into one that a failure message can quote."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    return " / ".join(lines[-3:])[-MESSAGE_LENGTH:]
+    text = " / ".join(lines[-3:])
+    if len(text) <= MESSAGE_LENGTH:
+        return text
+    cut = text[-MESSAGE_LENGTH:]
+    word, _, rest = cut.partition(" ")
+    return rest if len(word) <= WORD_LENGTH else cut
+
+
+def quoted(text: str) -> str:
+    """The beginning of an agent's own words, for a failure message."""
+    if len(text) <= MESSAGE_LENGTH:
+        return text
+    cut = text[:MESSAGE_LENGTH]
+    rest, _, word = cut.rpartition(" ")
+    return rest if len(word) <= WORD_LENGTH else cut
 
 
 class Lines:

@@ -53,7 +53,7 @@ def packaged_version(program: str) -> str:
     for folder in Path(os.path.realpath(found)).parents:
         scope = folder.parent if folder.parent.name.startswith("@") else folder
         if scope.parent.name == "node_modules":
-            with suppress(OSError, msgspec.DecodeError):
+            with suppress(OSError, ValueError, RecursionError):
                 return _version_in(msgspec.json.decode((folder / "package.json").read_bytes(), type=_Package).version)
     return ""
 
@@ -64,4 +64,4 @@ def _version_in(text: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version))
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", version)[:9])

@@ -208,7 +208,7 @@ def _parse(path: Path) -> object:
         return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except FileNotFoundError as error:
         raise _invalid(path, "it does not exist") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _invalid(path, str(error)) from error
 
 

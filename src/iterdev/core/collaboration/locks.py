@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.draft import without
 from iterdev.core.policy import Policy
@@ -25,6 +26,9 @@ class Want(Struct, frozen=True):
     at: float
     until: float
     """Until when the task counts as waiting."""
+
+
+T = TypeVar("T", Lock, Want)
 
 
 class Locks(Struct, frozen=True, kw_only=True):
@@ -168,6 +172,18 @@ def evolve(locks: Locks, event: LockEvent, at: float) -> Locks:
             return Locks(held=without(locks.held, resource), wanted=wanted)
         case _:
             assert_never(event)
+
+
+def moved(locks: Locks, seconds: float) -> Locks:
+    """The locks after the clock moved: they are held while tasks work, so a machine that sleeps takes none away."""
+
+    def later(one: T) -> T:
+        return replace(one, at=one.at + seconds, until=one.until + seconds)
+
+    return Locks(
+        held={resource: later(lock) for resource, lock in locks.held.items()},
+        wanted={task: later(want) for task, want in locks.wanted.items()},
+    )
 
 
 def _was_refused_lately(locks: Locks, ask: LockRequest, at: float, policy: Policy) -> bool:

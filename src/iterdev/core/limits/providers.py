@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.draft import without
+from iterdev.core.limits.clock_changes import ClockChanged, moved_end
 from iterdev.core.policy import Policy
 from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Role, TaskId
@@ -48,7 +49,7 @@ class AgentReplaced(Struct, frozen=True, kw_only=True, tag=True):
 ProviderEvent = ProviderPaused | ProviderAnswered | AgentReplaced
 
 
-def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
+def evolve(part: Providers, event: ProviderEvent | ClockChanged, _: float = 0) -> Providers:
     match event:
         case ProviderPaused(provider):
             return replace(part, pauses={**part.pauses, provider: event})
@@ -56,6 +57,9 @@ def evolve(part: Providers, event: ProviderEvent, _: float = 0) -> Providers:
             return replace(part, pauses=without(part.pauses, provider))
         case AgentReplaced(agent=agent, error=error, for_every_task=for_every_task):
             return replace(part, unusable={**part.unusable, agent: error}) if for_every_task else part
+        case ClockChanged():
+            moved = {name: replace(one, until=moved_end(one.until, event)) for name, one in part.pauses.items()}
+            return replace(part, pauses=moved)
 
 
 class Agents(Struct, frozen=True, kw_only=True):
@@ -68,9 +72,9 @@ class Agents(Struct, frozen=True, kw_only=True):
     def provider_of(self, agent: str) -> str:
         return self.providers.get(agent) or KNOWN_PROVIDERS.get(agent, agent)
 
-    def chain(self, role: Role) -> list[str]:
-        """The agent of a role, and those that take over, in their order."""
-        return fallback_chain(self.by_role.get(role, ""), self.fallbacks)
+    def chain(self, role: Role, named: str = "") -> list[str]:
+        """The agent that a task names, or else that of its role, and those that take over, in their order."""
+        return fallback_chain(named or self.by_role.get(role, ""), self.fallbacks)
 
     def clients(self, provider: str) -> list[str]:
         """The agents of the session that have this provider."""
@@ -83,9 +87,8 @@ class Choice(Struct, frozen=True):
     not_before: float = 0
 
 
-def choose(part: Providers, agents: Agents, role: Role, replaced: Sequence[str], now: float) -> Choice:
-    """The first agent whose provider answers, or the one with the shortest wait."""
-    chain = agents.chain(role)
+def choose(part: Providers, agents: Agents, chain: Sequence[str], replaced: Sequence[str], now: float) -> Choice:
+    """The first agent of a chain whose provider answers, or the one with the shortest wait."""
     left = remaining(part, chain, replaced) or chain[-1:]
     waits = {agent: paused_until(part, agents, agent) for agent in left}
     soonest = min(left, key=lambda agent: max(waits[agent], now))

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, tech_debt
 from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, Announced
+from iterdev.core.formatting import shown_name
 from iterdev.core.ids import moment
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
@@ -54,7 +55,7 @@ def _of_work(event: Event, state: State) -> Announced | None:
             | events.LandingRefused(task=task, conflict=events.Conflict() as conflict)
         ):
             others, files = list(conflict.others), list(conflict.files)
-            text = f"{task} and {', '.join(others) or 'earlier work'} changed {', '.join(files)}"
+            text = f"{task} and {', '.join(others) or 'earlier work'} changed {', '.join(map(shown_name, files))}"
             return coordinator("conflict_detected", text, task=task, others=others, files=files)
         case events.LandingRefused(task=task, files=refused):
             return worker(state, task, "error", f"{task} does not merge with what landed: {', '.join(refused)}")

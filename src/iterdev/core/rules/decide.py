@@ -10,6 +10,7 @@ from iterdev.core.collaboration import external_packages, locks
 from iterdev.core.formatting import duration
 from iterdev.core.rules import branch_updates, conflict_tasks
 from iterdev.core.rules.escalations import stopped
+from iterdev.core.rules.role_limits import within_role_limits
 from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
@@ -113,7 +114,7 @@ def _next_of_beat(state: State, team: TeamRules, now: float) -> tuple[Command, .
         return (Record(completed),)
     if decision := next((task for task in ready if task.kind is TaskKind.decision), None):
         return (Record(team.decision(state, decision)),)
-    return starts(state, tasks.ready, now, state.policy.attempt_limit)
+    return starts(state, within_role_limits(state, team.roles, tasks.ready), now, state.policy.attempt_limit)
 
 
 def _without_work(state: State, team: TeamRules, ready: Iterable[Task]) -> tuple[events.TaskCompleted, ...]:
@@ -155,7 +156,8 @@ def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ..
     conversations = sorted((task for task in ready if task.id not in batch), key=lambda task: tasks.order[task.id])
     before = [task for task in conversations if task.mode is Mode.pre_wave]
     if not before and Mode.pre_wave not in running and (batch or Mode.csv_wave in running):
-        return starts(state, batch, now, min(policy.attempt_limit, left))
+        admitted = within_role_limits(state, team.roles, batch)
+        return starts(state, admitted, now, min(policy.attempt_limit, left))
     if running or not conversations:
         return ()
     (first, *_) = before or conversations

@@ -149,7 +149,8 @@ def _failed(state: State, report: AttemptReport, failed: events.Failed, at: floa
 
 def other_agents(state: State, task: TaskId, agent: str) -> list[str]:
     """The agents that can still be tried for a task when this one cannot do it."""
-    chain = state.agents.chain(state.tasks.plan[task].role)
+    row = state.tasks.plan[task]
+    chain = state.agents.chain(row.role, row.agent)
     return providers.remaining(state.providers, chain, (*state.tasks.progress[task].replaced_agents, agent))
 
 

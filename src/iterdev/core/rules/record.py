@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from iterdev.core.collaboration import locks
 from iterdev.core.collaboration.locks import LockExpired
 from iterdev.core.collaboration.messages import Announced, MessageSent, next_number
+from iterdev.core.formatting import one_line
 from iterdev.core.rules.announcements import announcement
 from iterdev.core.rules.escalations import escalated
 from iterdev.core.rules.team_rules import TeamRules
@@ -39,6 +40,8 @@ def _as_recorded(event: Event, state: State) -> Event:
     match event:
         case MessageSent() | Announced():
             return replace(event, number=max(event.number, next_number(state.messages)))
+        case events.Warned(text):
+            return replace(event, text=one_line(text))
         case events.EngineStarted() if state.attempts.landing:
             # Work that is about to land may be on the branch already, and a rollback to before it must not stop there.
             return replace(event, tip=state.branch.tip)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from iterdev.core.collaboration import external_packages
 from iterdev.core.collaboration.feedback import FeedbackPlanned
 from iterdev.core.collaboration.messages import Announced
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.record import record
 from iterdev.core.rules.schedule import Command, Land, Record, Start
@@ -30,7 +31,7 @@ DECIDED = (
 """Only `decide` makes these while an engine is at work, besides the events of the team."""
 PERFORMED = (events.AttemptStarted, events.Landed, events.LandingRefused)
 """What carrying out a command leaves in the journal."""
-SEEN = (events.AttemptEnded, events.EngineStarted, events.TableEdited)
+SEEN = (events.AttemptEnded, events.EngineStarted, events.TableEdited, ClockChanged)
 """What the engine itself sees, and decides anew upon."""
 
 

@@ -82,7 +82,7 @@ def _valid_places(entries: Sequence[Entry], team: TeamRules) -> list[int]:
 
 def _place(entries: Sequence[Entry], team: TeamRules, valid: Sequence[int], target: str) -> int | None:
     """How many entries were there before the target succeeded, failed, or began as a wave."""
-    if wave := re.fullmatch(r"wave-(\d+)", target):
+    if wave := re.fullmatch(r"wave-(\d{1,9})", target):
         return _start_of(entries, team, valid, int(wave[1]))
     places = [place for place in valid if _ends(entries[place].event, target)]
     return places[-1] if places else None

@@ -68,12 +68,14 @@ def starts(state: State, candidates: Collection[TaskId], now: float, limit: floa
 
 def agent_choices(state: State, tasks: Collection[TaskId], now: float) -> dict[TaskId, Choice]:
     """The agent for each task; tasks that differ in nothing that matters here are looked at once."""
-    known: dict[tuple[Role, tuple[str, ...]], Choice] = {}
+    known: dict[tuple[Role, str, tuple[str, ...]], Choice] = {}
     chosen: dict[TaskId, Choice] = {}
     for task in tasks:
-        case = state.tasks.plan[task].role, state.tasks.progress[task].replaced_agents
+        row, replaced = state.tasks.plan[task], state.tasks.progress[task].replaced_agents
+        case = row.role, row.agent, replaced
         if case not in known:
-            known[case] = providers.choose(state.providers, state.agents, *case, now)
+            chain = state.agents.chain(row.role, row.agent)
+            known[case] = providers.choose(state.providers, state.agents, chain, replaced, now)
         chosen[task] = known[case]
     return chosen
 

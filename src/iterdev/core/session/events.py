@@ -18,8 +18,10 @@ from iterdev.core.collaboration.tech_debt import DebtEvent
 from iterdev.core.collaboration.wisdom import WisdomEvent
 from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.limits.budget import DaySpent
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.limits.providers import ProviderEvent
 from iterdev.core.policy import Policy
+from iterdev.core.processes import ProcessIdentity
 from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
@@ -50,6 +52,8 @@ class Session(Struct, frozen=True, kw_only=True):
     by_hand: bool = False
     """The table was made by a person, not by the team."""
     issue: IssueText | None = None
+    monitor: ProcessIdentity | None = None
+    """That of the attempt in which a program, such as a test, started the session."""
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -343,6 +347,8 @@ class EngineStarted(Struct, frozen=True, tag=True):
     pid: int
     tip: str
     """Where the session's branch is."""
+    detached: bool = False
+    """It runs in the background, and waits at questions."""
 
 
 class WorkerStarted(Struct, frozen=True, tag=True):
@@ -398,7 +404,7 @@ EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
 WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned | EnvironmentMade
-LimitEvent = ProviderEvent | DaySpent
+LimitEvent = ProviderEvent | DaySpent | ClockChanged
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
 KernelEvent = WorkEvent | SessionEvent | LimitEvent | CollaborationEvent
 

@@ -12,6 +12,7 @@ from iterdev.core.collaboration import checkpoints, external_packages, feedback,
 from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.draft import Folding, without
 from iterdev.core.limits import budget, providers
+from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.session import attempts, conflicts, events, gates, lifecycle, state, task_table
 from iterdev.core.session.events import Entry
 from iterdev.core.session.state import Branch, State
@@ -70,7 +71,10 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "warnings": {events.Warned: lambda part, event, _: part.extended((event.text,))},
     "environments": {events.EnvironmentMade: lambda part, event, _: part.extended((event.text,))},
     "messages": dict.fromkeys(get_args(messages.MessageEvent), messages.evolve),
-    "locks": dict.fromkeys(get_args(locks.LockEvent), locks.evolve),
+    "locks": {
+        **dict.fromkeys(get_args(locks.LockEvent), locks.evolve),
+        ClockChanged: lambda part, event, _: locks.moved(part, event.seconds),
+    },
     "checkpoints": {
         **dict.fromkeys(get_args(checkpoints.CheckpointEvent), checkpoints.evolve),
         events.RollbackStarted: lambda part, event, _: without(part, *event.undone),
@@ -83,7 +87,7 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
         events.AttemptEnded: lambda part, event, _: _after_attempt(part, event),
     },
     "providers": {
-        **dict.fromkeys(get_args(providers.ProviderEvent), providers.evolve),
+        **dict.fromkeys((*get_args(providers.ProviderEvent), ClockChanged), providers.evolve),
         events.EngineStarted: lambda part, _event, _: replace(part, unusable={}),
     },
     "spending": {
@@ -106,7 +110,7 @@ def _concerned() -> dict[type, tuple[tuple[str, Evolve | None], ...]]:
 
 
 CONCERNED = _concerned()
-NOT_WORK = frozenset({events.EngineStarted, events.EnvironmentMade, events.Paused, messages.Announced})
+NOT_WORK = frozenset({events.EngineStarted, events.EnvironmentMade, events.Paused, messages.Announced, ClockChanged})
 """The events that `State.last` does not mention."""
 
 

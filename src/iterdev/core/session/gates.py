@@ -61,6 +61,8 @@ class CompletionChoice(StrEnum):
 
 class Gates(Struct, frozen=True, kw_only=True):
     open: Mapping[str, events.Gate] = {}
+    opened_at: Mapping[str, float] = {}
+    """Since when each of them is open."""
     answers: Mapping[str, events.Answer] = {}
 
     def answer(self, gate: str) -> str | None:
@@ -73,15 +75,23 @@ class Gates(Struct, frozen=True, kw_only=True):
         return next(found, None)
 
 
-def evolve(part: Gates, event: events.GateEvent | events.RollbackStarted, _: float = 0) -> Gates:
+def evolve(part: Gates, event: events.GateEvent | events.RollbackStarted, at: float = 0) -> Gates:
     match event:
         case events.GateOpened(gate):
-            return Gates(open={**part.open, gate.id: gate}, answers=without(part.answers, gate.id))
+            return Gates(
+                open={**part.open, gate.id: gate},
+                opened_at={**part.opened_at, gate.id: at},
+                answers=without(part.answers, gate.id),
+            )
         case events.GateAnswered(gate, choice):
             if gate not in part.open:
                 return part
             answered = events.Answer(part.open[gate], choice)
-            return Gates(open=without(part.open, gate), answers={**part.answers, gate: answered})
+            return Gates(
+                open=without(part.open, gate),
+                opened_at=without(part.opened_at, gate),
+                answers={**part.answers, gate: answered},
+            )
         case events.AnswerApplied(gate):
             return replace(part, answers=without(part.answers, gate))
         case events.RollbackStarted(answers=answers):
@@ -113,13 +123,15 @@ def plan_gate(note: str = "") -> events.Gate:
     return events.Gate(kind=GateKind.plan, question=f"Run these tasks?{note}", choices=tuple(PlanChoice))
 
 
-def completion_choices(*, failures: bool, acceptable: bool) -> tuple[str, ...]:
+def completion_choices(*, succeeded: bool, failures: bool, acceptable: bool) -> tuple[str, ...]:
     """What is offered for a finished session, the recommended choice first.
 
-    There is nothing to retry without failures, and nothing to accept without a change.
+    There is nothing to retry without failures, and nothing to accept without a change. Work that is not known to be
+    good is not recommended.
     """
     left_out = {
         *(() if failures else (CompletionChoice.retry,)),
         *(() if acceptable else (CompletionChoice.accept,)),
     }
-    return tuple(choice for choice in CompletionChoice if choice not in left_out)
+    first = () if succeeded else (CompletionChoice.retry, CompletionChoice.keep)
+    return tuple(choice for choice in dict.fromkeys((*first, *CompletionChoice)) if choice not in left_out)

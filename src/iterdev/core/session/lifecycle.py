@@ -25,6 +25,8 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
     """Why the session is paused or ended early, without the gates that it waits for."""
     worker: Role | None = None
     """The role that the engine works for, if it is one worker."""
+    detached: bool = False
+    """The last engine ran in the background; an answer starts it again if it has ended."""
     finished_at: float | None = None
     kept: bool = False
     archived_at: float | None = None
@@ -46,8 +48,8 @@ def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
     match event:
         case events.Landed():
             return replace(part, accepted="") if part.accepted else part
-        case events.EngineStarted():
-            return Lifecycle(accepted=part.accepted)
+        case events.EngineStarted(detached=detached):
+            return Lifecycle(accepted=part.accepted, detached=detached)
         case events.WorkerStarted(role):
             return replace(part, worker=role)
         case events.WorkerEnded():

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.draft import Draft, OwnMap
+from iterdev.core.limits.clock_changes import ClockChanged, moved_end, moved_start
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
 from iterdev.core.results import NO_USAGE, Usage
 from iterdev.core.session import events, graph
@@ -17,7 +18,7 @@ from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
 EVENTS = (
     *get_args(events.PlanEvent | events.TaskEvent | events.WaveEvent | events.AttemptEvent),
     *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, events.UpdateStarted),
-    *(AgentReplaced, ProviderPaused),
+    *(AgentReplaced, ProviderPaused, ClockChanged),
 )
 
 
@@ -185,6 +186,10 @@ class TaskTableDraft(Draft[TaskTable]):
             case ProviderPaused(_, until):
                 latest = max(self.part.wave_started_at, until)
                 self.set(wave_started_at=latest, paused_until=max(self.part.paused_until, until))
+            case ClockChanged():
+                paused = moved_end(self.part.paused_until, event)
+                started = moved_start(self.part.wave_started_at, event, at)
+                self.set(wave_started_at=max(started, paused), paused_until=paused)
             case _:
                 raise TypeError(event)
 

@@ -11,6 +11,8 @@ from iterdev.core.types import Mode, Role, TaskFields, TaskId, TaskKind
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """An id becomes part of git refs and of file names."""
+ID_LIMIT = 120
+"""Characters of an id; a file name may have 255 with all that is put around it."""
 
 
 class Task(Struct, frozen=True, kw_only=True, gc=False):
@@ -25,6 +27,8 @@ class Task(Struct, frozen=True, kw_only=True, gc=False):
     context_from: tuple[TaskId, ...] = ()
     mode: Mode = Mode.csv_wave
     wave: int = 0
+    agent: str = ""
+    """The agent that the plan names for it; that of its role if it is empty."""
 
 
 class Fault(Struct, frozen=True):
@@ -89,6 +93,8 @@ def _wrong(task: Task, known: KeysView[TaskId]) -> str:
         return "the id is empty"
     if not NAME.fullmatch(task.id) or ".." in task.id or task.id.endswith((".", ".lock")):
         return f'the id "{task.id}" cannot name a branch and a file: use letters, digits and dashes'
+    if len(task.id) > ID_LIMIT:
+        return f'the id "{task.id}" is longer than {ID_LIMIT} characters'
     if not task.description.strip():
         return f'the description of "{task.id}" is empty'
     if task.id in task.deps:

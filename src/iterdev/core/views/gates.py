@@ -5,6 +5,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from iterdev.core.formatting import one_line
 from iterdev.core.limits.budget import figures
 from iterdev.core.results import Usage
 from iterdev.core.session.events import Gate
@@ -65,6 +66,10 @@ UNRECOMMENDED = frozenset({*NEGATIVE, PackageChoice.override})
 
 class GateView(Struct, frozen=True, kw_only=True):
     id: str
+    kind: str
+    about: str
+    """What it is about, in a word or two: a task, a wave, the session."""
+    opened_at: float
     question: str
     choices: tuple[str, ...]
     """The first one is the default."""
@@ -79,6 +84,10 @@ class GateView(Struct, frozen=True, kw_only=True):
     """What can be done in a terminal before answering; they come after the first choice."""
 
     @property
+    def default(self) -> str:
+        return self.choices[0]
+
+    @property
     def options(self) -> tuple[str, ...]:
         """What a person in a terminal can say."""
         return self.choices[0], *self.actions, *self.choices[1:]
@@ -91,6 +100,10 @@ class GateView(Struct, frozen=True, kw_only=True):
 def gate_view(gate: Gate, team: TeamViews, state: State, *, actions: tuple[str, ...] = ()) -> GateView:
     return GateView(
         id=gate.id,
+        kind=gate.kind,
+        about=_about(gate, state),
+        # The question at the end of a run is in no journal.
+        opened_at=state.gates.opened_at.get(gate.id, state.updated_at),
         question=gate.question,
         choices=gate.choices,
         listed=team.listed_choices(gate),
@@ -99,6 +112,18 @@ def gate_view(gate: Gate, team: TeamViews, state: State, *, actions: tuple[str, 
         recommended=gate.choices[0] not in UNRECOMMENDED,
         actions=actions or ACTIONS.get(gate.kind, ()),
     )
+
+
+def _about(gate: Gate, state: State) -> str:
+    if not gate.subject:
+        return "the session"
+    return gate.subject if gate.subject in state.tasks.plan else f"{gate.kind} {gate.subject}"
+
+
+def gate_document(gate: GateView) -> dict[str, object]:
+    """What `--json` prints of a question."""
+    facts = ("id", "kind", "about", "opened_at", "question", "details", "choices", "default")
+    return {name: getattr(gate, name) for name in facts}
 
 
 def _details(gate: Gate, state: State) -> Iterator[str]:
@@ -114,14 +139,14 @@ def _details(gate: Gate, state: State) -> Iterator[str]:
 def _errors(state: State, wave: int) -> Iterator[str]:
     for task, progress in state.tasks.rows():
         if task.wave == wave and progress.error:
-            yield f"{task.id}: {progress.error}"
+            yield f"{task.id}: {one_line(progress.error)}"
 
 
 def _plan(state: State) -> Iterator[str]:
     """The tasks, where the table is, and what is known of the cost; of a long table only the beginning."""
     rows = [("wave", "task", "role", "agent", "mode", "title")]
     for task in islice(state.tasks.plan.values(), LISTED):
-        agent = "-" if task.kind is TaskKind.decision else state.agents.chain(task.role)[0]
+        agent = "-" if task.kind is TaskKind.decision else state.agents.chain(task.role, task.agent)[0]
         rows.append((str(task.wave), task.id, task.role, agent, task.mode, task.title))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import tzinfo
 
+from iterdev.core.formatting import one_line
 from iterdev.core.ids import ZONE
 from iterdev.core.results import shortened
 from iterdev.core.session.state import State
@@ -19,7 +20,7 @@ WIDTH = 160
 def progress_lines(before: State | None, after: State, team: TeamViews, zone: tzinfo = ZONE) -> Iterator[str]:
     """One line for every change of a task, and one for every step of the team, wave, environment, warning and pause.
 
-    Without an earlier state, tasks that are over are only counted.
+    Without an earlier state, tasks that are over are only counted, and environments were made before.
     """
     if before is None:
         counts = Counter(progress.status for progress in after.tasks.progress.values() if progress.status.is_final)
@@ -30,7 +31,7 @@ def progress_lines(before: State | None, after: State, team: TeamViews, zone: tz
     yield from _tasks(before, after, team)
     known_steps = team.view(before).steps if before else ()
     yield from (step for step in team.view(after).steps if step not in known_steps)
-    made = before.environments if before else ()
+    made = (before or after).environments
     yield from (f"  environment: {text}" for text in after.environments[len(made) :])
     warned = before.warnings if before else ()
     yield from (f"  warning: {text}" for text in dict.fromkeys(after.warnings[len(warned) :]) if text not in warned)
@@ -39,9 +40,9 @@ def progress_lines(before: State | None, after: State, team: TeamViews, zone: tz
 
 
 def _again(state: State) -> str:
-    """A fix may belong into a wave before others that have begun."""
+    """A task that is added may belong into a wave before others that have begun."""
     later = max((task.wave for task, progress in state.tasks.rows() if progress.attempt), default=0)
-    return " again, for a fix" if later > state.tasks.wave else ""
+    return " again" if later > state.tasks.wave else ""
 
 
 def _tasks(before: State | None, after: State, team: TeamViews) -> Iterator[str]:
@@ -51,10 +52,10 @@ def _tasks(before: State | None, after: State, team: TeamViews) -> Iterator[str]
     for name, progress in after.tasks.progress.items():
         old = known.get(name)
         if old is not progress and progress.status is not (old.status if old else Status.pending):
-            yield f"  {name} {_task(task_view(after, team, name))}"
+            yield f"  {name} {task_change(task_view(after, team, name))}"
 
 
-def _task(task: TaskView) -> str:
+def task_change(task: TaskView) -> str:
     """What has just become of a task."""
     result = task.result
     match task.status:
@@ -68,6 +69,6 @@ def _task(task: TaskView) -> str:
             first_line = next(iter(result.findings.strip().splitlines()), "")
             return f"{task.status}: {shortened(first_line, WIDTH)}"
         case Status.failed | Status.skipped:
-            return f"{task.status}: {result.error}"
+            return f"{task.status}: {one_line(result.error)}"
         case _:
             return task.status

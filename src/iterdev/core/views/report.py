@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 from iterdev.core.collaboration import feedback, tech_debt
-from iterdev.core.formatting import merged
+from iterdev.core.formatting import merged, plain
 from iterdev.core.ids import ZONE, branch, moment
 from iterdev.core.limits.budget import figures
 from iterdev.core.results import Usage
@@ -31,7 +31,7 @@ def report(state: State, team: TeamViews, zone: tzinfo = ZONE) -> str:
         own.verdicts,
         _spending(state),
         _waves(state),
-        _details(state, team),
+        own.details or _details(state, team),
         _deliverables(state, own),
     )
     return "\n---\n\n".join(text for text in parts if text)
@@ -118,9 +118,9 @@ def _detail(state: State, team: TeamViews, task: Task, progress: Progress) -> It
     if progress.changed:
         yield f"- Changed: {', '.join(progress.changed)}\n"
     if progress.findings:
-        yield f"- Findings: {progress.findings}\n"
+        yield f"- Findings: {_inside(progress.findings)}\n"
     if progress.error:
-        yield f"- Error: {progress.error}\n"
+        yield f"- Error: {_inside(progress.error)}\n"
     for request in progress.denied:
         yield f"- Asked for, and denied: {request}\n"
     if progress.commit:
@@ -137,3 +137,8 @@ def _deliverables(state: State, own: TeamReport) -> str:
         for name, files in own.deliverables
     )
     return f"## Deliverables\n\n| Artifact | Path |\n|----------|------|\n{lines}"
+
+
+def _inside(text: str) -> str:
+    """Text of others as an item of a list: its lines are indented, so that none begins a section of the report."""
+    return plain(text).replace("\n", "\n  ")

@@ -13,12 +13,13 @@ from iterdev.core.collaboration import feedback, tech_debt
 from iterdev.core.formatting import merged
 from iterdev.core.limits.budget import in_one_line
 from iterdev.core.results import Usage
-from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.session.task_table import TaskTable
-from iterdev.core.types import Engine, Phase, SessionId, Severity, Status, TaskId
-from iterdev.core.views.gates import GateView, gate_view
+from iterdev.core.types import Engine, Phase, SessionId, Severity, Status
+from iterdev.core.views.attention import Need, needs
+from iterdev.core.views.gates import GateView, gate_document, gate_view
+from iterdev.core.views.outcome import OutcomeView, outcome_view
 from iterdev.core.views.tasks import TaskView, excerpt, task_view
 from iterdev.core.views.team import TeamView, TeamViews
 from iterdev.core.views.why import PauseView, pauses, stall
@@ -32,19 +33,6 @@ class BranchView(Struct, frozen=True, kw_only=True):
     has_changes: bool
     accepted: str
     """The commit of the user's branch that has all of the session's work."""
-
-
-class OutcomeView(Struct, frozen=True, kw_only=True):
-    is_over: bool
-    succeeded: bool
-    """The work is done, every task is completed, and the team has nothing to say against it."""
-    reasons: tuple[str, ...]
-    """Why a session that is over did not succeed, one sentence each."""
-    ended_early: bool
-    not_landed: Mapping[TaskId, str]
-    """Tasks whose work is not on the branch, and why."""
-    exported: str
-    """Where the deliverables were copied to, if they were."""
 
 
 class SpendingView(Struct, frozen=True, kw_only=True):
@@ -88,6 +76,8 @@ def wave_views(tasks: TaskTable) -> tuple[WaveView, ...]:
 
 class SessionView(Struct, frozen=True, kw_only=True):
     id: SessionId
+    seq: int
+    """The last entry of the journal that it shows."""
     requirement: str
     engine: Engine
     folder: str
@@ -95,6 +85,10 @@ class SessionView(Struct, frozen=True, kw_only=True):
     why: str
     running: bool
     """A living engine drives the session."""
+    process: int | None
+    """The process of that engine."""
+    detached: bool
+    """The engine runs in the background, and waits at questions."""
     outcome: OutcomeView
     tasks: tuple[TaskView, ...]
     omitted: Mapping[Status, int]
@@ -103,6 +97,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     waves: tuple[WaveView, ...]
     """In the order in which they run; none for the beat engine."""
     gates: tuple[GateView, ...]
+    needs: tuple[Need, ...]
+    """What needs the user now, the gravest first."""
     team: TeamView
     branch: BranchView
     usage: Usage
@@ -118,29 +114,41 @@ class SessionView(Struct, frozen=True, kw_only=True):
 
 
 def session_view(
-    state: State, team: TeamViews, *, engine_alive: bool = True, room: int | None = None, zone: tzinfo = ids.ZONE
+    state: State,
+    team: TeamViews,
+    *,
+    engine_alive: bool = True,
+    process: int | None = None,
+    room: int | None = None,
+    zone: tzinfo = ids.ZONE,
 ) -> SessionView:
     """The session as it is; without a living engine, what is called running is not.
 
     With more tasks than there is room for, only those are shown that say most.
     """
     tasks, described = state.tasks, team.view(state)
+    outcome = outcome_view(state, described.shortcomings)
+    gates = tuple(gate_view(gate, team, state) for gate in state.gates.open.values())
     chosen = tasks.order if room is None else excerpt(state, room)
     shown = sorted(chosen, key=lambda task: (tasks.plan[task].wave, tasks.order[task]))
     return SessionView(
         id=state.session.id,
+        seq=state.seq,
         requirement=state.session.requirement,
         engine=state.session.engine,
         folder=state.session.folder,
         phase=state.lifecycle.phase,
         why=state.why,
         running=engine_alive,
-        outcome=_outcome(state, described.shortcomings),
+        process=process,
+        detached=engine_alive and state.lifecycle.detached,
+        outcome=outcome,
         tasks=tuple(task_view(state, team, task, engine_alive=engine_alive, zone=zone) for task in shown),
         omitted=Counter(tasks.status(task) for task in tasks.order.keys() - shown),
         counts={status: state.tasks.count(status) for status in Status},
         waves=wave_views(state.tasks) if state.session.engine is Engine.wave else (),
-        gates=tuple(gate_view(gate, team, state) for gate in state.gates.open.values()),
+        gates=gates,
+        needs=needs(state, outcome, gates, described.verdicts, engine_alive=engine_alive, zone=zone),
         team=described,
         branch=BranchView(
             name=ids.branch(state.session.id),
@@ -156,26 +164,6 @@ def session_view(
         stall=stall(state, engine_alive=engine_alive),
         feedback=open_feedback(state),
         debt=open_debt(state),
-    )
-
-
-def _outcome(state: State, shortcomings: tuple[str, ...]) -> OutcomeView:
-    ended_early = bool(state.why) and not state.lifecycle.kept
-    counts = {status: state.tasks.count(status) for status in (Status.failed, Status.skipped)}
-    unsuccessful = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    reasons = (
-        *((state.why,) if ended_early else ()),
-        *((f"tasks: {unsuccessful}",) if unsuccessful else ()),
-        *shortcomings,
-    )
-    completed = all(progress.status is Status.completed for progress in state.tasks.progress.values())
-    return OutcomeView(
-        is_over=state.lifecycle.is_over,
-        succeeded=completed and state.lifecycle.is_finished and not reasons,
-        reasons=reasons if state.lifecycle.is_over else (),
-        ended_early=ended_early,
-        not_landed={task: conflict_tasks.conflict_note(state, task) for task in conflict_tasks.not_landed(state)},
-        exported=state.lifecycle.exported,
     )
 
 
@@ -222,6 +210,7 @@ def session_document(view: SessionView) -> Document:
     """What `--json` prints of a session."""
     return {
         "session": view.id,
+        "seq": view.seq,
         "requirement": view.requirement,
         "pipeline": view.team.pipeline,
         "engine": view.engine,
@@ -229,10 +218,8 @@ def session_document(view: SessionView) -> Document:
         "succeeded": view.outcome.succeeded,
         "reasons": view.outcome.reasons,
         "why": view.why,
-        "gates": [
-            {"id": gate.id, "question": gate.question, "details": gate.details, "choices": gate.choices}
-            for gate in view.gates
-        ],
+        "gates": list(map(gate_document, view.gates)),
+        "needs": [msgspec.to_builtins(need) for need in view.needs],
         "counts": {status.value: count for status, count in view.counts.items()},
         **view.team.fields,
         "branch": view.branch.name,
@@ -252,12 +239,14 @@ def session_document(view: SessionView) -> Document:
         "debt": view.debt,
         "tasks": [_task_document(task) for task in view.tasks],
         "running": view.running,
+        "process": view.process,
+        "detached": view.detached,
     }
 
 
 def _task_document(task: TaskView) -> Document:
-    facts = ("id", "role", "title", "wave", "status", "mark", "note", "agent")
-    measured = ("requests", "started_at", "ended_at")
+    facts = ("id", "role", "title", "wave", "deps", "status", "mark", "note", "agent")
+    measured = ("requests", "started_at", "ended_at", "cost_usd", "tokens")
     return {
         **{name: getattr(task, name) for name in facts},
         **task.result.notes.fields,
@@ -275,7 +264,7 @@ class SessionLine(Struct, frozen=True):
         """Where the session stands, and how its work ended, in a few words."""
         summary = self.summary
         if self.running:
-            return "running"
+            return "running (waiting)" if summary.waiting and not summary.attempts else "running"
         if summary.outcome:
             words = [summary.outcome.value, *["accepted"] * summary.accepted]
             if summary.phase is not Phase.completed:

@@ -6,6 +6,7 @@ from itertools import chain, islice
 
 from msgspec import Struct
 
+from iterdev.core.formatting import one_line
 from iterdev.core.ids import ZONE, moment
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.rules.schedule import agent_choices
@@ -40,6 +41,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     role: Role
     title: str
     wave: int
+    deps: tuple[TaskId, ...]
     status: Status
     effective_status: Status
     """That of the task that brings in work which could not land; pending for work without a living engine."""
@@ -52,6 +54,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     started_at: float | None
     ended_at: float | None
     cost_usd: float
+    tokens: int
     result: TaskResult
 
     @property
@@ -69,6 +72,7 @@ def task_view(
         role=task.role,
         title=task.title,
         wave=task.wave,
+        deps=task.deps,
         status=progress.status,
         effective_status=effective if engine_alive or effective.is_final else Status.pending,
         note=_note(state, name, notes, engine_alive=engine_alive, zone=zone),
@@ -78,6 +82,7 @@ def task_view(
         started_at=progress.started_at,
         ended_at=progress.ended_at,
         cost_usd=progress.usage.cost_usd,
+        tokens=progress.usage.tokens,
         result=TaskResult(
             findings=progress.findings,
             error=LEFT_OUT if progress.left_out else progress.error,
@@ -94,14 +99,16 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return "; ".join(lock_waits(state, task, zone)) or state.attempts.last_message.get(task, "working...")
+            return "; ".join(lock_waits(state, task, zone)) or one_line(
+                state.attempts.last_message.get(task, "working...")
+            )
         case Status.landing:
             return "landing..."
         case Status.pending:
             return waits_for(state, task, zone)
         case _:
             progress = state.tasks.progress[task]
-            return LEFT_OUT if progress.left_out else progress.error
+            return LEFT_OUT if progress.left_out else one_line(progress.error)
 
 
 def waits_for(state: State, task: TaskId, zone: tzinfo) -> str:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from iterdev.core.session.events import Gate
+from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 
@@ -53,6 +53,8 @@ class TeamReport(Struct, frozen=True, kw_only=True):
     """A section behind the summary."""
     verdicts: str = ""
     """What was measured, as opposed to what was said; a section."""
+    details: str = ""
+    """A section about the tasks, in place of the usual one."""
     deliverables: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The name of an artifact, and its files relative to the session folder."""
 
@@ -66,6 +68,10 @@ class TeamViews(Protocol):
 
     def report(self, state: State) -> TeamReport:
         return TeamReport(title="Report")
+
+    def milestone(self, event: TeamEvent) -> str:
+        """What one of the team's own events begins, such as a fix round, for a time line; empty for all others."""
+        return ""
 
     def choice_descriptions(self, gate: Gate, state: State) -> Mapping[str, str]:
         """What the choices of one of the team's own questions do."""

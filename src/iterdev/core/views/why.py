@@ -4,6 +4,7 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
+from iterdev.core.formatting import one_line
 from iterdev.core.ids import ZONE, moment
 from iterdev.core.limits import providers
 from iterdev.core.rules import conflict_tasks
@@ -22,7 +23,7 @@ def why(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone
 def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> list[str]:
     progress = state.tasks.progress[task]
     if progress.status.is_final:
-        cause = LEFT_OUT if progress.left_out else progress.error or conflict_tasks.conflict_note(state, task)
+        cause = LEFT_OUT if progress.left_out else one_line(progress.error) or conflict_tasks.conflict_note(state, task)
         reason = f": {cause}" if cause else ""
         return [f"{task} is {progress.status}{reason}"]
     if state.lifecycle.is_over:
@@ -61,7 +62,7 @@ def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, z
         case Status.pending:
             return waits_for(state, task, zone)
         case Status.failed | Status.skipped:
-            return progress.error
+            return one_line(progress.error)
         case _ if not engine_alive:
             return "interrupted"
         case _:

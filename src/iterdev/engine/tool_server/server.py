@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 
@@ -12,6 +13,8 @@ from iterdev.core.collaboration.tool_schemas import TOOLS, Board, ToolArguments
 from iterdev.engine.team_tools import AttemptAccess, Document, TeamTools
 from iterdev.engine.tool_server import http, mcp
 from iterdev.execution.contract import Job
+from iterdev.host.processes import connections
+from iterdev.host.processes.ancestry import ancestors, nearest_monitor
 from iterdev.host.secrets import new_token
 
 PATH = "/mcp"
@@ -19,8 +22,8 @@ JSON = {"content-type": "application/json"}
 
 
 class TeamToolServer:
-    def __init__(self, tools: TeamTools) -> None:
-        self._tools = tools
+    def __init__(self, tools: TeamTools, limits: http.Limits = http.Limits()) -> None:  # noqa: B008 - frozen
+        self._tools, self._limits = tools, limits
         self._attempts: dict[bytes, AttemptAccess] = {}
         self._url = ""
 
@@ -34,20 +37,48 @@ class TeamToolServer:
         finally:
             del self._attempts[_digest(token)]
 
-    async def respond(self, request: http.Request) -> http.Response:
-        if request.path != PATH:
+    def rejection(self, head: http.Head) -> http.Response | None:
+        if head.path != PATH:
             return http.Response(status=404)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        attempt = self._attempts.get(_digest(token))
-        if attempt is None or scheme.lower() != "bearer":
+        if self._attempt(head) is None:
             return http.Response(status=401, headers={"www-authenticate": "Bearer"})
-        if request.method != "POST":
-            return http.Response(status=405, headers={"allow": "POST"})
+        return None if head.method == "POST" else http.Response(status=405, headers={"allow": "POST"})
+
+    async def respond(self, head: http.Head, body: bytes) -> http.Response:
+        attempt = self._attempt(head)
+        if attempt is None:
+            return http.Response(status=401, headers={"www-authenticate": "Bearer"})
+        if await run_sync(self._is_used_by_another, attempt, head.port):
+            self._tools.warn(f"a program of another attempt used the token of {attempt.job.task.id}, and was refused")
+            return http.Response(status=403)
         try:
-            answer = await mcp.answer(request.body, TOOLS, partial(self._use, attempt))
+            answer = await mcp.answer(body, TOOLS, partial(self._use, attempt))
         except mcp.InvalidMessage as error:
             return http.Response(status=400, headers=JSON, body=error.answer)
         return http.Response(status=202) if answer is None else http.Response(status=200, headers=JSON, body=answer)
+
+    def _attempt(self, head: http.Head) -> AttemptAccess | None:
+        scheme, _, token = head.caller.partition(" ")
+        return self._attempts.get(_digest(token)) if scheme.lower() == "bearer" else None
+
+    def _is_used_by_another(self, attempt: AttemptAccess, port: int) -> bool:
+        """Whether a program of another attempt sent the request.
+
+        Without a sandbox, an agent can read the token of another one from its environment. A program outside of every
+        attempt may be a part of the agent that it started elsewhere, such as in a container.
+        """
+        socket = connections.socket_of_client(port, urlsplit(self._url).port or 0)
+        if socket is None or socket in attempt.sockets:
+            return False
+        for pid in connections.processes_with(socket, attempt.monitors):
+            if not attempt.monitors.isdisjoint(ancestors(pid)):
+                attempt.sockets.add(socket)
+                return False
+            monitor = nearest_monitor(pid)
+            others = set().union(*(other.monitors for other in self._attempts.values()))
+            # The monitors of an attempt on another machine are not known.
+            return monitor is not None and (bool(attempt.monitors) or monitor.pid in others)
+        return False
 
     async def _use(self, attempt: AttemptAccess, asked: ToolArguments) -> Document:
         if isinstance(asked, Board):
@@ -57,7 +88,7 @@ class TeamToolServer:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        async with http.serving(self.respond) as address:
+        async with http.serving(self, self._limits) as address:
             self._url = address + PATH
             yield
 

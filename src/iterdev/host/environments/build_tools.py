@@ -5,13 +5,18 @@ caches of their own for what these depend on.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 from msgspec import Struct
 
-from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
+from iterdev.host import untrusted_files
+from iterdev.host.environments import folder_copies
+from iterdev.host.environments.folder_copies import Moves
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
 from iterdev.host.git.command import git
 
 
@@ -24,6 +29,12 @@ class Tool(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     installed: Callable[[Workplace], Path]
     variables: Callable[[Path], Mapping[str, str]] = lambda _: {}
+    check: tuple[str, ...] = ()
+    """Succeeds if the machine has all that the project depends on."""
+    copied: str = ""
+    """The folder of the checkout that serves where nothing can be installed."""
+    offline: tuple[str, ...] = ()
+    """Makes the project's own classes loadable without installing anything."""
 
 
 TOOLS = (
@@ -34,6 +45,7 @@ TOOLS = (
         command=("bundle", "install", "--quiet"),
         installed=lambda work: work.home / "bundle",
         variables=lambda folder: {"BUNDLE_PATH": str(folder), "BUNDLE_APP_CONFIG": str(folder / "config")},
+        check=("bundle", "check", "--dry-run"),
     ),
     Tool(
         name="composer",
@@ -41,6 +53,8 @@ TOOLS = (
         lock="composer.lock",
         command=("composer", "install", "--no-interaction", "--no-progress", "--quiet"),
         installed=lambda work: work.tree / "vendor",
+        copied="vendor",
+        offline=("composer", "dump-autoload", "--dev", "--no-interaction", "--quiet"),
     ),
 )
 
@@ -70,16 +84,41 @@ async def _install(work: Workplace, tool: Tool) -> Part:
     if work.program(tool.name) is None:
         problem = f"`{tool.name}` is not installed, and the project's {tool.declares} needs it"
         return Part(problems=(f"{problem}; install it, or set `setup` under [project] in iterdev.toml",))
+    if await _is_on_machine(work, tool):
+        return Part(described=(f"`{tool.name}`: all that {tool.declares} needs is installed on this machine",))
     try:
         await work.call(*tool.command, variables={**variables, **WIDE})
     except CommandFailed as failed:
         hint = "set `setup` under [project] in iterdev.toml to install what it needs yourself"
-        return Part(variables=variables, problems=(f"{failed}; {hint}",))
-    marker = _marker(work, tool)
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(_digest(work.tree, tool), encoding="utf-8")
+        copied = await in_thread(_copy_users, work, tool)
+        if tool.offline and failed.offline and not copied:
+            with suppress(CommandFailed):
+                await work.call(*tool.offline, variables={**variables, **WIDE})
+        instead = (f"`{tool.name}`: a copy of your {tool.copied}",) if copied else ()
+        return Part(variables=variables, described=instead, problems=(f"{failed}; {hint}",))
+    untrusted_files.write_bytes(_marker(work, tool), _digest(work.tree, tool).encode(), root=work.made_home())
     described = f"`{' '.join(tool.command)}` from {tool.declares} in {seconds_since(started)}"
     return Part(variables=variables, described=(described,), new=True)
+
+
+async def _is_on_machine(work: Workplace, tool: Tool) -> bool:
+    if not tool.check:
+        return False
+    with suppress(CommandFailed):
+        await work.call(*tool.check)
+        return True
+    return False
+
+
+def _copy_users(work: Workplace, tool: Tool) -> bool:
+    """Copies what the user has installed; links into the checkout then lead into the workspace."""
+    users = work.checkout / tool.copied if work.checkout and tool.copied else None
+    if not users or not users.is_dir():
+        return False
+    target, moves = work.tree / tool.copied, Moves({str(work.checkout): str(work.tree)})
+    shutil.rmtree(target, ignore_errors=True)
+    folder_copies.lay(users, folder_copies.listing(users, moves), target, moves, root=work.tree, hard_links=False)
+    return True
 
 
 def _marker(work: Workplace, tool: Tool) -> Path:
@@ -88,15 +127,20 @@ def _marker(work: Workplace, tool: Tool) -> Path:
 
 def _is_installed(work: Workplace, tool: Tool) -> bool:
     """Whether this workspace has what the tool would install."""
-    marker = _marker(work, tool)
-    if not (tool.installed(work).is_dir() and marker.is_file()):
-        return False
-    return marker.read_text(encoding="utf-8") == _digest(work.tree, tool)
+    marked = untrusted_files.read_or_empty(_marker(work, tool), root=work.home)
+    return tool.installed(work).is_dir() and marked == _digest(work.tree, tool).encode()
 
 
 def is_at_hand(work: Workplace) -> bool:
     """Whether no tool would install anything."""
     return all(_is_installed(work, tool) for tool in TOOLS if _applies(work.tree, tool))
+
+
+def planned(tree: Path) -> Iterator[str]:
+    for tool in TOOLS:
+        if _applies(tree, tool):
+            installed = "what is installed on this machine, else " if tool.check else ""
+            yield f"`{tool.name}`, {installed}made by `{' '.join(tool.command)}`"
 
 
 def applies(tree: Path) -> bool:
@@ -110,7 +154,7 @@ def digest(tree: Path) -> str:
 
 def _digest(tree: Path, tool: Tool) -> str:
     files = (tree / tool.declares, tree / tool.lock)
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files if file.is_file())).hexdigest()
+    return hashlib.sha256(b"\0".join(untrusted_files.read_or_empty(f) for f in files if f.is_file())).hexdigest()
 
 
 def _is_ignored(tree: Path, name: str) -> bool:

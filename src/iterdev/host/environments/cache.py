@@ -76,7 +76,7 @@ class Cache(Struct, frozen=True):
         folder = self.root / key
         try:
             made = msgspec.json.decode((folder / _RECORD).read_bytes(), type=Made)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError, RecursionError):
             return None
         return Entry(key=key, folder=folder, made=made)
 
@@ -126,7 +126,9 @@ class Cache(Struct, frozen=True):
         making.rename(self.root / key)
         return Entry(key=key, folder=self.root / key, made=made)
 
-    def lay(self, entry: Entry, places: Mapping[str, str], content: Path, tree: Path) -> bool:
+    def lay(
+        self, entry: Entry, places: Mapping[str, str], content: Path, tree: Path, *, hard_links: bool = True
+    ) -> bool:
         """Puts a copy of the entry into a workspace; false if the entry was damaged, and is removed."""
         files = msgspec.msgpack.decode((entry.folder / _FILES).read_bytes(), type=_Files)
         if not folder_copies.is_intact(entry.folder / _CONTENT, files.content):
@@ -135,10 +137,16 @@ class Cache(Struct, frozen=True):
         moves = Moves({old: places[name] for name, old in entry.made.places.items() if name in places})
         with suppress(OSError):
             os.utime(entry.folder / _USED, (time.time(), time.time()))
-        folder_copies.lay(entry.folder / _CONTENT, files.content, content, moves)
+        content.mkdir(parents=True, exist_ok=True)
+        folder_copies.lay(entry.folder / _CONTENT, files.content, content, moves, root=content, hard_links=hard_links)
         missing = [file for file in files.tree.files if not os.path.lexists(tree / file.path)]
         folder_copies.lay(
-            entry.folder / _TREE, Listing(files.tree.folders, tuple(missing)), tree, moves, hard_links=False
+            entry.folder / _TREE,
+            Listing(files.tree.folders, tuple(missing)),
+            tree,
+            moves,
+            root=tree,
+            hard_links=False,
         )
         return True
 

@@ -14,12 +14,12 @@ NAMED = 5
 ARCHIVES = (".whl", ".tar.gz", ".tgz", ".zip", ".tar.bz2")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
-_PIP = re.compile(r"^\s*Downloading (?P<source>\S+)(?: \((?P<size>[^)]*)\))?", re.MULTILINE)
+_PIP = re.compile(r"^[ \t]*Downloading (?P<source>\S+)(?: \((?P<size>[^)\n]{0,50})\))?", re.MULTILINE)
 _UV_INSTALLED = re.compile(r"^ \+ (?P<name>[^=\s]+)==(?P<version>\S+)(?P<local> \(from file:)?", re.MULTILINE)
-_UV_PREPARED = re.compile(r"^Prepared (\d+) packages? in ", re.MULTILINE)
+_UV_PREPARED = re.compile(r"^Prepared (\d{1,9}) packages? in ", re.MULTILINE)
 _NPM = re.compile(r"^npm http fetch GET 200 (\S+\.tgz) (?!.*\(cache (?:hit|revalidated)\))", re.MULTILINE)
-_PNPM = re.compile(r"^Progress: resolved \d+, reused \d+, downloaded (\d+)", re.MULTILINE)
-_SIZE = re.compile(r"([\d.]+)\s*([kmg]?i?)(?:b|bytes)", re.IGNORECASE)
+_PNPM = re.compile(r"^Progress: resolved \d+, reused \d+, downloaded (\d{1,9})\b", re.MULTILINE)
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([kmg]?i?)(?:b|bytes)", re.IGNORECASE)
 _SDIST = re.compile(r"(?P<name>.+?)-(?P<version>\d[^-]*)$")
 
 
@@ -91,13 +91,21 @@ def _named(packages: Sequence[str]) -> str:
     return f": {', '.join(packages[:NAMED])}{more}"
 
 
+def _path(source: str) -> str:
+    """The path of an address; empty if it is none."""
+    try:
+        return urlsplit(source).path
+    except ValueError:
+        return ""
+
+
 def _is_archive(source: str) -> bool:
-    return urlsplit(source).path.endswith(ARCHIVES)
+    return _path(source).endswith(ARCHIVES)
 
 
 def _pip_package(source: str) -> str:
-    file = unquote(basename(urlsplit(source).path))
-    if file.endswith(".whl"):
+    file = unquote(basename(_path(source)))
+    if file.endswith(".whl") and "-" in file:
         name, version, *_ = file.split("-")
         return f"{name.replace('_', '-')}@{version}"
     stem = _without(file, ARCHIVES)
@@ -107,7 +115,7 @@ def _pip_package(source: str) -> str:
 
 def _npm_package(source: str) -> str:
     """Such as http://registry/@scope/name/-/name-1.0.0.tgz."""
-    before, _, file = unquote(urlsplit(source).path).rpartition("/-/")
+    before, _, file = unquote(_path(source)).rpartition("/-/")
     parts = before.split("/")
     name = "/".join(parts[-2:]) if len(parts) > 1 and parts[-2].startswith("@") else parts[-1]
     return f"{name}@{_without(file, ARCHIVES).removeprefix(f'{parts[-1]}-')}"

@@ -18,7 +18,7 @@ from iterdev.host.workspaces import untracked_files
 from iterdev.host.workspaces.pool import Workspace
 
 LIMIT = 600.0
-FOLDER, RECORD = "environments", "environment.json"
+RECORD = "environment.json"
 """In the private folder of a workspace."""
 
 
@@ -45,6 +45,7 @@ async def prepare(  # noqa: PLR0913 - what the host offers, and what the caller 
     cache: Path,
     checkout: Path | None,
     trusted: bool,
+    hard_links: bool = True,
     run: RunCommand,
     variables: Mapping[str, str],
     limit: float = LIMIT,
@@ -55,7 +56,8 @@ async def prepare(  # noqa: PLR0913 - what the host offers, and what the caller 
     `variables` are those of programs in the workspace, without the ones of an earlier environment. Nothing that this
     leaves in the tree is a change in the eyes of git. `trusted` says that the project's files are those of the
     session's base, so that other workspaces may share the result; else it stays in this workspace. Without
-    `may_install`, an environment that is not in the cache stays pending, and nothing is changed.
+    `may_install`, an environment that is not in the cache stays pending, and nothing is changed. Without `hard_links`,
+    the workspace shares no file with the cache that a program in it could change.
     """
     tree = workspace.tree
     found = await in_thread(_projects, tree)
@@ -67,10 +69,11 @@ async def prepare(  # noqa: PLR0913 - what the host offers, and what the caller 
     if found.any:
         work = Workplace(
             tree=tree,
-            home=workspace.private / FOLDER,
+            home=workspace.environments,
             cache=Cache(cache),
             checkout=checkout,
             trusted=trusted,
+            hard_links=hard_links,
             run=run,
             variables=variables,
             limit=limit,
@@ -109,7 +112,7 @@ class _Record(Struct, frozen=True):
 
 
 def _read(workspace: Workspace) -> _Record:
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, ValueError, RecursionError):
         return msgspec.json.decode((workspace.private / RECORD).read_bytes(), type=_Record)
     return _Record()
 
@@ -209,6 +212,8 @@ def plans(tree: Path, *, cache: Path, checkout: Path | None, variables: Mapping[
         yield _plan(f"Python, {text}", kept.find(key))
     if found.node and found.node.depends:
         yield _plan(f"Node, {node.planned(found.node)}", kept.find(found.node.key))
+    for text in build_tools.planned(tree):
+        yield _plan(text, None)
 
 
 def _plan(described: str, entry: Entry | None) -> Plan:

@@ -11,10 +11,13 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 from msgspec import Struct
+
+from iterdev.host.untrusted_files import create, opened_folder
 
 FICLONE = 0x40049409
 LARGEST_TEXT = 1 << 20
@@ -122,27 +125,40 @@ def is_intact(root: Path, listed: Listing) -> bool:
     return True
 
 
-def lay(source: Path, listed: Listing, target: Path, moves: Moves, *, hard_links: bool = True) -> None:
-    """Makes the copy. Without hard links, the copy shares nothing that a write in place could change."""
-    target.mkdir(parents=True, exist_ok=True)
+def lay(source: Path, listed: Listing, target: Path, moves: Moves, *, root: Path, hard_links: bool = True) -> None:
+    """Makes the copy at a target inside of the root, which programs of the workspace can write too.
+
+    Without hard links, the copy shares nothing that a write in place could change.
+    """
     for folder in listed.folders:
-        Path(target, folder).mkdir(exist_ok=True)
+        with opened_folder(target / folder, root):
+            pass
     share = Sharing(hard_links=hard_links)
-    source_top, target_top = str(source), str(target)
-    for file in listed.files:
-        old, new = f"{source_top}/{file.path}", f"{target_top}/{file.path}"
-        if file.target is not None:
-            os.symlink(moves.apply_to(file.target), new)  # noqa: PTH211 - called for every file of an environment
-        elif file.mentions:
-            _rewrite(old, new, moves)
-        else:
-            share.file(old, new, file)
+    for folder, files in groupby(sorted(listed.files, key=_folder), key=_folder):
+        with opened_folder(target / folder, root) as opened:
+            for file in files:
+                _lay_file(f"{source}/{file.path}", file, opened, moves, share)
 
 
-def _rewrite(old: str, new: str, moves: Moves) -> None:
+def _folder(file: File) -> str:
+    return os.path.dirname(file.path)  # noqa: PTH120 - called for every file of an environment
+
+
+def _lay_file(old: str, file: File, folder: int, moves: Moves, share: "Sharing") -> None:
+    name = os.path.basename(file.path)  # noqa: PTH119
+    if file.target is not None:
+        os.symlink(moves.apply_to(file.target), name, dir_fd=folder)
+    elif file.mentions:
+        _rewrite(old, name, folder, moves)
+    else:
+        share.file(old, name, folder, file)
+
+
+def _rewrite(old: str, name: str, folder: int, moves: Moves) -> None:
     content = _runnable(moves.apply(Path(old).read_bytes()))
-    Path(new).write_bytes(content)
-    Path(new).chmod(stat.S_IMODE(os.stat(old).st_mode))  # noqa: PTH116 - a string
+    with open(create(name, folder), "wb") as copy:  # noqa: PTH123
+        copy.write(content)
+        os.fchmod(copy.fileno(), stat.S_IMODE(os.stat(old).st_mode))  # noqa: PTH116 - a string
 
 
 def _runnable(content: bytes) -> bytes:
@@ -160,37 +176,37 @@ class Sharing:
         self._hard_links = hard_links
         self._reflinks = hasattr(fcntl, "ioctl")
 
-    def file(self, old: str, new: str, listed: File) -> None:
-        if self._reflinks and listed.size and self._reflink(old, new, listed):
+    def file(self, old: str, name: str, folder: int, listed: File) -> None:
+        if self._reflinks and listed.size and self._reflink(old, name, folder, listed):
             return
-        if self._hard_links and (listed.size > LARGEST_TEXT or old.endswith(COMPILED) or "/node_modules/" in new):
+        if self._hard_links and (listed.size > LARGEST_TEXT or old.endswith(COMPILED) or "/node_modules/" in old):
             with suppress(OSError):
-                os.link(old, new)
+                os.link(old, name, dst_dir_fd=folder)
                 return
-        _copy(old, new, listed)
+        _copy(old, name, folder, listed)
 
-    def _reflink(self, old: str, new: str, listed: File) -> bool:
-        with open(old, "rb") as source, open(new, "wb") as copy:  # noqa: PTH123
+    def _reflink(self, old: str, name: str, folder: int, listed: File) -> bool:
+        with open(old, "rb") as source, open(create(name, folder), "wb") as copy:  # noqa: PTH123
             try:
                 fcntl.ioctl(copy.fileno(), FICLONE, source.fileno())
             except OSError:
                 self._reflinks = False
+            else:
+                _keep_status(source.fileno(), copy.fileno(), listed)
         if not self._reflinks:
-            os.unlink(new)  # noqa: PTH108
-            return False
-        _keep_status(old, new, listed)
-        return True
+            os.unlink(name, dir_fd=folder)
+        return self._reflinks
 
 
-def _copy(old: str, new: str, listed: File) -> None:
-    with open(old, "rb", 0) as source, open(new, "wb", 0) as copy:  # noqa: PTH123
+def _copy(old: str, name: str, folder: int, listed: File) -> None:
+    with open(old, "rb", 0) as source, open(create(name, folder), "wb", 0) as copy:  # noqa: PTH123
         while chunk := source.read(1 << 22):
             copy.write(chunk)
-    _keep_status(old, new, listed)
+        _keep_status(source.fileno(), copy.fileno(), listed)
 
 
-def _keep_status(old: str, new: str, listed: File) -> None:
-    mode = stat.S_IMODE(os.stat(old).st_mode)  # noqa: PTH116
+def _keep_status(old: int, new: int, listed: File) -> None:
+    mode = stat.S_IMODE(os.fstat(old).st_mode)
     if mode & 0o111:
-        os.chmod(new, mode)  # noqa: PTH101
+        os.fchmod(new, mode)
     os.utime(new, ns=(listed.modified, listed.modified))

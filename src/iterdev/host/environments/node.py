@@ -16,6 +16,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.environments import downloads, folder_copies
 from iterdev.host.environments.cache import Entry, Made
 from iterdev.host.environments.folder_copies import Moves
@@ -47,6 +48,8 @@ HOOKS = {"HUSKY": "0", "HUSKY_SKIP_INSTALL": "1", "SIMPLE_GIT_HOOKS": "0", "LEFT
 APART = {"npm_config_package_import_method": "clone-or-copy"}
 """pnpm's own store is not to be reached by hard links, which an agent could write through."""
 QUIET = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false", "CI": "true"}
+WITH_MODULES = {"YARN_NODE_LINKER": "node-modules"}
+"""Without node_modules, Yarn 2 and newer let only their own commands find the programs and packages of a project."""
 MODULES, MARKER = "node_modules", "node.key"
 DEEPEST = 4
 """Levels at which packages of a repository are looked for."""
@@ -62,6 +65,8 @@ class NodeProject(Struct, frozen=True, kw_only=True):
     prepares: str = ""
     """The script by which the project builds itself after its dependencies are installed."""
     digest: str = ""
+    variables: Mapping[str, str] = {}
+    """For every program in the workspace."""
 
     @property
     def key(self) -> str:
@@ -104,7 +109,13 @@ def read(tree: Path) -> NodeProject | None:
         depends=any(any(inner.get(name) for name in DEPENDENCIES) for inner in map(_package, packages) if inner),
         prepares="" if re.search(r"husky|lefthook|simple-git-hooks|is-ci|patch-package", prepare) else prepare,
         digest=_digest(tree, packages, manager),
+        variables=WITH_MODULES if _is_without_modules(tree, manager, version) else {},
     )
+
+
+def _is_without_modules(tree: Path, manager: Manager, version: str) -> bool:
+    linker = re.search(rb"^nodeLinker:\s*[\"']?([\w-]+)", _bytes(tree / ".yarnrc.yml"), re.MULTILINE)
+    return manager == "yarn" and not version.startswith("1") and (not linker or linker[1] == b"pnp")
 
 
 def _locked_version(tree: Path, manager: Manager) -> str:
@@ -130,6 +141,10 @@ async def prepare(work: Workplace, project: NodeProject) -> Part:
     """Installs what the project depends on, unless the tree brings it along."""
     if not project.depends:
         return Part(made=False)
+    return msgspec.structs.replace(await _install(work, project), variables=project.variables)
+
+
+async def _install(work: Workplace, project: NodeProject) -> Part:
     started = anyio.current_time()
     _remove_leading_outside(work.tree)
     if _tracks_modules(work):
@@ -140,7 +155,7 @@ async def prepare(work: Workplace, project: NodeProject) -> Part:
             _mark(work, project.key)
             described = f"{entry.made.source}, from the cache in {seconds_since(started)}"
             return _part(described, entry.made.problems + await _prepared(work, project))
-        if _is_installed(work.tree) and (made_here := _marked(work)) in {"", project.key}:
+        if (work.tree / MODULES).exists() and (made_here := _marked(work)) in {"", project.key}:
             # Without a mark they were brought by `link` or `copy`.
             as_they_are = f"made by `{' '.join(project.command)}`, before in this workspace"
             return _part(as_they_are if made_here else "node_modules of the workspace as they are", ())
@@ -156,24 +171,19 @@ async def prepare(work: Workplace, project: NodeProject) -> Part:
             places = {"tree": str(work.tree)}
             made = Made(ecosystem="node", source=source, places=places, problems=problems, installed=taken)
             entry = await in_thread(work.cache.publish, project.key, made, folders, {})
-            await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
+            await in_thread(
+                work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree, hard_links=work.hard_links
+            )
     return _part(f"{source} {taken}", problems, new=True)
-
-
-def _is_installed(tree: Path) -> bool:
-    """Yarn may install without node_modules."""
-    return (tree / MODULES).exists() or (tree / ".pnp.cjs").exists()
 
 
 def _marked(work: Workplace) -> str:
     """The key of the project for which packages were installed in this workspace."""
-    marker = work.home / MARKER
-    return marker.read_text(encoding="utf-8") if marker.is_file() else ""
+    return untrusted_files.read_or_empty(work.home / MARKER, root=work.home).decode("utf-8", "replace")
 
 
 def _mark(work: Workplace, key: str) -> None:
-    work.home.mkdir(parents=True, exist_ok=True)
-    (work.home / MARKER).write_text(key, encoding="utf-8")
+    untrusted_files.write_bytes(work.home / MARKER, key.encode(), root=work.made_home())
 
 
 def _set_aside(work: Workplace) -> dict[Path, Path]:
@@ -222,7 +232,9 @@ async def _laid(work: Workplace, entry: Entry) -> bool:
         return True
     for folder in module_folders(work.tree):
         await in_thread(shutil.rmtree, folder, ignore_errors=True)
-    return await in_thread(work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree)
+    return await in_thread(
+        work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree, hard_links=work.hard_links
+    )
 
 
 async def _prepared(work: Workplace, project: NodeProject) -> tuple[str, ...]:
@@ -230,7 +242,7 @@ async def _prepared(work: Workplace, project: NodeProject) -> tuple[str, ...]:
     if not project.prepares:
         return ()
     try:
-        await work.call(project.manager, "run", "prepare", variables={**HOOKS, **APART, **QUIET})
+        await work.call(project.manager, "run", "prepare", variables=_variables(project))
     except CommandFailed as failed:
         return (str(failed),)
     return ()
@@ -243,7 +255,7 @@ async def _make(work: Workplace, project: NodeProject) -> tuple[str | None, tupl
         # npm says what it downloads at this level alone.
         words = (*command, "--loglevel=http") if command[0] == "npm" else command
         try:
-            await work.call(*words, variables={**HOOKS, **APART, **QUIET})
+            await work.call(*words, variables=_variables(project))
         except CommandFailed as failed:
             failures.append(failed)
         else:
@@ -252,6 +264,10 @@ async def _make(work: Workplace, project: NodeProject) -> tuple[str | None, tupl
     if not await in_thread(_copy_users, work):
         return None, (problem,), True
     return "a copy of your node_modules", (problem,), True
+
+
+def _variables(project: NodeProject) -> Mapping[str, str]:
+    return {**HOOKS, **APART, **QUIET, **project.variables}
 
 
 def _commands(work: Workplace, project: NodeProject) -> Iterator[tuple[str, ...]]:
@@ -263,7 +279,11 @@ def _commands(work: Workplace, project: NodeProject) -> Iterator[tuple[str, ...]
         modern = name == "yarn" and not project.version.startswith("1")
         package = "@yarnpkg/cli-dist" if modern else name
         version = f"@{project.version}" if project.version else ""
-        yield ("npx", "--yes", "--package", f"{package}{version}", name, *words)
+        fetched = ("npx", "--yes", "--package", f"{package}{version}", name)
+        yield (*fetched, *words)
+        if modern and project.lock:
+            # Each version of Yarn writes the lock file in a form of its own, and calls another form a change.
+            yield (*fetched, "install", "--no-immutable")
 
 
 def _copy_users(work: Workplace) -> bool:
@@ -277,7 +297,8 @@ def _copy_users(work: Workplace) -> bool:
     for folder in module_folders(checkout):
         target = work.tree / folder.relative_to(checkout)
         if target.parent.is_dir():
-            folder_copies.lay(folder, folder_copies.listing(folder, moves), target, moves, hard_links=False)
+            listed = folder_copies.listing(folder, moves)
+            folder_copies.lay(folder, listed, target, moves, root=work.tree, hard_links=False)
     return True
 
 
@@ -342,17 +363,17 @@ def _digest(tree: Path, packages: list[Path], manager: str) -> str:
         path = tree / name
         digest.update(name.encode() + (_bytes(path)))
     for patch in sorted((tree / "patches").glob("*.patch")):
-        digest.update(patch.read_bytes())
+        digest.update(_bytes(patch))
     return digest.hexdigest()
 
 
 def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""
+    return untrusted_files.read_or_empty(path)
 
 
 def _package(path: Path) -> dict[str, object] | None:
     try:
-        found = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+        found = msgspec.json.decode(untrusted_files.read_bytes(path))
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

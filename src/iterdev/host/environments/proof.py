@@ -8,13 +8,13 @@ path to a folder elsewhere, in their own settings, can lead outside.
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import toml_text, untrusted_files
 from iterdev.host.environments import node
 from iterdev.host.environments.python import hook
 from iterdev.host.environments.python.project import source_roots
@@ -22,6 +22,8 @@ from iterdev.host.environments.python.project import source_roots
 NOT_THE_PROJECT = frozenset(
     {"conftest", "setup", "noxfile", "docs", "doc", "examples", "tests", "test", "testing", "build", "dist"}
 )
+LARGEST_RECORD = 64 * 1024 * 1024
+"""Bytes of what the interpreters of a test run recorded."""
 CARGO_TARGETS = frozenset({"lib", "bin", "example", "test", "bench"})
 PROBE = (
     "import importlib.util, json, sys\n"
@@ -80,10 +82,8 @@ def modules(tree: Path) -> tuple[str, ...]:
 
 def read(file: Path) -> tuple[Loaded, ...]:
     """What was recorded; the same module may have been loaded from several places."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return ()
+    content = untrusted_files.read_or_empty(file, root=file.parent, most=LARGEST_RECORD)
+    lines = content.decode("utf-8", "surrogateescape").splitlines()
     parts = (line.split("\t") for line in dict.fromkeys(lines))
     return tuple(Loaded(part[0], Path(part[1])) for part in parts if len(part) == 2)
 
@@ -110,14 +110,18 @@ def judge_probe(tree: Path, changed: Sequence[str], found: bytes) -> Judgement:
     top = tree.resolve()
     try:
         places = msgspec.json.decode(found, type=dict[str, list[str]])
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return NotShown("the interpreter of the tests did not say where it imports the changed modules from")
     for name, files in places.items():
-        outside = [file for file in files if Path(file).is_absolute() and not Path(file).resolve().is_relative_to(top)]
+        outside = [file for file in files if _is_outside(file, top)]
         if outside and _in_tree(top, name):
             return NotShown(f'the tests would import `{name}` from "{outside[0]}", not from the change')
     missing = [name for name in probed(tree, changed) if not places.get(name)]
     return Proven((f"the interpreter of the tests finds no module {_listed(missing)}",) if missing else ())
+
+
+def _is_outside(file: str, top: Path) -> bool:
+    return Path(file).is_absolute() and "\0" not in file and not Path(os.path.realpath(file)).is_relative_to(top)
 
 
 def probed(tree: Path, changed: Sequence[str]) -> tuple[str, ...]:
@@ -157,7 +161,7 @@ def _in_tree(top: Path, module: str) -> Path | None:
     for root in source_roots(top):
         place = root.joinpath(*module.split("."))
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-            if path.is_file():
+            if os.path.isfile(path):  # noqa: PTH113 - a name of any length
                 return path
     return None
 
@@ -192,8 +196,8 @@ def judge_paths(tree: Path) -> Judgement:
 def _cargo_paths(tree: Path) -> Iterator[tuple[Path, str]]:
     for file in (tree / "Cargo.toml", *tree.glob("*/Cargo.toml"), *tree.glob("*/*/Cargo.toml")):
         try:
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            document = toml_text.parse(untrusted_files.read_text(file))
+        except ValueError:
             continue
         yield from ((file, path) for path in _path_values(document))
 
@@ -210,6 +214,5 @@ def _path_values(value: object) -> Iterator[str]:
 
 def _go_paths(tree: Path) -> Iterator[tuple[Path, str]]:
     for file in (tree / "go.mod", tree / "go.work", *tree.glob("*/go.mod")):
-        if file.is_file():
-            text = file.read_text(encoding="utf-8", errors="replace")
-            yield from ((file, path) for path in re.findall(r"=>\s*(\.\.?/\S*|/\S+)", text))
+        text = untrusted_files.read_text(file)
+        yield from ((file, path) for path in re.findall(r"=>\s*(\.\.?/\S*|/\S+)", text))

@@ -47,7 +47,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
     return await anyio.to_thread.run_sync(partial(function, *args, **options))
 
 
-UNTELLING = ("npm warn", "npm notice", "npm http", "warning:", "install [--")
+UNTELLING = ("npm warn", "npm notice", "npm http", "warning:", "install [--", "\N{BLACK RIGHTWARDS ARROWHEAD} yn0000:")
 ERRORS = ("error", "npm error", "npm err!", "fatal", "modulenotfounderror", "\N{MULTIPLICATION SIGN} ")
 
 
@@ -63,7 +63,7 @@ class CommandFailed(Exception):
     def __init__(self, command: str, output: str) -> None:
         self.command = command
         self.output = output
-        super().__init__(f"`{command}` failed: {last_line(output)}")
+        super().__init__(f"`{command}` failed: {last_line(output).rstrip('.')}")
 
     @property
     def offline(self) -> bool:
@@ -80,12 +80,19 @@ class Workplace(Struct, frozen=True, kw_only=True):
     checkout: Path | None
     trusted: bool
     """Whether the project's files are those of the session's base, so that other workspaces may share the result."""
+    hard_links: bool
+    """Whether the workspace may share files with the cache that a write in place would change for everybody."""
     run: RunCommand
     variables: Mapping[str, str]
     """Of the programs that run in the workspace."""
     limit: float
     printed: list[str] = []
     """What the programs printed that made the environment so far."""
+
+    def made_home(self) -> Path:
+        """The folder of the environments, which programs in the workspace can write too."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        return self.home
 
     def program(self, name: str) -> str | None:
         return shutil.which(name, path=self.variables.get("PATH"))

@@ -4,6 +4,7 @@ It refuses whatever would lose something of the user's, and leaves the checkout 
 """
 
 import os
+import shlex
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
-from iterdev.host.git import refs, session_branch, submodules
+from iterdev.host.git import interrupted_merge, refs, session_branch, submodules
 from iterdev.host.git.command import GitFailed, git, git_names, users_git
 from iterdev.host.git.merge import try_merge
 
@@ -25,6 +26,18 @@ class Merged(Struct, frozen=True):
 def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
     """Merges the session's work, a commit, into the branch that is checked out, fast-forward where possible."""
     _require_branch(top, into)
+    interrupted_merge.undo(top, session, work)
+    merged = merged_tree(top, session, into, work)
+    moved = session_branch.position(top, session, work).note
+    notes = submodules.publish(top, "HEAD", merged, session)
+    with interrupted_merge.undone_unless_complete(top, session, work):
+        _merge(top, work, f"Merge {ids.branch(session)}\n\nIterdev-Session: {session}\n")
+    return Merged(refs.head(top), (*notes, *([moved] if moved else [])))
+
+
+def merged_tree(top: Path, session: SessionId, into: str, work: str) -> str:
+    """The tree that accepting leads to; raises `UserError` if it would lose something. No ref and no file changes."""
+    _require_branch(top, into)
     if changed := git_names(
         *("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "--no-renames", "-z"), cwd=top
     ):
@@ -32,21 +45,19 @@ def accept(top: Path, session: SessionId, into: str, work: str) -> Merged:
             f'The checkout has uncommitted changes, such as "{changed[0][3:]}"',
             hint="commit or stash them (git stash), then run accept again",
         )
-    branch, moved = ids.branch(session), session_branch.position(top, session, work).note
+    branch = ids.branch(session)
     merged, complete, conflicts = try_merge(top, "HEAD", work)
     if not complete:
         raise UserError(
             f'"{branch}" conflicts with "{into}" in {", ".join(conflicts)}; nothing was changed',
-            hint=f"git merge {work if moved else branch}",
+            hint=f"git merge {branch if session_branch.commit_of(top, session) == work else work}",
         )
     if lost := _overwritten(top, merged):
         raise UserError(
             f'"{lost[0]}" is not tracked by git, and the work of the session would overwrite it',
-            hint=f"mv {lost[0]} {lost[0]}.mine, then run accept again",
+            hint=f"mv {shlex.join((lost[0], f'{lost[0]}.mine'))}, then run accept again",
         )
-    notes = submodules.publish(top, "HEAD", merged, session)
-    _merge(top, work, f"Merge {branch}\n\nIterdev-Session: {session}\n")
-    return Merged(refs.head(top), (*notes, *([moved] if moved else [])))
+    return merged
 
 
 def undo(top: Path, session: SessionId, accepted: str, to: str) -> str:
@@ -87,7 +98,6 @@ def _is_no_folder(path: Path) -> bool:
 
 
 def _merge(top: Path, commit: str, message: str) -> None:
-    """A merge that does not succeed is undone."""
     merged = users_git("merge", "--quiet", "--ff", "-m", message, commit, cwd=top)
     if merged.returncode == 0:
         return

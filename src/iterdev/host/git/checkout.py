@@ -1,5 +1,6 @@
 """The user's checkout: where it is, what git says of it, and noticing changes while agents work."""
 
+import shlex
 from pathlib import Path
 from threading import Lock
 
@@ -17,7 +18,8 @@ def top_level(folder: Path) -> Path:
     found = git("rev-parse", "--show-toplevel", cwd=folder, accept=(0, 128))
     if found.returncode:
         if "dubious ownership" in found.stderr:
-            raise HostError(f'git does not trust "{folder}"', hint=f"git config --global --add safe.directory {folder}")
+            trust = f"git config --global --add safe.directory {shlex.quote(str(folder))}"
+            raise HostError(f'git does not trust "{folder}"', hint=trust)
         if git("rev-parse", "--is-inside-git-dir", cwd=folder, accept=(0, 128)).stdout.strip() == "true":
             raise _without_files(folder)
         raise NotInRepository(f'"{folder}" is not in a git repository', hint="cd into one, or run `git init`")
@@ -28,11 +30,13 @@ def _without_files(folder: Path) -> UserError:
     """The folder is in git's own part of a repository; a bare one has no other part."""
     found = Path(git("rev-parse", "--absolute-git-dir", cwd=folder).stdout.rstrip("\n"))
     if git("rev-parse", "--is-bare-repository", cwd=folder).stdout.strip() != "true":
-        return UserError(f'"{folder}" is inside of git\'s own folder', hint=f"cd {found.parent}")
-    work = found.parent / f"{found.stem}-work"
+        return UserError(f'"{folder}" is inside of git\'s own folder', hint=f"cd {shlex.quote(str(found.parent))}")
+    # git names the branch of a new worktree after its folder.
+    name = f"{'-'.join(found.stem.split())}-work"
+    bare, work = (shlex.quote(str(path)) for path in (found, found.parent / name))
     return UserError(
         f'"{found}" is a bare repository, without files to work on',
-        hint=f"git -C {found} worktree add {work} && cd {work}",
+        hint=f"git -C {bare} worktree add {work} && cd {work}",
     )
 
 
@@ -51,6 +55,13 @@ def uncommitted(top: Path) -> list[str]:
     """Names of changed files, and of untracked files and folders that are not ignored."""
     listed = git_names("status", "--porcelain", "--untracked-files=normal", "--no-renames", "-z", cwd=top)
     return [entry[3:] for entry in listed]
+
+
+def login_settings(top: Path) -> list[tuple[str, str]]:
+    """The settings of git that may hold a password, by their names: addresses of remotes, and headers."""
+    wanted = r"^(remote\..*url|url\..*insteadof|http\..*extraheader)$"
+    listed = git("config", "-z", "--get-regexp", wanted, cwd=top, accept=(0, 1)).stdout.split("\0")
+    return [(name, value) for name, _, value in (entry.partition("\n") for entry in listed)]
 
 
 def exclude(top: Path, pattern: str) -> None:

@@ -1,23 +1,27 @@
 """The git command: how it is run, and which version is needed.
 
 Everything runs without optional locks (reading the user's checkout must not even refresh its index), without
-prompts, and without the GIT_* variables of the process that started iterdev. Every git has a process group of its own;
-its whole tree ends at the time limit, and with an engine that is killed (`host/processes/ownership.py`).
+prompts, hooks and fsmonitor, and with an environment that holds no secrets. In a workspace of the sandbox it runs
+inside (`confinement.py`). Every git has a process group of its own; its whole tree ends at the time limit, and with an
+engine that is killed (`host/processes/ownership.py`).
 """
 
 import os
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.core.formatting import duration
-from iterdev.host.git import full_disk
+from iterdev.host import secrets
+from iterdev.host.git import confinement, full_disk
 from iterdev.host.processes import ownership
+from iterdev.host.untrusted_files import PRIVATE
 
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
@@ -32,8 +36,15 @@ REPOSITORY_VARIABLES = frozenset(
     )
 )
 """The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
-EXCLUDES = Path(".iterdev", "exclude")
+SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false")
+ALSO_INHERITED = ("SSH_AUTH_SOCK", "GNUPGHOME", "SUDO_UID", "TMPDIR")
+"""Filters such as that of Git LFS may have to log in to a server; git asks who started root's shell."""
+EXCLUDES = Path(PRIVATE, "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
+
+
+overrides: list[Callable[[], tuple[str, ...]]] = []
+"""What gives further options to every git of this process (`pinned_settings.py`)."""
 
 
 class Identity(Struct, frozen=True):
@@ -54,7 +65,7 @@ class GitFailed(HostError):
         reasons = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["no message"]
         super().__init__(
             f"`git {' '.join(args)}` failed with {code}: {reasons[0]}",
-            hint="check the free space and the permissions with `iterdev doctor`, then go on with `iterdev resume`",
+            hint="run `iterdev doctor --fix`: it repairs what it can, and says what else is wrong",
         )
 
 
@@ -84,18 +95,26 @@ def git_bytes(*args: str, cwd: Path, stdin: bytes) -> bytes:
 
 
 def _run(
-    args: tuple[str, ...], cwd: Path, stdin: bytes | None, env: Mapping[str, str], seconds: float
+    args: tuple[str, ...],
+    cwd: Path,
+    stdin: bytes | None,
+    env: Mapping[str, str],
+    seconds: float,
+    *,
+    again: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
-    settings = ("core.hooksPath=/dev/null", "core.quotePath=false", "submodule.recurse=false")
-    options = (*(word for setting in settings for word in ("-c", setting)), *excludes)
+    inside = _confinement(args, cwd)
+    settings = (*SETTINGS, *(confinement.SETTINGS if inside else ()))
+    pinned = (word for override in tuple(overrides) for word in override())
+    options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
     marker, began = ownership.marker(), time.time()
     try:
         with subprocess.Popen(
-            ["git", *options, *args],
+            [*inside, "git", *options, *args],
             cwd=cwd,
-            env={**_inherited(), **VARIABLES, **marker.variable, **env},
+            env={**_inherited(), **VARIABLES, **(confinement.VARIABLES if inside else {}), **marker.variable, **env},
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -104,19 +123,41 @@ def _run(
             try:
                 stdout, stderr = process.communicate(stdin, seconds)
             except BaseException:
-                ownership.kill(process.pid, marker)
+                ownership.kill(marker, group=process.pid)
                 raise
+    except KeyboardInterrupt:
+        # It may have come before the process was known here.
+        ownership.kill(marker)
+        raise
     except FileNotFoundError as error:
         if not cwd.exists():
-            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
+            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor --fix`") from error
+        if inside:
+            hint = "sudo apt install bubblewrap, then go on with `iterdev resume`"
+            raise HostError(f'git in "{cwd}" runs in the sandbox, which needs bubblewrap', hint=hint) from error
         raise HostError("git is not installed", hint="install git 2.38 or newer") from error
     except subprocess.TimeoutExpired as error:
         message = f"`git {' '.join(args)}` did not end within {duration(seconds)}"
-        raise HostError(message, hint="run `iterdev doctor`") from error
-    if process.returncode and full_disk.is_reason(stderr):
+        raise HostError(message, hint="a hook, a filter or the disk may be slow; then try again") from error
+    if process.returncode == -signal.SIGINT and not again:
+        # A Ctrl-C reached it before it had a process group of its own, and so before it was git.
+        return _run(args, cwd, stdin, env, seconds, again=True)
+    if process.returncode and inside and stderr.startswith(b"bwrap: "):
+        # Its exit code is one with which git itself answers.
+        raise GitFailed(args, process.returncode, stderr.decode("utf-8", "backslashreplace"))
+    if process.returncode and full_disk.is_reason(stderr) and not inside:
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def _confinement(args: tuple[str, ...], cwd: Path) -> tuple[str, ...]:
+    try:
+        return confinement.prefix(cwd)
+    except (OSError, ValueError) as error:
+        if not cwd.exists():
+            raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor`") from error
+        raise GitFailed(args, 128, f"fatal: {error}") from error
 
 
 def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -135,7 +176,7 @@ def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _inherited() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return secrets.allowed_environment(os.environ, ALSO_INHERITED)
 
 
 def git_names(*args: str, cwd: Path) -> list[str]:
@@ -147,6 +188,17 @@ def users_excludes(folder: Path) -> Path:
     """The user's global file of patterns that git ignores."""
     named = git("config", "--type=path", "--get", "core.excludesFile", cwd=folder, accept=(0, 1)).stdout.rstrip("\n")
     return Path(named or Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git", "ignore"))
+
+
+def users_files(folder: Path) -> tuple[Path, ...]:
+    """The files outside of the repository that git reads for a user: settings, attributes, patterns to ignore."""
+    entries = git("config", "--list", "--show-origin", "--includes", "-z", cwd=folder).stdout.split("\0")
+    found = {Path(origin.removeprefix("file:")) for origin in entries[::2] if origin.startswith("file:/")}
+    for name in ("core.excludesFile", "core.attributesFile"):
+        named = git("config", "--type=path", "--get", name, cwd=folder, accept=(0, 1)).stdout.rstrip("\n")
+        found |= {Path(named)} if os.path.isabs(named) else set()  # noqa: PTH117
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git")
+    return tuple(sorted(found | {settings / "ignore", settings / "attributes"}))
 
 
 def version() -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """Commits, what is in them, and what they change."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +37,22 @@ def ignored(worktree: Path, names: Sequence[str]) -> set[str]:
     asked = "\0".join(names)
     listed = git("check-ignore", "-z", "--stdin", cwd=worktree, stdin=asked, accept=(0, 1, 128)).stdout
     return {name for name in listed.split("\0") if name}
+
+
+def has_files(top: Path, commit: str, words: Sequence[str]) -> bool:
+    """Whether one of the words is the path of a file in the commit."""
+    names = [os.path.normpath(word) for word in words if word and not word.startswith(("-", "/"))]
+    inside = [f":(literal){name}" for name in names if name != "." and not name.startswith("..")]
+    return bool(inside and git("ls-tree", "-r", "--name-only", commit, "--", *inside, cwd=top).stdout)
+
+
+def copy_files(top: Path, commit: str, folder: Path) -> None:
+    """Writes all files of a commit to a new folder, as a checkout would."""
+    folder.mkdir(parents=True)
+    with TemporaryDirectory() as temporary:
+        index = {"GIT_INDEX_FILE": str(Path(temporary, "index"))}
+        git("read-tree", commit, cwd=top, env=index)
+        git("checkout-index", "--all", "--force", f"--prefix={folder}/", cwd=top, env=index)
 
 
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:

@@ -50,7 +50,7 @@ def show(top: Path, old: str, new: str, *, stat: bool = False, plain: bool = Fal
     options = ("--no-pager", "diff", *EXACT) if plain else ("diff",)
     shown = subprocess.run(["git", *options, *_form(stat=stat), old, new], cwd=top, env=os.environ, check=False)
     if shown.returncode not in {0, *BROKEN_PIPE}:
-        raise HostError(f"`git diff {old[:12]} {new[:12]}` failed with {shown.returncode}", hint="iterdev doctor")
+        raise HostError(f"`git diff {old[:12]} {new[:12]}` failed with {shown.returncode}", hint="git fsck")
 
 
 def _form(*, stat: bool) -> tuple[str, ...]:

@@ -40,9 +40,9 @@ class Label(Struct, frozen=True, kw_only=True):
         return submodules.Work(ref=self.ref, message=self.message(), author=self.author)
 
     def message(self, subject: str = "") -> str:
-        body = "\n".join(self.body) + "\n\n" if self.body else ""
+        title, body = " ".join(self.title.split()), "\n".join(self.body) + "\n\n" if self.body else ""
         return (
-            f"{subject or f'{self.task}: {self.title}'}\n\n{body}"
+            f"{subject or f'{self.task}: {title}'}\n\n{body}"
             f"Iterdev-Session: {self.session}\nIterdev-Task: {self.task}\nIterdev-Attempt: {self.number}\n"
         )
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from iterdev.core.session.conflicts import FinishedMerge
+from iterdev.host import untrusted_files
 from iterdev.host.git import commits, submodules, worktrees
 from iterdev.host.git.command import Identity, git
 
@@ -81,7 +82,7 @@ def left_conflicts(top: Path, worktree: Path, base: str, commit: str) -> list[st
 
 def _beginnings(file: Path, places: list[int]) -> list[int]:
     """Git also lists lines of seven equals signs alone, which underline a heading elsewhere."""
-    text = file.read_bytes().splitlines() if file.is_file() else []
+    text = untrusted_files.read_or_empty(file).splitlines()
     kinds = [(place, text[place - 1][:1] if place <= len(text) else b"") for place in places]
     rest = [kind for _, kind in kinds]
     return [place for at, (place, kind) in enumerate(kinds) if kind == b"<" and rest[at + 1 : at + 3] == [b"=", b">"]]
@@ -90,5 +91,9 @@ def _beginnings(file: Path, places: list[int]) -> list[int]:
 def _new_markers(top: Path, old: str, new: str) -> set[tuple[str, int]]:
     """Conflict markers that came with a change, as file and line."""
     options = ("--check", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-    lines = git("diff", *options, old, new, cwd=top, accept=(0, 2)).stdout
-    return {(name, int(line)) for name, line in re.findall(r"(?m)^(.*):(\d+): leftover conflict marker$", lines)}
+    return markers_in(git("diff", *options, old, new, cwd=top, accept=(0, 2)).stdout)
+
+
+def markers_in(listed: str) -> set[tuple[str, int]]:
+    """The conflict markers that `git diff --check` lists."""
+    return {(name, int(line)) for name, line in re.findall(r"(?m)^(.*):(\d{1,9}): leftover conflict marker$", listed)}

@@ -1,6 +1,7 @@
 """Refs and branches: reading them, and moving them by compare and swap."""
 
 import os
+import re
 import time
 from contextlib import suppress
 from functools import lru_cache
@@ -10,7 +11,11 @@ from subprocess import CompletedProcess
 from iterdev.core.errors import UserError
 from iterdev.host.git import full_disk
 from iterdev.host.git.command import GitFailed, git
+from iterdev.host.processes.open_files import opened
 
+LOCKED = 2.0
+"""Seconds after which a ref is not locked by a git that is at work: it takes milliseconds."""
+PAUSE = 0.05
 ZERO = ""
 """The old value of a ref that must not exist, whatever the length of the repository's hashes."""
 
@@ -85,7 +90,7 @@ def move_refs(top: Path, *moves: tuple[str, str, str | None]) -> bool:
     lines = (
         f"create {ref} {new}" if old == ZERO else f"update {ref} {new} {old or ''}".rstrip() for ref, new, old in moves
     )
-    return _moved(git("update-ref", "--stdin", cwd=top, stdin="\n".join(lines) + "\n", accept=(0, 128)), moves[0][0])
+    return _moved(_update(top, "--stdin", stdin="\n".join(lines) + "\n"), moves[0][0])
 
 
 def keep_under(top: Path, ref: str, commit: str) -> None:
@@ -101,7 +106,23 @@ def keep_under(top: Path, ref: str, commit: str) -> None:
 def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
     """Compare and swap: False when the ref is not `old` any more. None means any value."""
     expected = [old] if old is not None else []
-    return _moved(git("update-ref", ref, new, *expected, cwd=top, accept=(0, 128)), ref)
+    return _moved(_update(top, ref, new, *expected), ref)
+
+
+def _update(top: Path, *args: str, stdin: str | None = None) -> CompletedProcess[str]:
+    """Waits for another git that moves a ref; the locks of one that was killed are removed."""
+    since: dict[str, float] = {}
+    while True:
+        done = git("update-ref", *args, cwd=top, stdin=stdin, accept=(0, 128))
+        locked = re.search(r"Unable to create '(.+\.lock)': File exists", done.stderr)
+        if not done.returncode or not locked:
+            return done
+        lock, now = Path(locked[1]), time.monotonic()
+        if now > since.setdefault(locked[1], now) + LOCKED:
+            if "iterdev" not in lock.parts or locked[1] in opened() or not lock.exists():
+                return done
+            lock.unlink(missing_ok=True)
+        time.sleep(PAUSE)
 
 
 def _moved(done: CompletedProcess[str], ref: str) -> bool:

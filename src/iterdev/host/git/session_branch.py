@@ -5,6 +5,7 @@ can move it too. A ref of its own (`ids.tip_ref`) keeps what has landed, so that
 or check it out meanwhile: nothing is lost, and no checkout has its branch moved away under it.
 """
 
+import shlex
 from pathlib import Path
 
 from msgspec import Struct
@@ -138,7 +139,7 @@ def require_free(top: Path, session: SessionId) -> None:
 def checked_out(session: SessionId, worktree: str) -> UserError:
     return UserError(
         f'The branch "{ids.branch(session)}" is checked out in "{worktree}", and would be moved under it',
-        hint=f"git -C {worktree} switch --detach",
+        hint=f"git -C {shlex.quote(worktree)} switch --detach",
     )
 
 

@@ -6,18 +6,21 @@ keeps it. A submodule that the user has not initialised is left alone.
 
 import os
 import re
-import shutil
+import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
-from iterdev.host.git import refs
+from iterdev.host import untrusted_files
+from iterdev.host.git import confinement, object_import, refs
 from iterdev.host.git.checkout import status
-from iterdev.host.git.command import EXCLUDES, Identity, git, git_names
+from iterdev.host.git.command import Identity, git, git_names
 
 GITLINK = "160000"
 FILE = ".gitmodules"
@@ -43,11 +46,11 @@ def listed(worktree: Path) -> list[Submodule]:
         return []
     pattern = ("--get-regexp", r"^submodule\..*\.path$")
     settings = git("config", "--file", FILE, "--null", *pattern, cwd=worktree, accept=(0, 1)).stdout.split("\0")
-    paths = [f":(literal){setting.partition(chr(10))[2]}" for setting in settings if setting]
+    named = [Path(setting.partition("\n")[2]) for setting in settings if setting]
+    paths = [f":(literal){path}" for path in named if ".." not in path.parts and not path.is_absolute()]
     entries = git_names("ls-files", "--stage", "-z", "--", *paths, cwd=worktree) if paths else []
     fields = (entry.partition("\t")[::2] for entry in entries)
-    inside = ((stage, path) for stage, path in fields if ".." not in Path(path).parts and not Path(path).is_absolute())
-    return [Submodule(path, stage.split()[1]) for stage, path in inside if stage.startswith(GITLINK)]
+    return [Submodule(path, stage.split()[1]) for stage, path in fields if stage.startswith(GITLINK)]
 
 
 def check_out(top: Path, worktree: Path) -> None:
@@ -60,18 +63,27 @@ def check_out(top: Path, worktree: Path) -> None:
             git("checkout", "--quiet", "--force", "--detach", module.commit, cwd=own)
             git("clean", "--quiet", "-ffd", cwd=own)
         else:
-            if own.is_symlink():
-                own.unlink()
-            shutil.rmtree(own, ignore_errors=True)
-            git("worktree", "add", "--quiet", "--force", "--detach", str(own), module.commit, cwd=users)
+            _add(users, own, module.commit, untrusted_files.root_of(own) or worktree)
+            confinement.add_submodule(own)
+            git("reset", "--quiet", "--hard", module.commit, cwd=own)
         check_out(users, own)
 
 
-def links(top: Path, worktree: Path) -> Iterator[Path]:
-    """The files that lead from submodules to their repositories."""
-    for _, users, own in _present(top, worktree):
-        yield own / ".git"
-        yield from links(users, own)
+def _add(users: Path, own: Path, commit: str, root: Path) -> None:
+    """Makes a folder of a worktree one of the submodule's own worktrees, without files.
+
+    Git adds it elsewhere first: it would follow links that an agent put in the way.
+    """
+    untrusted_files.remove(own, root=root)
+    private = root.parent / untrusted_files.PRIVATE
+    with TemporaryDirectory(dir=private if private.is_dir() else refs.common_dir(users), prefix="new-") as folder:
+        new = Path(folder, own.name)
+        options = ("--quiet", "--force", "--no-checkout", "--detach")
+        git("worktree", "add", *options, str(new), commit, cwd=users)
+        link = (new / ".git").read_bytes()
+        admin = Path(os.fsdecode(link).removeprefix("gitdir:").strip())
+        (admin / "gitdir").write_bytes(os.fsencode(own / ".git") + b"\n")
+    untrusted_files.write_bytes(own / ".git", link, root=root)
 
 
 def disarm(worktree: Path, trusted: Path, writable: Path) -> None:
@@ -89,15 +101,7 @@ def disarm(worktree: Path, trusted: Path, writable: Path) -> None:
         if target and target.is_relative_to(trusted) and not target.is_relative_to(writable):
             disarm(own, trusted, writable)
         else:
-            _cut(own)
-
-
-def _cut(own: Path) -> None:
-    link = own / ".git"
-    if link.is_dir() and not link.is_symlink():
-        shutil.rmtree(link)
-    else:
-        link.unlink(missing_ok=True)
+            untrusted_files.remove(own / ".git", root=untrusted_files.root_of(own) or worktree)
 
 
 def is_touched(top: Path, worktree: Path) -> bool:
@@ -127,8 +131,9 @@ def keep(top: Path, worktree: Path, base: str, work: Work) -> None:
             made = git("commit-tree", tree, *parents, cwd=own, stdin=work.message, env=work.author.variables)
             head = made.stdout.strip()
             git("update-ref", "--no-deref", "HEAD", head, cwd=own)
+        object_import.import_new(untrusted_files.root_of(own) or worktree)
         if head != before:
-            refs.keep_under(own, work.ref, head)
+            refs.keep_under(users, work.ref, head)
     _keep_added(top, worktree, work)
 
 
@@ -137,7 +142,7 @@ def _keep_added(top: Path, worktree: Path, work: Work) -> None:
 
     They are not trusted: no git is run in one, except to read its objects, and not even that after a sandbox.
     """
-    if (worktree.parent / EXCLUDES.parent / "objects").is_dir():
+    if confinement.is_confined(untrusted_files.root_of(worktree) or worktree):
         return
     for module in listed(worktree):
         own = worktree / module.path
@@ -157,8 +162,7 @@ def _present(top: Path, worktree: Path) -> Iterator[tuple[Submodule, Path, Path]
         if not _is_repository(users) or not own.is_dir() or own.is_symlink():
             continue
         if not _is_linked(own, users):
-            _cut(own)
-            git("worktree", "repair", cwd=users)
+            _relink(users, own, untrusted_files.root_of(own) or worktree)
         if _is_linked(own, users):
             yield module, users, own
 
@@ -170,11 +174,21 @@ def _is_linked(own: Path, users: Path) -> bool:
 
 def _target(own: Path) -> Path | None:
     """The folder of git that the link of a submodule leads to, if there is such a link and such a folder."""
-    link = own / ".git"
-    if not link.is_file() or link.is_symlink() or own.is_symlink():
+    if (own / ".git").is_symlink() or own.is_symlink():
         return None
-    target = Path(os.path.realpath(own / os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()))
-    return target if target.is_dir() else None
+    with suppress(OSError):
+        target = Path(os.path.realpath(confinement.git_dir(own)))
+        return target if target.is_dir() else None
+    return None
+
+
+def _relink(users: Path, own: Path, root: Path) -> None:
+    """Puts the link to the submodule's repository back, if that knows the worktree."""
+    untrusted_files.remove(own / ".git", root=root)
+    for admin in sorted(Path(os.path.realpath(refs.common_dir(users)), "worktrees").glob("*")):
+        place = untrusted_files.read_or_empty(admin / "gitdir", root=admin)
+        if os.path.realpath(os.fsdecode(place.rstrip(b"\n"))) == os.path.realpath(own / ".git"):
+            untrusted_files.write_bytes(own / ".git", b"gitdir: " + os.fsencode(admin) + b"\n", root=root)
 
 
 def publish(top: Path, old: str, new: str, session: SessionId) -> list[str]:
@@ -190,15 +204,15 @@ def publish(top: Path, old: str, new: str, session: SessionId) -> list[str]:
 def _publish(top: Path, path: str, before: str, after: str, session: SessionId) -> Iterator[str]:
     users, branch = top / path, ids.branch(session)
     if not _is_repository(users):
-        yield f"{path} is a submodule that you have not initialised: git submodule update --init {path}"
+        yield f"{path} is a submodule that you have not initialised: git submodule update --init {shlex.quote(path)}"
         return
     if refs.resolve(users, after) is None:
         raise UserError(
             f'The work names commit {after[:12]} of the submodule "{path}", which its repository does not have',
-            hint=f"git -C {users} fetch origin {after}",
+            hint=f"git -C {shlex.quote(str(users))} fetch origin {after}",
         )
     yield from (f"{path}: {note}" for note in publish(users, before, after, session))
-    yield f"{path} has a new commit, {after[:12]}: git submodule update {path}"
+    yield f"{path} has a new commit, {after[:12]}: git submodule update {shlex.quote(path)}"
     if _has_ref(users, after, "refs/remotes"):
         return
     if not _has_ref(users, after, "refs/heads"):
@@ -207,9 +221,9 @@ def _publish(top: Path, path: str, before: str, after: str, session: SessionId) 
         if not behind or not refs.move_ref(users, f"refs/heads/{branch}", after, at or refs.ZERO):
             raise UserError(
                 f'No branch of the submodule "{path}" has commit {after[:12]}, and "{branch}" is taken there',
-                hint=f"git -C {users} branch {branch}-work {after}",
+                hint=f"git -C {shlex.quote(str(users))} branch {branch}-work {after}",
             )
-        yield f"others cannot get it before it is pushed: git -C {path} push origin {branch}"
+        yield f"others cannot get it before it is pushed: git -C {shlex.quote(path)} push origin {branch}"
 
 
 def _changed(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:

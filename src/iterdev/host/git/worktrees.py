@@ -1,67 +1,74 @@
 """Worktrees: added, reset, read and removed.
 
 Git keeps a folder for each (`.git/worktrees/NAME`), which says where the worktree is; the file `.git` of the worktree
-leads back to it. An agent can damage both.
+leads back to it. An agent can damage both. Git fails when it finds a worktree half registered, so that one process at a
+time registers and removes them.
 """
 
-import fcntl
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from iterdev.host.git import submodules
+from iterdev.core.errors import HostError
+from iterdev.host import untrusted_files
+from iterdev.host.git import confinement, object_import, submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
+from iterdev.host.git.confinement import common_dir as common_dir_of
+from iterdev.host.git.confinement import git_dir
 from iterdev.host.git.refs import common_dir, resolve
+from iterdev.host.git.repository_lock import repository_lock
 
 INITIALIZING = "initializing"
 """Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
+LARGEST_HEAD = 4096
+"""Bytes of the name of a branch, or of a commit id."""
 ABANDONED = 60.0
 """Seconds after which no git can still be adding a worktree without having said where."""
 
 
-@contextmanager
-def _registering(top: Path) -> Iterator[None]:
-    """Git fails when it finds a worktree half registered, so that one process at a time registers and removes them."""
-    descriptor = os.open(common_dir(top), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def add(top: Path, path: Path, commit: str) -> None:
     _register(top, path, commit)
-    # The path is an argument, so that an error names the disk that is full.
-    git("-C", str(path), "reset", "--quiet", "--hard", cwd=top)
+    try:
+        git("reset", "--quiet", "--hard", cwd=path)
+    except GitFailed as error:
+        hint = "set ITERDEV_HOME to a folder with free space that you may write to"
+        raise HostError(f'Cannot create the workspace "{path}": {error.message}', hint=hint) from error
     submodules.check_out(top, path)
 
 
 def _register(top: Path, path: Path, commit: str) -> None:
     """Adds a worktree without files. Forced twice, it also replaces one that is locked and gone."""
     options = ("--quiet", "--force", "--force", "--no-checkout", "--detach")
-    with _registering(top):
+    with repository_lock(top):
         git("worktree", "add", *options, str(path), commit, cwd=top)
 
 
 def remove(top: Path, path: Path) -> None:
-    with _registering(top):
+    with repository_lock(top):
         git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
 
 
 def forget_deleted(top: Path, home: Path) -> None:
     """Lets the repository forget the worktrees below `home` that are gone, also locked ones; the user's stay."""
-    with _registering(top):
-        for admin in _admin_folders(top):
-            place = _place(admin)
-            if (place is None and _is_abandoned(admin)) or (place and _is_below(place, home) and not place.exists()):
-                shutil.rmtree(admin, ignore_errors=True)
+    with repository_lock(top):
+        for name in forgotten(top, home):
+            shutil.rmtree(common_dir(top) / "worktrees" / name, ignore_errors=True)
     submodules.prune(top)
+
+
+def forgotten(top: Path, home: Path) -> list[str]:
+    """The names by which the repository knows worktrees below `home` that are gone, and those never completed."""
+    return [admin.name for admin in _admin_folders(top) if _is_gone(admin, home)]
+
+
+def _is_gone(admin: Path, home: Path) -> bool:
+    place = _place(admin)
+    return _is_below(place, home) and not place.exists() if place else _is_abandoned(admin)
 
 
 def _admin_folders(top: Path) -> list[Path]:
@@ -72,7 +79,9 @@ def _admin_folders(top: Path) -> list[Path]:
 def _place(admin: Path) -> Path | None:
     """Where git's folder says that the link of its worktree is."""
     with suppress(OSError):
-        return admin / os.fsdecode((admin / "gitdir").read_bytes()).rstrip("\n")
+        return admin / os.fsdecode(untrusted_files.read_bytes(admin / "gitdir", root=admin, most=LARGEST_HEAD)).rstrip(
+            "\n"
+        )
     return None
 
 
@@ -89,6 +98,7 @@ def _is_abandoned(admin: Path) -> bool:
 
 def reset(top: Path, path: Path, commit: str) -> None:
     """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
+    _remove_links(path)
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
     submodules.check_out(top, path)
@@ -97,7 +107,9 @@ def reset(top: Path, path: Path, commit: str) -> None:
 def write_tree(worktree: Path) -> str:
     """The tree of everything in a worktree that git does not ignore."""
     stage(worktree)
-    return git("write-tree", cwd=worktree).stdout.strip()
+    tree = git("write-tree", cwd=worktree).stdout.strip()
+    object_import.import_new(worktree)
+    return tree
 
 
 def restore_staged(worktree: Path) -> None:
@@ -152,19 +164,48 @@ def relink(top: Path, worktree: Path, base: str) -> None:
     delete(link)
     for admin in _admin_folders(top):
         if (place := _place(admin)) and os.path.realpath(place) == os.path.realpath(link):
-            link.write_text(f"gitdir: {admin}\n", encoding="utf-8")
+            untrusted_files.write_bytes(link, _link_to(admin), root=worktree)
             if is_linked(top, worktree):
                 return
             delete(link)
             shutil.rmtree(admin)
-    new = worktree.with_name(f"{worktree.name}.new")
+    # In the sandbox, agents can write beside the worktree, but not in its private folder.
+    private = worktree.parent / untrusted_files.PRIVATE
+    new = (private if private.is_dir() else worktree.parent) / f"{worktree.name}.new"
     delete(new)
     _register(top, new, base)
     (new / ".git").rename(link)
     new.rmdir()
-    with _registering(top):
+    with repository_lock(top):
         git("worktree", "repair", str(worktree), cwd=top)
     git("reset", "--quiet", cwd=worktree)
+
+
+def adopt(worktree: Path, base: str) -> None:
+    """Takes over what an agent in the sandbox did with git; without a sandbox there is nothing to do.
+
+    A HEAD that was deleted or replaced by a link is restored to the base; git's other files cannot be deleted in the
+    sandbox. Repositories that were made inside of the worktree are made plain folders.
+    """
+    if not confinement.is_confined(worktree) or not worktree.is_dir():
+        return
+    store = confinement.store(worktree)
+    _remove_links(worktree)
+    if not (store.admin / "HEAD").is_file():
+        untrusted_files.remove(store.admin / "HEAD", root=store.admin)
+        untrusted_files.write_bytes(store.admin / "HEAD", f"{base}\n".encode(), root=store.admin)
+    submodules.disarm(worktree, store.common, store.admin)
+    object_import.import_new(worktree)
+
+
+def _remove_links(worktree: Path) -> None:
+    """Git itself makes none in its folder of a worktree; with one, what it writes would be lost with the sandbox."""
+    if confinement.is_confined(worktree):
+        admin = confinement.store(worktree).admin
+        for folder, folders, files in os.walk(admin):
+            for path in (Path(folder, name) for name in (*folders, *files)):
+                if path.is_symlink():
+                    untrusted_files.unlink(path, root=admin)
 
 
 def _claim(top: Path, worktree: Path) -> bool:
@@ -173,7 +214,7 @@ def _claim(top: Path, worktree: Path) -> bool:
         admin = Path(os.path.realpath(git_dir(worktree)))
         place = _place(admin)
         if place and not os.path.lexists(place) and admin in map(Path.resolve, _admin_folders(top)):
-            (admin / "gitdir").write_text(f"{worktree / '.git'}\n", encoding="utf-8")
+            untrusted_files.write_bytes(admin / "gitdir", _name_of(worktree), root=admin)
             return is_linked(top, worktree)
     return False
 
@@ -185,8 +226,7 @@ def is_linked(top: Path, worktree: Path) -> bool:
         if link.is_symlink() or not link.is_file():
             return False
         admin = Path(os.path.realpath(git_dir(worktree)))
-        common = Path(os.path.realpath(admin / (admin / "commondir").read_text(encoding="utf-8").strip()))
-        head = (admin / "HEAD").read_text(encoding="utf-8").strip()
+        common, head = common_dir_of(admin), _head_text(admin)
     except (OSError, ValueError):
         return False
     place = _place(admin)
@@ -210,8 +250,18 @@ def follow(top: Path, old: Path, new: Path) -> None:
     """Has the repository know where a worktree is now, and the worktree where the repository is."""
     for admin in _admin_folders(top):
         if _place(admin) == old / ".git":
-            (admin / "gitdir").write_text(f"{new / '.git'}\n", encoding="utf-8")
-            (new / ".git").write_text(f"gitdir: {admin}\n", encoding="utf-8")
+            untrusted_files.write_bytes(admin / "gitdir", _name_of(new), root=admin)
+            untrusted_files.write_bytes(new / ".git", _link_to(admin), root=new)
+
+
+def _link_to(admin: Path) -> bytes:
+    """The content of the file by which a worktree leads to git's folder of it."""
+    return b"gitdir: " + os.fsencode(admin) + b"\n"
+
+
+def _name_of(worktree: Path) -> bytes:
+    """The content of the file by which git's folder leads to the worktree."""
+    return os.fsencode(worktree / ".git") + b"\n"
 
 
 def head_of_deleted(top: Path, worktree: Path) -> str:
@@ -228,13 +278,12 @@ def head(worktree: Path) -> str:
 
     Reading the file is a hundred times as fast as a process.
     """
-    text = (git_dir(worktree) / "HEAD").read_text(encoding="utf-8").strip()
+    text = _head_text(git_dir(worktree))
     return (resolve(worktree, "HEAD") or "") if text.startswith("ref:") else text
 
 
-def git_dir(worktree: Path) -> Path:
-    """Git's folder of a linked worktree."""
-    return worktree / (worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+def _head_text(admin: Path) -> str:
+    return untrusted_files.read_bytes(admin / "HEAD", root=admin, most=LARGEST_HEAD).decode("utf-8").strip()
 
 
 def set_head(worktree: Path, commit: str) -> None:

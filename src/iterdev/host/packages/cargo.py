@@ -2,13 +2,15 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from iterdev.host import toml_text, untrusted_files
 from iterdev.host.packages.shell import Found, Shell
 
 LOCK = "Cargo.lock"
+MOST = 20
+"""Versions of one crate that are looked at."""
 
 
 async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
@@ -32,10 +34,12 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
 
 def _locked(lock: Path, name: str) -> list[str]:
     try:
-        packages = tomllib.loads(lock.read_text(encoding="utf-8")).get("package", [])
-    except (OSError, ValueError):
+        document = toml_text.parse(untrusted_files.read_text(lock))
+    except ValueError:
         return []
-    return [str(package.get("version", "")) for package in packages if package.get("name") == name]
+    listed = document.get("package")
+    packages = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [str(package.get("version", "")) for package in packages if package.get("name") == name][:MOST]
 
 
 async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:
@@ -43,14 +47,14 @@ async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bo
     with TemporaryDirectory(dir=shell.temp) as folder:
         crate, user = Path(folder) / "crate", Path(folder) / "user"
         wanted = f"path = {json.dumps(str(crate))}, version = {json.dumps(version_range or '*')}"
-        _write(crate, name, version)
-        _write(user, "iterdev-check", "0.0.0", f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n")
+        _write(shell, crate, name, version)
+        needs = f"[dependencies]\n{json.dumps(name)} = {{ {wanted} }}\n[workspace]\n"
+        _write(shell, user, "iterdev-check", "0.0.0", needs)
         asked = await shell.run("cargo", "metadata", "--offline", "--quiet", "--format-version", "1", cwd=user)
     return not asked.code
 
 
-def _write(folder: Path, name: str, version: str, more: str = "") -> None:
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "lib.rs").touch()
+def _write(shell: Shell, folder: Path, name: str, version: str, more: str = "") -> None:
+    shell.write(folder / "src" / "lib.rs", "")
     manifest = f'[package]\nname = {json.dumps(name)}\nversion = {json.dumps(version)}\nedition = "2021"\n{more}'
-    (folder / "Cargo.toml").write_text(manifest, encoding="utf-8")
+    shell.write(folder / "Cargo.toml", manifest)

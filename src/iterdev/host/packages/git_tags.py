@@ -37,7 +37,7 @@ async def _named(name: str, shell: Shell, *kinds: str, pattern: str = "") -> lis
 def _reason(output: bytes) -> str:
     """The line of git's message before its advice."""
     lines = output.decode("utf-8", "replace").splitlines()
-    return next((line for line in lines if line.startswith("fatal: ")), last_line(output))
+    return next((last_line(line.encode()) for line in lines if line.startswith("fatal: ")), last_line(output))
 
 
 def _refs(listed: bytes) -> dict[str, str]:

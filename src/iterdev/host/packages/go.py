@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 
 from iterdev.host.packages.shell import Found, Shell, document, last_line
 
+VERSION = re.compile(r"v[\w.+-]{1,200}", re.ASCII)
+"""It becomes the name of a file."""
 ISOLATED = {"GOFLAGS": "-mod=mod", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
@@ -17,6 +19,8 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     version = await _selected(name, shell)
     if not version:
         return Found(reason="it is not in go.mod")
+    if not VERSION.fullmatch(version):
+        return Found(version=version, reason=f'"{version}" is not a version')
     return Found(version=version, fits=await _fits(name, version, version_range, shell))
 
 
@@ -24,7 +28,8 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
     """The newest release; most ranges of go have no upper bound and allow it."""
     listed = await shell.run("go", "list", "-m", "-f", "{{.Version}}", f"{name}@latest", GOTOOLCHAIN="local")
     version = last_line(listed.stdout)
-    return (version, await _fits(name, version, version_range, shell)) if version and not listed.code else None
+    known = VERSION.fullmatch(version) and not listed.code
+    return (version, await _fits(name, version, version_range, shell)) if known else None
 
 
 async def _selected(name: str, shell: Shell) -> str:
@@ -34,8 +39,8 @@ async def _selected(name: str, shell: Shell) -> str:
         return last_line(listed.stdout)
     edited = await shell.run("go", "mod", "edit", "-json", GOTOOLCHAIN="local")
     required = document(edited.stdout).get("Require")
-    modules = required if isinstance(required, list) else []
-    return next((str(module["Version"]) for module in modules if module.get("Path") == name), "")
+    modules = [one for one in required if isinstance(one, dict)] if isinstance(required, list) else []
+    return next((str(module.get("Version", "")) for module in modules if module.get("Path") == name), "")
 
 
 async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bool:
@@ -47,17 +52,15 @@ async def _fits(name: str, version: str, version_range: str, shell: Shell) -> bo
         proxy, user = Path(folder) / "proxy", Path(folder) / "user"
         # Proxies write "!" and a small letter for a capital.
         escaped = re.sub("[A-Z]", lambda letter: f"!{letter[0].lower()}", name)
-        _publish(proxy / escaped / "@v", name, version)
-        user.mkdir()
-        (user / "go.mod").write_text("module user.invalid\n\ngo 1.20\n", encoding="utf-8")
+        _publish(shell, proxy / escaped / "@v", name, version)
+        shell.write(user / "go.mod", "module user.invalid\n\ngo 1.20\n")
         env = ISOLATED | {"GOPROXY": proxy.as_uri(), "GOMODCACHE": str(Path(folder) / "cache")}
         words = ("-modcacherw", "-m", "-f", "{{.Version}}", f"{name}@{query}")
         selected = await shell.run("go", "list", *words, cwd=user, **env)
     return not selected.code and last_line(selected.stdout) == version
 
 
-def _publish(folder: Path, name: str, version: str) -> None:
-    folder.mkdir(parents=True)
-    (folder / "list").write_text(f"{version}\n", encoding="utf-8")
-    (folder / f"{version}.info").write_text(json.dumps({"Version": version}), encoding="utf-8")
-    (folder / f"{version}.mod").write_text(f"module {name}\n", encoding="utf-8")
+def _publish(shell: Shell, folder: Path, name: str, version: str) -> None:
+    shell.write(folder / "list", f"{version}\n")
+    shell.write(folder / f"{version}.info", json.dumps({"Version": version}))
+    shell.write(folder / f"{version}.mod", f"module {name}\n")

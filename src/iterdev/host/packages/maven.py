@@ -30,7 +30,7 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
         return Found(version=versions[-1], fits=True)
     with TemporaryDirectory(dir=shell.temp) as folder:
         source = Path(folder) / "Checker.java"
-        source.write_text(CHECKER, encoding="utf-8")
+        shell.write(source, CHECKER)
         classes = shell.path_of("mvn").parents[1] / "lib" / "*"
         checked = await shell.run("java", "-cp", str(classes), str(source), version_range, *versions)
     if b"InvalidVersionSpecification" in checked.stderr:

@@ -1,6 +1,7 @@
 """Node packages: read from node_modules; npm's own semver library interprets ranges."""
 
-from iterdev.host.packages.shell import Found, Shell, document, last_line
+from iterdev.host import untrusted_files
+from iterdev.host.packages.shell import LINE_LIMIT, Found, Shell, document, last_line
 
 SEMVER = """\
 const [npm, version, range] = process.argv.slice(1);
@@ -11,14 +12,14 @@ console.log(JSON.stringify({known: semver.validRange(range) !== null, fits: semv
 
 async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
     try:
-        package = (shell.tree / "node_modules" / name / "package.json").read_bytes()
+        package = untrusted_files.read_bytes(shell.tree / "node_modules" / name / "package.json")
     except OSError:
         return Found(reason="it is not in node_modules")
-    version = str(document(package).get("version", ""))
+    version = str(document(package).get("version", ""))[:LINE_LIMIT]
     compared = await _compare(version, version_range, shell)
     if not compared.get("known"):
         return Found(version=version, reason=f'"{version_range}" is not a range of npm, such as "^1.2.0"')
-    return Found(version=version, fits=bool(compared["fits"]))
+    return Found(version=version, fits=bool(compared.get("fits")))
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:

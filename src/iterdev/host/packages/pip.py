@@ -1,12 +1,12 @@
 """Python packages: looked up by the project's own interpreter; ranges as in PEP 440."""
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion
 
 from iterdev.host.packages.shell import Found, NoTool, Shell, last_line
 
@@ -27,10 +27,10 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
         return Found(reason="" if asked.code == 3 else last_line(asked.stderr))
     try:
         return Found(version=version, fits=_fits(version, version_range))
-    except InvalidVersion:
-        return Found(version=version, reason=f'"{version}" is not a version that can be compared')
     except InvalidSpecifier:
         return Found(version=version, reason=f'"{version_range}" is not a version specifier, such as ">=2,<3"')
+    except ValueError:  # also numbers of more digits than Python reads
+        return Found(version=version, reason=f'"{version}" is not a version that can be compared')
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
@@ -38,7 +38,7 @@ async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool
     version = await _listed_by_pip(name, interpreter, shell) or await _resolved_by_uv(name, interpreter, shell)
     try:
         return (version, _fits(version, version_range)) if version else None
-    except (InvalidSpecifier, InvalidVersion):
+    except ValueError:
         return None
 
 
@@ -47,9 +47,9 @@ async def _listed_by_pip(name: str, interpreter: str, shell: Shell) -> str:
     for python in dict.fromkeys((interpreter, "python3")):
         with suppress(NoTool):
             listed = await shell.run(python, "-m", "pip", "--disable-pip-version-check", "index", "versions", name)
-            found = re.match(rb"\S+ \(([^()\s]+)\)", listed.stdout)
+            found = re.match(r"\S+ \(([^()\s]+)\)", listed.stdout.decode("utf-8", "replace"))
             if found and not listed.code:
-                return found[1].decode()
+                return found[1]
     return ""
 
 
@@ -58,7 +58,7 @@ async def _resolved_by_uv(name: str, interpreter: str, shell: Shell) -> str:
     options = ("--quiet", "--no-deps", "--no-header", "--no-annotate", "--python", interpreter)
     with suppress(NoTool), TemporaryDirectory(dir=shell.temp) as folder:
         wanted = Path(folder) / "requirements.in"
-        wanted.write_text(f"{name}\n", encoding="utf-8")
+        shell.write(wanted, f"{name}\n")
         resolved = await shell.run("uv", "pip", "compile", *options, str(wanted))
         return "" if resolved.code else last_line(resolved.stdout).partition("==")[2]
     return ""
@@ -71,4 +71,4 @@ def _fits(version: str, version_range: str) -> bool:
 
 def _interpreter(tree: Path) -> str:
     own = (tree / folder / "bin" / "python" for folder in ENVIRONMENTS)
-    return next((str(path) for path in own if path.exists()), "python3")
+    return next((str(path) for path in own if os.path.lexists(path)), "python3")

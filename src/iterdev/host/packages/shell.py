@@ -7,9 +7,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.formatting import plain
+from iterdev.host import untrusted_files
 from iterdev.host.processes.spawn import ProgramResult, Spawn, run
 
 SECONDS = 60.0
+LINE_LIMIT = 500
+"""Characters of what a tool says."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -38,19 +42,23 @@ class Shell(Struct, frozen=True, kw_only=True):
             raise NoTool(f"{program} is not installed, so the package cannot be checked")
         return Path(found).resolve()
 
+    def write(self, path: Path, text: str) -> None:
+        """Writes a file for a tool below the folder of such files; tools of the project can write there too."""
+        untrusted_files.write_bytes(path, text.encode(), root=self.temp)
+
     async def run(self, *argv: str, cwd: Path | None = None, **env: str) -> ProgramResult:
         self.path_of(argv[0])
         return await run(self.spawn, argv, cwd=str(cwd or self.tree), env={**self.env, **env}, limit=SECONDS)
 
 
 def last_line(output: bytes) -> str:
-    lines = output.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].strip() if lines else ""
+    lines = plain(output.decode("utf-8", "replace")).strip().splitlines()
+    return lines[-1].strip()[:LINE_LIMIT] if lines else ""
 
 
 def document(output: bytes) -> dict[str, object]:
     """The JSON object that a tool printed; empty if it printed anything else."""
     try:
         return msgspec.json.decode(output, type=dict[str, object])
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}

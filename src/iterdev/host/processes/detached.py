@@ -1,6 +1,8 @@
 """Starts a program that outlives the one that started it."""
 
+import os
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +10,10 @@ from pathlib import Path
 def start(argv: Sequence[str], *, cwd: Path, output: Path) -> "subprocess.Popen[bytes]":
     """Starts the program in a process session of its own, without a terminal; what it prints is in the file."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("wb") as file:
-        return subprocess.Popen(
+    with open(output, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        process = subprocess.Popen(
             argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
+    # If this process lives longer, as a server does, the other one must not stay a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process

@@ -28,3 +28,10 @@ def _without_proc(pid: int) -> ProcessIdentity | None:
 
 def alive(recorded: ProcessIdentity) -> bool:
     return identity(recorded.pid) == recorded
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal; one that a debugger holds is not."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    return False

@@ -1,22 +1,26 @@
-"""Processes that iterdev starts by itself, such as git: a variable in their environment says whose they are.
+"""Whose a process is: a variable in its environment says which engine started it.
 
 A process inherits it, wherever it moves to, so the whole tree is found without keeping a record of it. The supervisor
-of an engine ends what a killed engine left (`supervisor.py`). A variable and a process group cost nothing, while a
-program in between, such as setpriv, takes 1.5 ms of every start, and a new session 0.8 ms.
+of an engine ends what a killed engine left (`supervisor.py`), and the next command what is left when the supervisor was
+killed too. A variable and a process group cost nothing, while a program in between, such as setpriv, takes 1.5 ms of
+every start of git, and a new session 0.8 ms.
 """
 
 import os
 import signal
-import time
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
 
 from msgspec import Struct
 
+from iterdev.core.processes import ProcessIdentity
 from iterdev.host.processes.identity import identity
 
-VARIABLE = "ITERDEV_OWNED_BY"
+VARIABLE = "_ITERDEV_OWNED_BY"
+"""Not one of those that an agent is promised: those begin with `ITERDEV_`."""
+GROUP = "iterdev-"
+"""What the name of an engine's control group begins with."""
 
 _numbers = count(1)
 
@@ -32,28 +36,40 @@ class Marker(Struct, frozen=True):
 
 
 def marker() -> Marker:
-    prefix = of_this_process().removeprefix(f"{VARIABLE}=")
-    return Marker(f"{prefix}{next(_numbers)}")
+    return Marker(f"{owner()}-{next(_numbers)}")
+
+
+def owner() -> str:
+    """Identifies this process, also a forked one."""
+    return _owner(os.getpid())
 
 
 def of_this_process() -> str:
-    """What the variable of everything that this process has started begins with, also a forked one."""
-    return f"{VARIABLE}={_owner(os.getpid())}-"
+    """What the variable of everything that this process has started begins with; that of its supervisor ends before."""
+    return f"{VARIABLE}={owner()}-"
+
+
+def of_supervisor() -> dict[str, str]:
+    """The variable of a supervisor of this process; without a number, because it ends what has one."""
+    return {VARIABLE: owner()}
 
 
 @lru_cache(maxsize=1)
 def _owner(pid: int) -> str:
     own = identity(pid)
-    return f"{pid}-{own.started if own else 0}"
+    return name_of(own) if own else f"{pid}-0"
 
 
-def kill(group: int, started: Marker) -> None:
-    """Kills a process group and everything that its leader started."""
+def name_of(process: ProcessIdentity) -> str:
+    return f"{process.pid}-{process.started}"
+
+
+def kill(started: Marker, group: int | None = None) -> None:
+    """Kills a started process and everything that it has started, first of all its process group, if that is known."""
     # Needed only here, and slow to import.
-    from iterdev.host.processes.supervisor import SWEEP, signal_all, started_with  # noqa: PLC0415
+    from iterdev.host.processes.trees import kill_tree  # noqa: PLC0415
 
-    with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
-    entry = os.fsencode(f"{VARIABLE}={started.value}") + b"\0"
-    while signal_all(started_with(entry), signal.SIGKILL):
-        time.sleep(SWEEP)
+    if group:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+    kill_tree(started)

@@ -7,11 +7,13 @@ transfers input and output.
 import asyncio
 import errno
 import marshal
+import math
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from io import FileIO
@@ -25,8 +27,11 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.core.processes import Exit
-from iterdev.host.processes import ownership
-from iterdev.host.processes.supervisor import CLOSING
+from iterdev.host.processes import control_group, ownership
+from iterdev.host.processes.identity import is_stopped
+from iterdev.host.processes.ownership import Marker
+from iterdev.host.processes.supervisor import CLOSING, hide_memory
+from iterdev.host.processes.trees import kill_tree
 
 CHUNK = 65536
 """The capacity of a pipe; more than this is never held for a reader."""
@@ -34,13 +39,22 @@ CHUNK = 65536
 STARTS = 16
 """Concurrent starts: descriptors in flight between processes count against the user's limit."""
 
+WATCH = 1.0
+"""Seconds between two looks at the processes that end the others."""
+OVERDUE = 10.0
+"""Seconds that a monitor is given to end its program, grace included, before it is killed itself."""
+
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""The variables of the supervisor: programs can read its environment, and need not get theirs from it."""
 
 Stream = Literal["stdout", "stderr"]
 
 
 class Started(Struct, frozen=True, tag=True):
     pid: int
+    monitor: int
 
 
 class StartFailed(Struct, frozen=True, tag=True):
@@ -58,8 +72,12 @@ _REPORTS: msgspec.json.Decoder[Started | StartFailed | Exit] = msgspec.json.Deco
 
 
 class Process:
-    def __init__(self, control: socket.socket, stdin: int, stdout: int, stderr: int) -> None:
+    def __init__(self, control: socket.socket, marker: Marker, stdin: int, stdout: int, stderr: int) -> None:
         self.pid = 0
+        self.monitor = 0
+        self.kill_at = math.inf
+        """When its monitor should have ended it, and a good while has passed."""
+        self._marker = marker
         self._loop = asyncio.get_running_loop()
         self._control = control
         self._stdin = stdin
@@ -107,6 +125,7 @@ class Process:
     async def end(self) -> None:
         """Asks the tree to end, kills it after the grace, and waits until it has ended."""
         if not self._exit.done():
+            self.kill_at = min(self.kill_at, time.monotonic() + OVERDUE)
             with suppress(BrokenPipeError, ConnectionResetError):
                 self._control.send(b"end\n")
         await self.wait()
@@ -130,8 +149,8 @@ class Process:
         *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
             match _REPORTS.decode(line):
-                case Started(pid):
-                    self.pid = pid
+                case Started(pid, monitor):
+                    self.pid, self.monitor = pid, monitor
                     self._start.set_result(None)
                 case StartFailed() as failed:
                     self._start.set_result(failed)
@@ -139,11 +158,12 @@ class Process:
                     self._exit.set_result(ended)
         if not data:
             self._loop.remove_reader(self._control)
-            # Without a report the monitor was killed, and the supervisor has ended its tree.
             if not self._start.done():
                 self._start.set_result(StartFailed("the supervisor did not answer"))
             if not self._exit.done():
-                self._exit.set_result(Exit(code=-signal.SIGKILL))
+                # Without a report the monitor was killed. The supervisor has ended its tree, unless it was killed too.
+                sweep = self._loop.run_in_executor(None, kill_tree, self._marker)
+                sweep.add_done_callback(lambda _: self._exit.set_result(Exit(code=-signal.SIGKILL)))
 
     def _read(self, fd: int) -> bytes:
         """Reads what is there, and closes a pipe that no process of the tree can write to any more."""
@@ -197,7 +217,9 @@ class Supervisor:
         self._processes: set[Process] = set()
 
     async def __aenter__(self) -> Self:
+        self._group = control_group.make(f"{ownership.GROUP}{ownership.owner()}")
         self._launch()
+        self._watch = asyncio.create_task(self._watch_stopped())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -205,24 +227,45 @@ class Supervisor:
             async with anyio.create_task_group() as tasks:
                 for process in self._processes:
                     tasks.start_soon(process.end)
-            with suppress(OSError):
+            with suppress(OSError), anyio.move_on_after(OVERDUE):
                 self._requests.send(CLOSING)
                 self._requests.shutdown(socket.SHUT_WR)
                 await asyncio.get_running_loop().sock_recv(self._requests, 1)
+        self._watch.cancel()
         self._requests.close()
+        self._server.kill()
         self._server.wait()
+        if self._group:
+            control_group.end(self._group)
+
+    async def _watch_stopped(self) -> None:
+        """Continues a supervisor that was stopped, or a monitor of one that was killed, and kills a useless monitor.
+
+        A program can stop what watches it, which would then not end it.
+        """
+        while True:
+            await asyncio.sleep(WATCH)
+            now = time.monotonic()
+            monitors = {process.monitor: process.kill_at for process in self._processes if process.monitor}
+            for pid, kill_at in {self._server.pid: math.inf, **monitors}.items():
+                with suppress(ProcessLookupError):
+                    if now > kill_at:
+                        os.kill(pid, signal.SIGKILL)
+                    elif is_stopped(pid):
+                        os.kill(pid, signal.SIGCONT)
 
     @asynccontextmanager
     async def spawn(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
     ) -> AsyncIterator[Process]:
         """Starts a program; leaving the context ends its whole tree, which also happens after `limit` seconds."""
-        variables = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+        marker = ownership.marker()
+        variables = {os.fsencode(name): os.fsencode(value) for name, value in {**env, **marker.variable}.items()}
         spec = marshal.dumps(([*map(os.fsencode, argv)], os.fsencode(cwd), variables, limit, self._grace))
         async with AsyncExitStack() as stack:
             async with self._starting:
                 try:
-                    process = self._request(spec)
+                    process = self._request(spec, marker)
                 except OSError as problem:
                     raise _start_error(argv[0], cwd, StartFailed(str(problem))) from problem
                 self._processes.add(process)
@@ -230,9 +273,11 @@ class Supervisor:
                 stack.push_async_callback(process.close)
                 if failed := await process.start():
                     raise _start_error(argv[0], cwd, failed)
+                if limit is not None:
+                    process.kill_at = time.monotonic() + limit + OVERDUE
             yield process
 
-    def _request(self, spec: bytes) -> Process:
+    def _request(self, spec: bytes, marker: Marker) -> Process:
         """Sends one end of every channel to the supervisor."""
         with ExitStack() as near, ExitStack() as far:
             control, far_control = socket.socketpair()
@@ -246,7 +291,7 @@ class Supervisor:
             for fd in (control.fileno(), stdin, stdout, stderr):
                 os.set_blocking(fd, False)
             near.pop_all()
-        return Process(control, stdin, stdout, stderr)
+        return Process(control, marker, stdin, stdout, stderr)
 
     def _send(self, fds: Sequence[int]) -> None:
         try:
@@ -259,16 +304,20 @@ class Supervisor:
             socket.send_fds(self._requests, [b"+"], fds)
 
     def _launch(self) -> None:
+        hide_memory()
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         self._requests, far = socket.socketpair()
         self._requests.setblocking(False)
         with far:
             numbers = (far.fileno(), *self._lease_fds)
+            command = [sys.executable, "-I", "-S", str(SUPERVISOR), ownership.of_this_process()]
             self._server = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SUPERVISOR), ownership.of_this_process(), *map(str, numbers)],
+                [*command, str(self._group or ""), *map(str, numbers)],
                 pass_fds=numbers,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                env={**inherited, **ownership.of_supervisor()},
                 start_new_session=True,
             )
 
@@ -289,7 +338,11 @@ def _memory(data: bytes) -> FileIO:
 
 def _start_error(program: str, cwd: str, failed: StartFailed) -> HostError:
     hints = {errno.ENOENT: f'install "{program}", or add its directory to PATH', errno.EACCES: f'chmod +x "{program}"'}
-    hint = hints.get(failed.errno, "iterdev doctor") if Path(cwd).is_dir() else f'mkdir -p "{cwd}"'
+    hint = (
+        hints.get(failed.errno, "check the memory, and the limits of your user: ulimit -a")
+        if Path(cwd).is_dir()
+        else f'mkdir -p "{cwd}"'
+    )
     return HostError(f'"{program}" could not be started in "{cwd}": {failed.reason}', hint=hint)
 
 

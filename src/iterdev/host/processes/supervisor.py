@@ -20,6 +20,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from typing import NoReturn
 else:
     import _signal as signal
 
@@ -27,9 +28,13 @@ SWEEP = 0.01
 """Seconds between two sweeps over a tree that is being killed."""
 SWEEPS = 3
 """In a row that find nothing."""
+REMOVALS = 200
+"""Tries to remove a control group whose processes are being killed."""
 
 ADOPTS_ORPHANS = sys.platform == "linux"
 LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_DUMPABLE = 4
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 RESETTABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -49,6 +54,20 @@ def adopt_orphans() -> None:
     """Makes this process the parent of every descendant whose own parent has ended."""
     if ADOPTS_ORPHANS and LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def hide_memory() -> None:
+    """Keeps other processes of the user from reading the memory and the first environment of this one, and its forks.
+
+    Where /proc shows nothing but what can be read (hidepid), this process has to stay visible.
+    """
+    try:
+        with open("/proc/self/mounts", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            hides = any(mount.split()[1] == b"/proc" and b"hidepid=" in mount for mount in file)
+    except OSError:
+        return  # Only Linux has it.
+    if not hides:
+        LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def parents() -> Iterator[tuple[int, int]]:
@@ -77,10 +96,13 @@ def descendants(excluded: Container[int] = ()) -> list[int]:
 
 def started_with(variable: bytes) -> list[int]:
     """Every process whose environment had a variable that begins with this when it was started, and its descendants."""
-    tree = dict(parents()) if ADOPTS_ORPHANS else {}
-    found = {pid for pid in tree if _has(pid, b"\0" + variable)}
+    return with_descendants({pid for pid, _ in parents() if _has(pid, b"\0" + variable)}) if ADOPTS_ORPHANS else []
+
+
+def with_descendants(found: set[int]) -> list[int]:
+    tree = dict(parents()) if found else {}
     while more := {pid for pid, parent in tree.items() if parent in found} - found:
-        found |= more
+        found = found | more
     return sorted(found)
 
 
@@ -104,10 +126,13 @@ def signal_all(pids: Iterable[int], signum: int) -> bool:
     return signalled
 
 
-def reap() -> Iterator[tuple[int, int]]:
+def reap(options: int = 0) -> Iterator[tuple[int, int]]:
     """Every child that has ended, with its exit code; raises ChildProcessError once there is no child left."""
-    while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-        yield ended[0], os.waitstatus_to_exitcode(ended[1])
+    while (ended := os.waitpid(-1, os.WNOHANG | options))[0]:
+        if os.WIFSTOPPED(ended[1]):
+            os.kill(ended[0], signal.SIGCONT)
+        else:
+            yield ended[0], os.waitstatus_to_exitcode(ended[1])
 
 
 def send(control: int, report: bytes) -> None:
@@ -156,19 +181,17 @@ class Monitor:
         self.childless = False
 
     def launch(self, argv: list[bytes], cwd: bytes, env: dict[bytes, bytes], stdio: Sequence[int]) -> None:
-        os.chdir(cwd)
-        # posix_spawnp looks for the program on the PATH of its caller, not on the one in env.
-        os.environb[b"PATH"] = env.get(b"PATH", os.defpath.encode())
-        self.program = os.posix_spawnp(
-            argv[0],
-            argv,
-            env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(stdio)],
-            setsid=True,
-            setsigmask=(),
-            setsigdef=RESETTABLE,
-        )
-        os.chdir("/")  # The directory must not be busy while this process runs.
+        """Forks by itself, because posix_spawn cannot have the program killed with this process."""
+        problem, report = os.pipe()
+        monitor, self.program = os.getpid(), os.fork()
+        if not self.program:
+            become(argv, cwd, env, stdio, monitor, report)
+        os.close(report)
+        with open(problem, "rb") as file:  # noqa: PTH123 - a descriptor
+            if text := file.read():
+                os.waitpid(self.program, 0)
+                number, _, reason = text.partition(b" ")
+                raise OSError(int(number), reason.decode()) if int(number) else ValueError(reason.decode())
 
     def wait(self, limit: float, grace: float) -> None:
         """Waits until the program, the time, iterdev, or the grace after a request to end is over."""
@@ -197,9 +220,10 @@ class Monitor:
 
     def kill_tree(self) -> None:
         self.poll.poller.unregister(self.control)
-        while not self.childless or not ADOPTS_ORPHANS:
-            if not signal_all(self.tree(), signal.SIGKILL):
-                return
+        sweeps = SWEEPS if ADOPTS_ORPHANS else 1
+        while sweeps and (not self.childless or not ADOPTS_ORPHANS):
+            # A process that is being forked may be seen only the next time; one of another user cannot be killed.
+            sweeps = SWEEPS if signal_all(self.tree(), signal.SIGKILL) else sweeps - 1
             self.poll.wait(SWEEP)
             self.reap()
 
@@ -213,6 +237,31 @@ class Monitor:
                     self.code = code
         except ChildProcessError:
             self.childless = True
+
+
+def become(
+    argv: list[bytes], cwd: bytes, env: dict[bytes, bytes], stdio: Sequence[int], monitor: int, report: int
+) -> "NoReturn":
+    """Turns a forked process into the program; why that is not possible is written to `report`."""
+    try:
+        os.setsid()
+        if ADOPTS_ORPHANS:
+            LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if os.getppid() != monitor:
+                os._exit(1)
+        for signum in RESETTABLE:
+            signal.signal(signum, signal.SIG_DFL)
+        os.chdir(cwd)
+        for number, fd in enumerate(stdio):
+            os.dup2(fd, number)
+        os.execvpe(argv[0], argv, env)  # noqa: S606 - the program of a request
+    except OSError as problem:
+        number = problem.errno or 0
+        os.write(report, b"%d %s" % (number, os.strerror(number).encode()))
+    except ValueError as problem:
+        os.write(report, b"0 %s" % str(problem).encode())
+    finally:
+        os._exit(1)
 
 
 def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
@@ -230,7 +279,7 @@ def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
         return
     for fd in stdio:
         os.close(fd)
-    send(control, b'{"type": "Started", "pid": %d}' % monitor.program)
+    send(control, b'{"type": "Started", "pid": %d, "monitor": %d}' % (monitor.program, os.getpid()))
     monitor.wait(math.inf if limit is None else limit, grace)
     monitor.kill_tree()
     code = -signal.SIGKILL if monitor.code is None else monitor.code
@@ -252,6 +301,7 @@ class ForkServer:
         self.owned = owned
         """The variable of the processes that iterdev starts without a monitor."""
         self.listening = True
+        self.closed_in_order = False
         self.poll = ChildPoll()
         self.monitors: dict[int, int] = {}
         self.ended: list[int] = []
@@ -270,6 +320,7 @@ class ForkServer:
         if byte in {b"", CLOSING}:
             self.listening = False
             self.poll.poller.unregister(self.requests)
+            self.closed_in_order = byte == CLOSING
         if not byte:
             self.kill_owned()
         for fd in fds:
@@ -305,8 +356,9 @@ class ForkServer:
             os._exit(failed)
 
     def reap_monitors(self) -> None:
+        """A monitor that was stopped, as its program can do, is continued."""
         try:
-            for pid, code in reap():
+            for pid, code in reap(os.WUNTRACED):
                 if pid in self.monitors:
                     self.ended.append(self.monitors.pop(pid))
                     self.orphans |= code != 0
@@ -320,22 +372,62 @@ class ForkServer:
             self.ended.clear()
 
 
-def main() -> None:
-    """Serves the socket whose number is the second argument.
+def write(path: str, text: bytes) -> None:
+    """To a file of a control group; one that cannot be used is none."""
+    try:
+        number = os.open(path, os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(number, text)
+    except OSError:
+        pass
+    finally:
+        os.close(number)
 
-    The first one is the variable of the processes that iterdev owns; the others are descriptors to keep open and not
-    inherit.
+
+def join(group: str) -> None:
+    """Joins the control group of the engine, with all that is started from now on."""
+    write(f"{group}/cgroup.procs", b"0")
+
+
+def leave(group: str) -> None:
+    """After a killed engine: leaves its control group, kills what is in it, and removes it."""
+    join(group.rpartition("/")[0])
+    for _ in range(REMOVALS):
+        write(f"{group}/cgroup.kill", b"1")
+        try:
+            os.rmdir(group)  # noqa: PTH106 - pathlib takes long to import
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(SWEEP)
+        else:
+            return
+
+
+def main() -> None:
+    """Serves the socket whose number is the third argument.
+
+    The first one is the variable of the processes that iterdev owns, the second one the folder of its control group, if
+    it has one; those after the socket are descriptors to keep open and not inherit.
     """
-    owned = os.fsencode(sys.argv[1])
-    requests, *leases = map(int, sys.argv[2:])
+    owned, group = os.fsencode(sys.argv[1]), sys.argv[2]
+    requests, *leases = map(int, sys.argv[3:])
     for fd in (requests, *leases):
         os.set_inheritable(fd, False)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for signum in IGNORED:
         signal.signal(signum, signal.SIG_IGN)
     adopt_orphans()
+    hide_memory()
+    if group:
+        join(group)
     gc.freeze()
-    ForkServer(socket.socket(fileno=requests), owned).serve()
+    server = ForkServer(socket.socket(fileno=requests), owned)
+    server.serve()
+    if group and not server.closed_in_order:
+        leave(group)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.git import submodules
+from iterdev.host import untrusted_files
+from iterdev.host.git import command, confinement, refs
 from iterdev.host.processes.spawn import Process, Spawn
-from iterdev.host.sandbox import git_objects
-from iterdev.host.workspaces.pool import Workspace
+from iterdev.host.workspaces.pool import BORROWER, Workspace
 
 PROBE_LIMIT = 10.0
 
@@ -27,8 +27,21 @@ ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"
 SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 OFFLINE = "--unshare-net"
 SCRATCH = ("/tmp", "/var/tmp", "/run/user")  # noqa: S108 - hidden, not used
-SERVICES = ("/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock")
-"""A program that can reach one of them has all rights."""
+SERVICES = (
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/run/buildkit/buildkitd.sock",
+    "/run/libvirt/libvirt-sock",
+    "/run/snapd.socket",
+    "/run/dbus/system_bus_socket",
+    "/run/systemd/private",
+    "/var/lib/lxd/unix.socket",
+    "/var/lib/incus/unix.socket",
+    "/var/snap/lxd/common/lxd/unix.socket",
+)
+"""A program that can reach one of them may start others outside, as root even with all rights."""
 READABLE_AT_HOME = (
     ".gitconfig",
     ".config/git/config",
@@ -55,6 +68,38 @@ HOPS = 40
 OFF = "set `sandbox = false` under [run] in iterdev.toml"
 
 
+READ, WRITE = "--ro-bind", "--bind"
+READ_IF_THERE, WRITE_IF_THERE = "--ro-bind-try", "--bind-try"
+
+
+class Mount(Struct, frozen=True):
+    option: str
+    source: Path
+    place: Path
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        return (self.option, str(self.source), str(self.place))
+
+
+def _mounts(words: Sequence[str]) -> list[Mount]:
+    return [Mount(words[at], Path(words[at + 1]), Path(words[at + 2])) for at in range(0, len(words), 3)]
+
+
+def _make_place(own_home: Path, inside: Path, *, is_folder: bool) -> None:
+    """Makes an empty folder or file to mount on; what is in the way is removed."""
+    chain = [*reversed(inside.parents), inside][1:]
+    for part in chain:
+        place, wants_folder = own_home / part, is_folder or part != inside
+        if place.is_symlink() or (os.path.lexists(place) and place.is_dir() != wants_folder):
+            untrusted_files.remove(place, root=own_home)
+    if is_folder:
+        with untrusted_files.opened_folder(own_home / inside, own_home):
+            return
+    if not os.path.lexists(own_home / inside):
+        untrusted_files.write_bytes(own_home / inside, b"", root=own_home)
+
+
 class Access(Struct, frozen=True, kw_only=True):
     write: bool
     """Change the worktree."""
@@ -63,6 +108,8 @@ class Access(Struct, frozen=True, kw_only=True):
     """Further files and folders to write to, where they exist."""
     readable: tuple[str, ...] = ()
     """Further folders to read, where they exist."""
+    folders: tuple[Path, ...] = ()
+    """Folders of the workspace's private ones to write to."""
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
@@ -72,62 +119,111 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     top: Path
     home: Path
     hidden: tuple[Path, ...]
+    git_files: tuple[Path, ...] = ()
+    """What git reads of the user's: settings, attributes, patterns to ignore."""
 
     def around(self, spawn: Spawn, workspace: Workspace, access: Access) -> Spawn:
         """Starts programs inside; all of them see the same home, which belongs to the workspace."""
         own_home = workspace.private / "home"
         own_home.mkdir(parents=True, exist_ok=True)
-        store = git_objects.prepare(workspace)
+        self.confine_git(workspace.slot)
+        store = confinement.store(workspace.tree)
 
         def start(
             argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
         ) -> AbstractAsyncContextManager[Process]:
-            tools = places_of(argv, env.get("PATH", os.defpath), self.hidden)
-            empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
-            blocked = [word for path in SERVICES if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
+            tools = places_of(argv, env.get("PATH", os.defpath), self.hidden, besides=workspace.slot)
+            mounts = [
+                *self._shown(READ_IF_THERE, *(self.home / name for name in READABLE_AT_HOME), *tools),
+                *self._shown(READ, PACKAGE, self.top, store.common),
+                *self._shown(READ_IF_THERE, *map(Path, access.readable)),
+                *self._shown(WRITE_IF_THERE, *map(Path, access.files)),
+                *self._workspace(workspace, store, access),
+            ]
             words = [
-                *(self.program, *ALONE, *(() if access.network else (OFFLINE,)), *SYSTEM),
-                *(*empty, *blocked, "--bind", str(own_home), str(self.home)),
-                *self._shown("--ro-bind-try", *(self.home / name for name in READABLE_AT_HOME), *tools),
-                *self._shown("--ro-bind", PACKAGE, self.top, store.common),
-                *self._shown("--ro-bind-try", *map(Path, access.readable)),
-                *self._shown("--bind-try", *map(Path, access.files)),
-                *self._workspace(workspace, store, write=access.write),
+                *self._outside(network=access.network),
+                *("--bind", str(own_home), str(self.home)),
+                *self._fixed(own_home, mounts),
+                *(word for mount in mounts for word in mount.words),
+                *("--setenv", confinement.INSIDE, os.path.realpath(workspace.slot)),
                 *("--chdir", cwd, "--"),
             ]
             return spawn([*words, *argv], cwd=cwd, env=env, limit=limit)
 
         return start
 
-    def _workspace(self, workspace: Workspace, store: git_objects.Store, *, write: bool) -> list[str]:
-        """Only git's index and HEAD can be written: its other files would affect the git that iterdev runs later."""
+    def confine_git(self, slot: Path) -> None:
+        """Has every git that iterdev runs in the workspace run inside too; it has neither a home nor the network."""
+        paths = os.environ.get("PATH", os.defpath)
+        seen = [*places_of(("git",), paths, self.hidden, besides=slot), *self.git_files]
+        common = refs.common_dir(self.top)
+        shown = [*self._shown(READ_IF_THERE, *seen), *self._shown(READ, self.top, common)]
+        words = [*self._outside(network=False), "--die-with-parent", "--tmpfs", str(self.home)]
+        confinement.confine(slot, (*words, *(word for mount in shown for word in mount.words)))
+
+    def _outside(self, *, network: bool) -> list[str]:
+        """The system as it is, without what is hidden of it."""
+        empty = [word for path in self.hidden if path != self.home for word in ("--tmpfs", str(path))]
+        # What this user cannot even look at needs no cover.
+        there = [path for path in SERVICES if os.path.exists(path)]  # noqa: PTH110 - no error without permission
+        blocked = [word for path in there for word in (READ, "/dev/null", path)]
+        return [self.program, *ALONE, *(() if network else (OFFLINE,)), *SYSTEM, *empty, *blocked]
+
+    def _workspace(self, workspace: Workspace, store: confinement.Store, access: Access) -> list["Mount"]:
+        """The worktree, and what belongs to it.
+
+        Everything that iterdev itself relies on is a mount of its own that can only be read: a mount can be neither
+        renamed nor replaced. Of git's files, the index and HEAD can be written; no git outside reads them.
+        """
+        workspace.environments.mkdir(parents=True, exist_ok=True)
         return [
-            *self._shown("--bind", workspace.slot, workspace.temp),
-            *("--bind", str(store.new), str(store.common / "objects")),
-            *("--ro-bind", str(store.common / "objects"), str(store.known)),
-            *self._shown("--bind", store.admin),
-            *self._shown("--ro-bind", store.admin / "commondir", store.admin / "gitdir"),
-            *("--ro-bind", "/dev/null", str(store.admin / "config.worktree")),
-            *self._shown("--ro-bind", workspace.tree / ".git" if write else workspace.tree),
-            *self._shown("--ro-bind", *submodules.links(self.top, workspace.tree)),
+            *self._shown(WRITE, workspace.slot, workspace.temp),
+            *self._shown(READ, workspace.private),
+            *self._shown(READ_IF_THERE, workspace.slot / BORROWER),
+            *self._shown(WRITE, workspace.environments, *access.folders),
+            *self._shown(WRITE if access.write else READ, workspace.tree),
+            *_mounts(store.objects()),
+            *_mounts(confinement.folder_words(store.admin)),
+            *self._shown(READ, workspace.tree / ".git"),
         ]
 
-    def _shown(self, option: str, *paths: Path) -> list[str]:
+    def _shown(self, option: str, *paths: Path) -> list["Mount"]:
         """Each path at its own place, reached by links that are not hidden."""
-        places = ((path, placed(path, self.hidden) or Path(os.path.realpath(path))) for path in paths)
-        return [word for path, place in places for word in (option, str(path), str(place))]
+        return [Mount(option, path, placed(path, self.hidden) or Path(os.path.realpath(path))) for path in paths]
+
+    def _fixed(self, own_home: Path, mounts: Sequence["Mount"]) -> list[str]:
+        """Makes the places of mounts in the home, and each folder above them a mount, which cannot be renamed.
+
+        Bubblewrap follows links when it makes a place, and programs inside can write the home.
+        """
+        tops: list[Path] = []
+        folders: dict[Path, None] = {}
+        for mount in mounts:
+            if self.home not in mount.place.parents or any(mount.place.is_relative_to(top) for top in tops):
+                continue
+            if not os.path.exists(mount.source):  # noqa: PTH110 - also where a parent cannot be read
+                continue
+            tops.append(mount.place)
+            inside = mount.place.relative_to(self.home)
+            folders |= dict.fromkeys(reversed([folder for folder in inside.parents if folder != Path()]))
+            _make_place(own_home, inside, is_folder=mount.source.is_dir())
+        return [word for inside in folders for word in (WRITE, str(own_home / inside), str(self.home / inside))]
 
 
 def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
     """The sandbox of this machine and user; raises if there can be none."""
     program, nests = find()
-    account = pwd.getpwuid(os.getuid()).pw_dir
+    try:
+        account = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        # As in containers that run with the id of a user of the host.
+        account = environment.get("HOME", "/")
     home = Path(os.path.realpath(environment.get("HOME") or account))
     if home.is_relative_to(top) or home == ROOT:
         raise HostError(f'The sandbox hides the home "{home}", and there is no work without it', hint=OFF)
     others = (Path(os.path.realpath(path)) for path in (*SCRATCH, account) if Path(path).is_dir())
     hidden = (*(path for path in others if path != ROOT), home)
-    return Sandbox(program=program, nests=nests, top=top, home=home, hidden=hidden)
+    return Sandbox(program=program, nests=nests, top=top, home=home, hidden=hidden, git_files=command.users_files(top))
 
 
 def find() -> tuple[str, bool]:
@@ -158,15 +254,17 @@ def _switch() -> str:
     return ""
 
 
-def places_of(argv: Sequence[str], search: str, roots: Sequence[Path]) -> list[Path]:
+def places_of(argv: Sequence[str], search: str, roots: Sequence[Path], *, besides: Path | None = None) -> list[Path]:
     """What must be visible for a command to work: its own files, and every program on the search path.
 
-    Only places inside of the roots count; everything else is visible anyway.
+    Only places inside of the roots count; everything else is visible anyway. So is the workspace `besides`, from which
+    no link is followed: an agent could have one lead to what is hidden.
     """
     named = [shutil.which(argv[0], path=search) or argv[0], *argv[1:]]
     files = [Path(word) for word in named if os.path.isabs(word) and os.path.lexists(word)]  # noqa: PTH117
     files += [Path(entry, "program") for entry in search.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
-    inside = (placed(hop, roots) for file in files for hop in _hops(file))
+    outside = [file for file in files if besides is None or not file.is_relative_to(besides)]
+    inside = (placed(hop, roots) for file in outside for hop in _hops(file))
     found = dict.fromkeys(installation(file, roots) for file in inside if file)
     return [place for place in found if os.access(place, os.R_OK)]
 

@@ -4,13 +4,16 @@ import hashlib
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
 import msgspec
+from anyio.to_thread import run_sync
 
-from iterdev.core.verification import SuiteReport, excerpt
+from iterdev.core.verification import READ_LIMIT, SuiteReport, excerpt
+from iterdev.host import untrusted_files
 from iterdev.host.processes.spawn import ProgramResult
 from iterdev.host.test_suites.invocations import NPM, Invocation, recognise
 from iterdev.host.test_suites.projects import node
@@ -20,8 +23,10 @@ from iterdev.host.test_suites.reports.tap import tap
 from iterdev.host.test_suites.runners import BUILD, RUNNERS, Results, Run, Runner
 from iterdev.host.test_suites.suite import Suite
 
-REPORT_LIMIT = 100_000_000
-"""Characters; a longer report is not read."""
+REPORT_LIMIT = 64 * 1024 * 1024
+"""Bytes of all reports of a run; larger ones are not read."""
+REPORTS = 10_000
+"""Files with reports of a run."""
 _REPORTERS = Path(__file__).with_name("reporters")
 _NOT_FOUND = 127
 """The exit code with which the shell says that there is no such program."""
@@ -65,8 +70,11 @@ async def measure(
         before = _times(runner, places)
         environment = _environment(suite, root, runner, places, env)
         finished = await run(("sh", "-c", command), cwd=str(places.folder), env=environment, limit=limit)
-        results = _results(finished, runner, places, before, root)
-    return _report(msgspec.structs.replace(suite, command=named), finished, runner, results)
+        temp = env.get("TMPDIR", "/tmp")  # noqa: S108 - where programs put their files by default
+        named_suite = msgspec.structs.replace(suite, command=named)
+        read = partial(_read, named_suite, finished, runner, places, before, root, temp)
+        # Beside the event loop: a large report takes seconds, in which the user may stop the run.
+        return await run_sync(read, abandon_on_cancel=True)
 
 
 def _folder(scratch: Path) -> TemporaryDirectory[str]:
@@ -131,22 +139,44 @@ def _times(runner: Runner | None, places: Run) -> Mapping[Path, int]:
     return {path: path.stat().st_mtime_ns for path in (runner.files(places) if runner else ()) if path.exists()}
 
 
-def _results(
-    finished: ProgramResult, runner: Runner | None, places: Run, before: Mapping[Path, int], root: Path
-) -> Results:
+def _read(
+    suite: Suite,
+    finished: ProgramResult,
+    runner: Runner | None,
+    places: Run,
+    before: Mapping[Path, int],
+    root: Path,
+    temporary: str,
+) -> SuiteReport:
     written = [path for path, time in _times(runner, places).items() if before.get(path) != time]
-    files = {_name(path, places): read_text(path, REPORT_LIMIT) for path in written}
-    return Results(
-        report=_relative(_limited(places.report), root, places.folder),
+    size = sum(_size(path) for path in (places.report, *written))
+    if size > REPORT_LIMIT or len(written) > REPORTS:
+        much = f"its {len(written)} reports" if written else f"its report of {size // 2**20} MiB"
+        note = f"iterdev: {much} cannot be read; {REPORT_LIMIT // 2**20} MiB in {REPORTS} files can"
+        written, report = [], ""
+    else:
+        note, report = "", _report_text(places.report, places)
+    results = Results(
+        report=_relative(report, root, places.folder),
         stdout=finished.stdout.decode(errors="replace"),
         stderr=finished.stderr.decode(errors="replace"),
-        files=files,
+        files={_name(path, places): _relative(_report_text(path, places), root, places.folder) for path in written},
     )
+    return _report(suite, finished, runner, results, note, temporary)
 
 
-def _limited(path: Path) -> str:
-    text = read_text(path, REPORT_LIMIT + 1)
-    return text if len(text) <= REPORT_LIMIT else ""
+def _report_text(path: Path, places: Run) -> str:
+    """The text of a report; tests can put anything in its place."""
+    scratch = places.scratch.parent
+    root = scratch if path.is_relative_to(scratch) else None
+    return untrusted_files.read_or_empty(path, root=root, most=REPORT_LIMIT).decode("utf-8", "replace")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
 
 
 def _name(path: Path, places: Run) -> str:
@@ -163,10 +193,24 @@ def _relative(text: str, root: Path, folder: Path) -> str:
     return text
 
 
-def _report(suite: Suite, finished: ProgramResult, runner: Runner | None, results: Results) -> SuiteReport:
+def _without_temporary_names(results: Results, folder: str) -> Results:
+    """The same for every run: some tests are named after their temporary files."""
+    name = re.compile(rf"{re.escape(folder.rstrip('/'))}/[\w.+-]+")
+    return Results(
+        report=name.sub("$TMPDIR/…", results.report),
+        stdout=name.sub("$TMPDIR/…", results.stdout),
+        stderr=name.sub("$TMPDIR/…", results.stderr),
+        files={file: name.sub("$TMPDIR/…", text) for file, text in results.files.items()},
+    )
+
+
+def _report(
+    suite: Suite, finished: ProgramResult, runner: Runner | None, results: Results, note: str, temporary: str
+) -> SuiteReport:
     tally = None
     if not finished.timed_out:
-        tally = runner.read(results) if runner else tap(results.stdout)
+        named = _without_temporary_names(results, temporary)
+        tally = runner.read(named) if runner else tap(named.stdout)
     counts = tally or Tally()
     captured = runner.output(results.report) if runner and runner.captures else ""
     return SuiteReport(
@@ -179,8 +223,8 @@ def _report(suite: Suite, finished: ProgramResult, runner: Runner | None, result
         skipped=counts.skipped,
         counted=tally is not None,
         hung=runner.running(results.report) if runner and finished.timed_out else (),
-        missing_program="" if tally else _missing(finished.code, results.stderr + captured),
-        output=excerpt(results.stdout, results.stderr, captured),
+        missing_program="" if tally else _missing(finished.code, results.stderr + captured[-READ_LIMIT:]),
+        output=excerpt(results.stdout, results.stderr, captured, note),
     )
 
 
@@ -189,7 +233,7 @@ _NO_PROGRAM = re.compile(
     r"|^/?\S{0,100}env: .([^:\n]{1,200}).: No such file or directory$",
     re.MULTILINE,
 )
-_NO_MODULE = re.compile(r"^\S*python\S*: No module named '?([\w.]+)", re.MULTILINE)
+_NO_MODULE = re.compile(r"^\S{0,500}python\S{0,100}: No module named '?([\w.]+)", re.MULTILINE)
 
 
 def _missing(code: int, errors: str) -> str:

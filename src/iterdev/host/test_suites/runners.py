@@ -13,7 +13,7 @@ from iterdev.host.test_suites.projects.files import read_text
 from iterdev.host.test_suites.reports import json, text, xml
 from iterdev.host.test_suites.reports.events import events, unfinished
 from iterdev.host.test_suites.reports.tally import Tally, unnumbered
-from iterdev.host.test_suites.reports.tap import harness, tap
+from iterdev.host.test_suites.reports.tap import harness, tap, tap_output
 from iterdev.host.test_suites.suite import Kind
 
 BUILD = "ITERDEV_BUILD"
@@ -61,11 +61,15 @@ def _no_files(_: Run) -> Iterable[Path]:
     return ()
 
 
+Ask = Callable[[Invocation, Run], str]
+Restrict = Callable[[Invocation, tuple[str, ...]], Invocation]
+
+
 class Runner(Struct, frozen=True, kw_only=True):
-    ask: Callable[[Invocation, Run], str]
+    ask: Ask
     """The command with which the runner writes its report."""
     read: Callable[[Results], Tally | None]
-    restrict: Callable[[Invocation, tuple[str, ...]], Invocation] | None = None
+    restrict: Restrict | None = None
     environment: Callable[[Run], Mapping[str, str]] = _nothing
     files: Callable[[Run], Iterable[Path]] = _no_files
     """Further reports; those that the run did not write are not read."""
@@ -105,12 +109,63 @@ def _without(arguments: tuple[str, ...], plain: frozenset[str], valued: frozense
     return (*kept, *arguments[end:])
 
 
-def _captured(call: Invocation, run: Run, *, errors: bool = False) -> str:
-    return f"{call.text()} > {_quoted(run.report)}{' 2>&1' if errors else ''}"
+def _asked(
+    *flags: str,
+    drop: str = "",
+    drop_value: str = "",
+    first: bool = False,
+    capture: str = "",
+    settings: tuple[str, str] | None = None,
+) -> Ask:
+    """Asks by flags, in which {report}, {scratch} and {settings} are places of the run.
+
+    `capture` is the redirection of an output that is the report, `settings` the name and text of a file.
+    """
+
+    def ask(call: Invocation, run: Run) -> str:
+        name, content = settings or ("", "")
+        if settings:
+            (run.scratch / name).write_text(content.replace("{report}", str(run.report)), encoding="utf-8")
+        paths = {"report": run.report, "scratch": run.scratch, "settings": run.scratch / name}
+        places = {place: _quoted(path) for place, path in paths.items()}
+        words = (flag.format(**places) for flag in flags)
+        return _flagged(call, *words, drop=drop, drop_value=drop_value, first=first).text() + capture.format(**places)
+
+    return ask
+
+
+OUTPUT, ALL_OUTPUT = " > {report}", " > {report} 2>&1"
+
+
+def _plain(call: Invocation, _: Run) -> str:
+    return call.text()
 
 
 def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
+
+
+def _matching(
+    flag: str, pattern: str, name: Callable[[str], str], *, drop: str = "", drop_value: str = "", first: bool = False
+) -> Restrict:
+    """Restricts by a flag with a regular expression for all the names."""
+
+    def restrict(call: Invocation, tests: tuple[str, ...]) -> Invocation:
+        expression = shlex.quote(pattern.format(_alternatives(map(name, tests))))
+        return _flagged(call, f"{flag}{expression}", drop=drop, drop_value=drop_value, first=first)
+
+    return restrict
+
+
+def _naming(flag: str, name: Callable[[str], str], *more: str, glue: str = "", drop_value: str = "") -> Restrict:
+    """Restricts by the flag for each name, or for all of them if they can be glued together."""
+
+    def restrict(call: Invocation, tests: tuple[str, ...]) -> Invocation:
+        names = list(dict.fromkeys(map(name, tests)))
+        values = [glue.join(names)] if glue else names
+        return _flagged(call, *(f"{flag}{shlex.quote(value)}" for value in values), *more, drop_value=drop_value)
+
+    return restrict
 
 
 def _alternatives(names: Iterable[str]) -> str:
@@ -118,9 +173,24 @@ def _alternatives(names: Iterable[str]) -> str:
     return "|".join(re.sub(r"([\\^$.|?*+()\[\]{}/])", r"\\\1", name) for name in dict.fromkeys(names))
 
 
-def _titles(tests: Iterable[str]) -> list[str]:
-    """The titles in names such as `file::outer > inner`."""
-    return [unnumbered(test).partition("::")[2] or unnumbered(test) for test in tests]
+def _title(test: str) -> str:
+    """The titles in a name such as `file::outer > inner`."""
+    return unnumbered(test).partition("::")[2] or unnumbered(test)
+
+
+def _spaced_title(test: str) -> str:
+    return _title(test).replace(" > ", " ")
+
+
+_PARAMETERS = re.compile(r"[\[({ ]")
+
+
+def _method(separator: str, template: str = "{}") -> Callable[[str], str]:
+    """A parameterised test is run with all of its parameters."""
+    return lambda test: template.format(_PARAMETERS.split(unnumbered(test).replace("::", separator))[0])
+
+
+_by_title = _matching("-t ", "^({})$", _spaced_title, drop_value="-t --testNamePattern")
 
 
 def _events(results: Results) -> Tally | None:
@@ -129,6 +199,14 @@ def _events(results: Results) -> Tally | None:
 
 def _event_file(run: Run) -> Mapping[str, str]:
     return {"ITERDEV_TEST_EVENTS": str(run.report)}
+
+
+def _junit(results: Results) -> Tally | None:
+    return xml.junit(results.report)
+
+
+def _jest(results: Results) -> Tally | None:
+    return json.jest(results.report)
 
 
 def _python_environment(run: Run) -> Mapping[str, str]:
@@ -149,14 +227,17 @@ def _python_path(call: Invocation, run: Run) -> Invocation:
     return msgspec.structs.replace(call, before=_PYTHONPATH.sub(lambda match: f"{match[1]}:{path}", call.before))
 
 
+_ask_pytest = _asked(
+    "-p iterdev_pytest_events",
+    "--maxfail=0",  # a rate needs every test, so a limit of failures in the project's settings is lifted
+    "--continue-on-collection-errors",
+    "-o cache_dir={scratch}/cache",
+    drop_value="--junitxml --junit-xml",
+)
+
+
 def _pytest(call: Invocation, run: Run) -> str:
-    flags = (
-        "-p iterdev_pytest_events",
-        "--maxfail=0",  # a rate needs every test, so a limit of failures in the project's settings is lifted
-        "--continue-on-collection-errors",
-        f"-o cache_dir={_quoted(run.scratch / 'cache')}",
-    )
-    return _flagged(_python_path(call, run), *flags, drop_value="--junitxml --junit-xml").text()
+    return _ask_pytest(_python_path(call, run), run)
 
 
 def _unittest(call: Invocation, run: Run) -> str:
@@ -165,58 +246,14 @@ def _unittest(call: Invocation, run: Run) -> str:
     return msgspec.structs.replace(adapted, program=(*adapted.program, launcher)).text()
 
 
-def _mocha(call: Invocation, run: Run) -> str:
-    reporter = _quoted(run.scratch / "mocha_events.cjs")
-    drop_value = "-R --reporter -O --reporter-option --reporter-options"
-    return _flagged(call, f"--reporter {reporter}", drop="-b --bail -w --watch", drop_value=drop_value).text()
-
-
-def _mocha_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    titles = (title.replace(" > ", " ") for title in _titles(tests))
-    pattern = shlex.quote(f"/^({_alternatives(titles)})$/")
-    return _flagged(call, f"--grep {pattern}", drop="-i --invert", drop_value="-g --grep -f --fgrep")
-
-
-def _jest(call: Invocation, run: Run) -> str:
-    flags = ("--json", f"--outputFile={_quoted(run.report)}", "--coverage=false", "--bail=0")
-    return _flagged(call, *flags, drop="--watch --watchAll --coverage --bail -b", drop_value="--outputFile").text()
-
-
-def _by_title(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    titles = (title.replace(" > ", " ") for title in _titles(tests))
-    pattern = shlex.quote(f"^({_alternatives(titles)})$")
-    return _flagged(call, f"-t {pattern}", drop_value="-t --testNamePattern")
-
-
-def _vitest(call: Invocation, run: Run) -> str:
-    flags = (
-        "--run --reporter=default --reporter=json",
-        f"--outputFile.json={_quoted(run.report)}",
-        "--coverage.enabled=false",
-        "--bail=0",
-    )
-    return _flagged(call, *flags, drop="watch dev --watch -w --coverage", drop_value="--reporter --bail").text()
-
-
-def _ava(call: Invocation, run: Run) -> str:
-    return _captured(_flagged(call, "--tap", drop="-t --tap -v --verbose -w --watch --fail-fast"), run)
-
-
 _AVA_SEPARATOR = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
-
-
-def _ava_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    titles = dict.fromkeys(unnumbered(test).rpartition(_AVA_SEPARATOR)[2] for test in tests)
-    return _flagged(call, *(f"--match={shlex.quote(title)}" for title in titles), drop_value="-m --match")
-
-
-_TAP_VALUES = "-R --reporter"
 
 
 def _tap(call: Invocation, run: Run) -> str:
     if program_name(call.program[-1]) != "tap":
-        return _captured(call, run)
-    return _captured(_flagged(call, "--reporter=tap", *_no_coverage(run.folder), drop_value=_TAP_VALUES), run)
+        return _asked(capture=OUTPUT)(call, run)
+    flags = ("--reporter=tap", *_no_coverage(run.folder))
+    return _asked(*flags, drop_value="-R --reporter", capture=OUTPUT)(call, run)
 
 
 def _no_coverage(folder: Path) -> tuple[str, ...]:
@@ -227,99 +264,30 @@ def _no_coverage(folder: Path) -> tuple[str, ...]:
     return ()
 
 
-def _node(call: Invocation, run: Run) -> str:
-    reporter = _quoted(run.scratch / "node_events.mjs")
-    flags = (f"--test-reporter={reporter}", "--test-reporter-destination=stdout")
-    drop_value = "--test-reporter --test-reporter-destination"
-    drop = "--watch --experimental-test-coverage"
-    return _flagged(call, *flags, drop=drop, drop_value=drop_value, first=True).text()
-
-
-def _node_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    pattern = f"^({_alternatives(title.rpartition(' > ')[2] for title in _titles(tests))})$"
-    return _flagged(call, shlex.quote(f"--test-name-pattern={pattern}"), drop_value="--test-name-pattern", first=True)
-
-
-def _jasmine(call: Invocation, run: Run) -> str:
-    reporter = _quoted(run.scratch / "jasmine_events.cjs")
-    return _flagged(call, f"--reporter={reporter}", drop="--fail-fast", drop_value="--reporter").text()
-
-
-def _go(call: Invocation, run: Run) -> str:
-    return _captured(_flagged(call, "-json", drop="-json -failfast -v", first=True), run)
-
-
-def _go_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    functions = (title.partition("/")[0] for title in _titles(tests))
-    return _flagged(call, f"-run {shlex.quote(f'^({_alternatives(functions)})$')}", drop_value="-run", first=True)
-
-
-def _cargo(call: Invocation, run: Run) -> str:
-    return _captured(_flagged(call, "--no-fail-fast", drop="--no-fail-fast -q --quiet"), run, errors=True)
-
-
 def _cargo_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
     """The name of the binary comes first; a filter is any part of a name."""
-    filters = dict.fromkeys(shlex.quote(title) for title in _titles(tests))
+    filters = dict.fromkeys(shlex.quote(_title(test)) for test in tests)
     glue = () if "--" in call.arguments else ("--",)
     return msgspec.structs.replace(call, arguments=(*call.arguments, *glue, *filters))
 
 
 _NEXTEST = '[profile.default.junit]\npath = "{report}"\n'
-
-
-def _nextest(call: Invocation, run: Run) -> str:
-    settings = run.scratch / "nextest.toml"
-    settings.write_text(_NEXTEST.format(report=run.report), encoding="utf-8")
-    return _flagged(
-        call, "--no-fail-fast", f"--tool-config-file iterdev:{_quoted(settings)}", drop="--no-fail-fast"
-    ).text()
+_GRADLE = """\
+allprojects {
+    tasks.withType(Test) {
+        testLogging.exceptionFormat = 'full'
+        filter.failOnNoMatchingTests = false
+    }
+}
+"""
 
 
 def _written(*patterns: str) -> Callable[[Run], Iterable[Path]]:
     return lambda run: (path for pattern in patterns for path in sorted(run.folder.glob(pattern)))
 
 
-def _maven(call: Invocation, _: Run) -> str:
-    return _flagged(call, "-B", "-fae", drop="-ff --fail-fast -q").text()
-
-
-_PARAMETERS = re.compile(r"[\[({ ]")
-
-
-def _maven_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    """A parameterised test is run with all of its parameters."""
-    wanted = dict.fromkeys(_PARAMETERS.split(unnumbered(test).replace("::", "#", 1))[0] for test in tests)
-    ignored = ("-Dsurefire.failIfNoSpecifiedTests=false", "-DfailIfNoTests=false")
-    return _flagged(call, shlex.quote(f"-Dtest={','.join(wanted)}"), *ignored)
-
-
-def _gradle(call: Invocation, _: Run) -> str:
-    return _flagged(call, "--continue", "--no-build-cache", drop="--continue").text()
-
-
-def _gradle_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    names = (unnumbered(test).replace("::", ".") for test in tests)
-    wanted = dict.fromkeys(_PARAMETERS.split(name)[0] for name in names)
-    return _flagged(call, *(f"--tests {shlex.quote(name)}" for name in wanted))
-
-
 def _xml_files(results: Results) -> Tally | None:
     return xml.junit(*results.files.values())
-
-
-def _ctest(call: Invocation, run: Run) -> str:
-    return _flagged(
-        call, f"--output-junit {_quoted(run.report)}", "--output-on-failure", drop="--stop-on-failure"
-    ).text()
-
-
-def _ctest_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    return _flagged(call, f"-R {shlex.quote(f'^({_alternatives(map(unnumbered, tests))})$')}", drop_value="-R")
-
-
-def _meson(call: Invocation, _: Run) -> str:
-    return _flagged(call, "--print-errorlogs", drop_value="--maxfail").text()
 
 
 def _meson_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
@@ -331,25 +299,12 @@ def _meson_log(run: Run) -> Iterable[Path]:
     return (run.build / "meson-logs/testlog.json",)
 
 
-def _first_file(read: Callable[[str], Tally | None]) -> Callable[[Results], Tally | None]:
-    return lambda results: read(next(iter(results.files.values()), ""))
-
-
-def _plain(call: Invocation, _: Run) -> str:
-    return call.text()
+def _meson_results(results: Results) -> Tally | None:
+    return json.meson(next(iter(results.files.values()), ""), results.stdout)
 
 
 def _trs(run: Run) -> Iterable[Path]:
     return sorted((run.scratch / "source").rglob("*.trs"))
-
-
-def _rspec(call: Invocation, run: Run) -> str:
-    flags = (f"--format json --out {_quoted(run.report)} --format progress", "--no-fail-fast", "--no-color")
-    return _flagged(call, *flags, drop="--fail-fast", drop_value="-f --format -o --out").text()
-
-
-def _rspec_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    return _flagged(call, *(f"-e {shlex.quote(title)}" for title in dict.fromkeys(_titles(tests))))
 
 
 def _ruby_environment(run: Run) -> Mapping[str, str]:
@@ -364,21 +319,6 @@ def _minitest_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
     return _flagged(call, shlex.quote(f"TESTOPTS={shlex.quote(option)}"))
 
 
-def _phpunit(call: Invocation, run: Run) -> str:
-    flags = (f"--log-junit {_quoted(run.report)}", "--no-coverage", "--do-not-cache-result")
-    drop = "--stop-on-failure --stop-on-error --stop-on-defect --no-coverage --do-not-cache-result"
-    return _flagged(call, *flags, drop=drop, drop_value="--log-junit").text()
-
-
-def _phpunit_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    methods = (re.split(r" with data set ", title)[0] for title in _titles(tests))
-    return _flagged(call, f"--filter {shlex.quote(f'/::({_alternatives(methods)})( |$)/')}", drop_value="--filter")
-
-
-def _flags(flags: str, drop: str = "") -> Callable[[Invocation, Run], str]:
-    return lambda call, run: _flagged(call, flags.format(report=_quoted(run.report)), drop=drop).text()
-
-
 def _junit_and_unloaded(unloaded: re.Pattern[str]) -> Callable[[Results], Tally | None]:
     """A file that cannot be loaded is in the output only; its name stands for its tests."""
 
@@ -388,26 +328,6 @@ def _junit_and_unloaded(unloaded: re.Pattern[str]) -> Callable[[Results], Tally 
         return found and msgspec.structs.replace(found, failed=(*found.failed, *files))
 
     return read
-
-
-def _bun_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    """The pattern is looked for in the titles around a test and its own, which comes last."""
-    pattern = shlex.quote(f"(^| )({_alternatives(_titles(tests))})$")
-    return _flagged(call, f"-t {pattern}", drop_value="-t --test-name-pattern")
-
-
-def _deno_only(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-    """A step is run with its test."""
-    names = (title.partition(" > ")[0] for title in _titles(tests))
-    return _flagged(call, f"--filter {shlex.quote(f'/^({_alternatives(names)})$/')}", drop_value="--filter")
-
-
-def _filter_only(template: str, glue: str) -> Callable[[Invocation, tuple[str, ...]], Invocation]:
-    def restrict(call: Invocation, tests: tuple[str, ...]) -> Invocation:
-        names = dict.fromkeys(_PARAMETERS.split(unnumbered(test).replace("::", "."))[0] for test in tests)
-        return _flagged(call, f"--filter {shlex.quote(glue.join(template.format(name) for name in names))}")
-
-    return restrict
 
 
 def _perl_environment(run: Run) -> Mapping[str, str]:
@@ -451,74 +371,158 @@ RUNNERS: Mapping[Kind, Runner] = {
         reporters=("iterdev_unittest_events.py", "iterdev_pytest_events.py"),
     ),
     "mocha": Runner(
-        ask=_mocha,
+        ask=_asked(
+            "--reporter {scratch}/mocha_events.cjs",
+            drop="-b --bail -w --watch",
+            drop_value="-R --reporter -O --reporter-option --reporter-options",
+        ),
         read=_events,
-        restrict=_mocha_only,
+        restrict=_matching("--grep ", "/^({})$/", _spaced_title, drop="-i --invert", drop_value="-g --grep -f --fgrep"),
         environment=_event_file,
         running=unfinished,
         reporters=("mocha_events.cjs",),
     ),
-    "jest": Runner(ask=_jest, read=lambda results: json.jest(results.report), restrict=_by_title),
-    "vitest": Runner(ask=_vitest, read=lambda results: json.jest(results.report), restrict=_by_title),
-    "ava": Runner(ask=_ava, read=lambda results: tap(results.report), restrict=_ava_only, captures=True),
+    "jest": Runner(
+        ask=_asked(
+            *("--json", "--outputFile={report}", "--coverage=false", "--bail=0"),
+            drop="--watch --watchAll --coverage --bail -b",
+            drop_value="--outputFile",
+        ),
+        read=_jest,
+        restrict=_by_title,
+    ),
+    "vitest": Runner(
+        ask=_asked(
+            *("--run --reporter=default --reporter=json", "--outputFile.json={report}"),
+            *("--coverage.enabled=false", "--bail=0"),
+            drop="watch dev --watch -w --coverage",
+            drop_value="--reporter --bail",
+        ),
+        read=_jest,
+        restrict=_by_title,
+    ),
+    "ava": Runner(
+        ask=_asked("--tap", drop="-t --tap -v --verbose -w --watch --fail-fast", capture=OUTPUT),
+        read=lambda results: tap(results.report),
+        restrict=_naming(
+            "--match=", lambda test: unnumbered(test).rpartition(_AVA_SEPARATOR)[2], drop_value="-m --match"
+        ),
+        output=tap_output,
+        captures=True,
+    ),
     "uvu": Runner(
-        ask=_captured,
+        ask=_asked(capture=OUTPUT),
         read=lambda results: text.uvu(results.report),
         environment=lambda _: {"FORCE_COLOR": "0", "NO_COLOR": "1"},
         captures=True,
     ),
     "node": Runner(
-        ask=_node,
+        ask=_asked(
+            *("--test-reporter={scratch}/node_events.mjs", "--test-reporter-destination=stdout"),
+            drop="--watch --experimental-test-coverage",
+            drop_value="--test-reporter --test-reporter-destination",
+            first=True,
+        ),
         read=_events,
-        restrict=_node_only,
+        restrict=_matching(
+            "--test-name-pattern=",
+            "^({})$",
+            lambda test: _title(test).rpartition(" > ")[2],
+            drop_value="--test-name-pattern",
+            first=True,
+        ),
         environment=_event_file,
         running=unfinished,
         reporters=("node_events.mjs",),
     ),
     "jasmine": Runner(
-        ask=_jasmine, read=_events, environment=_event_file, running=unfinished, reporters=("jasmine_events.cjs",)
+        ask=_asked("--reporter={scratch}/jasmine_events.cjs", drop="--fail-fast", drop_value="--reporter"),
+        read=_events,
+        environment=_event_file,
+        running=unfinished,
+        reporters=("jasmine_events.cjs",),
     ),
     "bun": Runner(
-        ask=_flags("--reporter=junit --reporter-outfile={report}", "--bail"),
+        ask=_asked("--reporter=junit --reporter-outfile={report}", drop="--bail"),
         read=_junit_and_unloaded(re.compile(r"^(\S+):\n\n# Unhandled error between tests$", re.MULTILINE)),
-        restrict=_bun_only,
+        # The pattern is looked for in the titles around a test and its own, which comes last.
+        restrict=_matching("-t ", "(^| )({})$", _title, drop_value="-t --test-name-pattern"),
     ),
     "deno": Runner(
-        ask=_flags("--junit-path={report}", "--fail-fast"),
+        ask=_asked("--junit-path={report}", drop="--fail-fast"),
         read=_junit_and_unloaded(re.compile(r"^(\S+) \(uncaught error\)$", re.MULTILINE)),
-        restrict=_deno_only,
+        # A step is run with its test.
+        restrict=_matching(
+            "--filter ", "/^({})$/", lambda test: _title(test).partition(" > ")[0], drop_value="--filter"
+        ),
         environment=lambda _: {"NO_COLOR": "1"},
     ),
-    "tap": Runner(ask=_tap, read=lambda results: tap(results.report, comments=True), captures=True),
+    "tap": Runner(ask=_tap, read=lambda results: tap(results.report, comments=True), output=tap_output, captures=True),
     "go": Runner(
-        ask=_go,
+        ask=_asked("-json", drop="-json -failfast -v", first=True, capture=OUTPUT),
         read=lambda results: json.go(results.report),
-        restrict=_go_only,
+        restrict=_matching(
+            "-run ", "^({})$", lambda test: _title(test).partition("/")[0], drop_value="-run", first=True
+        ),
         running=json.go_unfinished,
         output=json.go_output,
         captures=True,
     ),
     "cargo": Runner(
-        ask=_cargo,
+        ask=_asked("--no-fail-fast", drop="--no-fail-fast -q --quiet", capture=ALL_OUTPUT),
         read=lambda results: text.cargo(results.report),
         restrict=_cargo_only,
         running=text.cargo_unfinished,
         captures=True,
     ),
-    "nextest": Runner(ask=_nextest, read=lambda results: xml.junit(results.report)),
+    "nextest": Runner(
+        ask=_asked(
+            *("--no-fail-fast", "--tool-config-file iterdev:{settings}"),
+            drop="--no-fail-fast",
+            settings=("nextest.toml", _NEXTEST),
+        ),
+        read=_junit,
+    ),
     "maven": Runner(
-        ask=_maven,
+        ask=_asked("-B", "-fae", drop="-ff --fail-fast -q"),
         read=_xml_files,
-        restrict=_maven_only,
+        restrict=_naming(
+            "-Dtest=", _method("#"), "-Dsurefire.failIfNoSpecifiedTests=false", "-DfailIfNoTests=false", glue=","
+        ),
         files=_written("**/target/surefire-reports/TEST-*.xml", "**/target/failsafe-reports/TEST-*.xml"),
     ),
     "gradle": Runner(
-        ask=_gradle, read=_xml_files, restrict=_gradle_only, files=_written("**/build/test-results/**/*.xml")
+        # The daemon would run the tests outside of our process tree, and outlive them.
+        ask=_asked(
+            *("--continue", "--no-build-cache", "--no-daemon", "--init-script {settings}"),
+            drop="--continue --daemon --no-daemon",
+            settings=("iterdev.gradle", _GRADLE),
+        ),
+        read=_xml_files,
+        restrict=_naming("--tests ", _method(".")),
+        files=_written("**/build/test-results/**/*.xml"),
     ),
-    "ctest": Runner(ask=_ctest, read=lambda results: xml.junit(results.report), restrict=_ctest_only),
-    "meson": Runner(ask=_meson, read=_first_file(json.meson), restrict=_meson_only, files=_meson_log),
-    "autotools": Runner(ask=_plain, read=lambda results: text.automake(results.files), files=_trs),
-    "rspec": Runner(ask=_rspec, read=lambda results: json.rspec(results.report), restrict=_rspec_only),
+    "ctest": Runner(
+        ask=_asked("--output-junit {report}", "--output-on-failure", drop="--stop-on-failure"),
+        read=_junit,
+        restrict=_matching("-R ", "^({})$", unnumbered, drop_value="-R"),
+    ),
+    "meson": Runner(
+        ask=_asked("--print-errorlogs", drop_value="--maxfail"),
+        read=_meson_results,
+        restrict=_meson_only,
+        files=_meson_log,
+    ),
+    "autotools": Runner(ask=_plain, read=lambda results: text.automake(results.files, results.stdout), files=_trs),
+    "rspec": Runner(
+        ask=_asked(
+            *("--format json --out {report} --format progress", "--no-fail-fast", "--no-color"),
+            drop="--fail-fast",
+            drop_value="-f --format -o --out",
+        ),
+        read=lambda results: json.rspec(results.report),
+        restrict=_naming("-e ", _title),
+    ),
     "minitest": Runner(
         ask=_plain,
         read=_events,
@@ -527,16 +531,26 @@ RUNNERS: Mapping[Kind, Runner] = {
         running=unfinished,
         reporters=("iterdev_ruby_events.rb",),
     ),
-    "phpunit": Runner(ask=_phpunit, read=lambda results: xml.junit(results.report), restrict=_phpunit_only),
+    "phpunit": Runner(
+        ask=_asked(
+            *("--log-junit {report}", "--no-coverage", "--do-not-cache-result"),
+            drop="--stop-on-failure --stop-on-error --stop-on-defect --no-coverage --do-not-cache-result",
+            drop_value="--log-junit",
+        ),
+        read=_junit,
+        restrict=_matching(
+            "--filter ", "/::({})( |$)/", lambda test: _title(test).split(" with data set ")[0], drop_value="--filter"
+        ),
+    ),
     "swift": Runner(
-        ask=_flags("--parallel --xunit-output {report}"),
-        read=lambda results: xml.junit(results.report),
-        restrict=_filter_only("{}", "|"),
+        ask=_asked("--parallel --xunit-output {report}"),
+        read=_junit,
+        restrict=_naming("--filter ", _method("."), glue="|"),
     ),
     "dotnet": Runner(
-        ask=lambda call, run: _flagged(call, "--logger trx", f"--results-directory {_quoted(run.scratch)}").text(),
+        ask=_asked("--logger trx", "--results-directory {scratch}"),
         read=lambda results: xml.trx(*results.files.values()),
-        restrict=_filter_only("FullyQualifiedName~{}", "|"),
+        restrict=_naming("--filter ", _method(".", "FullyQualifiedName~{}"), glue="|"),
         files=lambda run: sorted(run.scratch.glob("*.trx")),
     ),
     "prove": Runner(ask=_plain, read=_prove, restrict=_prove_only, environment=_perl_environment, files=_perl_files),

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -19,7 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.git import checkout, command, worktrees
+from iterdev.host import paths
+from iterdev.host.git import checkout, command, commits, worktrees
 
 _delete = partial(worktrees.delete, ignore_errors=True)
 BORROWER = "attempt.json"
@@ -27,6 +28,8 @@ TREE = "tree"
 """The name of the worktree in its slot."""
 SET_ASIDE = "set-aside"
 """The folder, beside those of the repositories, of slots whose work could not be kept under a ref."""
+USED = "used"
+"""In the private folder of a workspace."""
 TRIES = 5
 DELETIONS = 8
 """At once."""
@@ -47,9 +50,31 @@ class Workspace(Struct, frozen=True):
         return self.slot / "result.json"
 
     @property
+    def scratch(self) -> Path:
+        """For files that iterdev and a program in the workspace exchange: reports of tests, answers of interpreters.
+
+        In the sandbox, only that program can write there, and nothing of it is left when iterdev reads them.
+        """
+        return self.private / "scratch"
+
+    @property
     def private(self) -> Path:
         """What iterdev keeps for the workspace beside its tree, from one attempt to the next."""
         return self.slot / command.EXCLUDES.parent
+
+    @property
+    def environments(self) -> Path:
+        """What programs in the workspace import; agents may install more."""
+        return self.private / "environments"
+
+    @property
+    def was_used(self) -> bool:
+        """Whether an agent has been at work in it, or code that one wrote: ignored files may be left of that."""
+        return (self.private / USED).exists()
+
+    def mark_used(self) -> None:
+        self.private.mkdir(parents=True, exist_ok=True)
+        (self.private / USED).touch()
 
     def unexpected_entries(self) -> list[str]:
         """The entries of the slot that neither git nor iterdev made."""
@@ -81,8 +106,10 @@ class Borrower(Struct, frozen=True, kw_only=True):
 class Pool:
     """The worktrees of one session; only the session's engine touches them."""
 
-    def __init__(self, top: Path, home: Path, temps: Path) -> None:
+    def __init__(self, top: Path, home: Path, temps: Path, confine_git: Callable[[Path], None] | None = None) -> None:
+        """`confine_git` has git in a slot run in the sandbox, if there is one."""
         self._top = top
+        self._confine_git = confine_git
         self._home = home
         self._temps = temps
         """Shared with all other pools."""
@@ -90,6 +117,7 @@ class Pool:
         self._lent: set[Path] = set()
         self._made = 0
         self._clean: dict[Path, str] = {}
+        self._base_files: dict[tuple[str, ...], Path | None] = {}
         self._lock = threading.Lock()
 
     def leftovers(self) -> Iterator[tuple[Workspace, Borrower]]:
@@ -158,6 +186,27 @@ class Pool:
         _make(workspace.temp)
         return workspace
 
+    def base_files(self, commit: str, words: Sequence[str]) -> Path | None:
+        """A copy of all files of a commit, if some of the words are names of such files; kept until the pool is closed.
+
+        Agents can write their worktrees, but not this.
+        """
+        with self._lock:
+            if (commit, *words) not in self._base_files:
+                named = commits.has_files(self._top, commit, words)
+                self._base_files[commit, *words] = self._copy(commit) if named else None
+            return self._base_files[commit, *words]
+
+    def _copy(self, commit: str) -> Path:
+        folder = self._home / f"base-{commit[:12]}"
+        if not folder.exists():
+            _make(self._home)
+            new = folder.with_name(f"{folder.name}.new")
+            _delete(new)
+            commits.copy_files(self._top, commit, new)
+            new.rename(folder)
+        return folder
+
     def mark_clean(self, workspace: Workspace, commit: str) -> None:
         """Records that a workspace is exactly the commit, so that it need not be reset to it."""
         self._clean[workspace.slot] = commit
@@ -172,6 +221,7 @@ class Pool:
             return
         _delete(workspace.result)
         shutil.rmtree(workspace.temp, ignore_errors=True)
+        shutil.rmtree(workspace.scratch, ignore_errors=True)
         for name in workspace.unexpected_entries():
             _delete(workspace.slot / name)
         _delete(workspace.slot / BORROWER)
@@ -212,6 +262,8 @@ class Pool:
     def _reset(self, workspace: Workspace, commit: str) -> bool:
         """True if an existing worktree could be reset; otherwise a new one is made in its place."""
         _make(workspace.slot)
+        if self._confine_git:
+            self._confine_git(workspace.slot)
         if worktrees.is_linked(self._top, workspace.tree):
             with suppress(command.GitFailed):
                 worktrees.reset(self._top, workspace.tree, commit)
@@ -226,7 +278,7 @@ class Pool:
 def _make(folder: Path) -> None:
     for remaining in range(TRIES, -1, -1):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            paths.make_private(folder)
             break
         except OSError as error:
             # Another engine may have removed a parent that was empty.
@@ -238,6 +290,6 @@ def _make(folder: Path) -> None:
 
 
 def _borrower(slot: Path) -> Borrower | None:
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, ValueError, RecursionError):
         return msgspec.json.decode((slot / BORROWER).read_bytes(), type=Borrower)
     return None

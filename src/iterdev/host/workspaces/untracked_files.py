@@ -3,6 +3,7 @@
 Git ignores them in the worktree, so that they are neither committed nor reported as changes.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.host import untrusted_files
 from iterdev.host.git import command
 
 Key = Literal["copy", "link"]
@@ -26,10 +28,31 @@ def bring(top: Path, worktree: Path, *, copies: Iterable[str], links: Iterable[s
         place = worktree / _checked(top, name, "link")
         if os.path.lexists(place):
             raise _problem(UserError, name, "link", IS_TRACKED)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(top / name)
+        with _folder_of(place, worktree, name, "link") as folder:
+            os.symlink(top / name, place.name, dir_fd=folder)
         brought.append(name)
+    _remember_links(worktree, [os.fsencode(top / name) for name in links])
     ignore(worktree, brought)
+
+
+def _remember_links(worktree: Path, targets: Iterable[bytes]) -> None:
+    """Files behind these links may be read although they are outside of the workspace."""
+    if found := list(targets):
+        path = worktree.parent / untrusted_files.PRIVATE / untrusted_files.LINKS
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"\0".join(found))
+
+
+@contextmanager
+def _folder_of(place: Path, worktree: Path, name: str, key: Key) -> Iterator[int]:
+    """The folder that a file is brought to, which is never reached by a link out of the worktree."""
+    try:
+        with untrusted_files.opened_folder(place.parent, worktree) as folder:
+            yield folder
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.ELOOP, errno.ENOTDIR}:
+            raise
+        raise _problem(HostError, name, key, ", and a link in the repository leads outside of them") from error
 
 
 def ignore(worktree: Path, names: Iterable[str]) -> None:
@@ -108,9 +131,11 @@ def _copy(top: Path, worktree: Path, name: str) -> Iterator[str]:
         return
     if os.path.lexists(target):
         raise _problem(UserError, name, "copy", IS_TRACKED)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target, symlinks=True)
-    else:
-        shutil.copy2(source, target)
+    with _folder_of(target, worktree, name, "copy") as folder:
+        # The folder as it was opened: no link can be put in its place meanwhile.
+        place = Path("/proc/self/fd", str(folder), target.name)
+        if source.is_dir():
+            shutil.copytree(source, place, symlinks=True)
+        else:
+            shutil.copy2(source, place)
     yield name

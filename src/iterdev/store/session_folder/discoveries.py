@@ -1,14 +1,17 @@
 """discoveries.ndjson: discoveries that agents share. Lines are only appended; unreadable lines are skipped."""
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from iterdev.core.results import Discovery
+from iterdev.core.encodable import encodable_document
+from iterdev.core.formatting import MASK
+from iterdev.core.results import MOST_LEVELS, Discovery, nesting
 from iterdev.store import atomic_files
 
 NAME = "discoveries.ndjson"
@@ -49,10 +52,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 def read(path: Path) -> list[Line]:
     """The readable entries, each discovery once."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
+    text = (atomic_files.read(path) or b"").decode("utf-8", "replace")
     found: dict[tuple[str, str], Line] = {}
     for line in filter(None, map(_parsed, text.split("\n"))):
         found.setdefault(line.identity, line)
@@ -74,8 +74,41 @@ def add(path: Path, discoveries: Iterable[Discovery], *, worker: str, ts: str) -
     return len(fresh)
 
 
+def redact(path: Path, clean: Callable[[str], str], *, complete: bool = True) -> None:
+    """Removes secrets from the lines that agents wrote themselves.
+
+    Every line keeps its place and its length, because agents may append at the same time; then the last one may not be
+    complete, and is left for later.
+    """
+    with suppress(OSError), open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "r+b") as file:  # noqa: PTH123 - a descriptor
+        place, body = 0, file.read()
+        text = body.decode("utf-8", "ignore")
+        if clean(text) == text:
+            return
+        for line in body.split(b"\n")[: None if complete else -1]:
+            if (kept := _redacted(line, clean)) != line:
+                os.pwrite(file.fileno(), kept, place)
+            place += len(line) + 1
+
+
+def _redacted(line: bytes, clean: Callable[[str], str]) -> bytes:
+    """The line without secrets, filled up with blanks; one that nobody can read is all blank."""
+    text = line.decode("utf-8", "ignore")
+    if _parsed(text) is None:
+        return b" " * len(line)
+    redacted = clean(text)
+    if redacted == text:
+        return line
+    # A secret has at least six letters, and may be shorter than what stands for it.
+    short = redacted.replace(MASK, "***")
+    fitting = next((one for one in (redacted, short) if len(one.encode()) <= len(line)), "")
+    return fitting.encode().ljust(len(line))
+
+
 def _parsed(text: str) -> Line | None:
     with suppress(ValueError, RecursionError):
-        line = msgspec.convert(json.loads(text), Line)
+        if nesting(text) > MOST_LEVELS:
+            return None
+        line = msgspec.convert(encodable_document(json.loads(text)), Line)
         return line if line.type in KEYS else None
     return None

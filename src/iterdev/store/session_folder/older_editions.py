@@ -11,6 +11,7 @@ from msgspec import Struct
 from iterdev.core.errors import UserError
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.types import Status
+from iterdev.store import atomic_files
 from iterdev.store.session_folder import tasks_csv
 from iterdev.teams.contract import Team
 
@@ -51,7 +52,7 @@ def read(folder: Path, document: Document, team: Team) -> OlderTable:
 
 def _ledger_rows(folder: Path, document: Document, team: Team) -> tuple[tuple[TableRow, ...], str]:
     try:
-        ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
+        ledger = json.loads(atomic_files.read(folder / LEDGER) or b"")
     except (OSError, ValueError, RecursionError):
         return (), ""
     tasks = ledger.get("tasks") if isinstance(ledger, dict) else None

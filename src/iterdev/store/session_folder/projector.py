@@ -64,6 +64,7 @@ class Projector:
 
     def prepare(self) -> None:
         """Creates the folders and files that are missing."""
+        atomic_files.make_private(self._folder)
         for name in FOLDERS:
             atomic_files.make_folder(self._folder / name)
         for name in wisdom.FILES:
@@ -96,7 +97,7 @@ class Projector:
             old, new = ({_without_evidence(line) for line in _wisdom_lines(state, name)} for state in (before, after))
             dropped = old - new
             if dropped and path.exists():
-                lines = path.read_text(encoding="utf-8").splitlines()
+                lines = (atomic_files.read(path) or b"").decode("utf-8", "replace").splitlines()
                 atomic_files.write(
                     path, "".join(f"{line}\n" for line in lines if _without_evidence(line) not in dropped)
                 )
@@ -241,7 +242,7 @@ class Projector:
         for name in wisdom.FILES:
             wanted = list(_wisdom_lines(state, name))
             path = self._folder / "wisdom" / f"{name}.md"
-            known = path.read_text(encoding="utf-8", errors="replace").splitlines() if wanted and path.exists() else ()
+            known = (atomic_files.read(path) or b"").decode("utf-8", "replace").splitlines() if wanted else ()
             present = {text for line in known for text in (_without_evidence(line), _as_entry(line))}
             new: dict[str, str] = {}
             for line in wanted:

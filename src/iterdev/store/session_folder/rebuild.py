@@ -165,10 +165,13 @@ def _read_json(path: Path) -> Document:
 
 
 def _text(path: Path) -> str:
+    hint = "restore the file, or remove the folder"
+    if not path.is_file():
+        raise UserError(f'Cannot read "{path}": it is not a regular file', hint=hint)
     try:
-        return path.read_bytes().decode()
+        return (atomic_files.read(path) or b"").decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f'Cannot read "{path}": {error}', hint="restore the file, or remove the folder") from error
+        raise UserError(f'Cannot read "{path}": {error}', hint=hint) from error
 
 
 def _requirement_from(name: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from iterdev.core import ids
 from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.formatting import counted
-from iterdev.core.prompts import previous_context
 from iterdev.core.results import shortened
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.rules.team_rules import Procedure, RoleSpec
@@ -36,7 +35,7 @@ def table(state: State, team: Team) -> str:
 def wave_file(state: State, team: Team, wave: int) -> str:
     columns = (*_plan_columns(team), "prev_context")
     rows = (
-        _cells(state, team, task, progress) | {"prev_context": previous_context(state, task.id)}
+        _cells(state, team, task, progress) | {"prev_context": team.previous_context(state, task.id)}
         for task, progress in state.tasks.rows()
         if task.wave == wave and task.mode is Mode.csv_wave and progress.status is not Status.skipped
     )

@@ -1,5 +1,7 @@
 """Brings a session's branch into the user's branch, after saying what is known about the work."""
 
+from collections.abc import Sequence
+
 import click
 
 from iterdev.app import completion
@@ -13,9 +15,9 @@ from iterdev.surfaces.cli.output.console import print_either, print_text
 
 def accept(repository: Repository, session: SessionId, *, force: bool = False, as_json: bool = False) -> None:
     """Asks before work is brought in that is not known to be good."""
-    preview = completion.accept_preview(repository, session)
+    preview = completion.preview_accept(repository, session)
     if not as_json:
-        print_text(_text(preview))
+        print_text(preview_text(preview))
     try:
         accepted = completion.accept(repository, session, force=force)
     except NeedsConfirmation:
@@ -28,9 +30,16 @@ def accept(repository: Repository, session: SessionId, *, force: bool = False, a
     print_either("\n".join([line, *accepted.notes]), document | {"preview": preview}, as_json=as_json)
 
 
-def _text(preview: completion.AcceptPreview) -> str:
+def preview_text(preview: completion.AcceptPreview) -> str:
     """What `accept` brings, what was measured, and what is not good about it."""
     lines = [f"{counted(preview.commits, 'commit')}, {counted(len(preview.files), 'file')} changed"]
     lines += preview.verdicts
-    lines += [f"Warning: {text}" for text in preview.warnings]
-    return "\n".join([*lines, *(f"Not good: {text}" for text in preview.reasons)])
+    said = {text.partition(": ")[2] for text in preview.verdicts}
+    lines += [f"Warning: {text}" for text in preview.warnings if text not in said]
+    return "\n".join([*lines, *(f"Not good: {_once(text, lines)}" for text in preview.reasons)])
+
+
+def _once(reason: str, lines: Sequence[str]) -> str:
+    """The reason, without its details if a line above has them."""
+    kind, _, details = reason.partition(": ")
+    return kind if details and any(line.endswith(f": {details}") for line in lines) else reason

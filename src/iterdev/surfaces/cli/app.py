@@ -2,6 +2,7 @@
 
 import os
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -13,16 +14,21 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
-FOR_PEOPLE = ("run", "resume", "retry", "answer", "accept", "update", "rollback", "clean")
-"""Commands that an agent may not use in an attempt: they start a team, or decide about a session."""
+FOR_PEOPLE = {
+    *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
+    *("clean", "import", "pr", "feedback add", "feedback link", "feedback close", "wisdom reject"),
+}
+"""Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
 COMMANDS = {
     "session": {
         "run": "Run one session of the development team on TEXT",
+        "resolve": "Run one session of the issue team on the issues that TEXT names",
         "resume": "Go on with a paused or interrupted session (also: continue)",
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
         "accept": "Bring a session's branch into your branch",
+        "pr": "Push a session's branch and open a pull request, with its report as the text",
         "update": "Bring the branch that a session came from into the session, and run the tests on the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
@@ -33,6 +39,7 @@ COMMANDS = {
     "inspect": {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
+        "follow": "Print a line for each event of a session that is worth knowing, as it happens",
         "why": "Show exactly what a task waits for",
         "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
         "report": "Print the report of a session",
@@ -46,6 +53,10 @@ COMMANDS = {
         "team": "Use the messages and discoveries of a session; in an attempt, for its own task",
         "lock": "Lock a resource while a task uses it; in an attempt, for its own task",
         "checkpoint": "Save what a task needs to continue; in an attempt, for its own task",
+    },
+    "tracker": {
+        "issue": "Track issues, their solutions, and the queue in which they are carried out",
+        "import": "Make issues, or a task table, of another tool's FILE",
     },
     "machine": {
         "agents": "List the coding agents, and whether they can be used",
@@ -78,7 +89,8 @@ class App(CommandGroup):
         name = self.aliases.get(cmd_name, cmd_name)
         for folder, commands in COMMANDS.items():
             if name in commands:
-                command = getattr(import_module(f"iterdev.surfaces.cli.commands.{folder}.{name}"), name)
+                module = f"{name}_" if iskeyword(name) else name
+                command = getattr(import_module(f"iterdev.surfaces.cli.commands.{folder}.{module}"), module)
                 return command if isinstance(command, click.Command) else None
         return None
 
@@ -86,10 +98,11 @@ class App(CommandGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if command and command.name in FOR_PEOPLE and not {"-h", "--help"} & set(rest):
+        called = {str(command.name), " ".join([str(command.name), *rest[:1]])} & FOR_PEOPLE if command else set()
+        if called and not {"-h", "--help"} & set(rest):
             from iterdev.app.sessions import refuse_inside_attempt  # noqa: PLC0415 - most commands do not need it
 
-            refuse_inside_attempt(command.name, os.environ, Path.cwd())
+            refuse_inside_attempt(called.pop(), os.environ, Path.cwd())
         return name, command, rest
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

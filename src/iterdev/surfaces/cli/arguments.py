@@ -119,6 +119,13 @@ session_and_task = _session_words("selected", _task, "[SESSION] [TASK]")
 session_and_text = _session_words("given", _text, "[SESSION] TEXT...")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
+detach = click.option("--detach", is_flag=True, help="Run in the background: print the session's id, and return")
+engine = click.option(
+    "--engine",
+    type=click.Choice(["wave", "beat"]),
+    default="wave",
+    help="wave (default): one depth after another; beat: whatever is ready",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else")
 
 
@@ -126,11 +133,15 @@ def one_of(name: str, words: Iterable[str], text: str, default: str | None = Non
     return click.option(name, type=click.Choice(list(words)), default=default, show_default=True, help=text)
 
 
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
 def read_document(text: str, example: str) -> object:
     """A JSON document; `-` reads it from standard input."""
     body = sys.stdin.read() if text == "-" else text
     try:
-        return json.loads(body)
+        return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise UserError(f'"{body[:80]}" is not JSON: {error}', hint=f"--data '{example}'") from error
 

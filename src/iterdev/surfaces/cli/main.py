@@ -2,6 +2,7 @@
 
 import os
 import traceback
+from pathlib import Path
 from tempfile import mkstemp
 
 import click
@@ -24,14 +25,29 @@ def run(arguments: list[str], executor: object = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.interrupted
     except IterdevError as error:
-        print_error(error)
+        print_error(IterdevError(_without_secrets(error.message), hint=_without_secrets(error.hint or "")))
         return _exit_code(error)
     except OSError as error:
-        print_error(HostError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), hint="iterdev doctor"))
+        text = f"{error.strerror or error}: {error.filename or ''}".rstrip(": ")
+        print_error(HostError(_without_secrets(text), hint="check its permissions and free space"))
         return ExitCode.unable
     except Exception as error:  # noqa: BLE001 - the boundary: anything else is a defect, and is kept for a report
         return _defect(error)
+    except BaseExceptionGroup as group:
+        # An interrupt that came while several things were being ended.
+        if not group.subgroup(KeyboardInterrupt):
+            raise
+        return ExitCode.interrupted
     return code if isinstance(code, int) else ExitCode.finished
+
+
+def _without_secrets(text: str) -> str:
+    from iterdev.app.sessions import without_secrets  # noqa: PLC0415 - only errors need it
+
+    try:
+        return without_secrets(text, Path.cwd()) if text else text
+    except FileNotFoundError:
+        return without_secrets(text, Path("/"))
 
 
 def _exit_code(error: IterdevError) -> ExitCode:
@@ -57,7 +73,7 @@ def _usage_error(error: click.ClickException) -> int:
 def _defect(error: Exception) -> int:
     descriptor, path = mkstemp(prefix="iterdev-defect-", suffix=".txt", text=True)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.writelines(traceback.format_exception(error))
-    message = f"this is a defect of iterdev: {type(error).__name__}: {error}"
+        file.write(_without_secrets("".join(traceback.format_exception(error))))
+    message = _without_secrets(f"this is a defect of iterdev: {type(error).__name__}: {error}")
     print_error(IterdevError(message, hint=f"please report it with {path}"))
     return ExitCode.defect

@@ -18,10 +18,17 @@ from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.gates import DIFF, EDIT, GateView
 from iterdev.core.views.session import session_document
-from iterdev.surfaces.cli import acceptance
+from iterdev.surfaces.cli import acceptance, exit_codes
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
-from iterdev.surfaces.cli.output.console import print_document, print_error, print_line, print_text, print_warning
+from iterdev.surfaces.cli.output.console import (
+    print_document,
+    print_either,
+    print_error,
+    print_line,
+    print_text,
+    print_warning,
+)
 from iterdev.surfaces.cli.output.text import completion_text, summary
 
 
@@ -46,10 +53,14 @@ async def _ask(repository: Repository, session: SessionId, gate: GateView) -> st
 def _edit_plan(repository: Repository, session: SessionId) -> None:
     """Opens the plan in the user's editor. A plan that is not valid is reported, and kept for the next edit."""
     draft = answer.plan_draft(repository, session)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
-        click.edit(filename=str(draft), editor=os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        click.edit(filename=str(draft), editor=editor)
         answer.take_over_plan(repository, session, draft)
-    except (UserError, click.ClickException) as error:
+    except click.ClickException:
+        print_warning(f'iterdev: The editor "{editor}" failed; the plan is as it was')
+        print_warning(f"hint: answer q, then: EDITOR=vi iterdev resume {session}")
+    except UserError as error:
         print_warning(f"iterdev: {error.message}")
         print_warning(f"The plan is as it was; your edit is kept for the next one: {draft}")
 
@@ -81,6 +92,28 @@ def show_run(
 ) -> ExitCode:
     result = run_session(repository, session, auto=auto, resumes=resumes, scope=scope, quiet=as_json)
     return _show_result(repository, session, result, as_json=as_json)
+
+
+def show_detached(
+    repository: Repository, session: SessionId, *, auto: bool = False, resumes: bool = False, as_json: bool = False
+) -> ExitCode:
+    """Has the session run in the background, and prints its id alone, for scripts."""
+    if resume.is_done(repository, session):
+        return show_run(repository, session, auto=auto, resumes=resumes, as_json=as_json)
+    engine = resume.detach(repository, session, auto=auto, resumes=resumes)
+    print_either(session, session_document(engine.view) | {"pid": engine.pid, "log": engine.log}, as_json=as_json)
+    if not as_json:
+        follow = f"Follow it with: iterdev follow {session}\nStop it with: kill {engine.pid}"
+        print_warning(f"It has ended; see {engine.log}" if engine.has_ended else f"In the background. {follow}")
+    return ExitCode.finished
+
+
+def run_detached(repository: Repository, session: SessionId) -> ExitCode:
+    """Is the engine that `show_detached` starts; what it prints is in a file."""
+    observer = RunObserver(progress=print_line, notify=print_warning)
+    executor = click.get_current_context().obj or resume.LocalExecutor
+    result = anyio.run(partial(resume.run_detached, executor=executor), repository, session, observer)
+    return _show_result(repository, session, result, as_json=False)
 
 
 def run_session(
@@ -124,15 +157,7 @@ def _show_result(repository: Repository, session: SessionId, result: RunResult, 
 
 
 def exit_code(result: RunResult) -> ExitCode:
-    match result.ending:
-        case Ending.over if not result.view.outcome.succeeded:
-            return ExitCode.unfinished
-        case Ending.over | Ending.stepped:
-            return ExitCode.finished
-        case Ending.waiting:
-            return ExitCode.waiting
-        case Ending.interrupted:
-            return ExitCode.interrupted
+    return exit_codes.of_ending(result.ending, succeeded=result.view.outcome.succeeded)
 
 
 def _accept(repository: Repository, session: SessionId) -> None:

@@ -108,7 +108,7 @@ def patch_error(task: Task, run: events.TestsMeasured, thresholds: events.Thresh
     found = run.verification
     if found.regressed:
         return failing_tests(found)
-    failing = ", ".join(found.failures[:NAMED]) or found.note
+    failing = named(found.failures) or found.note
     return f"pass rate {percent(found.pass_rate or 0):.1f}% is below {thresholds.pass_rate * 100:g} %: {failing}"
 
 
@@ -118,8 +118,14 @@ def failing_tests(found: Verification) -> str:
 
 
 def _listed(what: str, tests: Sequence[str]) -> str:
-    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
-    return f"{counted(len(tests), what)}: {', '.join(tests[:NAMED])}{more}" if tests else ""
+    return f"{counted(len(tests), what)}: {named(tests)}" if tests else ""
+
+
+def named(tests: Sequence[str]) -> str:
+    """The first names of tests; two suites, or one test with several checks, may have the same."""
+    names = list(dict.fromkeys(tests))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def follow_up(state: State) -> tuple[Event, ...]:

@@ -98,6 +98,7 @@ class DevelopmentTeam(contract.Team):
     records = staticmethod(records.records)
     report = staticmethod(views.team_report)
     view = staticmethod(views.team_view)
+    milestone = staticmethod(views.milestone)
     listed_choices = staticmethod(views.listed_choices)
     choice_descriptions = staticmethod(views.choice_descriptions)
     task_notes = staticmethod(views.task_notes)
@@ -129,9 +130,9 @@ class DevelopmentTeam(contract.Team):
     def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
         _check_reviewer(settings, agents)
         analysis, warning = analyse(request.requirement, request.files), ""
-        if isinstance(request.assessment, Assessment):
-            analysis = requirement_analysis.assessed(request.requirement, request.files, request.assessment)
-            warning = requirement_analysis.contradiction(analysis, request.assessment)
+        if isinstance(request.prepared, Assessment):
+            analysis = requirement_analysis.assessed(request.requirement, request.files, request.prepared)
+            warning = requirement_analysis.contradiction(analysis, request.prepared)
         pipeline = Pipeline(request.pipeline) if request.pipeline else None
         thresholds = events.Thresholds(rounds=settings.limits.rounds)
         started = events.TeamStarted(analysis=analysis, pipeline=pipeline, thresholds=thresholds)

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from iterdev.core.formatting import counted, percent
-from iterdev.core.session.events import Gate
+from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
@@ -13,8 +13,8 @@ from iterdev.core.types import Status, TaskId
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
-from iterdev.teams.development.events import SprintRecord, TestsMeasured
-from iterdev.teams.development.roles import Pipeline, Role, Signal
+from iterdev.teams.development.events import RoundStarted, SprintRecord, SprintStarted, TestsMeasured
+from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 from iterdev.teams.development.rules import (
     APPROVE,
     PIPELINE_GATE,
@@ -52,7 +52,12 @@ def task_notes(state: State, task: TaskId) -> TaskNotes:
         unfavourable=verdict.signal is Signal.revision_needed or (run is not None and run.failed),
         asks_agent=row.role != Role.tester,
         report=(f"Score: {verdict.score:g} ({verdict.signal})",) if score else (),
-        fields={"score": verdict.score, "pass_rate": pass_percent(run.verification) if run else None},
+        fields={
+            "sprint": fields(row).sprint,
+            "round": fields(row).round,
+            "score": verdict.score,
+            "pass_rate": pass_percent(run.verification) if run else None,
+        },
     )
 
 
@@ -83,6 +88,16 @@ def team_view(state: State) -> TeamView:
         shortcomings=shortcomings(state) if state.lifecycle.is_finished else (),
         fields={"round": part.round, "rounds": rounds, "sprint": sprint, "sprints": total, "goals": list(goals)},
     )
+
+
+def milestone(event: TeamEvent) -> str:
+    match event:
+        case RoundStarted(number=number):
+            return f"fix round {number}"
+        case SprintStarted(sprint=sprint):
+            return f"sprint {sprint}"
+        case _:
+            return ""
 
 
 def listed_choices(gate: Gate) -> int:
@@ -202,7 +217,7 @@ def _test_line(run: TestsMeasured) -> str:
     total = f" of {counted(measured.total, 'test')}" if measured.total else ""
     known = f", {len(measured.known_failures)} failed before too" if measured.known_failures else ""
     lists = (("failing", measured.failures), ("missing", measured.missing), ("flaky", measured.flaky))
-    named = "".join(f", {word}: {', '.join(tests[: critic.NAMED])}" for word, tests in lists if tests)
+    named = "".join(f", {word}: {critic.named(tests)}" for word, tests in lists if tests)
     note = f" ({measured.note})" if measured.note else ""
     return f"{run.task}: {percent(measured.pass_rate):.1f}%{total} passed{named}{known}, `{measured.command}`{note}"
 

@@ -95,3 +95,12 @@ def test_warnings_and_pauses_stand_below_the_tasks() -> None:
 
     assert "warning: odd" in lines
     assert any(line.startswith("the provider of mine is paused for 1:30, until ") for line in lines)
+
+
+def test_a_long_line_leaves_room_for_what_a_terminal_shows_of_ctrl_c() -> None:
+    story = Story(task("DEV-001"))
+    story.starts("DEV-001")
+
+    _, line = painted(story, said={"DEV-001": "word " * 40})
+
+    assert len(line) == 100 - len("^C")

@@ -20,11 +20,28 @@ def test_a_question_has_a_command_for_each_answer() -> None:
 
     lines = status_text(session_view(story.state, DEVELOPMENT, engine_alive=False)).splitlines()
 
-    assert "State: waiting for an answer, see below" in lines
+    assert "State: waiting for an answer" in lines
     assert "Question (plan): Run these tasks?" in lines
-    assert lines[-2:] == [
-        f"  iterdev answer {session} plan approve",
-        f"  iterdev answer {session} plan reject",
+    assert lines[:5] == [
+        "Needs you:",
+        "  question: Run these tasks?",
+        f"    iterdev answer {session} plan approve",
+        f"    iterdev answer {session} plan reject",
+        f"    iterdev resume {session}",
+    ]
+
+
+def test_a_status_begins_with_what_needs_the_user_also_if_that_is_nothing() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001", events.Limited(error="429", reset_at=2000))
+
+    lines = status_text(session_view(story.state, DEVELOPMENT)).splitlines()
+
+    assert lines[:4] == [
+        "Needs you: nothing",
+        "Paused: the provider of mine is paused until 1970-01-01T08:33:20+08:00: 429",
+        "",
+        "Pipeline Status (not chosen yet):",
     ]
 
 
@@ -111,3 +128,22 @@ def test_a_rejected_plan_says_only_that() -> None:
     assert (
         summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()[-1] == "Ended: the plan was rejected"
     )
+
+
+def test_a_run_that_is_not_over_says_what_is_left() -> None:
+    story = Story(task("DEV-001"), task("DEV-002", "DEV-001"), task("DEV-003", "DEV-001"))
+    story.starts("DEV-001")
+
+    first = summary(session_view(story.state, DEVELOPMENT), Ending.interrupted).splitlines()[0]
+
+    assert first.endswith(": 0 completed, 0 failed, 0 skipped, 1 in_progress, 2 pending")
+
+
+def test_what_the_last_line_says_is_no_warning_as_well() -> None:
+    story = Story(task("DEV-001"))
+    story.does("DEV-001")
+    story.happens(events.Warned("DEV-001: nothing was verified: no tests"), events.Finished("stopped: no tests"))
+
+    lines = summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()
+
+    assert [line for line in lines if "no tests" in line] == ["Ended: stopped: no tests"]

@@ -22,6 +22,8 @@ NAME = "ids-a-session-with-a-long-name-20261118"
         (f"go on with `iterdev resume {NAME}`, now", ["go on with", f"  `iterdev resume {NAME}`,", "  now"]),
         ("用户登录 用户登录 用户登录", ["用户登录 用户登录", "  用户登录"]),
         ("a  b", ["a  b"]),
+        ("1  DEV  a title of some words", ["1  DEV  a title of", "        some words"]),
+        ("a long first column  and words", ["a long first column", "  and words"]),
         ("", [""]),
     ],
 )

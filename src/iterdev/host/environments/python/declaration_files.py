@@ -3,10 +3,12 @@
 import ast
 import configparser
 import re
-import tomllib
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+
+from iterdev.host import toml_text, untrusted_files
 
 DEEPEST = 5
 """Requirements files that include each other."""
@@ -14,8 +16,8 @@ DEEPEST = 5
 
 def read_toml(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return toml_text.parse(read_text(path))
+    except ValueError:
         return {}
 
 
@@ -31,10 +33,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes() if path.is_file() else b""
-    except OSError:
-        return b""
+    return untrusted_files.read_or_empty(path)
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -44,11 +43,12 @@ def lines_of(text: str) -> Iterator[str]:
             yield line
 
 
-def requirement_lines(path: Path, depth: int = 0) -> Iterator[str]:
-    for line in lines_of(read_text(path)):
+def requirement_lines(path: Path, depth: int = 0, root: Path | None = None) -> Iterator[str]:
+    root = root or untrusted_files.root_of(path)
+    for line in lines_of(untrusted_files.read_or_empty(path, root=root).decode("utf-8", "replace")):
         if match := re.match(r"(?:-r|--requirement[ =])\s*(\S+)", line):
             if depth < DEEPEST:
-                yield from requirement_lines(path.parent / match[1], depth + 1)
+                yield from requirement_lines(path.parent / match[1], depth + 1, root)
         elif not line.startswith("-"):
             yield line.partition(" --hash")[0].rstrip("\\ ")
 
@@ -100,7 +100,10 @@ def session_installs(function: ast.FunctionDef) -> Iterator[str]:
 
 def _parsed(text: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            # Those about the code of a project are not for the user of iterdev.
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
 

@@ -46,7 +46,7 @@ class PythonEnvironment(Struct, frozen=True, kw_only=True):
 
 def virtual_environment(prefix: Path) -> PythonEnvironment | None:
     """The virtual environment in a folder, if there is a usable one."""
-    settings = dict(re.findall(r"^(\w[\w-]*)\s*=\s*(.*?)\s*$", _text(prefix / "pyvenv.cfg"), re.MULTILINE))
+    settings = dict(re.findall(r"^(\w[\w-]*)[ \t]*=[ \t]*(\S.*|)$", _text(prefix / "pyvenv.cfg"), re.MULTILINE))
     if not settings or not (prefix / "bin" / "python").exists():
         return None
     return _environment(prefix, settings.get("version") or settings.get("version_info", ""), "virtual")
@@ -135,7 +135,7 @@ def _fits(distribution: Distribution, requirement: Requirement) -> bool:
 def editable_source(environment: PythonEnvironment, name: str) -> Path | None:
     """The folder from which a package is imported that was installed in editable mode."""
     distribution = Installed(environment).get(name)
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, ValueError, RecursionError):
         text = (distribution.read_text("direct_url.json") or "") if distribution else ""
         direct = msgspec.json.decode(text.encode(), type=_DirectUrl)
         return Path(unquote(urlsplit(direct.url).path)) if direct.dir_info.editable else None

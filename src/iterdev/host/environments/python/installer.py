@@ -2,13 +2,13 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.environments.python import installed, interpreters
 from iterdev.host.environments.python.project import PythonProject, source_roots
 from iterdev.host.environments.python.requirement_groups import Group
@@ -150,7 +150,7 @@ class Installer(Struct, frozen=True, kw_only=True):
     def _with_and_without_pins(self, words: Sequence[str]) -> Iterator[Sequence[str]]:
         if words and (pinned := tuple(pins(self.work.tree))):
             file = self.home / "constraints.txt"
-            file.write_text("\n".join(pinned), encoding="utf-8")
+            untrusted_files.write_bytes(file, "\n".join(pinned).encode(), root=self.work.home)
             yield (*words, "-c", str(file))
         yield words
 
@@ -189,20 +189,19 @@ class Installer(Struct, frozen=True, kw_only=True):
         packages = site_packages(self.home)
         environment = installed.virtual_environment(self.home)
         for file in installed.files_of(environment, project.name) if environment else ():
-            file.unlink(missing_ok=True)
-        (packages / PROJECT_PATH).write_text(path_entries(self.work.tree), encoding="utf-8")
+            untrusted_files.unlink(file, root=self.work.home)
+        untrusted_files.write_bytes(packages / PROJECT_PATH, path_entries(self.work.tree), root=self.work.home)
         if project.name:
             name, version = re.sub(r"[-_.]+", "_", project.name), project.version or "0"
             folder = packages / f"{name}-{version}.dist-info"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+            untrusted_files.remove(folder, root=self.work.home)
             text = f"Metadata-Version: 2.1\nName: {project.name}\nVersion: {version}\n"
-            (folder / "METADATA").write_text(text, encoding="utf-8")
+            untrusted_files.write_bytes(folder / "METADATA", text.encode(), root=self.work.home)
 
 
-def path_entries(tree: Path) -> str:
+def path_entries(tree: Path) -> bytes:
     """The lines of a .pth file by which the project's sources are found."""
-    return "".join(f"{root}\n" for root in source_roots(tree))
+    return b"".join(os.fsencode(root) + b"\n" for root in source_roots(tree))
 
 
 def _sync_options(group: Group) -> tuple[str, ...]:

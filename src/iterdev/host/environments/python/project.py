@@ -112,7 +112,7 @@ def source_roots(tree: Path) -> tuple[Path, ...]:
         as_text(subtable(tools, "pdm", "build").get("package-dir")),
         setup_cfg.get("options", "package_dir", fallback="").partition("=")[2].strip(),
     ]
-    found = {(tree / name).resolve() for name in named if name and (tree / name).is_dir()}
+    found = {(tree / name).resolve() for name in named if name and os.path.isdir(tree / name)}  # noqa: PTH112 - a name of any length
     found |= {tree / name for name in ("src", "lib", "python") if _has_modules(tree / name)}
     inside = sorted(path for path in found if path.is_relative_to(tree) and path != tree)
     return (*inside, tree)

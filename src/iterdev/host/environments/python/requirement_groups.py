@@ -1,5 +1,6 @@
 """The requirements of a project's tests and development, from all the places where projects write them."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser
@@ -38,6 +39,8 @@ TOOLS = re.compile(
     re.IGNORECASE,
 )
 """Packages that the tests of other projects do not import."""
+NAME_LIMIT = 200
+"""Characters at the beginning of a requirement in which its name is looked for."""
 LIST_NAME = re.compile(r"^(?:requirements?|reqs?)[-_.]*|[-_.]*(?:requirements?|reqs?)$", re.IGNORECASE)
 RUNNERS = re.compile(
     r"^(?:pytest|nose2?|ward|testtools|stestr|zope[.-]testrunner|green|trial|twisted)(?![\w-])", re.IGNORECASE
@@ -231,7 +234,7 @@ def _group(tree: Path, name: str, written: Iterable[str]) -> Iterator[Group]:
         if re.fullmatch(r"[\w!,{}. -]+", condition) and rest and not rest.startswith(("/", ":")):
             text = rest.strip()
         if match := re.fullmatch(r"(?:-r|--requirement[ =])\s*(\S+)", text):
-            listed += [match[1]] if (tree / match[1]).is_file() else []
+            listed += [match[1]] if os.path.isfile(tree / match[1]) else []  # noqa: PTH113 - a name of any length
         elif text and "{" not in text and not text.startswith(("-", ".", "/")):
             named.append(text)
     if named or listed:
@@ -263,7 +266,7 @@ def _without_tools(groups: tuple[Group, ...], runtime: Iterable[str], tree: Path
 
     def kept(group: Group) -> Group:
         texts = dict.fromkeys(group.requirements)
-        wanted = (text for text in texts if normalized(name_of(text)) in needed or not TOOLS.match(text))
+        wanted = (text for text in texts if normalized(name_of(text)) in needed or not TOOLS.match(text[:NAME_LIMIT]))
         return msgspec.structs.replace(group, requirements=tuple(wanted))
 
     return tuple(left for left in map(kept, groups) if left.requirements or left.files)

@@ -64,7 +64,7 @@ class Tests:
     def needs(self, settings: str) -> Iterator[str]:
         """The packages that the tests import, and the plugins that the settings of pytest require."""
         text = "\n".join(map(read_text, self.files))
-        imported = set(re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE))
+        imported = set(re.findall(r"^[ \t]*(?:import|from)[ \t]+(\w+)", text, re.MULTILINE))
         needed = [package for module, package in IMPORTS.items() if module in imported]
         styled = re.search(r"^(?:async )?def test_|^class Test\w*(?:\(\))?:|^@pytest", text, re.MULTILINE)
         if styled or settings.strip():

@@ -28,7 +28,7 @@ def pins(tree: Path) -> Iterator[str]:
                 continue
             if version := as_text(package.get("version")):
                 versions.setdefault(normalized(as_text(package.get("name"))), set()).add(version)
-    with suppress(msgspec.DecodeError):
+    with suppress(ValueError, RecursionError):
         locked: object = msgspec.json.decode(read_bytes(tree / "Pipfile.lock") or b"{}")
         for section in ("default", "develop"):
             for name, locked_package in subtable(locked, section).items():
@@ -63,7 +63,7 @@ def poetry_versions(text: str) -> Iterator[str]:
         return
     for raw in text.split(","):
         part = raw.strip().replace(" ", "")
-        match = re.fullmatch(r"([\^~]|~=)?v?(\d+(?:\.\d+)*)(\S*)", part)
+        match = re.fullmatch(r"([\^~]|~=)?v?(\d{1,9}(?:\.\d{1,9})*)(\S*)", part)
         if part in {"", "*"}:
             continue
         if match and match[1] in {"^", "~"}:

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
+from iterdev.host import untrusted_files
 from iterdev.host.environments import downloads, folder_copies
 from iterdev.host.environments.cache import Entry, Made
 from iterdev.host.environments.folder_copies import Moves
@@ -61,14 +62,20 @@ async def prepare(work: Workplace, project: PythonProject) -> Part:
     _replace_users(work, home)
     version = site_packages(home).parent.name.removeprefix("python")
     below = [str(source.user.prefix)] if source.user and source.user.kind == "installation" else []
-    python = str((home / "bin" / "python").resolve().parents[1])
     return Part(
         variables=variables(home, work.variables),
         described=(f"Python {version}: {provided.described}",),
         new=provided.new,
         problems=provided.problems,
-        folders=(*below, python),
+        folders=(*below, *_installation(home)),
     )
+
+
+def _installation(home: Path) -> tuple[str, ...]:
+    """The Python that the environment is made of; a program in the workspace can have replaced the link to it."""
+    python = (home / "bin" / "python").resolve()
+    prefix = python.parents[1] if len(python.parents) > 1 else python
+    return (str(prefix),) if any(prefix.glob("lib*/python3*/os.py")) else ()
 
 
 async def is_at_hand(work: Workplace, project: PythonProject) -> bool:
@@ -162,7 +169,9 @@ async def _provide(work: Workplace, project: PythonProject, source: Source, home
             )
             kept = {name: work.tree / name for name in generated if _is_shared(work.tree, name)}
             entry = await in_thread(work.cache.publish, source.key, made, {"python": home}, kept)
-            await in_thread(work.cache.lay, entry, _places(work, home), home.parent, work.tree)
+            await in_thread(
+                work.cache.lay, entry, _places(work, home), home.parent, work.tree, hard_links=work.hard_links
+            )
         _mark(home, _stamp(source.key, project))
     return Provided(described=f"{source.described}, {taken}", new=True, problems=problems)
 
@@ -192,7 +201,9 @@ async def _lay(work: Workplace, project: PythonProject, entry: Entry, home: Path
     if is_there and (compiled or await in_thread(work.cache.is_laid, entry, home.parent)):
         return True
     await in_thread(shutil.rmtree, home, ignore_errors=True)
-    if not await in_thread(work.cache.lay, entry, _places(work, home), home.parent, work.tree):
+    if not await in_thread(
+        work.cache.lay, entry, _places(work, home), home.parent, work.tree, hard_links=work.hard_links
+    ):
         return False
     if compiled:
         await Installer.of(work, home).install_project(project, dependencies=False)
@@ -209,12 +220,11 @@ def _stamp(key: str, project: PythonProject) -> str:
 
 
 def _marked(home: Path) -> str:
-    marker = home / MARKER
-    return marker.read_text(encoding="utf-8") if marker.is_file() else ""
+    return untrusted_files.read_or_empty(home / MARKER, root=home.parent).decode("utf-8", "replace")
 
 
 def _mark(home: Path, stamp: str) -> None:
-    (home / MARKER).write_text(stamp, encoding="utf-8")
+    untrusted_files.write_bytes(home / MARKER, stamp.encode(), root=home.parent)
 
 
 async def _make(work: Workplace, project: PythonProject, source: Source, home: Path) -> tuple[Shortfall, ...]:
@@ -257,7 +267,7 @@ async def _make_from_users(
     moves = _moves(work, project, user, home)
     listed = await in_thread(folder_copies.listing, user.prefix, moves) if user.kind == "virtual" else None
     if listed and sum(file.size for file in listed.files) <= LARGEST_COPY:
-        await in_thread(folder_copies.lay, user.prefix, listed, home, moves, hard_links=False)
+        await in_thread(folder_copies.lay, user.prefix, listed, home, moves, root=work.home, hard_links=False)
     else:
         await _make_on_top(work, user, home)
     if not project.installable or (is_editable(work.tree, project, home) and not project.compiles):
@@ -283,18 +293,16 @@ async def _make_on_top(work: Workplace, user: PythonEnvironment, home: Path) -> 
     await work.call(str(user.python), "-m", "venv", "--without-pip", str(home))
     packages = site_packages(home)
     # The project may be among the user's packages too, from the checkout.
-    (packages / PROJECT_PATH).write_text(path_entries(work.tree), encoding="utf-8")
+    untrusted_files.write_bytes(packages / PROJECT_PATH, path_entries(work.tree), root=work.home)
     base = f"import os, site; os.environ.get({ISOLATED!r}) or site.addsitedir({str(user.packages)!r})\n"
-    (packages / "_iterdev_2_base.pth").write_text(base, encoding="utf-8")
+    untrusted_files.write_bytes(packages / "_iterdev_2_base.pth", base.encode(), root=work.home)
 
 
 def _add_hook(home: Path) -> None:
-    packages = site_packages(home)
-    for name in (f"{HOOK}.py", f"{HOOK}.pth"):
-        (packages / name).unlink(missing_ok=True)
-    shutil.copyfile(hook.__file__, packages / f"{HOOK}.py")
+    packages, root = site_packages(home), home.parent
+    untrusted_files.write_bytes(packages / f"{HOOK}.py", Path(hook.__file__).read_bytes(), root=root)
     line = f'import os; os.environ.get("{hook.FILE}") and __import__("{HOOK}")\n'
-    (packages / f"{HOOK}.pth").write_text(line, encoding="utf-8")
+    untrusted_files.write_bytes(packages / f"{HOOK}.pth", line.encode(), root=root)
 
 
 def _replace_users(work: Workplace, home: Path) -> None:

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, parent, table
+from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, table
 from iterdev.host.test_suites.runners import BUILD
 from iterdev.host.test_suites.suite import Suite, Works
 
 DEPTH = 4
 _ASIDE = frozenset({"examples", "example", "docs", "doc", "test", "tests", "testing", "benchmarks", "templates"})
+_DOTNET_TESTS = re.compile(r"Microsoft\.NET\.Test\.Sdk|MSTest\.Sdk|<IsTestProject>\s*true", re.IGNORECASE)
 _FOLDER = f'"${{{BUILD}:-build}}"'
 
 
@@ -58,11 +59,8 @@ def _cargo(files: ProjectFiles, works: Works) -> Iterator[Suite]:
         elif any(not _is_excluded(folder, workspaces[other]) for other in outer):
             continue
         scope = " --workspace" if "workspace" in manifest else ""
-        if (
-            ".config"
-            and (files.root / folder / ".config/nextest.toml").exists()
-            and works(("cargo", "nextest", "--version"))
-        ):
+        configured = (files.root / folder / ".config/nextest.toml").exists()
+        if configured and works(("cargo", "nextest", "--version")):
             yield Suite(command=f"cargo nextest run{scope} --no-fail-fast", kind="nextest", folder=folder)
         else:
             yield Suite(command=f"cargo test{scope} --no-fail-fast", kind="cargo", folder=folder)
@@ -103,8 +101,8 @@ def _native(files: ProjectFiles, works: Works) -> Iterator[Suite]:
 def _cmake(files: ProjectFiles, folder: str) -> Suite | None:
     lists = [files.text(where, "CMakeLists.txt") for where in files.below(folder)]
     scripts = [files.text(w, n) for w in files.below(folder) for n in files.folders[w] if n.endswith(".cmake")]
-    tests = r"^\s*(?:add_test|gtest_discover_tests|catch_discover_tests|doctest_discover_tests|enable_testing)\s*\("
-    if not re.search(r"^\s*project\s*\(", lists[0] if lists else "", re.MULTILINE | re.IGNORECASE):
+    tests = r"^[ \t]*(?:add_test|gtest_discover_tests|catch_discover_tests|doctest_discover_tests|enable_testing)\s*\("
+    if not re.search(r"^[ \t]*project\s*\(", lists[0] if lists else "", re.MULTILINE | re.IGNORECASE):
         return None
     if not any(re.search(tests, text, re.MULTILINE | re.IGNORECASE) for text in (*lists, *scripts)):
         return None
@@ -113,7 +111,7 @@ def _cmake(files: ProjectFiles, folder: str) -> Suite | None:
     return Suite(command=" && ".join(steps), kind="ctest", folder=folder)
 
 
-_SWITCH = re.compile(r"^\s*option\s*\(\s*(\w+)\s", re.MULTILINE | re.IGNORECASE)
+_SWITCH = re.compile(r"^[ \t]*option\s*\(\s*(\w+)\s", re.MULTILINE | re.IGNORECASE)
 _TEST_SWITCH = re.compile(
     r"(?:\w*_)?(?:UNIT)?TEST(?:S|ING)?(?:_ENABLED)?|(?:BUILD|ENABLE|WITH)_\w*TESTS?", re.IGNORECASE
 )
@@ -130,11 +128,12 @@ def _test_options(lists: Sequence[str]) -> list[str]:
 
 def _meson(files: ProjectFiles, folder: str) -> Suite | None:
     texts = [files.text(where, "meson.build") for where in files.below(folder)]
-    if not any(re.search(r"^\s*(?:test|gnome\.test)\s*\(", text, re.MULTILINE) for text in texts):
+    if not any(re.search(r"^[ \t]*(?:test|gnome\.test)\s*\(", text, re.MULTILINE) for text in texts):
         return None
     options = files.text(folder, "meson_options.txt") + files.text(folder, "meson.options")
-    switches = re.findall(r"option\(\s*'(\w*tests?\w*)'\s*,\s*type\s*:\s*'(boolean|feature)'", options)
-    flags = "".join(f" -D{name}={'true' if kind == 'boolean' else 'enabled'}" for name, kind in switches)
+    switches = re.findall(r"option\(\s*'(\w{1,100})'\s*,\s*type\s*:\s*'(boolean|feature)'", options)
+    values = {"boolean": "true", "feature": "enabled"}
+    flags = "".join(f" -D{name}={values[kind]}" for name, kind in switches if "test" in name)
     return Suite(command=f"meson setup {_FOLDER}{flags} && meson test -C {_FOLDER}", kind="meson", folder=folder)
 
 
@@ -156,12 +155,20 @@ def _swift(files: ProjectFiles) -> Iterator[Suite]:
 
 
 def _dotnet(files: ProjectFiles) -> Iterator[Suite]:
-    """A solution builds its projects; without one, every project with tests is its own suite."""
+    """A solution builds its projects; without one, every project with tests is its own suite.
+
+    C and C++ libraries have solutions too, without any project of .NET.
+    """
+    tested = [folder for folder, names in files.folders.items() if _has_dotnet_tests(files, folder, names)]
     solutions = [f for f, names in files.folders.items() if any(name.endswith((".sln", ".slnx")) for name in names)]
-    for folder in _outermost(solutions):
-        yield Suite(command="dotnet test", kind="dotnet", folder=folder)
-    for folder, names in files.folders.items():
-        projects = [name for name in names if name.endswith((".csproj", ".fsproj", ".vbproj"))]
-        tested = any("Microsoft.NET.Test.Sdk" in files.text(folder, name) for name in projects)
-        if tested and not any(is_inside(folder, solution) or parent(folder) == solution for solution in solutions):
+    for solution in _outermost(solutions):
+        if any(is_inside(folder, solution) for folder in tested):
+            yield Suite(command="dotnet test", kind="dotnet", folder=solution)
+    for folder in tested:
+        if not any(is_inside(folder, solution) for solution in solutions):
             yield Suite(command="dotnet test", kind="dotnet", folder=folder)
+
+
+def _has_dotnet_tests(files: ProjectFiles, folder: str, names: frozenset[str]) -> bool:
+    projects = (name for name in names if name.endswith((".csproj", ".fsproj", ".vbproj")))
+    return any(_DOTNET_TESTS.search(files.text(folder, name)) for name in projects)

@@ -1,19 +1,20 @@
 """The files of a project that say something about its tests, found within limits."""
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from msgspec import Struct
 
+from iterdev.host import toml_text, untrusted_files
+
 DEPTH = 10
 """Folders inside of each other."""
 ENTRIES = 100_000
 """Files and folders that are looked at; the folders nearest to the top come first."""
 TEXT_LIMIT = 1_000_000
-"""Characters of a file that are read."""
+"""Bytes of a file that are read."""
 
 FOREIGN = frozenset(
     {
@@ -116,8 +117,8 @@ def join(*parts: str) -> str:
 
 def parsed_toml(text: str) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return toml_text.parse(text)
+    except ValueError:
         return {}
 
 
@@ -132,10 +133,8 @@ def table(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def read_text(path: Path, limit: int = TEXT_LIMIT) -> str:
+    """The beginning of a file; empty if there is none that may be read."""
     try:
-        if not path.is_file():  # a pipe would never end
-            return ""
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(limit)
+        return untrusted_files.read_beginning(path, limit).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""

@@ -45,10 +45,18 @@ _PROGRAM_MODULES: Mapping[str, tuple[str, ...]] = {
     "nose2": ("nose2",),
 }
 _UNWANTED = re.compile(
-    r"--(?:no-)?cov(?:-.*|=.*)?|--junit-?xml=.*|--durations.*|--tb=.*|--color=.*|--html=.*|--maxfail=.*|--exitfirst"
+    r"--no-cov|--cov(?:-.*|=.*)|--junit-?xml=.*|--durations.*|--tb=.*|--color=.*|--html=.*|--maxfail=.*|--exitfirst"
     r"|--verbose|--quiet|-[vqxsl]+|--numprocesses=.*|--dist=.*|-n\d+|-nauto|-r[a-zA-Z]+|--benchmark-.*|--showlocals"
 )
-_UNWANTED_VALUE = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--junitxml", "--maxfail", "--tb"})
+_UNWANTED_VALUE = frozenset(
+    {
+        *("--cov", "--cov-config", "--cov-context", "--cov-fail-under", "--cov-report"),
+        *("-n", "--numprocesses", "--dist", "--maxfail", "--tb", "--color", "--durations", "--durations-min", "--html"),
+        *("--junitxml", "--junit-xml"),
+    }
+)
+"""Options whose value may be the next word."""
+_SETTINGS = ("test_settings.py", "settings.py")
 
 
 class _Project(Struct, frozen=True):
@@ -138,15 +146,15 @@ def _suites(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[S
 
 def _explicit(files: ProjectFiles, project: _Project, has: _Modules) -> Iterator[Suite]:
     """The runners among the declared commands; the first environment that has any decides."""
-    seen: set[Suite] = set()
+    seen: dict[Suite, str] = {}
     for command in declared(files, project.folder):
         suite = _declared_suite(files, project, command, has)
         if suite and suite not in seen:
-            if seen and any(other.kind != suite.kind for other in seen):
+            if any(other.kind != suite.kind or where != command.environment for other, where in seen.items()):
                 return
-            seen.add(suite)
+            seen[suite] = command.environment
             yield suite
-            if suite.kind == "pytest" or len(seen) >= GROUPS:
+            if len(seen) >= GROUPS:
                 return
 
 
@@ -161,6 +169,8 @@ def _declared_suite(files: ProjectFiles, project: _Project, command: DeclaredCom
         return None
     if found.kind == "pytest":
         kept = [word for word in _wanted(arguments) if not _is_missing_path(files, folder, word)]
+        if any(map(_is_document, kept)) and all(_is_document(word) or word.startswith("-") for word in kept):
+            return None
         program = [PYTHON, "-m", "pytest", *map(shlex.quote, kept), *_ignored(files, project, kept)]
         return Suite(command=" ".join((*command.variables, *program)), kind="pytest", folder=folder)
     module = arguments[1] if arguments[0] == "-m" else ""
@@ -182,19 +192,22 @@ def _python_words(words: list[str]) -> list[str]:
 
 
 def _wanted(arguments: Sequence[str]) -> Iterator[str]:
-    skip = False
+    before = ""
     for word in arguments:
-        if skip:
-            skip = False
-        elif word in _UNWANTED_VALUE:
-            skip = True
-        elif not _UNWANTED.fullmatch(word):
+        is_value = before in _UNWANTED_VALUE and not word.startswith("-")
+        if not is_value and word not in _UNWANTED_VALUE and not _UNWANTED.fullmatch(word):
             yield word
+        before = "" if is_value else word
+
+
+def _is_document(word: str) -> bool:
+    """A text whose examples pytest runs; the tests of the project are elsewhere."""
+    return word.endswith((".rst", ".md", ".txt")) and not word.startswith("-")
 
 
 def _is_missing_path(files: ProjectFiles, folder: str, word: str) -> bool:
     looks_like_path = not word.startswith("-") and ("/" in word or word.endswith(".py"))
-    return looks_like_path and not (files.root / folder / word.partition("::")[0]).exists()
+    return looks_like_path and not os.path.exists(files.root / folder / word.partition("::")[0])  # noqa: PTH110 - a name of any length
 
 
 def _pytest(files: ProjectFiles, project: _Project) -> Suite:
@@ -244,6 +257,10 @@ def _unittest(files: ProjectFiles, project: _Project) -> Iterator[Suite]:
     if "manage.py" in files.folders.get(folder, ()) and "django" in files.text(folder, "manage.py"):
         yield Suite(command=f"{PYTHON} manage.py test", kind="unittest", folder=folder)
         return
+    if settings := _django_settings(files, folder, tests):
+        command = f"DJANGO_SETTINGS_MODULE={settings} {PYTHON} -m django test"
+        yield Suite(command=command, kind="unittest", folder=folder)
+        return
     for script in _SCRIPTS:
         where, _, name = script.rpartition("/")
         if name in files.folders.get(join(folder, where), ()):
@@ -253,6 +270,16 @@ def _unittest(files: ProjectFiles, project: _Project) -> Iterator[Suite]:
         options = ("-s", start, *(("-t", top) if top != start else ()), *(("-p", pattern) if pattern else ()))
         text = f"{PYTHON} -m unittest discover {shlex.join(options)}"
         yield Suite(command=text, kind="unittest", folder=folder)
+
+
+def _django_settings(files: ProjectFiles, project: str, tests: Mapping[str, str]) -> str:
+    """The module beside the tests with which those of a Django app run that is no project; empty if there is none."""
+    for where in dict.fromkeys(parent(path) for path, text in tests.items() if "django.test" in text):
+        for name in _SETTINGS:
+            if "INSTALLED_APPS" in files.text(where, name):
+                path = PurePosixPath(join(where, name)).relative_to(project or ".").with_suffix("")
+                return ".".join(path.parts)
+    return ""
 
 
 def _discoveries(files: ProjectFiles, project: str, tests: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -30,6 +30,8 @@ class DeclaredCommand(Struct, frozen=True):
     """Where it runs, relative to the project."""
     variables: tuple[str, ...] = ()
     """Assignments for the command's environment."""
+    environment: str = ""
+    """What the tool runs the command for, with others of the same name."""
 
 
 def declared(files: ProjectFiles, folder: str) -> Iterator[DeclaredCommand]:
@@ -60,7 +62,7 @@ def _tox_ini(text: str, prefix: str = "") -> Iterator[DeclaredCommand]:
         variables = tuple(_variables(section.get("setenv", section.get("set_env", ""))))
         for line in _lines(section.get("commands", "")):
             if words := substituted(line):
-                yield DeclaredCommand(tuple(words), _changed_folder(changed), variables)
+                yield DeclaredCommand(tuple(words), _changed_folder(changed), variables, name)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -109,7 +111,8 @@ def _tox_toml(settings: Mapping[str, Any]) -> Iterator[DeclaredCommand]:
         commands = environment.get("commands")
         for command in commands if isinstance(commands, list) else ():
             if isinstance(command, list) and (words := list(_toml_words(command))):
-                yield DeclaredCommand(tuple(words), _changed_folder(str(environment.get("change_dir", ""))))
+                folder = _changed_folder(str(environment.get("change_dir", "")))
+                yield DeclaredCommand(tuple(words), folder, environment=f"tox.toml {name}")
 
 
 def _toml_words(command: Iterable[Any]) -> Iterator[str]:
@@ -140,7 +143,7 @@ def _nox(text: str) -> Iterator[DeclaredCommand]:
                 and ast.unparse(node.func) == "session.run"
                 and (words := _constants(node.args))
             ):
-                yield DeclaredCommand(tuple(words))
+                yield DeclaredCommand(tuple(words), environment=f"nox {session.name}")
 
 
 def _constants(arguments: list[ast.expr]) -> list[str]:
@@ -162,7 +165,7 @@ def _tasks(settings: Mapping[str, Any], hatch: Mapping[str, Any]) -> Iterator[De
         for name in ("test", "tests", "unit", "test-unit", "run"):
             for line in _commands(tasks.get(name)):
                 if words := substituted(line):
-                    yield DeclaredCommand(tuple(words))
+                    yield DeclaredCommand(tuple(words), environment=f"task {name}")
 
 
 def _commands(task: Any) -> Iterator[str]:  # noqa: ANN401 - whatever is in the project's settings

@@ -7,7 +7,7 @@ from iterdev.host.test_suites.projects.files import ProjectFiles, join
 from iterdev.host.test_suites.suite import Suite, Works
 
 DEPTH = 4
-_RAKE_TEST = re.compile(r"Rake::TestTask|Minitest::TestTask|^\s*task\s+:?['\"]?test\b|Hoe\.spec", re.MULTILINE)
+_RAKE_TEST = re.compile(r"Rake::TestTask|Minitest::TestTask|^[ \t]*task[ \t]+:?['\"]?test\b|Hoe\.spec", re.MULTILINE)
 
 
 def find(files: ProjectFiles, works: Works) -> Iterator[Suite]:
@@ -61,7 +61,7 @@ def _php(files: ProjectFiles, folder: str, names: frozenset[str]) -> Iterator[Su
 
 
 def _perl(files: ProjectFiles, folder: str, names: frozenset[str]) -> Iterator[Suite]:
-    has_tests = any(name.endswith(".t") for name in files.folders.get(join(folder, "t"), ()))
+    has_tests = any(name.endswith(".t") for where in files.below(join(folder, "t")) for name in files.folders[where])
     if not has_tests or names.isdisjoint(
         {"Makefile.PL", "Build.PL", "dist.ini", "cpanfile", "META.json", "minil.toml"}
     ):

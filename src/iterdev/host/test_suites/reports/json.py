@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from iterdev.host.test_suites.reports.tally import Outcome, Tally, tally
+from iterdev.host.test_suites.reports.tally import Outcome, Tally, cut, tally
 
 T = TypeVar("T")
 
@@ -45,11 +45,12 @@ def jest(text: str) -> Tally | None:
 
 
 def _jest_outcomes(file: _JestFile) -> Iterator[tuple[str, Outcome]]:
+    path = cut(file.name)
     for test in file.assertion_results:
         name = " > ".join((*test.ancestor_titles, test.title))
-        yield f"{file.name}::{name}", _JEST_OUTCOMES.get(test.status, "skipped")
+        yield f"{path}::{name}", _JEST_OUTCOMES.get(test.status, "skipped")
     if file.status == "failed" and all(test.status != "failed" for test in file.assertion_results):
-        yield file.name, "failed"  # it could not be loaded, or failed outside of its tests
+        yield path, "failed"  # it could not be loaded, or failed outside of its tests
 
 
 class _GoEvent(Struct, rename="pascal"):
@@ -60,6 +61,8 @@ class _GoEvent(Struct, rename="pascal"):
 
 
 _GO_OUTCOMES: Mapping[str, Outcome] = {"pass": "passed", "skip": "skipped"}
+_GO_SLASHES = 50
+"""How many parts of a test's name may be tests around it."""
 _GO_UNBUILT = re.compile(r"^FAIL\s+(\S+) \[(?:build|setup) failed\]", re.MULTILINE)
 
 
@@ -110,16 +113,19 @@ def _go_tests(tests: Mapping[tuple[str, str], str]) -> Iterator[tuple[str, Outco
 
 def _go_outer(test: str, tests: Mapping[tuple[str, str], str], package: str) -> Iterator[str]:
     """The test that a subtest is part of, and so on; a name may itself contain slashes."""
-    end = test.rfind("/", 0, 4096)
-    while end > 0:
+    end = test.find("/")
+    for _ in range(_GO_SLASHES):
+        if end < 0:
+            break
         if (package, test[:end]) in tests:
             yield test[:end]
-        end = test.rfind("/", 0, end)
+        end = test.find("/", end + 1)
 
 
 def go_unfinished(text: str) -> tuple[str, ...]:
-    running = [key for key, action in _go_last(text).items() if key[1] and action == "run"]
-    return tuple("::".join(key) for key in running if not any(other[1].startswith(f"{key[1]}/") for other in running))
+    running = {key: action for key, action in _go_last(text).items() if key[1] and action == "run"}
+    outer = {(package, name) for package, test in running for name in _go_outer(test, running, package)}
+    return tuple("::".join(key) for key in running if key not in outer)
 
 
 def go_output(text: str) -> str:
@@ -140,11 +146,11 @@ _MESON_OUTCOMES: Mapping[str, Outcome] = {
 }
 
 
-def meson(text: str) -> Tally | None:
-    """Reads `testlog.json`, which has a line for each test."""
+def meson(text: str, stdout: str = "") -> Tally | None:
+    """Reads `testlog.json`, which has a line for each test, and is not written if there are none."""
     tests = [_decoded(line, _MesonTest) for line in text.splitlines()]
     if not tests:
-        return None
+        return Tally() if "No tests defined" in stdout else None
     outcomes: list[tuple[str, Outcome]] = []
     for test in tests:
         if test is None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from iterdev.host.test_suites.reports.tally import Outcome, Tally, tally
+from iterdev.host.test_suites.reports.tally import NAME_LIMIT, Outcome, Tally, cut, tally
 
 DEPTH = 50
 """Subtests inside of each other."""
@@ -14,7 +14,7 @@ _POINT = re.compile(r"(not )?ok (\d{1,9})(?!\S) *(?:- )?(.*)")
 _BARE_POINT = re.compile(r"(not )?ok()()\s*")
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?!\S) *(.*)")
 _DIRECTIVE = re.compile(r"(?:^|\s)#\s*(skip|todo)", re.IGNORECASE)
-_TIME = re.compile(r"\s*#\s*time=\S+$|(?<![\w.])\d{1,12}(?:\.\d{1,12})? ?(?:ms|s|µs|us)(?!\w)")
+_TIME = re.compile(r"#\s*time=\S+$|(?<![\w.])\d{1,12}(?:\.\d{1,12})? ?(?:ms|s|µs|us)(?!\w)")
 _SUMMARY = re.compile(
     r"# (?:Subtest: |tests +\d|pass +\d|fail +\d|skip|todo|time=|ok$|failed \d|Failed test|Looks like)"
 )
@@ -55,6 +55,34 @@ def tap(text: str, *, comments: bool = False) -> Tally | None:
     except _Refused:
         return None
     return tally(outcomes)
+
+
+_PASSED = re.compile(r"\s*ok \d{1,9}(?!\S).*")
+_DETAILS = re.compile(r"\s*---\s*|\s+\S.*")
+"""What belongs to a point above it: a block in YAML."""
+
+
+def tap_output(text: str) -> str:
+    """The stream without the points that passed, nor comments that only announce such points.
+
+    A program may print its points in any order, so that the end of a long stream need not say what failed.
+    """
+    if not re.search(r"^[ \t]*not ok\b", text, re.MULTILINE):
+        return text
+    kept: list[str] = []
+    after_pass = False
+    for line in text.splitlines():
+        if _PASSED.fullmatch(line):
+            after_pass = True
+            continue
+        fails = line.lstrip().startswith("not ok")
+        if after_pass and not fails and _DETAILS.fullmatch(line) and not line.lstrip().startswith("#"):
+            continue
+        if after_pass and not fails and kept and kept[-1].startswith("# ") and not _SUMMARY.match(kept[-1]):
+            kept.pop()
+        after_pass = False
+        kept.append(line)
+    return "\n".join(kept)
 
 
 def harness(files: Mapping[str, str], failed: frozenset[str]) -> Tally | None:
@@ -109,7 +137,9 @@ def _to_depth(levels: list[_Level], depth: int) -> None:
         inner = levels.pop()
         if inner.count or inner.plan is not None:
             _check_plan(inner)
-            levels[-1].subtests = (levels[-1].subtests or []) + inner.outcomes
+            if levels[-1].subtests is None:
+                levels[-1].subtests = []
+            levels[-1].subtests += inner.outcomes
 
 
 def _check_plan(level: _Level) -> None:
@@ -136,7 +166,7 @@ def _line(level: _Level, line: str, *, comments: bool) -> None:
         if total := _TOTAL.fullmatch(line.rstrip()):
             level.summed += int(total[1])
         if comments and not _SUMMARY.match(line):
-            level.comment = _TIME.sub("", line[2:]).strip()
+            level.comment = _TIME.sub("", line[2:NAME_LIMIT]).strip()
     elif level.opened is not None:
         _finish(level, level.opened)
         level.opened = None
@@ -144,7 +174,7 @@ def _line(level: _Level, line: str, *, comments: bool) -> None:
 
 def _point(match: re.Match[str]) -> _Point:
     directive = _DIRECTIVE.search(match[3])
-    named = match[3][: directive.start()] if directive else match[3]
+    named = cut(match[3][: directive.start()] if directive else match[3])
     name = _TIME.sub("", named.rstrip().removesuffix("{")).strip()
     return _Point(name, ok=match[1] is None, directive=directive is not None)
 
@@ -174,7 +204,7 @@ def _finish(level: _Level, point: _Point) -> None:
     name = " > ".join(part for part in (level.comment, point.name) if part)
     for inner, ended in subtests:
         tolerated = ended == "failed" and (point.ok or point.directive)
-        level.outcomes.append((f"{name} > {inner}", "skipped" if tolerated else ended))
+        level.outcomes.append((cut(f"{name} > {inner}"), "skipped" if tolerated else ended))
     explained = any(ended == "failed" for _, ended in subtests)
     if not subtests or not (point.ok or point.directive or explained):
         outcome: Outcome = "skipped" if point.directive else "passed" if point.ok else "failed"

@@ -19,6 +19,8 @@ def cargo(text: str) -> Tally | None:
     """Parses the output of `cargo test`, standard error included; its sums must agree."""
     counted = tally(_cargo_tests(text))
     sums = [tuple(map(int, result.groups())) for line in text.splitlines() if (result := _CARGO_RESULT.match(line))]
+    if counted is None:
+        return None
     found = (len(counted.passed), len(counted.failed), counted.skipped)
     return counted if sums and found == tuple(map(sum, zip(*sums, strict=True))) else None
 
@@ -57,6 +59,8 @@ def uvu(text: str) -> Tally | None:
     if sums.keys() != {"Total", "Passed", "Skipped"}:
         return None
     counted = tally(_uvu_tests(plain))
+    if counted is None:
+        return None
     agrees = (len(counted.passed), len(counted.failed)) == (sums["Passed"], sums["Total"] - sums["Passed"])
     return Tally(passed=counted.passed, failed=counted.failed, skipped=sums["Skipped"]) if agrees else None
 
@@ -87,8 +91,14 @@ _TRS_OUTCOMES: Mapping[str, Outcome] = {
 _TRS_RESULT = re.compile(r"^:test-result: (PASS|XFAIL|SKIP|FAIL|XPASS|ERROR)(?: (.*))?$", re.MULTILINE)
 
 
-def automake(files: Mapping[str, str]) -> Tally | None:
-    """Reads the `.trs` files of automake's parallel test harness."""
+_SERIAL_RESULT = re.compile(r"^(PASS|XFAIL|SKIP|FAIL|XPASS|ERROR): (\S.*)$", re.MULTILINE)
+
+
+def automake(files: Mapping[str, str], stdout: str = "") -> Tally | None:
+    """Reads the `.trs` files of automake's parallel test harness, or what the older serial one prints."""
+    if not files:
+        printed = [(name, _TRS_OUTCOMES[word]) for word, name in _SERIAL_RESULT.findall(stdout)]
+        return tally(printed) if printed else None
     outcomes: list[tuple[str, Outcome]] = []
     for name, text in files.items():
         results = _TRS_RESULT.findall(text)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from xml.parsers import expat
 
-from iterdev.host.test_suites.reports.tally import Outcome, Tally, tally
+from iterdev.host.test_suites.reports.tally import TESTS, Outcome, Tally, cut, tally
 
 DEPTH = 200
 """Elements inside of each other; suites of real reports are at most some dozens deep."""
@@ -33,6 +33,11 @@ class _Reader:
     def end(self, tag: str) -> None:
         self.depth -= 1
         self.finish(tag)
+
+    def add(self, name: str, outcome: Outcome) -> None:
+        if len(self.outcomes) >= TESTS:
+            raise _Refused
+        self.outcomes.append((cut(name), outcome))
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
         raise NotImplementedError
@@ -76,7 +81,7 @@ class _JUnit(_Reader):
         if self.case is not None and self.inside:
             self.inside -= 1
         elif self.case is not None and tag == "testcase":
-            self.outcomes.append((self.case, self.outcome))
+            self.add(self.case, self.outcome)
             self.case = None
 
 
@@ -88,7 +93,7 @@ class _Trx(_Reader):
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "UnitTestResult":
-            self.outcomes.append((attributes.get("testName", ""), _TRX.get(attributes.get("outcome", ""), "failed")))
+            self.add(attributes.get("testName", ""), _TRX.get(attributes.get("outcome", ""), "failed"))
 
     def finish(self, tag: str) -> None:
         pass

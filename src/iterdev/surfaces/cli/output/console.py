@@ -57,8 +57,35 @@ def discard_output() -> None:
 
 
 def print_document(document: object) -> None:
-    text = json.dumps(msgspec.to_builtins(document), ensure_ascii=False)
-    click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    click.echo(_json(document))
+
+
+def _json(document: object) -> str:
+    plain_document = msgspec.to_builtins(document)
+    try:
+        text = json.dumps(plain_document, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        # JSON has no infinity; an agent's own line on the board may have.
+        text = msgspec.json.encode(plain_document).decode()
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class GrowingDocument:
+    """Prints one document with a list, each item on a line of its own as soon as it is known.
+
+    The lines between the first and the last are items, which begin with a comma except for the first one.
+    """
+
+    def __init__(self, name: str, **before: object) -> None:
+        self._comma = ""
+        click.echo(f"{_json(before)[:-1]}, {_json(name)}: [")
+
+    def add(self, item: object) -> None:
+        click.echo(f"{self._comma}{_json(item)}")
+        self._comma = ","
+
+    def close(self, **after: object) -> None:
+        click.echo(f"], {_json(after)[1:]}")
 
 
 def print_either(text: str, document: object, *, as_json: bool) -> None:
@@ -83,6 +110,11 @@ def print_error(error: IterdevError) -> None:
 def local_time(text: object) -> str:
     """A time from a document, in the time zone of the user."""
     return datetime.fromisoformat(str(text)).astimezone().isoformat(timespec="seconds")
+
+
+def local_moment(at: float) -> str:
+    """A point in time, in the time zone of the user."""
+    return datetime.fromtimestamp(at).astimezone().isoformat(timespec="seconds")
 
 
 def columns() -> int:

@@ -31,6 +31,9 @@ MARGIN = 2
 """Lines of the terminal that are not for tasks: the head, and the one that the cursor is in."""
 
 
+ECHO = 2
+"""Columns for the ^C that a terminal shows: behind a full line it would move the cursor, and the picture with it."""
+
 Ask = Callable[[GateView], Awaitable[str | None]]
 
 
@@ -97,6 +100,7 @@ class Live:
 
     def _table(self, view: SessionView) -> Table:
         table = Table.grid(padding=(0, 1), expand=True)
+        table.width = self._console.width - ECHO
         for options in ({"width": 2, "justify": "right"}, {}, {}, {}, {"justify": "right"}):
             table.add_column(no_wrap=True, **options)
         # Only the note gives way in a narrow terminal.

@@ -1,17 +1,19 @@
 """Sessions as text."""
 
+from iterdev.core.formatting import one_line
 from iterdev.core.types import Ending, Phase, Status
+from iterdev.core.views.attention import NeedKind
+from iterdev.core.views.gates import GateView
 from iterdev.core.views.session import SessionView, spending_lines
-from iterdev.core.views.why import pause_text
 
 WAVES = 20
 """Waves that the summary lists; the report has them all."""
 
 
 def status_text(view: SessionView) -> str:
-    """The status: a mark per task, then what the team says about itself, and the session."""
+    """The status: what needs the user, a mark per task, then what the team says about itself, and the session."""
     width = max((len(task.id) for task in view.tasks), default=0)
-    lines = [f"Pipeline Status ({view.team.pipeline or 'not chosen yet'}):"]
+    lines = [*_needs(view), "", f"Pipeline Status ({view.team.pipeline or 'not chosen yet'}):"]
     lines += [f"{task.mark:<6} {task.id:<{width}} ({task.role}) -> {task.note}" for task in view.tasks]
     lines += [
         "",
@@ -25,13 +27,24 @@ def status_text(view: SessionView) -> str:
         lines.append(f"Spent: {usage.input_tokens} tokens in, {usage.output_tokens} out, ${usage.cost_usd:.2f}")
         lines += [f"  {line}" for line in spending_lines(view)]
     lines += [f"Environment: {text}" for text in view.environments]
-    lines += [f"Paused: {pause_text(pause)}" for pause in view.pauses]
     lines += [f"{name}: {text}" for name, text in (("Feedback", view.feedback), ("Technical debt", view.debt)) if text]
     lines += [f"Warning: {text}" for text in view.warnings]
-    if view.stall:
-        lines.append(f"Stalled: {view.stall}")
-    lines += _questions(view)
+    for gate in view.gates:
+        if gate.details or _variants(gate):
+            lines += ["", *_question(gate), *_variants(gate)]
     return "\n".join(lines)
+
+
+def _needs(view: SessionView) -> list[str]:
+    """What needs the user, and what only waits."""
+    waiting = [f"Paused: {need.text}" for need in view.needs if need.kind is NeedKind.paused]
+    needs = [need for need in view.needs if need.kind is not NeedKind.paused]
+    if not needs:
+        return ["Needs you: nothing", *waiting]
+    lines = ["Needs you:"]
+    for need in needs:
+        lines += [f"  {need.kind}: {need.text}", *(f"    {command}" for command in need.commands)]
+    return [*lines, *waiting]
 
 
 def _standing(view: SessionView) -> str:
@@ -43,33 +56,49 @@ def _standing(view: SessionView) -> str:
         # Facts that a status such as "completed" does not show.
         return ", ".join((view.phase, *view.team.reservations, *accepted))
     if view.running:
-        return "running"
+        return _running(view)
     if view.gates:
-        return "waiting for an answer, see below"
+        return "waiting for an answer"
     why = f": {view.why}" if view.why else ""
     return f"not running{why}; go on with `iterdev resume {view.id}`"
 
 
+def _running(view: SessionView) -> str:
+    waiting = ", waiting for an answer" if view.gates else ""
+    if not view.detached:
+        return f"running in process {view.process}{waiting}"
+    return f"running in the background{waiting}; stop it with `kill {view.process}`"
+
+
 def _questions(view: SessionView) -> list[str]:
+    """The questions with what they are about, and the commands that answer them."""
     lines: list[str] = []
     for gate in view.gates:
-        listed, others = gate.choices[: gate.listed], gate.choices[gate.listed :]
-        lines += ["", f"Question ({gate.id}): {gate.question}", *(f"  {line}" for line in gate.details)]
-        lines += [f"  iterdev answer {view.id} {gate.id} {choice}" for choice in listed]
-        if others:
-            lines.append(f"  or, in place of {listed[0]}: {', '.join(others)}")
+        commands = [f"  iterdev answer {view.id} {gate.id} {choice}" for choice in gate.choices[: gate.listed]]
+        lines += ["", *_question(gate), *commands, *_variants(gate)]
     return lines
+
+
+def _question(gate: GateView) -> list[str]:
+    return [f"Question ({gate.id}): {gate.question}", *(f"  {line}" for line in gate.details)]
+
+
+def _variants(gate: GateView) -> list[str]:
+    others = gate.choices[gate.listed :]
+    return [f"  or, in place of {gate.default}: {', '.join(others)}"] if others else []
 
 
 def summary(view: SessionView, ending: Ending) -> str:
     """The summary at the end of a run."""
-    lines = [f"{view.id}: {_final_counts(view)}"]
+    lines = [f"{view.id}: {_counts(view, ending)}"]
     if ending is Ending.over and len(view.waves) > 1:
         lines += [f"  {wave.summary}" for wave in view.waves[:WAVES]]
     for status in (Status.failed, Status.skipped):
-        lines += [f"  {status:<7} {task.id}: {task.result.error}" for task in view.tasks if task.status is status]
+        lines += [
+            f"  {status:<7} {task.id}: {one_line(task.result.error)}" for task in view.tasks if task.status is status
+        ]
     lines += [f"  not landed {task}: {conflict}" for task, conflict in view.outcome.not_landed.items()]
-    lines += [f"  warning: {text}" for text in view.warnings]
+    lines += [f"  warning: {text}" for text in view.warnings if not _is_told_last(text, view)]
     match ending:
         case Ending.over:
             lines += _next_steps(view)
@@ -82,6 +111,20 @@ def summary(view: SessionView, ending: Ending) -> str:
             begun = f"At work in the background: {', '.join(at_work)}." if at_work else "One step done."
             lines.append(f"{begun} Next: iterdev resume {view.id} --step")
     return "\n".join(lines)
+
+
+def _is_told_last(warning: str, view: SessionView) -> bool:
+    """Whether the last line gives the same details as a reason."""
+    details = (reason.partition(": ")[2] for reason in view.outcome.reasons)
+    return any(text and warning.endswith(f": {text}") for text in details)
+
+
+def _counts(view: SessionView, ending: Ending) -> str:
+    """Of a run that is not over, what is left to do as well."""
+    left = (Status.in_progress, Status.pending) if ending is not Ending.over else ()
+    return ", ".join(
+        [_final_counts(view), *(f"{view.counts[status]} {status}" for status in left if view.counts[status])]
+    )
 
 
 def _final_counts(view: SessionView) -> str:

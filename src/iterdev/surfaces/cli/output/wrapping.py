@@ -5,6 +5,8 @@ import unicodedata
 
 _PIECES = re.compile(r"(\s*)((?<=: )(?:iterdev|git) .+$|^iterdev .+$|`[^`]+`\S*|\S+)")
 """A gap and a word, or a command, which is pasted and so is never broken."""
+_GAPS = re.compile(r"\S {2,}(?=\S)")
+"""Between the columns of a table."""
 DEEPER = 2
 """Columns by which the rest of a broken line is indented."""
 
@@ -17,16 +19,23 @@ def wrapped(text: str, width: int) -> str:
 def _wrapped_line(line: str, width: int) -> str:
     if _columns(line) <= width:
         return line
-    words = line.lstrip()
-    margin = line[: len(line) - len(words)]
+    words = line.strip()
+    margin = line[: line.index(words)]
+    below = " " * _place_of_rest(line, len(margin), width)
     lines, current = list[str](), margin
     for gap, piece in _PIECES.findall(words):
         if gap and _columns(current + gap + piece) > width:
             lines.append(current)
-            current = margin + " " * DEEPER + piece
+            current = below + piece
         else:
             current += gap + piece
     return "\n".join([*lines, current])
+
+
+def _place_of_rest(line: str, margin: int, width: int) -> int:
+    """Where the rest of a line stands: below the last column of a table if that leaves room for some words."""
+    columns = (_columns(line[: gap.end()]) for gap in _GAPS.finditer(line))
+    return max((column for column in columns if column <= width * 2 // 3), default=margin + DEEPER)
 
 
 def _columns(text: str) -> int:

@@ -56,7 +56,8 @@ def _text(operation: str, answer: dict[str, object]) -> str:
             return "\n".join(map(_line, found)) or "No matching messages."
         case {"members": list(found)}:
             return "\n".join(
-                f"{m['name']:<12} {m['count']:>4}  {local_time(m['last_seen'])}  {m['last_action']}" for m in found
+                f"{m['name']:<12} {m['count']:>4}  {local_time(m['last_seen'])}  {_in_one_line(m['last_action'])}"
+                for m in found
             )
         case {"discoveries": list(found)}:
             lines = (f"{one['worker']} {one['type']}: {json.dumps(one['data'], ensure_ascii=False)}" for one in found)
@@ -76,4 +77,10 @@ def _text(operation: str, answer: dict[str, object]) -> str:
 
 
 def _line(message: dict[str, object]) -> str:
-    return f"{message['id']}  {local_time(message['ts'])}  to {message['to']}  {message['type']}  {message['summary']}"
+    summary = _in_one_line(message["summary"])
+    return f"{message['id']}  {local_time(message['ts'])}  to {message['to']}  {message['type']}  {summary}"
+
+
+def _in_one_line(text: object) -> str:
+    """Another line would look like another message."""
+    return " ".join(str(text).split())

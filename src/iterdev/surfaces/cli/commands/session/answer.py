@@ -3,7 +3,7 @@
 import click
 
 from iterdev.app import answer as app_answer
-from iterdev.core.views.session import SessionView, session_document
+from iterdev.core.views.session import session_document
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.text import completion_text
@@ -16,11 +16,13 @@ from iterdev.surfaces.cli.output.text import completion_text
 @arguments.as_json
 def answer(*, session: arguments.SelectedSession, gate: str, choice: str, as_json: bool) -> None:
     answered = app_answer.answer(*session, gate, choice)
+    print_either(_text(answered, gate), session_document(answered.view), as_json=as_json)
+
+
+def _text(answered: app_answer.Answered, gate: str) -> str:
     view = answered.view
-    print_either(_text(view, gate, answered.choice), session_document(view), as_json=as_json)
-
-
-def _text(view: SessionView, gate: str, choice: str) -> str:
     if gate == app_answer.GateKind.completion:
         return completion_text(view)
-    return f"{gate}: {choice}" + ("" if view.running else f"\nGo on with: iterdev resume {view.id}")
+    if answered.restarted:
+        return f"{gate}: {answered.choice}\nIt goes on in the background; follow it with: iterdev follow {view.id}"
+    return f"{gate}: {answered.choice}" + ("" if view.running else f"\nGo on with: iterdev resume {view.id}")

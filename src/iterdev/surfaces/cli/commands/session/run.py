@@ -14,11 +14,10 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
-from iterdev.surfaces.cli.session_run import choose_session, show_run
+from iterdev.surfaces.cli.session_run import choose_session, show_detached, show_run
 
 SHOWN = 5
 """Uncommitted changes that are named."""
-ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 
 
 @click.command(help="Run one session of the development team on TEXT")
@@ -27,7 +26,7 @@ ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
 @click.option("--pipeline", type=click.Choice(start.PIPELINES), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
-@click.option("--engine", type=click.Choice(["wave", "beat"]), default="wave", help=ENGINE)
+@arguments.engine
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
 @click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
@@ -40,6 +39,7 @@ ENGINE = "wave (default): one depth after another; beat: whatever is ready"
 @click.option("--issue", metavar="GH-N", help="Work on an issue of GitHub; TEXT may say what to do about it")
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @click.option("--resume", "resume_", is_flag=True, help="The same; of several unfinished sessions you choose one")
+@arguments.detach
 @arguments.as_json
 def run(
     *,
@@ -53,24 +53,28 @@ def run(
     issue: str | None,
     continue_: bool,
     resume_: bool,
+    detach: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
     words = _words(text, file)
+    show = show_detached if detach else show_run
+    if role and detach:
+        raise UserError("--role and --detach exclude each other", hint="leave --role out to run the whole team")
     if role and (scope := resume.one_worker(repository, role)):
         session = choose_session(to_resume(repository, words))
         return show_run(repository, session, scope=scope, as_json=as_json)
     if reported := callbacks.callback_in(repository, words):
         session = choose_session(reported.session)
         callbacks.record(repository, session, reported)
-        return show_run(repository, session, as_json=as_json)
+        return show(repository, session, as_json=as_json)
     if resume_:
         session = choose_session(to_resume(repository, words))
-        return show_run(repository, session, auto=yes, resumes=True, as_json=as_json)
+        return show(repository, session, auto=yes, resumes=True, as_json=as_json)
     if continue_:
         session = choose_session(to_continue(repository, words))
-        return show_run(repository, session, auto=yes, as_json=as_json)
+        return show(repository, session, auto=yes, as_json=as_json)
     rows = start.read_table(repository, tasks) if tasks else ()
     title, about = start.read_issue(repository, issue) if issue else ("", None)
     requirement = words or title or (f"Run the tasks of {tasks.name}" if tasks else "")
@@ -81,7 +85,7 @@ def run(
         request = _analyzed(repository, request)
     session = start.start(repository, request, rows)
     _warn_about_checkout(repository)
-    return show_run(repository, session, as_json=as_json)
+    return show(repository, session, as_json=as_json)
 
 
 def _words(text: tuple[str, ...], file: Path | None) -> str:

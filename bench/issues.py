@@ -1,0 +1,113 @@
+"""How the issue tracker grows with the number of issues."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from iterdev.store.issue_folder import IssueFolder
+from iterdev.store.journal import NAME, Journal
+from iterdev.store.tracker_log import TrackerLog
+from iterdev.tracker import documents, queue_rules, rules, views
+from iterdev.tracker.events import TrackerEvent
+from iterdev.tracker.issues import Description
+from iterdev.tracker.ordering import ordered
+from iterdev.tracker.solutions import FileChange, Solution, SolutionTask
+from iterdev.tracker.state import Tracker
+from measure import Aim, Effort, Section, ms, timed
+
+BEGIN = 1_772_942_400.0
+SHARING = 4
+"""Issues that touch the same file."""
+LINEAR = 2.0
+MEASURED = """\
+A tracker whose issues have a bound solution of three tasks each; always four touch the same file. To list is to \
+open the journal, fold the tracker, compare its folder, and write every issue as JSON, as `iterdev issue list --json` \
+does. The graph is that of `iterdev issue queue dag`, for a queue with all issues. To queue is to order all of them by \
+dependencies and common files, and to form a queue with groups."""
+WHY = "every issue is decoded, folded and written"
+
+
+def measure(effort: Effort, root: Path) -> Section:
+    made = {size: _made(root / f"issues-{size}", size) for size in effort.issues}
+    works: Mapping[str, Callable[[Path], object]] = {"listing": _list, "the graph": _graph, "queueing": _order}
+    contestants = {
+        f"{name} {size}": lambda work=work, path=path: timed(lambda: work(path))
+        for name, work in works.items()
+        for size, path in made.items()
+    }
+    taken = effort.stopwatch.medians(effort.repetitions, contestants)
+    rows = tuple(
+        (f"{size:,}", *(cell for name in works for cell in _cells(taken[f"{name} {size}"], size))) for size in made
+    )
+    return Section(
+        title="Issues",
+        measured=MEASURED,
+        header=("issues", *(word for name in works for word in (name, "per issue"))),
+        rows=rows,
+        aims=tuple(_aim(name, {size: taken[f"{name} {size}"] for size in made}) for name in works),
+    )
+
+
+def _cells(seconds: float, size: int) -> tuple[str, str]:
+    return ms(seconds), f"{seconds / size * 1e6:.1f} µs"
+
+
+def _aim(name: str, seconds: Mapping[int, float]) -> Aim:
+    first, last = min(seconds), max(seconds)
+    return Aim(
+        claim=f"{name} grows linearly: an issue among {last:,} costs at most {LINEAR:g} times what one "
+        f"among {first:,} costs",
+        value=(seconds[last] / last) / (seconds[first] / first),
+        limit=LINEAR,
+        unit="times",
+        why=WHY,
+    )
+
+
+def _made(path: Path, size: int) -> Path:
+    path.mkdir()
+    journal = Journal(path / NAME)
+    log = TrackerLog(journal, now=lambda: BEGIN)
+    for number in range(size):
+        log.transact(lambda tracker, at, number=number: _planned(tracker, number, at))
+    names = list(log.tracker.issues)
+    log.transact(lambda tracker, at: queue_rules.added(tracker, names, at))
+    folder = IssueFolder(path / "issues", journal)
+    with folder.held():
+        folder.write(log.tracker)
+    journal.close()
+    return path
+
+
+def _planned(tracker: Tracker, number: int, at: float) -> tuple[TrackerEvent, ...]:
+    name = f"GH-{number + 1}"
+    files = (FileChange(path=f"src/file_{number // SHARING}.py"), FileChange(path=f"src/own_{number}.py"))
+    tasks = tuple(SolutionTask(id=f"T{one}", title="Do it", files=files) for one in (1, 2, 3))
+    created = rules.created(tracker, Description(title="A title", context="x" * 500), at, name=name)
+    plan = Solution(id=f"SOL-{name}-1", approach="as usual", tasks=tasks, created_at=at)
+    return (*created, rules.SolutionAdded(name, plan), rules.SolutionBound(name, plan.id))
+
+
+def _opened(path: Path) -> tuple[Journal, Tracker]:
+    journal = Journal(path / NAME)
+    return journal, IssueFolder(path / "issues", journal).seen(TrackerLog(journal, now=lambda: BEGIN).tracker, BEGIN)
+
+
+def _list(path: Path) -> None:
+    journal, tracker = _opened(path)
+    msgspec.json.encode(documents.issue_list(views.issue_list(tracker)))
+    journal.close()
+
+
+def _graph(path: Path) -> None:
+    journal, tracker = _opened(path)
+    (queue,) = tracker.queues.values()
+    msgspec.json.encode(documents.dependency_graph(views.queue_view(tracker, queue)))
+    journal.close()
+
+
+def _order(path: Path) -> None:
+    journal, tracker = _opened(path)
+    queue_rules.formed(tracker, ordered(queue_rules.candidates(tracker, list(tracker.issues))), BEGIN)
+    journal.close()

@@ -1,0 +1,218 @@
+"""Watches sessions from any process: views as the journal grows, and what agents say. It never writes.
+
+An idle look costs one number from SQLite and one `stat` for each running agent; the journal is read only when another
+process has written.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+
+from iterdev.app.logs import LogTail
+from iterdev.core.session.events import AttemptStarted, Entry
+from iterdev.core.session.state import State
+from iterdev.core.session.summary import SessionSummary
+from iterdev.core.types import Ending, Phase, SessionId, TaskId
+from iterdev.core.views import history
+from iterdev.core.views.attention import Need, in_order
+from iterdev.core.views.event_lines import EventLine, event_lines
+from iterdev.core.views.history import History
+from iterdev.core.views.layout import Layout, layout
+from iterdev.core.views.session import SessionLine, SessionView, session_view
+from iterdev.engine.repository import Repository
+from iterdev.host import clock
+
+INTERVAL = 0.1
+"""Seconds between two looks."""
+ENGINE_INTERVAL = 1.0
+"""Seconds between two looks whether a killed engine is gone; one that starts or ends in order writes that it does."""
+GRACE = 5.0
+"""Seconds after the last event during which an engine may be about to start."""
+
+
+class OutputLine(Struct, frozen=True):
+    """What an agent said."""
+
+    task: TaskId
+    attempt: int
+    text: str
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """What happened since the last look."""
+
+    entries: tuple[Entry, ...] = ()
+    lines: tuple[EventLine, ...] = ()
+    """Those of the entries that are worth a line."""
+    output: tuple[OutputLine, ...] = ()
+    engine_changed: bool = False
+    """An engine started, or ended."""
+
+
+class SessionWatch:
+    """A session as it is in the journal, looked at again and again; all views of one look show the same entry."""
+
+    def __init__(
+        self, repository: Repository, session: SessionId, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._repository, self._session, self._monotonic = repository, session, monotonic
+        self._version: tuple[int, int] | None = None
+        self._checked_at = float("-inf")
+        self._tails: dict[tuple[TaskId, int], LogTail] = {}
+        self._history = History()
+        self.state: State = repository.state(session)
+        """As it was at the last look."""
+        self.process: int | None = None
+        """The process of the engine, if one was alive then."""
+
+    def look(self) -> Changes | None:
+        """What is new, and at the first look everything; None if nothing is."""
+        # Read before the journal is, so that what is written meanwhile is found by the next look.
+        version, before = self._repository.journal.version(), self._version
+        entries, lines = self._read(first=before is None) if version != before else ((), ())
+        self._version = version
+        engine_changed = self._look_at_engine(at_once=version != before)
+        output = tuple(self._output())
+        if not (entries or output or engine_changed):
+            return None
+        return Changes(entries=entries, lines=lines, output=output, engine_changed=engine_changed)
+
+    def view(self, *, room: int | None = None) -> SessionView:
+        """The session as it was at the last look, with as many tasks as there is room for."""
+        state = self.state
+        alive, team = self.process is not None, self._repository.team(state)
+        return session_view(state, team, engine_alive=alive, process=self.process, room=room, zone=clock.LOCAL)
+
+    def layout(self, *, everything: bool = False) -> Layout:
+        """The picture of the task graph at the last look."""
+        return layout(self.state, everything=everything)
+
+    def history(self) -> History:
+        """All attempts up to the last look; what is new is added to what was asked for before."""
+        news = self._repository.journal.read(self._session, self._history.seq)
+        seen = [entry for entry in news if entry.seq <= self.state.seq]
+        self._history = history.evolve(self._history, seen, self._repository.team(self.state))
+        return self._history
+
+    def _read(self, *, first: bool) -> tuple[tuple[Entry, ...], tuple[EventLine, ...]]:
+        known, team = None if first else self.state, self._repository.team(self.state)
+        entries = self._repository.journal.read(self._session, known.seq if known else 0)
+        self.state, lines = event_lines(known, entries, team, clock.LOCAL)
+        started = self.state.attempts.running.values() if first else _started(entries)
+        logs = self._repository.folder(self.state) / "logs"
+        for one in started:
+            self._tails[one.task, one.number] = LogTail(logs / f"{one.task}-{one.number}.log")
+        return tuple(entries), tuple(lines)
+
+    def _output(self) -> Iterator[OutputLine]:
+        """New lines of the attempts under way; one that has ended is read for the last time."""
+        running = {(task, started.number) for task, started in self.state.attempts.running.items()}
+        for key, tail in list(self._tails.items()):
+            yield from (OutputLine(*key, text) for text in tail.new_lines())
+            if key not in running:
+                del self._tails[key]
+
+    def _look_at_engine(self, *, at_once: bool) -> bool:
+        now = self._monotonic()
+        if not at_once and now < self._checked_at + ENGINE_INTERVAL:
+            return False
+        before, self._checked_at = self.process, now
+        self.process = self._repository.engine_process(self.state.session)
+        return self.process != before
+
+
+def _started(entries: Iterable[Entry]) -> list[AttemptStarted]:
+    return [entry.event for entry in entries if isinstance(entry.event, AttemptStarted)]
+
+
+class RepositoryWatch:
+    """All sessions of a repository, looked at again and again; those that are not decided are kept folded."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._version: tuple[int, int] | None = None
+        self._undecided: dict[SessionId, SessionWatch] = {}
+        self._summaries: list[SessionSummary] = []
+
+    def look(self) -> bool:
+        """Whether something has changed; what an agent says does not count."""
+        version, before = self._repository.journal.version(), self._version
+        if version != before:
+            self._version, self._summaries = version, self._repository.summaries()
+            undecided = (one.id for one in self._summaries if one.phase is not Phase.archived and not one.accepted)
+            known = self._undecided
+            self._undecided = {one: known.get(one) or SessionWatch(self._repository, one) for one in undecided}
+        changes = [watched.look() for watched in self._undecided.values()]
+        return version != before or any(one and one.engine_changed for one in changes)
+
+    def sessions(self) -> tuple[SessionLine, ...]:
+        """Every session in one line, the newest last."""
+        watched = self._undecided
+        return tuple(
+            SessionLine(one, one.id in watched and watched[one.id].process is not None) for one in self._summaries
+        )
+
+    def needs(self) -> tuple[Need, ...]:
+        """What needs the user in any session, the gravest first."""
+        return in_order(need for watched in self._undecided.values() for need in watched.view(room=0).needs)
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    view: SessionView
+    changes: Changes
+
+
+def watch(
+    repository: Repository,
+    session: SessionId,
+    *,
+    room: int | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    interval: float = INTERVAL,
+) -> Iterator[Watched]:
+    """The session as it is now, and again whenever something has changed, without end."""
+    watched = SessionWatch(repository, session)
+    while True:
+        if changes := watched.look():
+            yield Watched(view=watched.view(room=room), changes=changes)
+        sleep(interval)
+
+
+class Followed(Struct, frozen=True, kw_only=True):
+    """How following ended."""
+
+    ending: Ending
+    view: SessionView
+
+
+def follow(
+    repository: Repository,
+    session: SessionId,
+    *,
+    until_question: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = clock.now,
+) -> Iterator[EventLine | Followed]:
+    """The lines of a session from its beginning, then new ones, and last how it ended.
+
+    It ends when the session is over, when no engine runs it any longer, or if wanted when a question is open.
+    """
+    watched = SessionWatch(repository, session)
+    while True:
+        if changes := watched.look():
+            yield from changes.lines
+        if ending := _ending(watched, until_question=until_question, now=now()):
+            yield Followed(ending=ending, view=watched.view())
+            return
+        sleep(INTERVAL)
+
+
+def _ending(watched: SessionWatch, *, until_question: bool, now: float) -> Ending | None:
+    state = watched.state
+    if watched.process is None and state.lifecycle.is_finished:
+        return Ending.over
+    ended = watched.process is None and now > state.updated_at + GRACE
+    if state.gates.open and (until_question or ended):
+        return Ending.waiting
+    return Ending.interrupted if ended else None

@@ -1,0 +1,188 @@
+"""The documents that the issue team leaves in the session folder."""
+
+from collections.abc import Mapping
+
+from iterdev.core.ids import moment
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import Status
+from iterdev.teams.contract import as_json
+from iterdev.teams.issues import audit
+from iterdev.teams.issues.roles import Role, fields
+from iterdev.teams.issues.state import Issues, issue_part
+from iterdev.tracker.solutions import files_touched
+
+AUDIT_REPORT, QUEUE = "audits/audit-report.json", "queue/execution-queue.json"
+FOLDERS = {Role.explorer: "explorations/", Role.planner: "solutions/", Role.implementer: "builds/"}
+STRUCTURAL = ("refactor", "architect", "restructure", "module", "system")
+CROSS_CUTTING = ("multiple", "across", "cross")
+INTEGRATION = ("integrate", "api", "database")
+URGENT = 4
+LEVELS = ((4, "High"), (2, "Medium"), (0, "Low"))
+"""The least points of each complexity."""
+
+
+def artifact(task: Task) -> str:
+    """What a completed task leaves: a file, or a folder if it is about several issues."""
+    match task.role:
+        case Role.reviewer:
+            return AUDIT_REPORT
+        case Role.integrator:
+            return QUEUE
+        case _:
+            issues = fields(task).issues
+            return file_of(Role(task.role), issues[0]) if len(issues) == 1 else FOLDERS[Role(task.role)]
+
+
+def file_of(role: Role, issue: str) -> str:
+    match role:
+        case Role.explorer:
+            return f"explorations/context-{issue}.json"
+        case Role.planner:
+            return f"solutions/solution-{issue}.json"
+        case _:
+            return f"builds/build-{issue}.json"
+
+
+def complexity(text: str, priority: int) -> str:
+    """How deeply an issue has to be explored, by its words and its priority."""
+    words = text.lower()
+    points = 2 * any(word in words for word in STRUCTURAL) + 2 * any(word in words for word in CROSS_CUTTING)
+    points += any(word in words for word in INTEGRATION) + (priority >= URGENT)
+    return next(level for least, level in LEVELS if points >= least)
+
+
+def documents(state: State, since: State | None = None) -> dict[str, str]:
+    part = issue_part(state)
+    before = issue_part(since) if since else None
+    found: dict[str, str] = {}
+    for issue, context in part.contexts.items():
+        if before is None or before.contexts.get(issue) is not context:
+            found[file_of(Role.explorer, issue)] = as_json(_context(part, issue))
+    for issue in part.solutions:
+        if before is None or _plan_of(before, issue) != _plan_of(part, issue):
+            found[file_of(Role.planner, issue)] = as_json(_solution(part, issue))
+    if part.audits and (before is None or before.audits is not part.audits):
+        found[AUDIT_REPORT] = as_json(_audit_report(state))
+    if part.queue and (before is None or before.queue is not part.queue):
+        found[QUEUE] = as_json(_queue(part))
+    return found | _builds(state, since)
+
+
+def _plan_of(part: Issues, issue: str) -> tuple[object, ...]:
+    return part.solutions.get(issue, ()), part.chosen.get(issue)
+
+
+def _context(part: Issues, issue: str) -> dict[str, object]:
+    context, facts = part.contexts[issue], part.issues[issue]
+    described = facts.description
+    grade = complexity(f"{described.title} {described.context}", described.priority)
+    return {
+        "issue_id": issue,
+        "issue": {
+            "id": issue,
+            "title": described.title,
+            "priority": described.priority,
+            "labels": described.tags,
+            "feedback": facts.feedback,
+        },
+        "relevant_files": context.files,
+        "dependencies": context.dependencies,
+        "impact_scope": context.impact_scope or "low",
+        "existing_patterns": context.existing_patterns,
+        "related_changes": context.related_changes,
+        "key_findings": context.key_findings,
+        "complexity_assessment": context.complexity_assessment or grade,
+    }
+
+
+def _solution(part: Issues, issue: str) -> dict[str, object]:
+    planned, chosen = part.solutions[issue], part.solution(issue)
+    shown = chosen or planned[0]
+    document: dict[str, object] = {
+        "issue_id": issue,
+        "solution_id": shown.id,
+        "approach": shown.approach,
+        "tasks": shown.tasks,
+        "estimated_files": files_touched(shown),
+        "dependencies": shown.dependencies,
+        "bound": chosen is not None,
+    }
+    return document | ({"alternatives": [one for one in planned if one is not shown]} if len(planned) > 1 else {})
+
+
+def _audit_report(state: State) -> dict[str, object]:
+    part = issue_part(state)
+    last = part.audits[max(part.audits, key=state.tasks.order.__getitem__)]
+    by_issue = {one.issue_id: one for found in part.audits.values() for one in found.audit.audits}
+    return {
+        "session_id": state.session.id,
+        "review_timestamp": moment(state.tasks.progress[last.task].ended_at or state.updated_at),
+        "issues_reviewed": [
+            {
+                "issue_id": one.issue_id,
+                "solution_id": one.solution_id or part.chosen.get(one.issue_id, ""),
+                "total_score": one.score,
+                "verdict": one.verdict,
+                **{name: _dimension(by_issue[one.issue_id], name) for name in audit.WEIGHTS},
+            }
+            for one in last.verdicts
+        ],
+        "overall_verdict": last.verdict,
+        "overall_score": last.score,
+        "review_count": len(part.audits),
+        "rejection_reasons": audit.objections(last) if audit.rejected(last) else (),
+        "actionable_feedback": last.audit.actionable_feedback,
+    }
+
+
+def _dimension(found: object, name: str) -> Mapping[str, object]:
+    dimension = getattr(found, name)
+    return {"score": dimension.score, "findings": dimension.texts}
+
+
+def _queue(part: Issues) -> dict[str, object]:
+    order = part.queue.order if part.queue else None
+    entries = order.entries if order else ()
+    return {
+        "queue": [
+            {
+                "issue_id": entry.candidate.issue_id,
+                "solution_id": entry.candidate.solution_id,
+                "order": entry.order,
+                "depends_on": entry.depends_on,
+                "estimated_files": entry.candidate.files,
+            }
+            for entry in entries
+        ],
+        "conflicts": [
+            {"issues": one.issues, "files": one.files, "resolution": one.resolution, "rationale": one.rationale}
+            for one in (order.conflicts if order else ())
+        ],
+        "parallel_groups": [
+            {"group": number, "issues": issues, "waits_for": order.waits_for(number) if order else ()}
+            for number, issues in enumerate(order.groups if order else (), 1)
+        ],
+    }
+
+
+def _builds(state: State, since: State | None) -> dict[str, str]:
+    """What became of each issue whose BUILD task has ended."""
+    found: dict[str, str] = {}
+    for task in state.tasks.of_role(Role.implementer):
+        progress = state.tasks.progress[task.id]
+        known = since.tasks.progress.get(task.id) if since else None
+        if not progress.status.is_final or known is progress:
+            continue
+        document = {
+            "task": task.id,
+            "executor": progress.agent,
+            "status": progress.status,
+            "commit": progress.commit if progress.status is Status.completed else None,
+            "changed_files": progress.changed,
+            "findings": progress.findings,
+            "error": progress.error,
+        }
+        for issue in fields(task).issues:
+            found[file_of(Role.implementer, issue)] = as_json({"issue_id": issue, **document})
+    return found

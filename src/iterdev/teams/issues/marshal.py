@@ -1,0 +1,60 @@
+"""The order of the solutions: computed from files, dependencies and priorities; an integrator settles conflicts.
+
+The integrator is asked only if solutions touch the same files and nothing says which of them comes first.
+"""
+
+from itertools import pairwise
+
+from iterdev.core.errors import UserError
+from iterdev.core.session.state import State
+from iterdev.teams.issues.state import issue_part
+from iterdev.tracker.issues import Issue
+from iterdev.tracker.ordering import Order, candidate, declared_dependencies, ordered
+
+
+def unsolved(state: State) -> tuple[str, ...]:
+    """The issues for which no solution has been chosen."""
+    part = issue_part(state)
+    return tuple(issue for issue in part.issues if part.solution(issue) is None)
+
+
+def obstacle(state: State) -> str:
+    """Why no queue can be formed; empty if one can."""
+    if missing := unsolved(state):
+        return f"no solution is bound to {', '.join(missing)}"
+    try:
+        queue_order(state)
+    except UserError as error:
+        return error.message
+    return ""
+
+
+def queue_order(state: State, preferred: tuple[str, ...] | None = None) -> Order:
+    """Raises `UserError` if the solutions depend on each other in a circle."""
+    part = issue_part(state)
+    if preferred is None:
+        preferred = part.preference.order if part.preference else ()
+    candidates = [
+        candidate(Issue(id=name, description=facts.description), solution)
+        for name, facts in part.issues.items()
+        if (solution := part.solution(name))
+    ]
+    return ordered(candidates, tuple(name for name in preferred if name in part.issues))
+
+
+def undecided(state: State) -> tuple[tuple[str, ...], ...]:
+    """The issues of each conflict whose order no declared dependency decides."""
+    order = queue_order(state)
+    declared = declared_dependencies([entry.candidate for entry in order.entries])
+    return tuple(
+        conflict.issues
+        for conflict in order.conflicts
+        if not all(before in declared[after] for before, after in pairwise(conflict.issues))
+    )
+
+
+def summary(order: Order) -> str:
+    """What the table says of the queue."""
+    conflicts = f", {len(order.conflicts)} with common files" if order.conflicts else ""
+    groups = "; ".join(f"{number}. {', '.join(issues)}" for number, issues in enumerate(order.groups, 1))
+    return f"Queue of {len(order.entries)} in {len(order.groups)} groups{conflicts}: {groups}"

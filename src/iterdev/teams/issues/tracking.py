@@ -1,0 +1,85 @@
+"""What the entries of a session mean for the tracker: solutions, bindings, and the statuses of issues.
+
+The tracker's own queues are for people and other programs; a session has its queue in its own folder. A rule returns no
+events for an issue that is gone.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from iterdev.core.session import events as kernel
+from iterdev.core.session.events import Entry
+from iterdev.core.session.state import State
+from iterdev.core.types import UNSUCCESSFUL, Status, TaskId
+from iterdev.teams.issues import audit, events
+from iterdev.teams.issues.roles import Role, fields
+from iterdev.tracker import rules
+from iterdev.tracker.events import TrackerEvent
+from iterdev.tracker.issues import Feedback, FeedbackType, IssueStatus, Stage
+from iterdev.tracker.solutions import Solution
+from iterdev.tracker.state import Tracker, TrackerRule
+
+ENDS = (
+    kernel.AttemptEnded, kernel.Landed, kernel.LandingRefused, kernel.ConflictResolved, kernel.TaskCompleted,
+    kernel.TaskReported, kernel.TaskFailed, kernel.TaskSkipped,
+)  # fmt: skip
+"""The events with which a task can end."""
+
+
+def tracker_rules(state: State, entry: Entry) -> Iterator[TrackerRule]:
+    match entry.event:
+        case events.TeamStarted(issues=issues):
+            yield from (partial(_moved, issue.id, IssueStatus.planning) for issue in issues)
+        case events.SolutionsPlanned(solutions=planned):
+            yield from (partial(_added, issue, one) for issue, found in planned.items() for one in found)
+        case events.SolutionChosen(issue, solution):
+            yield partial(_bound, issue, solution)
+        case events.AuditScored() as found:
+            text = "; ".join(audit.objections(found))
+            feedback = Feedback(type=FeedbackType.rejection, stage=Stage.plan, content=text)
+            yield from (partial(_commented, issue, feedback) for issue in audit.rejected(found))
+        case events.QueueFormed(order=order):
+            yield from (partial(_moved, one.candidate.issue_id, IssueStatus.queued) for one in order.entries)
+        case kernel.AttemptStarted(task=task):
+            yield from (partial(_moved, issue, IssueStatus.executing) for issue in _built_by(state, task))
+        case event if isinstance(event, ENDS):
+            yield from (rule for issue in _built_by(state, event.task) for rule in _ended(state, event.task, issue))
+        case _:
+            return
+
+
+def _built_by(state: State, task: TaskId) -> tuple[str, ...]:
+    row = state.tasks.plan[task]
+    return fields(row).issues if row.role == Role.implementer else ()
+
+
+def _ended(state: State, task: TaskId, issue: str) -> Iterator[TrackerRule]:
+    """An issue is resolved when every task that builds it is completed, that of a conflict too."""
+    rows = (row.id for row in state.tasks.of_role(Role.implementer) if issue in fields(row).issues)
+    statuses = {state.tasks.status(row) for row in rows}
+    if state.tasks.status(task) in UNSUCCESSFUL:
+        feedback = Feedback(
+            type=FeedbackType.failure, stage=Stage.execute, content=state.tasks.progress[task].error or "not built"
+        )
+        yield partial(_moved, issue, IssueStatus.failed)
+        yield partial(_commented, issue, feedback)
+    elif statuses == {Status.completed} and not state.conflicts.unresolved:
+        yield partial(_moved, issue, IssueStatus.completed)
+
+
+def _moved(issue: str, status: IssueStatus, tracker: Tracker, _: float) -> Sequence[TrackerEvent]:
+    return rules.moved(tracker, issue, status) if issue in tracker.issues else ()
+
+
+def _commented(issue: str, feedback: Feedback, tracker: Tracker, at: float) -> Sequence[TrackerEvent]:
+    return rules.commented(tracker, issue, feedback, at) if issue in tracker.issues else ()
+
+
+def _added(issue: str, solution: Solution, tracker: Tracker, at: float) -> Sequence[TrackerEvent]:
+    known = solution.id in tracker.solutions.get(issue, {})
+    return rules.solved(tracker, issue, solution, at) if issue in tracker.issues and not known else ()
+
+
+def _bound(issue: str, solution: str, tracker: Tracker, _: float) -> Sequence[TrackerEvent]:
+    known = issue in tracker.issues and solution in tracker.solutions.get(issue, {})
+    return rules.bound(tracker, issue, solution) if known else ()

@@ -1,0 +1,127 @@
+"""What the views and the report say about the issue team."""
+
+from iterdev.core.formatting import counted
+from iterdev.core.results import shortened
+from iterdev.core.rules import conflict_tasks
+from iterdev.core.session.events import Gate
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.types import Status, TaskId
+from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
+from iterdev.teams.issues import marshal
+from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, artifact
+from iterdev.teams.issues.events import AuditScored
+from iterdev.teams.issues.roles import Role, Verdict, fields
+from iterdev.teams.issues.rules import PROCEED, REJECTION_GATE, REVISE, SOLUTION_GATE, STOP
+from iterdev.teams.issues.state import issue_part
+
+MARKS = {Status.completed: "[OK]", Status.failed: "[FAIL]", Status.skipped: "[SKIP]"}
+FINDINGS_SHOWN = 200
+REJECTION_CHOICES = {
+    PROCEED: "Build the rejected solutions, with a warning and an entry of technical debt",
+    REVISE: "Have them revised and audited once more",
+    STOP: "End the session; nothing is built",
+}
+
+
+def team_view(state: State) -> TeamView:
+    part = issue_part(state)
+    cycles = f"{part.cycles}/{part.thresholds.cycles}"
+    return TeamView(
+        pipeline=part.pipeline,
+        facts=(("Issues", ", ".join(part.issues)), ("Fix Cycles", cycles)),
+        steps=tuple(_steps(state)),
+        note=f"fix cycles: {part.cycles} of {part.thresholds.cycles}" if part.cycles else "",
+        reservations=("with rejected solutions built",) if part.forced else (),
+        verdicts=tuple(_verdicts(state)),
+        shortcomings=_shortcomings(state) if state.lifecycle.is_finished else (),
+        fields={
+            "issues": list(part.issues),
+            "execution_method": part.method,
+            "fix_cycles": part.cycles,
+            "max_fix_cycles": part.thresholds.cycles,
+        },
+    )
+
+
+def _steps(state: State) -> list[str]:
+    part = issue_part(state)
+    cycles = [f"fix cycle {number} of {part.thresholds.cycles}" for number in range(1, part.cycles + 1)]
+    return cycles + ([marshal.summary(part.queue.order)] if part.queue else [])
+
+
+def _verdicts(state: State) -> list[str]:
+    found = issue_part(state).audits
+    last = found[max(found, key=state.tasks.order.__getitem__)] if found else None
+    return [_audit_line(last)] if last else []
+
+
+def _audit_line(found: AuditScored) -> str:
+    scores = ", ".join(f"{one.issue_id} {one.verdict} ({one.score})" for one in found.verdicts)
+    return f"Audit: {found.verdict}, {found.score} of 100: {scores}"
+
+
+def _shortcomings(state: State) -> tuple[str, ...]:
+    return ("solutions were built that the audit had rejected",) if issue_part(state).forced else ()
+
+
+def task_notes(state: State, task: TaskId) -> TaskNotes:
+    row, found = state.tasks.plan[task], issue_part(state).audits.get(task)
+    score = f"{found.score} of 100" if found else ""
+    return TaskNotes(
+        artifact=artifact(row),
+        verdict=f"{found.verdict}, {score}" if found else "",
+        unfavourable=found is not None and found.verdict is Verdict.rejected,
+        report=(f"Issues: {', '.join(fields(row).issues)}", *((f"Audit: {found.verdict}, {score}",) if found else ())),
+        fields={"issues": list(fields(row).issues), "score": found.score if found else None},
+    )
+
+
+def choice_descriptions(gate: Gate, state: State) -> dict[str, str]:
+    if gate.kind == SOLUTION_GATE:
+        planned = issue_part(state).solutions.get(gate.subject, ())
+        return {one.id: f"{one.approach} ({counted(len(one.tasks), 'task')})" for one in planned}
+    return REJECTION_CHOICES if gate.kind == REJECTION_GATE else {}
+
+
+def team_report(state: State) -> TeamReport:
+    part = issue_part(state)
+    return TeamReport(
+        title="Issue Resolution Report",
+        header=(
+            ("Pipeline", part.pipeline),
+            ("Issues", ", ".join(part.issues)),
+            ("Fix Cycles", f"{part.cycles}/{part.thresholds.cycles}"),
+        ),
+        verdicts="".join(["## Verdicts\n\n", *(f"- {line}\n" for line in _verdicts(state))]) if part.audits else "",
+        details="## Task Details\n\n" + "\n".join(_detail(state, task) for task in state.tasks.plan.values()),
+        deliverables=(
+            ("Context Reports", _folder(state, Role.explorer, "explorations/")),
+            ("Solution Plans", _folder(state, Role.planner, "solutions/")),
+            ("Audit Report", (AUDIT_REPORT,) if part.audits else ()),
+            ("Execution Queue", (QUEUE,) if part.queue else ()),
+            ("Build Results", _folder(state, Role.implementer, "builds/")),
+        ),
+    )
+
+
+def _detail(state: State, task: Task) -> str:
+    progress = state.tasks.progress[task.id]
+    lines = [f"{MARKS.get(progress.status, '[    ]')} **{task.id}**: {task.title} ({task.role})"]
+    if progress.findings:
+        lines.append(f"   Findings: {shortened(progress.findings, FINDINGS_SHOWN)}")
+    if progress.status is Status.completed:
+        lines.append(f"   Artifact: {state.session.folder}/{artifact(task)}")
+    if progress.commit:
+        lines.append(f"   Commit: {conflict_tasks.commit_note(state, task.id)}")
+    if conflict := conflict_tasks.conflict_note(state, task.id):
+        lines.append(f"   Conflict: {conflict.removeprefix('conflict ')}")
+    lines += [f"   Kept, not landed: {commit}" for commit in progress.unmerged_commits]
+    if progress.error:
+        lines.append(f"   Error: {progress.error}")
+    return "\n".join(lines) + "\n"
+
+
+def _folder(state: State, role: Role, folder: str) -> tuple[str, ...]:
+    done = any(state.tasks.status(task.id) is Status.completed for task in state.tasks.of_role(role))
+    return (folder,) if done else ()

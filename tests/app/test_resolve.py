@@ -1,0 +1,46 @@
+"""Requests to resolve issues: which issues they name, what becomes of them, and how the tracker follows."""
+
+import pytest
+from tests.conftest import Repo
+
+from iterdev.app.issues import edit
+from iterdev.app.issues.resolve import Words, find_issues, read_words
+from iterdev.core.errors import UserError
+from iterdev.engine.repository import Repository
+
+
+@pytest.mark.requirement("R144", "R145")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GH-42", Words(text="GH-42", ids=("GH-42",))),
+        (
+            "fix GH-1, ISS-20260308-120000 and GH-1",
+            Words(text="fix GH-1, ISS-20260308-120000 and GH-1", ids=("GH-1", "ISS-20260308-120000")),
+        ),
+        ("--all-pending --mode=batch", Words(text="", mode="batch", all_pending=True)),
+        ("GH-7 --exec=codex", Words(text="GH-7", ids=("GH-7",), method="codex")),
+        ("see --all-pending-things in ISS-2026-1", Words(text="see --all-pending-things in ISS-2026-1")),
+    ],
+)
+def test_a_request_names_issues_anywhere_and_may_have_flags_in_its_text(text: str, expected: Words) -> None:
+    assert read_words(text) == expected
+
+
+def test_an_unknown_mode_in_the_text_is_refused_with_the_modes() -> None:
+    with pytest.raises(UserError, match='"ful" is not a mode') as caught:
+        read_words("GH-1 --mode=ful")
+
+    assert caught.value.hint == "one of: quick, full, batch"
+
+
+@pytest.mark.requirement("R145", "R158")
+def test_issues_that_nobody_has_begun_are_pending_and_unknown_ids_are_told(repo: Repo) -> None:
+    repository = Repository(repo.path)
+    waiting = edit.create(repository, {"title": "Waiting"})
+    edit.create(repository, {"title": "Done", "status": "completed", "id": "GH-2"})
+
+    found = find_issues(repository, ("GH-2", "GH-3"), all_pending=True)
+
+    assert [issue.id for issue in found.issues] == ["GH-2", waiting.id]
+    assert found.missing == ("GH-3",)

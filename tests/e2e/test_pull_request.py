@@ -1,0 +1,68 @@
+"""A pull request for the work of a session."""
+
+import json
+import subprocess
+
+import pytest
+from tests.conftest import Repo
+
+
+@pytest.fixture
+def finished(repo: Repo) -> Repo:
+    """A session about an issue of GitHub, a remote, and a `gh` that writes down what it gets."""
+    remote = repo.home / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True, env=repo.env)
+    repo.git("remote", "add", "origin", str(remote))
+    program = repo.home / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {repo.home}/asked\ncat > {repo.home}/body\necho https://github.com/o/r/pull/3\n'
+    )
+    program.chmod(0o755)
+    repo.env["PATH"] = f"{program.parent}:{repo.env['PATH']}"
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Fix GH-7: the greeting")
+    return repo
+
+
+def remote_branches(repo: Repo) -> list[str]:
+    return repo.git("ls-remote", "--heads", "origin").split()[1::2]
+
+
+def test_the_branch_is_pushed_and_the_report_is_the_text(finished: Repo) -> None:
+    done = finished.iterdev("pr", "--draft")
+
+    assert (done.returncode, done.stdout) == (0, "Opened: https://github.com/o/r/pull/3\n")
+    session = finished.folder().name
+    assert remote_branches(finished) == [f"refs/heads/iterdev/{session}"]
+    asked, body = (finished.home / "asked").read_text(), (finished.home / "body").read_text()
+    assert asked.startswith(f"pr create --head iterdev/{session} --base main --title Fix GH-7: the greeting")
+    assert body.startswith("Fixes #7\n\n# ")
+    assert finished.iterdev("report").stdout.strip() in body
+
+
+def test_a_dry_run_shows_it_and_pushes_nothing(finished: Repo) -> None:
+    shown = json.loads(finished.iterdev("pr", "--dry-run", "--base", "next", "--json").stdout)
+
+    assert (shown["base"], shown["url"]) == ("next", None)
+    assert remote_branches(finished) == []
+
+
+def test_a_session_without_changes_has_no_pull_request(repo: Repo) -> None:
+    repo.iterdev("run", "--pipeline", "patch", "Fix it")
+
+    refused = repo.iterdev("pr")
+
+    assert refused.returncode == 2
+    assert "has landed" in refused.stderr
+
+
+def test_a_branch_that_others_moved_is_not_overwritten(finished: Repo) -> None:
+    session = finished.folder().name
+    other = finished.git("commit-tree", "-m", "theirs", "HEAD^{tree}")
+    finished.git("push", "-q", "origin", f"{other}:refs/heads/iterdev/{session}")
+
+    refused = finished.iterdev("pr")
+
+    assert refused.returncode == 4
+    assert "cannot be pushed" in refused.stderr
+    assert not (finished.home / "asked").exists()

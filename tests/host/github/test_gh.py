@@ -1,0 +1,115 @@
+"""Issues of GitHub, read through a program that stands in for `gh`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from iterdev.core.errors import HostError
+from iterdev.host.github import IssueFilter, NoSuchIssue, PullRequest, github_of, read_issue
+
+FIELDS = "number,title,body,state,labels,url,comments"
+ISSUE = {
+    "number": 7,
+    "title": "Greet",
+    "body": "Please.",
+    "state": "OPEN",
+    "labels": [{"id": "x", "name": "P1", "description": "", "color": "ff0000"}],
+    "url": "https://github.com/o/r/issues/7",
+    "comments": [{"id": "y", "author": {"login": "ann"}, "body": "Yes!", "createdAt": "2026-03-08T12:00:00Z"}],
+}
+
+
+@pytest.fixture
+def gh(tmp_path: Path) -> Path:
+    """The program `gh`, which does what is written into it."""
+    path = tmp_path / "gh"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def says(gh: Path, script: str) -> dict[str, str]:
+    """The environment in which `gh` does that."""
+    gh.write_text(f"#!/bin/sh\n{script}\n")
+    return {"PATH": f"{gh.parent}:/usr/bin:/bin"}
+
+
+def answers(gh: Path, arguments: str, document: object) -> dict[str, str]:
+    return says(gh, f"test \"$*\" = '{arguments}' || exit 9\ncat <<'END'\n{json.dumps(document)}\nEND")
+
+
+def test_title_body_labels_and_comments_are_read(gh: Path, tmp_path: Path) -> None:
+    environment = answers(gh, f"issue view 7 --json {FIELDS}", ISSUE)
+
+    issue = read_issue(tmp_path, 7, environment)
+
+    assert (issue.title, issue.body, issue.is_open, issue.labels) == ("Greet", "Please.", True, ("P1",))
+    assert [(one.author, one.body) for one in issue.comments] == [("ann", "Yes!")]
+
+
+def test_a_list_is_asked_for_with_state_limit_and_labels(gh: Path, tmp_path: Path) -> None:
+    arguments = f"issue list --state all --limit 5 --label bug --label P0 --json {FIELDS}"
+    environment = answers(gh, arguments, [ISSUE, {**ISSUE, "number": 8, "state": "CLOSED"}])
+
+    found = github_of(tmp_path, environment).issues(IssueFilter(state="all", limit=5, labels=("bug", "P0")))
+
+    assert [(one.name, one.is_open) for one in found] == [("GH-7", True), ("GH-8", False)]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'HTTP 502: Bad Gateway' >&2; exit 1", "failed: HTTP 502"),
+        ("exit 4", "it ended with 4"),
+        ("echo nonsense", "unexpected answer"),
+        ("echo '{}'", "unexpected answer"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence_with_a_hint(gh: Path, tmp_path: Path, script: str, message: str) -> None:
+    environment = says(gh, script)
+
+    with pytest.raises(HostError, match=message) as failed:
+        read_issue(tmp_path, 7, environment)
+
+    assert failed.value.hint
+    assert "\n" not in failed.value.message
+
+
+def test_an_issue_that_does_not_exist_is_told_apart(gh: Path, tmp_path: Path) -> None:
+    said = "GraphQL: Could not resolve to an issue or pull request with the number of 9. (repository.issue)"
+    environment = says(gh, f"echo '{said}' >&2; exit 1")
+
+    with pytest.raises(NoSuchIssue):
+        read_issue(tmp_path, 9, environment)
+
+
+WANTED = PullRequest(head="iterdev/x", base="main", title="Greet", body="the report", is_draft=True)
+
+
+def test_a_pull_request_is_created_with_its_text_on_standard_input(gh: Path, tmp_path: Path) -> None:
+    arguments = "pr create --head iterdev/x --base main --title Greet --body-file - --draft"
+    environment = says(
+        gh,
+        f"test \"$*\" = '{arguments}' && test \"$(cat)\" = 'the report' || exit 9\necho https://github.com/o/r/pull/3",
+    )
+
+    opened = github_of(tmp_path, environment).open_pull_request(WANTED)
+
+    assert (opened.url, opened.is_new) == ("https://github.com/o/r/pull/3", True)
+
+
+def test_a_pull_request_that_is_open_already_is_found(gh: Path, tmp_path: Path) -> None:
+    said = 'a pull request for branch "iterdev/x" into branch "main" already exists:'
+    environment = says(gh, f"echo '{said}' >&2; echo https://github.com/o/r/pull/3 >&2; exit 1")
+
+    opened = github_of(tmp_path, environment).open_pull_request(WANTED)
+
+    assert (opened.url, opened.is_new) == ("https://github.com/o/r/pull/3", False)
+
+
+def test_a_pull_request_that_is_refused_says_why(gh: Path, tmp_path: Path) -> None:
+    environment = says(gh, "echo 'pull request create failed: No commits between main and iterdev/x' >&2; exit 1")
+
+    with pytest.raises(HostError, match="No commits between"):
+        github_of(tmp_path, environment).open_pull_request(WANTED)

@@ -1,0 +1,185 @@
+"""Sessions of the issue team without a machine: the kernel decides, and functions play the agents and the user."""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from iterdev.core.request import Request, new_session, policy, session_facts
+from iterdev.core.rules.decide import decide
+from iterdev.core.rules.outcomes import attempt_ended, landed
+from iterdev.core.rules.record import record
+from iterdev.core.rules.schedule import Land, Record, Start
+from iterdev.core.session import events, fold
+from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.events import Entry, Event, Failed
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.settings import IssueSettings, OnRejection, Settings
+from iterdev.core.types import Engine, SessionId, TaskId
+from iterdev.teams.issues.events import IssueFacts
+from iterdev.teams.issues.pipelines import IssueRequest
+from iterdev.teams.issues.results import (
+    Audit,
+    Build,
+    Dimension,
+    Exploration,
+    Integration,
+    IssueAudit,
+    IssueContext,
+    PlannedSolution,
+    PlannedTask,
+    Planning,
+)
+from iterdev.teams.issues.roles import Role, fields
+from iterdev.teams.issues.team import ISSUES
+from iterdev.tracker.issues import Description
+
+Outcome = Success | Failed
+Agents = Callable[[Task, State], Outcome | None]
+"""What an agent hands in; None for what agents usually do."""
+
+
+def facts(number: int, priority: int = 3) -> IssueFacts:
+    return IssueFacts(id=f"GH-{number}", description=Description(title=f"Problem {number}", priority=priority))
+
+
+def beginning(request: Request, issues: Sequence[IssueFacts], method: str, settings: Settings) -> list[Event]:
+    asked = Request(
+        requirement=request.requirement,
+        auto=request.auto,
+        concurrency=request.concurrency,
+        pipeline=request.pipeline,
+        engine=request.engine,
+        prepared=IssueRequest(issues=tuple(issues), method=method),
+    )
+    named = {"team": ISSUES.name, "name": SessionId("issue-x-20260308"), "base": "b", "branch": "main"}
+    session = session_facts(asked, **named, agents={}, by_hand=False)
+    limits = policy(settings, ISSUES.workers, ISSUES.time_limits, auto=asked.auto, concurrency=asked.concurrency)
+    return new_session(session, limits, ISSUES.started(asked, settings, {}))
+
+
+def planned(issue: str, *files: str, tasks: int = 1, **more: object) -> PlannedSolution:
+    names = files or (f"{issue}.py",)
+    steps = tuple(PlannedTask(id=f"T{number}", title="do it", files=names) for number in range(1, tasks + 1))
+    return PlannedSolution(issue_id=issue, approach="write it", tasks=steps, **more)
+
+
+def plan(task: Task, *solutions: PlannedSolution) -> Success:
+    return Success(result=Planning(id=task.id, status="completed", findings="planned", solutions=solutions))
+
+
+def audit(task: Task, scores: Mapping[str, float]) -> Success:
+    """One score for all dimensions of each issue."""
+    audits = tuple(
+        IssueAudit(
+            issue_id=issue,
+            technical_feasibility=Dimension(score=score, findings=("thin",) if score < 60 else ()),
+            risk_assessment=Dimension(score=score),
+            completeness=Dimension(score=score),
+        )
+        for issue, score in scores.items()
+    )
+    return Success(result=Audit(id=task.id, status="completed", findings="audited", audits=audits))
+
+
+def usual(task: Task) -> Success:
+    """What an agent of the task's role hands in when nothing is special."""
+    names, common = fields(task).issues, {"id": task.id, "status": "completed", "findings": f"{task.id} is done"}
+    match task.role:
+        case Role.explorer:
+            return Success(result=Exploration(**common, contexts=tuple(IssueContext(issue_id=name) for name in names)))
+        case Role.planner:
+            return plan(task, *(planned(name) for name in names))
+        case Role.reviewer:
+            return audit(task, dict.fromkeys(names, 90))
+        case Role.integrator:
+            return Success(result=Integration(**common, order=names))
+        case _:
+            return Success(result=Build(**common), commit=f"commit {task.id}", changed=tuple(f"{n}.py" for n in names))
+
+
+class Run:
+    """One session from its beginning to its end."""
+
+    def __init__(
+        self,
+        count: int = 1,
+        agents: Agents = lambda _task, _state: None,
+        answers: Mapping[str, str] | None = None,
+        *,
+        priority: int = 3,
+        method: str = "gemini",
+        asks: bool = False,
+        auto: bool = True,
+        concurrency: int = 3,
+        engine: Engine = Engine.wave,
+        pipeline: str | None = None,
+    ) -> None:
+        self._agents, self._answers = agents, {"plan": "accept", **(answers or {})}
+        self.starts: list[tuple[TaskId, ...]] = []
+        """The tasks that were running whenever one started."""
+        request = Request(
+            requirement="Resolve them", auto=auto, concurrency=concurrency, engine=engine, pipeline=pipeline
+        )
+        rule = OnRejection.ask if asks else OnRejection.proceed
+        issues = [facts(number, priority if number == 1 else 3) for number in range(1, count + 1)]
+        first, *rest = beginning(request, issues, method, Settings(issue=IssueSettings(on_rejection=rule)))
+        self.entries = [Entry(1, 1.0, first)]
+        self.state = fold.replay(self.entries, ISSUES)
+        self._append(*rest, events.EngineStarted(1, "b"))
+        while not self.state.lifecycle.is_over:
+            if not self._step():
+                break
+
+    def _append(self, *happened: Event) -> None:
+        entries, self.state = record(self.state, ISSUES, happened, 2.0)
+        self.entries += entries
+
+    def _step(self) -> bool:
+        commands = decide(self.state, ISSUES, 2.0)
+        for command in commands:
+            match command:
+                case Record(happened):
+                    self._append(*happened)
+                case Start(task=task, number=number, agent=agent):
+                    self._append(events.AttemptStarted(task, number, agent, self.state.branch.tip))
+                    self.starts.append(tuple(self.state.attempts.running))
+                case Land(task):
+                    self._append(*landed(self.state, ISSUES, task, f"{self.state.branch.tip} {task}"))
+                case _:
+                    pass
+        return bool(commands) or self._happened()
+
+    def _happened(self) -> bool:
+        if task := next(iter(self.state.attempts.running), None):
+            row = self.state.tasks.plan[task]
+            number = self.state.attempts.running[task].number
+            outcome = self._agents(row, self.state) or usual(row)
+            report = AttemptReport(task=task, number=number, requests=1, outcome=outcome)
+            self._append(*attempt_ended(self.state, ISSUES, report, 2.0))
+            return True
+        for gate in self.state.gates.open:
+            if gate in self._answers:
+                self._append(events.GateAnswered(gate, self._answers[gate]))
+                return True
+        return False
+
+    @property
+    def waves(self) -> list[list[str]]:
+        """The tasks of each wave, in the order of the table."""
+        found: dict[int, list[str]] = {}
+        for task, _ in self.state.tasks.rows():
+            found.setdefault(task.wave, []).append(task.id)
+        return [found[wave] for wave in sorted(found)]
+
+    def most_at_once(self, prefix: str) -> int:
+        return max(sum(task.startswith(prefix) for task in running) for running in self.starts)
+
+
+def random_work(chance: Random, task: Task) -> Success:
+    """What an agent hands in for the simulator, which makes no difference between good and bad days."""
+    if task.role == Role.reviewer:
+        return audit(task, {name: chance.choice((90, 70, 40)) for name in fields(task).issues})
+    if task.role == Role.planner:
+        files = chance.choice(((), ("a.py",), ("b.py",)))
+        return plan(task, *(planned(name, *files, tasks=chance.randint(1, 5)) for name in fields(task).issues))
+    return usual(task)

@@ -1,0 +1,302 @@
+"""The pipelines of the issue team: their tasks and waves, audits and fix cycles, the queue, and who builds."""
+
+from random import Random
+
+import msgspec
+import pytest
+from tests.core.simulator import World
+from tests.teams.issues.sessions import Run, audit, beginning, facts, plan, planned, random_work
+
+from iterdev.core.request import Request
+from iterdev.core.rules.replay_check import compare
+from iterdev.core.session.attempts import Success
+from iterdev.core.session.events import Failed
+from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
+from iterdev.core.settings import Settings
+from iterdev.core.types import Engine, Mode, Status
+from iterdev.teams.issues import pipelines
+from iterdev.teams.issues.audit import scored
+from iterdev.teams.issues.documents import complexity, documents
+from iterdev.teams.issues.events import Thresholds
+from iterdev.teams.issues.results import Audit
+from iterdev.teams.issues.roles import Pipeline, Role, Verdict, fields
+from iterdev.teams.issues.state import issue_part
+from iterdev.teams.issues.team import ISSUES
+
+
+@pytest.mark.requirement("R147")
+@pytest.mark.parametrize(
+    ("count", "priority", "expected"),
+    [
+        (1, 3, Pipeline.quick),
+        (2, 3, Pipeline.quick),
+        (1, 4, Pipeline.full),
+        (3, 1, Pipeline.full),
+        (4, 5, Pipeline.full),
+        (5, 1, Pipeline.batch),
+    ],
+)
+def test_the_pipeline_follows_from_the_number_and_the_urgency_of_issues(
+    count: int, priority: int, expected: Pipeline
+) -> None:
+    issues = [facts(number, priority if number == 1 else 1) for number in range(1, count + 1)]
+
+    assert pipelines.pipeline_for(issues) is expected
+
+
+@pytest.mark.requirement("R149")
+@pytest.mark.parametrize(
+    ("count", "priority", "waves"),
+    [
+        (1, 3, [["EXPLORE-001"], ["SOLVE-001"], ["MARSHAL-001"], ["BUILD-001"]]),
+        (2, 5, [["EXPLORE-001"], ["SOLVE-001"], ["AUDIT-001"], ["MARSHAL-001"], ["BUILD-001"]]),
+    ],
+)
+@pytest.mark.parametrize("engine", Engine)
+def test_quick_and_full_have_one_task_of_each_role_in_a_row(
+    count: int, priority: int, waves: list[list[str]], engine: Engine
+) -> None:
+    run = Run(count, priority=priority, engine=engine)
+
+    assert run.waves == waves
+    assert {progress.status for _, progress in run.state.tasks.rows()} == {Status.completed}
+    assert {fields(task).issues for task, _ in run.state.tasks.rows()} == {tuple(issue_part(run.state).issues)}
+    assert compare(run.entries, ISSUES).difference is None
+
+
+@pytest.mark.requirement("R149", "R153", "R161")
+def test_a_batch_explores_side_by_side_solves_one_after_another_and_builds_by_groups() -> None:
+    run = Run(5, concurrency=9)
+
+    numbers = [f"{number:03d}" for number in range(1, 6)]
+    assert run.waves == [
+        [f"EXPLORE-{number}" for number in numbers],
+        [f"SOLVE-{number}" for number in numbers],
+        ["AUDIT-001"],
+        ["MARSHAL-001"],
+        ["BUILD-001", "BUILD-002", "BUILD-003"],
+    ]
+    assert run.state.tasks.plan["EXPLORE-003"].deps == ()
+    assert len(run.state.tasks.plan["SOLVE-003"].deps) == 5
+    assert run.state.tasks.plan["AUDIT-001"].mode is Mode.interactive
+    assert [run.most_at_once(prefix) for prefix in ("EXPLORE", "SOLVE", "BUILD")] == [5, 1, 3]
+
+
+@pytest.mark.requirement("R153")
+def test_at_most_five_explorers_and_three_builders_work_at_once_and_every_group_is_built() -> None:
+    run = Run(12, concurrency=20)
+
+    built = [fields(task).issues for task in run.state.tasks.of_role(Role.implementer)]
+    assert (run.most_at_once("EXPLORE"), run.most_at_once("BUILD")) == (5, 3)
+    assert sorted(name for names in built for name in names) == sorted(issue_part(run.state).issues)
+
+
+def same_file(task: Task, _: State) -> Success | None:
+    """Every solution touches the same file."""
+    return plan(task, *(planned(name, "a.py") for name in fields(task).issues)) if task.role == Role.planner else None
+
+
+def test_groups_that_touch_the_same_file_wait_for_each_other() -> None:
+    run = Run(5, same_file)
+
+    builds = run.state.tasks.of_role(Role.implementer)
+    assert [len(fields(task).issues) for task in builds] == [1] * 5
+    assert [task.deps[1:] for task in builds] == [(), *((f"BUILD-{number:03d}",) for number in range(1, 5))]
+    assert run.state.tasks.progress["MARSHAL-001"].requests == 1
+
+
+def test_no_integrator_is_asked_where_files_and_dependencies_decide_the_order() -> None:
+    run = Run(2, priority=5)
+
+    progress = run.state.tasks.progress["MARSHAL-001"]
+    assert (progress.status, progress.requests) == (Status.completed, 0)
+    assert progress.findings == "Queue of 2 in 2 groups: 1. GH-1; 2. GH-2"
+
+
+@pytest.mark.requirement("R150", "R165")
+@pytest.mark.parametrize(
+    ("scores", "total", "verdict"),
+    [
+        ((90, 80, 82), 85, Verdict.approved),
+        ((80, 80, 80), 80, Verdict.approved),
+        ((80, 79, 79), 79, Verdict.concerns),
+        ((60, 60, 60), 60, Verdict.concerns),
+        ((70, 50, 30), 52, Verdict.rejected),
+    ],
+)
+def test_the_score_of_an_audit_is_the_weighted_sum_of_its_dimensions(
+    scores: tuple[int, int, int], total: int, verdict: Verdict
+) -> None:
+    names = ("technical_feasibility", "risk_assessment", "completeness")
+    document = {"issue_id": "GH-1", **{name: {"score": score} for name, score in zip(names, scores, strict=True)}}
+    report = {"id": "AUDIT-001", "status": "completed", "audits": [document]}
+
+    found = scored("AUDIT-001", msgspec.convert(report, Audit), Thresholds())
+
+    assert (found.score, found.verdict) == (total, verdict)
+
+
+def rejecting(*audits: str) -> object:
+    """The named audits reject the first issue; the others approve of everything."""
+
+    def agents(task: Task, _: State) -> Success | None:
+        if task.role != Role.reviewer:
+            return None
+        return audit(task, {name: 40 if task.id in audits and name == "GH-1" else 90 for name in fields(task).issues})
+
+    return agents
+
+
+@pytest.mark.requirement("R151", "R155")
+@pytest.mark.parametrize("engine", Engine)
+def test_a_rejection_adds_a_revision_and_an_audit_before_the_queue_and_the_build(engine: Engine) -> None:
+    run = Run(3, rejecting("AUDIT-001"), engine=engine)
+
+    assert run.waves[2:] == [["AUDIT-001"], ["SOLVE-fix-001"], ["AUDIT-002"], ["MARSHAL-001"], ["BUILD-001"]]
+    assert run.state.tasks.plan["MARSHAL-001"].deps == ("AUDIT-002",)
+    assert ISSUES.records(run.state).session["fix_cycles"] == 1
+    assert {progress.status for _, progress in run.state.tasks.rows()} == {Status.completed}
+    assert compare(run.entries, ISSUES).difference is None
+
+
+@pytest.mark.requirement("R152")
+def test_after_two_fix_cycles_a_rejected_solution_is_built_with_a_warning_and_a_debt() -> None:
+    run = Run(3, rejecting("AUDIT-001", "AUDIT-002", "AUDIT-003"))
+
+    (debt,) = run.state.debt
+    assert [task.id for task in run.state.tasks.of_role(Role.reviewer)] == ["AUDIT-001", "AUDIT-002", "AUDIT-003"]
+    assert run.state.tasks.status("BUILD-001") is Status.completed
+    assert any("GH-1 are built although AUDIT-003 rejected them" in text for text in run.state.warnings)
+    assert debt.description == "Rejected solutions of GH-1 were built: GH-1: thin"
+    assert ISSUES.view(run.state).shortcomings == ("solutions were built that the audit had rejected",)
+
+
+@pytest.mark.requirement("R152")
+def test_concerns_never_block() -> None:
+    run = Run(3, lambda task, _: audit(task, dict.fromkeys(fields(task).issues, 70)) if "AUDIT" in task.id else None)
+
+    assert run.state.tasks.status("BUILD-001") is Status.completed
+    assert issue_part(run.state).cycles == 0
+    assert "AUDIT-001 has concerns about GH-1, GH-2, GH-3" in run.state.warnings
+
+
+@pytest.mark.parametrize(("choice", "audits", "built"), [("proceed", 3, True), ("revise", 4, True), ("stop", 3, False)])
+def test_the_user_can_be_asked_after_the_last_rejection(choice: str, audits: int, *, built: bool) -> None:
+    run = Run(
+        3,
+        rejecting("AUDIT-001", "AUDIT-002", "AUDIT-003"),
+        {"rejection-AUDIT-003": choice},
+        asks=True,
+        auto=False,
+    )
+
+    assert len(issue_part(run.state).audits) == audits
+    assert (run.state.tasks.status("BUILD-001") is Status.completed) is built
+
+
+@pytest.mark.requirement("R160")
+@pytest.mark.parametrize("engine", Engine)
+def test_an_audit_without_a_report_counts_as_approved_and_is_warned_about(engine: Engine) -> None:
+    run = Run(3, lambda task, _: Failed(error="no result") if task.role == Role.reviewer else None, engine=engine)
+
+    assert run.state.tasks.status("BUILD-001") is Status.completed
+    assert any(text.startswith("AUDIT-001 left no audit report") for text in run.state.warnings)
+
+
+def several(task: Task, _: State) -> Success | None:
+    return plan(task, planned("GH-1", id="A"), planned("GH-1", id="B")) if task.role == Role.planner else None
+
+
+@pytest.mark.requirement("R168")
+def test_of_several_solutions_the_user_chooses_one_and_a_single_one_is_taken_at_once() -> None:
+    asked = Run(1, several, {"solution-GH-1": "B"}, auto=False)
+    unanswered = Run(1, several, auto=False)
+
+    assert issue_part(asked.state).chosen == {"GH-1": "B"}
+    assert issue_part(unanswered.state).chosen == {}
+    assert list(unanswered.state.gates.open) == ["solution-GH-1"]
+    assert issue_part(Run(1, several).state).chosen == {"GH-1": "A"}
+    assert issue_part(Run(1, auto=False).state).chosen == {"GH-1": "SOL-GH-1-1"}
+
+
+@pytest.mark.requirement("R166")
+def test_a_queue_cannot_be_formed_of_solutions_that_depend_on_each_other_in_a_circle() -> None:
+    def circle(task: Task, _: State) -> Success | None:
+        if task.role != Role.planner:
+            return None
+        return plan(task, planned("GH-1", dependencies=("GH-2",)), planned("GH-2", dependencies=("GH-1",)))
+
+    run = Run(2, circle)
+
+    assert run.state.tasks.status("MARSHAL-001") is Status.failed
+    assert "GH-1 -> GH-2 -> GH-1" in run.state.tasks.progress["MARSHAL-001"].error
+    assert run.state.tasks.status("BUILD-001") is Status.skipped
+
+
+def test_a_plan_without_a_solution_for_every_issue_fails() -> None:
+    run = Run(2, lambda task, _: plan(task, planned("GH-1")) if task.role == Role.planner else None)
+
+    assert run.state.tasks.progress["SOLVE-001"].error == "there is no solution for GH-2"
+
+
+@pytest.mark.requirement("R148")
+def test_only_builds_have_an_execution_method() -> None:
+    run = Run(1, method="codex")
+
+    methods = {task.id: fields(task).method for task, _ in run.state.tasks.rows()}
+    assert methods == {"EXPLORE-001": "", "SOLVE-001": "", "MARSHAL-001": "", "BUILD-001": "codex"}
+
+
+@pytest.mark.requirement("R167")
+@pytest.mark.parametrize(("tasks", "agent"), [(3, "gemini"), (4, "codex")])
+def test_the_method_auto_depends_on_the_number_of_tasks(tasks: int, agent: str) -> None:
+    run = Run(1, lambda t, _: plan(t, planned("GH-1", tasks=tasks)) if t.role == Role.planner else None, method="auto")
+
+    row = run.state.tasks.plan["BUILD-001"]
+    assert (fields(row).method, row.agent, run.state.tasks.progress["BUILD-001"].agent) == (agent, agent, agent)
+
+
+@pytest.mark.requirement("R169")
+@pytest.mark.parametrize(
+    ("text", "priority", "expected"),
+    [
+        ("Fix a typo", 3, "Low"),
+        ("Integrate the api", 3, "Low"),
+        ("Refactor the parser", 3, "Medium"),
+        ("Refactor across modules", 3, "High"),
+        ("Integrate the database, restructure it", 4, "High"),
+    ],
+)
+def test_the_complexity_of_an_issue_is_graded_by_its_words_and_its_priority(
+    text: str, priority: int, expected: str
+) -> None:
+    assert complexity(text, priority) == expected
+
+
+def test_every_artifact_that_the_table_names_is_written() -> None:
+    run = Run(3)
+
+    rows = [task.id for task, _ in run.state.tasks.rows()]
+    paths = {ISSUES.result_cells(run.state, task)["artifact_path"] for task in rows}
+    written = documents(run.state)
+    assert all(any(name.startswith(path) for name in written) for path in paths), paths
+    assert len(written) == 3 * 3 + 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_session_ends_whatever_happens_to_it(seed: int) -> None:
+    chance = Random(seed)
+    request = Request(
+        requirement="Resolve them",
+        auto=chance.random() < 0.5,
+        concurrency=chance.randint(1, 5),
+        engine=chance.choice(list(Engine)),
+    )
+    issues = [facts(number, chance.randint(1, 5)) for number in range(1, chance.choice((1, 2, 3, 6)) + 1)]
+    first = beginning(request, issues, chance.choice(("gemini", "auto")), Settings())
+
+    history = World(chance, ISSUES, first, random_work, rollbacks=1).live()
+
+    assert history.ending == "over", history
+    assert compare(history.entries, ISSUES).difference is None
