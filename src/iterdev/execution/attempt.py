@@ -23,6 +23,7 @@ from iterdev.execution.contract import Job
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
 from iterdev.execution.kept_work import DAMAGE, damaged, keep, restore, with_kept_work, with_notes
 from iterdev.execution.suite_runs import SuiteRuns
+from iterdev.execution.tested_change import with_tests
 from iterdev.execution.tester import verify
 from iterdev.execution.workspace_setup import check_packages, set_up
 from iterdev.host.git import commits, landing, merge
@@ -82,9 +83,13 @@ async def _within_limit(attempt: Attempt, conversations: list[TaskConversation])
 
 
 async def _by_procedure(attempt: Attempt, conversations: list[TaskConversation]) -> Ending:
-    job = attempt.job
-    if job.role.procedure is Procedure.verify:
+    if attempt.job.role.procedure is Procedure.verify:
         return await verify(attempt, conversations)
+    return await with_tests(attempt, await _by_agent(attempt, conversations))
+
+
+async def _by_agent(attempt: Attempt, conversations: list[TaskConversation]) -> Ending:
+    job = attempt.job
     if job.merge:
         with attempt.effect("begin merge"):
             top, tree = attempt.context.top, attempt.workspace.tree

@@ -47,9 +47,9 @@ class SuiteRuns(Struct):
         Suites that only the base has are run too: the change may have removed them.
         """
         job = self.attempt.job
-        await self._move_to(job.session_base)
+        await self.move_to(job.session_base)
         reports = await self._measure(_united(suites, await self.find()))
-        await self._move_to(job.base)
+        await self.move_to(job.base)
         return reports
 
     async def on_change(self, suites: Sequence[Suite], baseline: Sequence[SuiteReport]) -> Verification:
@@ -68,7 +68,8 @@ class SuiteRuns(Struct):
             note = f"{note} {'; '.join(prepared.problems)}".strip()
         return msgspec.structs.replace(verification, note=note, environment=prepared.described)
 
-    async def _move_to(self, commit: str) -> None:
+    async def move_to(self, commit: str) -> None:
+        """Makes the work tree exactly the commit, with its environment."""
         await in_thread(worktrees.reset, self.attempt.context.top, self.attempt.workspace.tree, commit)
         await update_environment(self.attempt, commit)
 

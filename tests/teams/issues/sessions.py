@@ -15,6 +15,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import IssueSettings, OnRejection, Settings
 from iterdev.core.types import Engine, SessionId, TaskId
+from iterdev.core.verification import Measurement, Verification
 from iterdev.teams.issues.events import IssueFacts
 from iterdev.teams.issues.pipelines import IssueRequest
 from iterdev.teams.issues.results import (
@@ -81,6 +82,17 @@ def audit(task: Task, scores: Mapping[str, float]) -> Success:
     return Success(result=Audit(id=task.id, status="completed", findings="audited", audits=audits))
 
 
+def built(task: Task, rate: float | None = 1.0) -> Success:
+    """Work whose tests passed, or of which nothing is known."""
+    found = Verification(pass_rate=rate, command="pytest", total=3, note="" if rate else "there are no tests")
+    return Success(
+        result=Build(id=task.id, status="completed", findings=f"{task.id} is done"),
+        commit=f"commit {task.id}",
+        changed=tuple(f"{name}.py" for name in fields(task).issues),
+        measured=Measurement(verification=found),
+    )
+
+
 def usual(task: Task) -> Success:
     """What an agent of the task's role hands in when nothing is special."""
     names, common = fields(task).issues, {"id": task.id, "status": "completed", "findings": f"{task.id} is done"}
@@ -94,7 +106,7 @@ def usual(task: Task) -> Success:
         case Role.integrator:
             return Success(result=Integration(**common, order=names))
         case _:
-            return Success(result=Build(**common), commit=f"commit {task.id}", changed=tuple(f"{n}.py" for n in names))
+            return built(task)
 
 
 class Run:

@@ -5,7 +5,7 @@ from random import Random
 import msgspec
 import pytest
 from tests.core.simulator import World
-from tests.teams.issues.sessions import Run, audit, beginning, facts, plan, planned, random_work
+from tests.teams.issues.sessions import Run, audit, beginning, built, facts, plan, planned, random_work
 
 from iterdev.core.request import Request
 from iterdev.core.rules.replay_check import compare
@@ -272,6 +272,13 @@ def test_the_complexity_of_an_issue_is_graded_by_its_words_and_its_priority(
     text: str, priority: int, expected: str
 ) -> None:
     assert complexity(text, priority) == expected
+
+
+def test_work_of_which_nothing_is_known_is_no_success() -> None:
+    run = Run(1, lambda task, _: built(task, None) if task.role == Role.implementer else None)
+
+    assert ISSUES.view(Run(1).state).shortcomings == ()
+    assert ISSUES.view(run.state).shortcomings == ("BUILD-001: nothing could be verified: there are no tests",)
 
 
 def test_every_artifact_that_the_table_names_is_written() -> None:

@@ -96,3 +96,29 @@ def test_a_batch_builds_each_group_once(repository: Repository, engine: Engine) 
     assert set(statuses(repository, session).values()) == {Status.completed}
     assert issue_part(state).queue is not None
     assert compare(repository.journal.read(session), ISSUES).difference is None
+
+
+TEST = """\
+import unittest, pathlib
+
+
+class Texts(unittest.TestCase):
+    def test_nothing_is_written(self):
+        self.assertEqual(list(pathlib.Path().glob("GH-*.txt")), [])
+"""
+
+
+def test_a_build_that_breaks_a_test_is_kept_and_does_not_land(repo: Repo, repository: Repository) -> None:
+    repo.write("tests/__init__.py", "")
+    repo.write("tests/test_texts.py", TEST)
+    repo.commit("a test that the work breaks")
+
+    session = resolve(repository, 1)
+
+    state = repository.state(session)
+    progress = state.tasks.progress["BUILD-001"]
+    assert progress.status is Status.failed
+    assert "the tests fail with the change" in progress.error
+    assert "test_nothing_is_written" in progress.error
+    assert state.branch.tip == state.branch.base
+    assert len(progress.unmerged_commits) == 1

@@ -43,6 +43,8 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     """The word for what an attempt leaves."""
     loops: bool = False
     """A worker of this role goes on with further tasks of its prefix in one process."""
+    tested: bool = False
+    """Its change lands only if the tests pass with it."""
     at_most: int | None = None
     """Its tasks that may run at once, besides the concurrency of the session."""
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from iterdev.core.session.events import TeamEvent
 from iterdev.core.types import TaskId
+from iterdev.core.verification import SuiteReport, Verification
 from iterdev.teams.issues.results import Audit, IssueContext, OrderedConflict
 from iterdev.teams.issues.roles import Pipeline, Verdict
 from iterdev.tracker.issues import Description
@@ -133,6 +134,19 @@ class BuildsPlanned(IssueTeamEvent, frozen=True):
     task: TaskId
 
 
+class BuildTested(IssueTeamEvent, frozen=True, kw_only=True):
+    """What the tests said of the work of a BUILD task, before it landed."""
+
+    task: TaskId
+    verification: Verification
+
+
+class BaselineMeasured(IssueTeamEvent, frozen=True):
+    reports: tuple[SuiteReport, ...]
+    base: str
+    """The commit that they are about."""
+
+
 class CyclesRestored(IssueTeamEvent, frozen=True, kw_only=True):
     """A rollback took the session back to this."""
 
@@ -147,5 +161,5 @@ class CyclesRestored(IssueTeamEvent, frozen=True, kw_only=True):
 DECIDED = (SolutionChosen, AuditMissing, AuditPassed, CycleStarted, QueueFormed, BuildsPlanned)
 EVENTS: tuple[type, ...] = (
     *DECIDED, TeamStarted, ThresholdsChanged, IssuesExplored, SolutionsPlanned, AuditScored, ConflictsOrdered,
-    CyclesRestored
+    BuildTested, BaselineMeasured, CyclesRestored
 )  # fmt: skip

@@ -59,6 +59,7 @@ ROLES: dict[str, RoleSpec] = {
             result=Build,
             output="commit",
             loops=True,
+            tested=True,
             at_most=3,
         ),
     )

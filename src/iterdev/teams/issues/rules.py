@@ -64,9 +64,17 @@ def interpret(state: State, task: Task, success: Success) -> Interpretation:
             ordered = events.ConflictsOrdered(task=task.id, order=order, conflicts=conflicts)
             return Interpretation(events=(ordered,))
         case Build(external_dependencies=dependencies):
-            return Interpretation(dependencies=dependencies)
+            return Interpretation(events=_tested(state, task, success), dependencies=dependencies)
         case _:
             return Interpretation()
+
+
+def _tested(state: State, task: Task, success: Success) -> tuple[Event, ...]:
+    measured = success.measured
+    if measured is None:
+        return ()
+    run = events.BuildTested(task=task.id, verification=measured.verification)
+    return (run, events.BaselineMeasured(measured.baseline, state.branch.base)) if measured.baseline else (run,)
 
 
 def _left_out(task: Task, named: Iterable[str], wanted: Iterable[str]) -> Iterator[Warned]:

@@ -9,8 +9,17 @@ from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId, TeamState
+from iterdev.core.verification import Verification
 from iterdev.teams.issues import events
-from iterdev.teams.issues.events import EVENTS, AuditScored, ConflictsOrdered, IssueFacts, QueueFormed, Thresholds
+from iterdev.teams.issues.events import (
+    EVENTS,
+    AuditScored,
+    BaselineMeasured,
+    ConflictsOrdered,
+    IssueFacts,
+    QueueFormed,
+    Thresholds,
+)
 from iterdev.teams.issues.results import IssueContext
 from iterdev.teams.issues.roles import Pipeline
 from iterdev.tracker.solutions import Solution
@@ -41,6 +50,10 @@ class Issues(TeamState, Struct, frozen=True, kw_only=True):
     """Whether the work went on in spite of a rejection."""
     preference: ConflictsOrdered | None = None
     queue: QueueFormed | None = None
+    tests: Mapping[TaskId, Verification] = {}
+    """What the tests said of the work of BUILD tasks."""
+    baseline: BaselineMeasured | None = None
+    """The test runs on the session's base, if they have been made."""
     has_builds: bool = False
     """Whether the BUILD tasks of all groups are in the table."""
 
@@ -61,6 +74,7 @@ class IssuesDraft(Draft[Issues]):
     _chosen = OwnMap[str, str]()
     _audits = OwnMap[TaskId, AuditScored]()
     _judged = OwnMap[TaskId, None]()
+    _tests = OwnMap[TaskId, Verification]()
 
     def apply(self, event: object, _: float, __: int) -> None:
         match event:
@@ -77,6 +91,8 @@ class IssuesDraft(Draft[Issues]):
             case AuditScored(task=task):
                 self._audits[task] = event
                 self._judged.pop(task, None)
+            case events.BuildTested(task=task, verification=verification):
+                self._tests[task] = verification
             case events.AuditMissing(task):
                 self._judged[task] = None
             case events.AuditPassed(task, forced):
@@ -103,6 +119,8 @@ class IssuesDraft(Draft[Issues]):
                 self.set(thresholds=thresholds)
             case ConflictsOrdered():
                 self.set(preference=event)
+            case BaselineMeasured():
+                self.set(baseline=event)
             case QueueFormed():
                 self.set(queue=event)
             case events.BuildsPlanned():
@@ -127,7 +145,7 @@ class IssuesDraft(Draft[Issues]):
             for issue in part.planned.get(task, ()):
                 self._solutions.pop(issue, None)
                 self._chosen.pop(issue, None)
-            for owned in (self._explored, self._planned, self._audits, self._judged):
+            for owned in (self._explored, self._planned, self._audits, self._judged, self._tests):
                 owned.pop(task, None)
             if part.preference and part.preference.task == task:
                 self.set(preference=None)

@@ -12,6 +12,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import OnRejection, Settings, TimeLimits
 from iterdev.core.types import Engine, TeamState
+from iterdev.core.verification import SuiteReport
 from iterdev.teams import contract
 from iterdev.teams.issues import (
     announcements,
@@ -78,6 +79,10 @@ class IssueTeam(contract.Team):
 
     def issues_of(self, task: Task) -> tuple[str, ...]:
         return fields(task).issues
+
+    def baseline(self, state: State) -> tuple[SuiteReport, ...]:
+        known = issue_part(state).baseline
+        return known.reports if known and known.base == state.branch.base else ()
 
     def session_prefix(self, engine: Engine) -> str:
         return "issue" if engine is Engine.wave else "TISL"

@@ -1,12 +1,13 @@
 """What the views and the report say about the issue team."""
 
-from iterdev.core.formatting import counted
+from iterdev.core.formatting import counted, percent
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId
+from iterdev.core.verification import Verification
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.issues import marshal
 from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, artifact
@@ -53,7 +54,17 @@ def _steps(state: State) -> list[str]:
 def _verdicts(state: State) -> list[str]:
     found = issue_part(state).audits
     last = found[max(found, key=state.tasks.order.__getitem__)] if found else None
-    return [_audit_line(last)] if last else []
+    tests = [_test_line(task, run) for task, run in issue_part(state).tests.items()]
+    return [*([_audit_line(last)] if last else []), *tests]
+
+
+def _test_line(task: TaskId, run: Verification) -> str:
+    if run.pass_rate is None:
+        return f"Tests: {task}: nothing was verified: {run.note}"
+    known = f", {len(run.known_failures)} failed before too" if run.known_failures else ""
+    return (
+        f"Tests: {task}: {percent(run.pass_rate):.1f}% of {counted(run.total, 'test')} passed{known}, `{run.command}`"
+    )
 
 
 def _audit_line(found: AuditScored) -> str:
@@ -62,7 +73,24 @@ def _audit_line(found: AuditScored) -> str:
 
 
 def _shortcomings(state: State) -> tuple[str, ...]:
-    return ("solutions were built that the audit had rejected",) if issue_part(state).forced else ()
+    part = issue_part(state)
+    forced = ["solutions were built that the audit had rejected"] if part.forced else []
+    unverified = [f"{task}: nothing could be verified: {why}" for task, why in _unverified(state).items()]
+    return (*forced, *unverified)
+
+
+def _unverified(state: State) -> dict[TaskId, str]:
+    """Why nothing is known about work that has landed, by its task."""
+    tests, done = issue_part(state).tests, (task.id for task in state.tasks.of_role(Role.implementer))
+    landed = [
+        task for task in done if state.tasks.status(task) is Status.completed and state.tasks.progress[task].commit
+    ]
+    runs = {task: tests.get(task) for task in landed}
+    return {
+        task: run.note if run else "the tests were not run"
+        for task, run in runs.items()
+        if run is None or run.pass_rate is None
+    }
 
 
 def task_notes(state: State, task: TaskId) -> TaskNotes:
