@@ -18,7 +18,7 @@ from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.gates import DIFF, EDIT, GateView
 from iterdev.core.views.session import session_document
-from iterdev.surfaces.cli import acceptance, exit_codes
+from iterdev.surfaces.cli import acceptance, event_loop, exit_codes
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import (
@@ -112,7 +112,7 @@ def run_detached(repository: Repository, session: SessionId) -> ExitCode:
     """Is the engine that `show_detached` starts; what it prints is in a file."""
     observer = RunObserver(progress=print_line, notify=print_warning)
     executor = click.get_current_context().obj or resume.LocalExecutor
-    result = anyio.run(partial(resume.run_detached, executor=executor), repository, session, observer)
+    result = event_loop.run(partial(resume.run_detached, executor=executor), repository, session, observer)
     return _show_result(repository, session, result, as_json=False)
 
 
@@ -129,14 +129,14 @@ def run_session(
     with _observer(repository, session, quiet=quiet or resume.is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or resume.LocalExecutor
         run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
-        return anyio.run(run, repository, session, observer)
+        return event_loop.run(run, repository, session, observer)
 
 
 def show_step(repository: Repository, session: SessionId, *, auto: bool, as_json: bool) -> ExitCode:
     with _observer(repository, session, quiet=as_json or resume.is_done(repository, session)) as observer:
         executor = click.get_current_context().obj or resume.LocalExecutor
         take = partial(resume.take_step, auto=auto, executor=executor)
-        result = anyio.run(take, repository, session, observer)
+        result = event_loop.run(take, repository, session, observer)
     return _show_result(repository, session, result, as_json=as_json)
 
 
@@ -172,7 +172,7 @@ def _complete(repository: Repository, session: SessionId) -> str | None:
     """Asks how to complete a finished session, and does it unless its failed tasks are to be retried."""
     while True:
         question = completion.question(repository, session)
-        choice = anyio.run(prompt.ask, question) if question else None
+        choice = event_loop.run(prompt.ask, question) if question else None
         if choice == DIFF:
             diff.show(repository, diff.change_of(repository, session), plain=not prompt.is_terminal())
         elif choice == completion.CompletionChoice.accept:

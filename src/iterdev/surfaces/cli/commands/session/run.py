@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import anyio
 import click
 import msgspec
 
@@ -11,7 +10,7 @@ from iterdev.app import callbacks, resume, start
 from iterdev.app.analyze import analyze as ask_analyzer
 from iterdev.app.sessions import Repository, main_worktree, to_continue, to_resume
 from iterdev.core.errors import UserError
-from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli import arguments, event_loop
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
 from iterdev.surfaces.cli.session_run import choose_session, show_detached, show_run
@@ -109,7 +108,7 @@ def _warn_about_checkout(repository: Repository) -> None:
 
 def _analyzed(repository: Repository, request: start.Request) -> start.Request:
     """An analyzer that fails is no reason not to start: then the text decides, as it does without one."""
-    analyzed = anyio.run(ask_analyzer, repository, request)
+    analyzed = event_loop.run(ask_analyzer, repository, request)
     if isinstance(analyzed, str):
         print_warning(f"The analyzer gave no usable answer, so the text decides: {analyzed}")
         return request
