@@ -34,6 +34,7 @@ def start(arguments: list[str]) -> int:
     try:
         signals.treat_as_interrupt()
         signals.ignore_at_exit()
+        signals.repeat_ignored_interrupts()
         from iterdev.surfaces.cli.main import run
 
         return run(arguments)
