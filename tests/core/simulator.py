@@ -205,8 +205,10 @@ class World:
 
     def _end(self, task: TaskId, outcome: Success | Failed | Limited | Interrupted, requests: int = 1) -> None:
         state = self.history.state
-        number = state.attempts.running[task].number
-        report = AttemptReport(task=task, number=number, requests=requests, outcome=outcome)
+        started = state.attempts.running[task]
+        report = AttemptReport(
+            task=task, number=started.number, fence=started.fence, requests=requests, outcome=outcome
+        )
         self._append(*attempt_ended(state, self._team, report, self.now))
 
     def _went_back(self) -> bool:

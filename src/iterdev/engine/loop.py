@@ -202,11 +202,8 @@ class Loop(Struct, frozen=True, kw_only=True):
         """Waits until another process wrote to the journal, the clock moved, or the session folder can be written."""
         while True:
             await anyio.sleep(POLL)
-            if (
-                self.log.has_news()
-                or self.clock.has_changed()
-                or (self.performer.is_behind and self.log.state.attempts.running)
-            ):
+            behind = self.performer.is_behind and self.log.state.attempts.running
+            if self.log.has_news() or self.clock.has_changed() or behind:
                 return
 
     async def _interrupt(self) -> Ending:

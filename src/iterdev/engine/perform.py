@@ -136,7 +136,7 @@ class Performer:
         job = await self._job(state, task, command, checkpoint)
         self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip))
         self.is_behind = True
-        await executor.submit(job)
+        await executor.submit(msgspec.structs.replace(job, fence=self._log.state.attempts.running[task.id].fence))
 
     def _restored(self, task: Task) -> str:
         """The checkpoint of the last attempt at the task; an unreadable one is a warning."""

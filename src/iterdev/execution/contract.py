@@ -27,6 +27,8 @@ class Job(Struct, frozen=True, kw_only=True):
     task: Task
     role: RoleSpec
     number: int
+    fence: int = 0
+    """Of the attempt's start, for its report."""
     agent: str
     settings: Settings
     base: str

@@ -164,9 +164,9 @@ class Run:
     def _happened(self) -> bool:
         if task := next(iter(self.state.attempts.running), None):
             row = self.state.tasks.plan[task]
-            number = self.state.attempts.running[task].number
+            started = self.state.attempts.running[task]
             outcome = self._agents(row, self.state) or usual(row)
-            report = AttemptReport(task=task, number=number, requests=1, outcome=outcome)
+            report = AttemptReport(task=task, number=started.number, fence=started.fence, requests=1, outcome=outcome)
             self._append(*attempt_ended(self.state, ISSUES, report, 2.0))
             return True
         for gate in self.state.gates.open:

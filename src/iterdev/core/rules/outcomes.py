@@ -19,7 +19,10 @@ from iterdev.core.types import Status, TaskId
 
 
 def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: float) -> tuple[Event, ...]:
-    """The end of an attempt, with all that follows from it."""
+    """The end of an attempt, with all that follows from it; of one that is not open any more, only a warning."""
+    started = state.attempts.running.get(report.task)
+    if started is None or started.fence != report.fence:
+        return _too_late(state, report)
     match report.outcome:
         case Success() as success:
             return _succeeded(state, team, report, success, at)
@@ -29,6 +32,14 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
             return _limited(state, report, limited, at)
         case events.Interrupted() | events.Unmet() as outcome:
             return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+
+
+def _too_late(state: State, report: AttemptReport) -> tuple[Event, ...]:
+    """What a host reports after its attempt was given to another one, or twice; its commit stays under its ref."""
+    commit = report.outcome.commit
+    kept = f"; its work is kept as {commit}" if commit else ""
+    warning = f"{report.task}: the report of attempt {report.number} came too late and was not used{kept}"
+    return () if warning in state.warnings else (events.Warned(warning),)
 
 
 def _ended(

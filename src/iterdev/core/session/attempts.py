@@ -80,6 +80,8 @@ class Success(Struct, frozen=True, kw_only=True, tag=True):
 class AttemptReport(Struct, frozen=True, kw_only=True):
     task: TaskId
     number: int
+    fence: int = 0
+    """That of the attempt's start; a report of another one than the open attempt is not used."""
     requests: int
     outcome: Success | events.Failed | events.Limited | events.Interrupted | events.Unmet
     checked: tuple[PackageCheck, ...] = ()

@@ -219,6 +219,8 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     number: int
     agent: str
     base: str
+    fence: int = 0
+    """The number of its journal entry: `number` is given again to a task that could not begin."""
 
 
 class AttemptEnded(Struct, frozen=True, kw_only=True, tag=True, gc=False):
