@@ -45,7 +45,7 @@ class Landings:
         """Has the work tested as far as git can merge it; the first work that does not merge is in conflict."""
         state = self._log.state
         works, tip = [_work(state, task) for task in tasks], state.branch.tip
-        with self._effect("merge landings", tasks=", ".join(tasks)):
+        with self._effect("merge landings", landing=", ".join(tasks)):
             merged = await in_thread(landing.merge_in_order, self._top, tip, works)
         if not merged.count:
             self._refuse(tasks[0], merged.conflicts, tip)

@@ -14,7 +14,7 @@ from iterdev.execution.workspace_setup import set_up
 
 async def run_landing_test(job: Job, context: AttemptContext, scope: anyio.CancelScope) -> LandingTestReport:
     """Cancelling the scope ends the tests, and the report says nothing. A machine that fails (disk, git) raises."""
-    with context.effect("borrow workspace", task=job.task.id):
+    with context.effect("borrow workspace", landing=", ".join(job.together)):
         workspace, fresh = await in_thread(context.pool.lend, job.base)
     runs = SuiteRuns(Attempt(job, context, workspace))
     found: Verification | None = None
