@@ -160,6 +160,15 @@ def test_a_rejection_adds_a_revision_and_an_audit_before_the_queue_and_the_build
     assert compare(run.entries, ISSUES).difference is None
 
 
+def test_a_verdict_names_the_solution_that_was_audited_also_when_a_revision_was_chosen() -> None:
+    run = Run(3, rejecting("AUDIT-001"))
+
+    first = issue_part(run.state).audits["AUDIT-001"]
+    (rejected,) = (one for one in first.verdicts if one.issue_id == "GH-1")
+    assert rejected.solution_id == "SOL-GH-1-1"
+    assert issue_part(run.state).chosen["GH-1"] == "SOL-GH-1-2"
+
+
 @pytest.mark.requirement("R152")
 def test_after_two_fix_cycles_a_rejected_solution_is_built_with_a_warning_and_a_debt() -> None:
     run = Run(3, rejecting("AUDIT-001", "AUDIT-002", "AUDIT-003"))

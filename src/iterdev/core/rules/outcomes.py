@@ -8,6 +8,7 @@ from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
 from iterdev.core.results import Result, shortened
+from iterdev.core.rules import landings
 from iterdev.core.rules.branch_updates import brought_in
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
@@ -149,7 +150,8 @@ def _failed(state: State, report: AttemptReport, failed: events.Failed, at: floa
     successors = other_agents(state, task, agent) if how in REPLACING else []
     if not successors:
         answered = _answered(state, task, at) if failed.kind is None else ()
-        return _ended(state, report, failed, Status.failed, failed.error), *answered
+        parked = landings.parked(state, task, failed.error)
+        return _ended(state, report, failed, Status.failed, failed.error), *answered, *parked
     following, for_every_task = successors[0], how is Reaction.replace_agent
     replaced = AgentReplaced(
         task=task, agent=agent, successor=following, error=failed.error, for_every_task=for_every_task

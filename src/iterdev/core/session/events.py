@@ -23,6 +23,7 @@ from iterdev.core.limits.providers import ProviderEvent
 from iterdev.core.policy import Policy
 from iterdev.core.processes import ProcessIdentity
 from iterdev.core.results import Dependency, Discovery, Usage
+from iterdev.core.session.landing_events import QueueEvent
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
 
@@ -404,7 +405,7 @@ RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
 UpdateEvent = UpdateRequested | UpdateStarted
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
-WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
+WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent | QueueEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned | EnvironmentMade
 LimitEvent = ProviderEvent | DaySpent | ClockChanged
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
