@@ -147,6 +147,10 @@ class Team(TeamRules, TeamViews, Protocol):
         """What edited result columns mean; `state` is the one before the edit."""
         return ()
 
+    def prepared(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> object:
+        """What a session was started with besides its request, as its folder tells; for a lost journal."""
+        return None
+
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
         """What the documents of a session folder say, when a lost journal is made again."""
         return ()

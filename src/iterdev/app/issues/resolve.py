@@ -120,6 +120,7 @@ def _facts(tracker: Tracker, issue: Issue) -> IssueFacts:
     return IssueFacts(
         id=issue.id,
         description=issue.description,
+        status=issue.status,
         feedback=tuple(f"{one.type}: {one.content}" for one in issue.feedback),
         solutions=tuple(tracker.solutions.get(issue.id, {})),
     )

@@ -49,7 +49,11 @@ class Issues(TeamState, Struct, frozen=True, kw_only=True):
     forced: bool = False
     """Whether the work went on in spite of a rejection."""
     preference: ConflictsOrdered | None = None
+    first: tuple[str, ...] = ()
+    """The issues that the user wants built before those that touch the same files."""
     queue: QueueFormed | None = None
+    queue_lost: bool = False
+    """Whether it was formed, and cannot be read any more."""
     tests: Mapping[TaskId, Verification] = {}
     """What the tests said of the work of BUILD tasks."""
     baseline: BaselineMeasured | None = None
@@ -119,10 +123,14 @@ class IssuesDraft(Draft[Issues]):
                 self.set(thresholds=thresholds)
             case ConflictsOrdered():
                 self.set(preference=event)
+            case events.OrderChosen(issue):
+                self.set(first=(*self.part.first, issue))
             case BaselineMeasured():
                 self.set(baseline=event)
             case QueueFormed():
-                self.set(queue=event)
+                self.set(queue=event, queue_lost=False)
+            case events.QueueLost():
+                self.set(queue_lost=True)
             case events.BuildsPlanned():
                 self.set(has_builds=True)
             case events.CyclesRestored(
@@ -148,6 +156,6 @@ class IssuesDraft(Draft[Issues]):
             for owned in (self._explored, self._planned, self._audits, self._judged, self._tests):
                 owned.pop(task, None)
             if part.preference and part.preference.task == task:
-                self.set(preference=None)
+                self.set(preference=None, first=())
             if part.queue and part.queue.task == task:
                 self.set(queue=None)
