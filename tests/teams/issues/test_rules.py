@@ -28,7 +28,7 @@ from iterdev.teams.issues.documents import complexity, documents
 from iterdev.teams.issues.events import Thresholds
 from iterdev.teams.issues.results import Audit, Integration
 from iterdev.teams.issues.roles import Pipeline, Role, Verdict, fields
-from iterdev.teams.issues.state import issue_part
+from iterdev.teams.issues.state import issue_part, resolved
 from iterdev.teams.issues.team import ISSUES
 from iterdev.tracker.issues import Description
 
@@ -89,6 +89,22 @@ def test_a_batch_explores_side_by_side_solves_one_after_another_and_builds_by_gr
     assert len(run.state.tasks.plan["SOLVE-003"].deps) == 5
     assert run.state.tasks.plan["AUDIT-001"].mode is Mode.interactive
     assert [run.most_at_once(prefix) for prefix in ("EXPLORE", "SOLVE", "BUILD")] == [5, 1, 3]
+
+
+@pytest.mark.requirement("R149", "R153", "R161")
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 12])
+def test_rows_and_limits_of_every_pipeline_on_both_engines(count: int, engine: Engine) -> None:
+    run = Run(count, engine=engine, concurrency=20)
+
+    rows = {role: len(run.state.tasks.of_role(role)) for role in Role}
+    each, builds = (count, 3) if count > 4 else (1, 1)
+    audits = int(count > 2)
+    assert rows == {"explorer": each, "planner": each, "reviewer": audits, "integrator": 1, "implementer": builds}
+    assert {progress.status for _, progress in run.state.tasks.rows()} == {Status.completed}
+    assert [run.most_at_once(role) for role in ("EXPLORE", "SOLVE", "BUILD")] == [min(each, 5), 1, builds]
+    assert resolved(run.state) == tuple(issue_part(run.state).issues)
+    assert compare(run.entries, ISSUES).difference is None
 
 
 @pytest.mark.requirement("R153")

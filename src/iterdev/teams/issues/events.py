@@ -51,6 +51,8 @@ class TeamStarted(IssueTeamEvent, frozen=True, kw_only=True):
     """The execution method of BUILD tasks."""
     issues: tuple[IssueFacts, ...]
     thresholds: Thresholds = Thresholds()
+    separately: bool = False
+    """Each issue of a batch is built by a task of its own."""
 
 
 class ThresholdsChanged(IssueTeamEvent, frozen=True):

@@ -11,7 +11,7 @@ from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.teams.issues.state import issue_part
 from iterdev.tracker.issues import Issue
-from iterdev.tracker.ordering import Order, candidate, declared_dependencies, ordered
+from iterdev.tracker.ordering import WIDTH, Order, candidate, declared_dependencies, ordered
 
 ORDER_GATE = "order"
 
@@ -41,7 +41,8 @@ def queue_order(state: State) -> Order:
         for name, facts in part.issues.items()
         if (solution := part.solution(name))
     ]
-    return ordered(candidates, preferred(state))
+    width = len(part.issues) if part.separately else WIDTH
+    return ordered(candidates, preferred(state), width)
 
 
 def preferred(state: State) -> tuple[str, ...]:

@@ -96,6 +96,8 @@ class IssueRequest(Struct, frozen=True, kw_only=True):
 
     issues: tuple[IssueFacts, ...]
     method: str
+    separately: bool = False
+    """Each issue of a batch is built by a task of its own."""
 
 
 def pipeline_for(issues: Collection[IssueFacts]) -> Pipeline:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
 from iterdev.core.session.state import State
-from iterdev.core.types import Status, TaskId, TeamState
+from iterdev.core.types import Status, TaskId, TaskKind, TeamState
 from iterdev.core.verification import Verification
 from iterdev.teams.issues import events
 from iterdev.teams.issues.events import (
@@ -21,7 +21,7 @@ from iterdev.teams.issues.events import (
     Thresholds,
 )
 from iterdev.teams.issues.results import IssueContext
-from iterdev.teams.issues.roles import Pipeline
+from iterdev.teams.issues.roles import Pipeline, Role, fields
 from iterdev.tracker.solutions import Solution
 
 FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, RollbackStarted})
@@ -30,6 +30,8 @@ FOLDED = frozenset({*EVENTS, TableEdited, TasksReset, RollbackStarted})
 class Issues(TeamState, Struct, frozen=True, kw_only=True):
     pipeline: Pipeline = Pipeline.quick
     method: str = ""
+    separately: bool = False
+    """Whether each issue of a batch is built by a task of its own."""
     issues: Mapping[str, IssueFacts] = {}
     thresholds: Thresholds = Thresholds()
     contexts: Mapping[str, IssueContext] = {}
@@ -68,6 +70,23 @@ class Issues(TeamState, Struct, frozen=True, kw_only=True):
 
 def issue_part(state: State) -> Issues:
     return cast("Issues", state.team)
+
+
+def issues_of_build(state: State, task: TaskId) -> tuple[str, ...]:
+    """The issues that a task builds; empty for all others, and for one that only brings in the user's branch."""
+    row = state.tasks.plan.get(task)
+    builds = row is not None and row.role == Role.implementer and row.kind is not TaskKind.update
+    return fields(row).issues if row and builds else ()
+
+
+def resolved(state: State) -> tuple[str, ...]:
+    """The issues whose work has landed: every task that builds them is completed, that of a conflict too."""
+    builds = [task.id for task in state.tasks.of_role(Role.implementer)]
+    statuses: dict[str, set[Status]] = {name: set() for name in issue_part(state).issues}
+    for task in builds:
+        for name in issues_of_build(state, task):
+            statuses.setdefault(name, set()).add(state.tasks.status(task))
+    return tuple(name for name, found in statuses.items() if found == {Status.completed})
 
 
 class IssuesDraft(Draft[Issues]):
@@ -116,9 +135,10 @@ class IssuesDraft(Draft[Issues]):
 
     def _set(self, event: object) -> None:
         match event:
-            case events.TeamStarted(pipeline=pipeline, method=method, issues=issues, thresholds=thresholds):
-                known = {issue.id: issue for issue in issues}
-                self.set(pipeline=pipeline, method=method, issues=known, thresholds=thresholds)
+            case events.TeamStarted():
+                known = {issue.id: issue for issue in event.issues}
+                self.set(pipeline=event.pipeline, method=event.method, issues=known, thresholds=event.thresholds)
+                self.set(separately=event.separately)
             case events.ThresholdsChanged(thresholds):
                 self.set(thresholds=thresholds)
             case ConflictsOrdered():

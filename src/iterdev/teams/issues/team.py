@@ -107,7 +107,15 @@ class IssueTeam(contract.Team):
             raise UserError("The request names no issue", hint='iterdev resolve "GH-42"')
         pipeline = Pipeline(request.pipeline) if request.pipeline else pipelines.pipeline_for(found.issues)
         thresholds = _thresholds(settings)
-        return (events.TeamStarted(pipeline=pipeline, method=found.method, issues=found.issues, thresholds=thresholds),)
+        return (
+            events.TeamStarted(
+                pipeline=pipeline,
+                method=found.method,
+                issues=found.issues,
+                thresholds=thresholds,
+                separately=found.separately,
+            ),
+        )
 
     def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
         thresholds = _thresholds(settings)
