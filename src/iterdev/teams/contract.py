@@ -95,6 +95,8 @@ class Team(TeamRules, TeamViews, Protocol):
     task_fields: type[Struct] = NoFields
     """What it adds to a task, for decoding the journal."""
     columns: TableColumns = common_columns()
+    folders: tuple[str, ...] = ()
+    """Of its documents, in the session folder; they are there from the beginning, and are exported."""
     analyzer: Analyzer | None = None
     tracker_rules: SessionRules | None = None
     """What an entry of a session means for the issue tracker; the state is the one after the entry."""

@@ -67,6 +67,13 @@ def read_words(text: str) -> Words:
     )
 
 
+def known_ids(repository: Repository, words: Words) -> tuple[str, ...]:
+    """The ids that a text names, and the words in it that are ids of the tracker, such as those of imported issues."""
+    tracker = read_tracker(repository)
+    found = (word.strip(".-") for word in re.findall(r"[A-Za-z0-9._-]+", words.text))
+    return tuple(dict.fromkeys(word for word in found if word in words.ids or word in tracker.issues))
+
+
 def find_issues(repository: Repository, ids: Sequence[str], *, all_pending: bool) -> Found:
     """The issues of the tracker with these ids, and with `all_pending` all that nobody has begun to work on.
 

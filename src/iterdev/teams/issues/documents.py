@@ -98,7 +98,7 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
         found[AUDIT_REPORT] = as_json(_audit_report(state))
     if part.queue and (before is None or before.queue is not part.queue):
         found[QUEUE] = as_json(_queue(part))
-    return found | _builds(state, since)
+    return found | _conversations(state, since) | _builds(state, since)
 
 
 def _plan_of(part: Issues, issue: str) -> tuple[object, ...]:
@@ -197,6 +197,26 @@ def _queue(part: Issues) -> dict[str, object]:
             for number, issues in enumerate(order.groups if order else (), 1)
         ],
     }
+
+
+def _conversations(state: State, since: State | None) -> dict[str, str]:
+    """The results of audits that have ended, one file each."""
+    found: dict[str, str] = {}
+    for task in state.tasks.of_role(Role.reviewer):
+        progress, scored = state.tasks.progress[task.id], issue_part(state).audits.get(task.id)
+        known = since.tasks.progress.get(task.id) if since else None
+        if progress.status.is_final and known is not progress:
+            found[f"interactive/{task.id}-result.json"] = as_json(
+                {
+                    "task_id": task.id,
+                    "status": progress.status,
+                    "verdict": scored.verdict if scored else None,
+                    "findings": progress.findings,
+                    "error": progress.error,
+                    "timestamp": moment(progress.ended_at or state.updated_at),
+                }
+            )
+    return found
 
 
 def _builds(state: State, since: State | None) -> dict[str, str]:

@@ -41,6 +41,7 @@ def _thresholds(settings: Settings) -> events.Thresholds:
 
 class IssueTeam(contract.Team):
     name = "issue"
+    folders = ("explorations", "solutions", "audits", "queue", "builds")
     roles: Mapping[str, RoleSpec] = ROLES
     workers: tuple[str, ...] = WORKERS
     pipelines: tuple[str, ...] = tuple(pipeline.value for pipeline in Pipeline)

@@ -64,7 +64,8 @@ def resolve(
     if continue_:
         session = choose_session(to_continue(repository, words.text))
         return show_run(repository, session, auto=yes, as_json=as_json, at_end=at_end)
-    found = _issues(repository, words.ids, all_pending=all_pending or words.all_pending, auto=yes)
+    ids = resolving.known_ids(repository, words)
+    found = _issues(repository, ids, all_pending=all_pending or words.all_pending, auto=yes)
     options |= {"requirement": words.text, "auto": yes, "pipeline": mode or words.mode or None}
     options["role_agents"] = start.role_agents(repository, role_agent, resolving.ISSUES)
     request = msgspec.convert(options, start.Request)
@@ -100,7 +101,8 @@ def _issues(
     question = WHICH if found.missing else f"No issue ids found. {WHICH}"
     default = " ".join(issue.id for issue in found.issues)
     answer = click.prompt(question, default=default, show_default=bool(default))
-    again = resolving.find_issues(repository, resolving.read_words(answer).ids, all_pending=False)
+    ids = resolving.known_ids(repository, resolving.read_words(answer))
+    again = resolving.find_issues(repository, ids, all_pending=False)
     if not again.issues:
         raise UserError(_problem(again), hint=EXAMPLE)
     return again.issues
