@@ -207,7 +207,7 @@ def test_the_issue_team_leaves_nothing_behind_and_its_last_commands_can_be_paste
     )
 
     assert done.returncode == 0, done.stderr
-    assert "failure: the tests fail" in done.stdout
+    assert "failure (execute): the tests fail" in done.stdout
     assert (copy / "till" / "prices.py").exists()
 
 

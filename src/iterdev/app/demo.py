@@ -88,7 +88,10 @@ DEMOS = {
         start=_start_resolving,
         found_and_fixed=issue_demo.found_and_fixed,
         lands_all=False,
-        next_commands=("iterdev issue list", "iterdev issue status GH-4", "iterdev diff --stat", "iterdev accept --force"),
+        next_commands=(
+            *("iterdev issue list", f"iterdev issue status {issue_demo.BROKEN}"),
+            *("iterdev diff --stat", "iterdev accept --force"),
+        ),
     ),
 }
 """By team; the first one is the default."""

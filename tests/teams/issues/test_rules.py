@@ -184,6 +184,14 @@ def test_a_rejection_adds_a_revision_and_an_audit_before_the_queue_and_the_build
     assert compare(run.entries, ISSUES).difference is None
 
 
+def test_a_revision_leaves_solutions_alone_that_were_not_rejected() -> None:
+    run = Run(3, rejecting("AUDIT-001"))
+
+    chosen = {"GH-1": "SOL-GH-1-2", "GH-2": "SOL-GH-2-1", "GH-3": "SOL-GH-3-1"}
+    assert issue_part(run.state).chosen == chosen
+    assert "SOLVE-fix-001 plans GH-2, GH-3 anew, which nobody rejected; it is left out" in run.state.warnings
+
+
 @pytest.mark.requirement("R152")
 def test_after_two_fix_cycles_a_rejected_solution_is_built_with_a_warning_and_a_debt() -> None:
     run = Run(3, rejecting("AUDIT-001", "AUDIT-002", "AUDIT-003"))
@@ -415,7 +423,7 @@ def test_every_artifact_that_the_table_names_is_written() -> None:
     paths = {ISSUES.result_cells(run.state, task)["artifact_path"] for task in rows}
     written = documents(run.state)
     assert all(any(name.startswith(path) for name in written) for path in paths), paths
-    assert len(written) == 3 * 3 + 2
+    assert len(written) == 3 * 3 + len(("audit", "queue", "result of the audit"))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -96,7 +96,8 @@ def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> 
     if missing := [issue for issue in wanted if issue not in given]:
         return Interpretation(error=f"there is no solution for {', '.join(missing)}")
     found: dict[str, tuple[Solution, ...]] = {}
-    for one in (one for one in planned if one.issue_id in own.issues):
+    # A solution that was not rejected stays: nobody would audit another one.
+    for one in (one for one in planned if one.issue_id in wanted):
         taken = {
             *part.issues[one.issue_id].solutions,
             *(known.id for known in (*part.solutions.get(one.issue_id, ()), *found.get(one.issue_id, ()))),
@@ -104,7 +105,11 @@ def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> 
         name = one.id if one.id and one.id not in taken else solutions.new_id(one.issue_id, taken)
         found[one.issue_id] = (*found.get(one.issue_id, ()), as_solution(one, name))
     accepted = events.SolutionsPlanned(task=task.id, solutions=found, revision=bool(own.cycle))
-    return Interpretation(events=(accepted, *_left_out(task, given, ())))
+    kept = [issue for issue in given if issue in own.issues and issue not in wanted]
+    ignored = (
+        (Warned(f"{task.id} plans {', '.join(kept)} anew, which nobody rejected; it is left out"),) if kept else ()
+    )
+    return Interpretation(events=(accepted, *ignored, *_left_out(task, given, ())))
 
 
 def _audited(state: State, task: Task, report: Audit) -> Interpretation:

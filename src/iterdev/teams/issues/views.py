@@ -48,7 +48,11 @@ def team_view(state: State) -> TeamView:
 def _steps(state: State) -> list[str]:
     part = issue_part(state)
     cycles = [f"fix cycle {number} of {part.thresholds.cycles}" for number in range(1, part.cycles + 1)]
-    return cycles + ([marshal.summary(part.queue.order)] if part.queue else [])
+    if part.queue is None:
+        return cycles
+    summary = marshal.summary(part.queue.order)
+    # Without an integrator, the task says the same.
+    return cycles if state.tasks.progress[part.queue.task].findings == summary else [*cycles, summary]
 
 
 def _verdicts(state: State) -> list[str]:
