@@ -19,7 +19,9 @@ from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests"
-REQUIREMENTS = [f"R{number}" for number in (*range(1, 144), 144, 145, *range(173, 177))]
+LAST = 178
+"""R179 and R180 are about the dashboard."""
+REQUIREMENTS = [f"R{number}" for number in range(1, LAST + 1)]
 WIDTH = 100
 NAMED = {"roles": "ROLE", "agents": "NAME"}
 """What stands in the header of a table that can occur several times."""
@@ -40,8 +42,9 @@ REQUIREMENTS_PAGE = """\
 
 <!-- Written by docs/generate.py from the marks of the tests; run `make docs` after changing one. -->
 
-What the development team has to do is numbered R1 to R143, what the issue tracker has to do R144, R145 and R173 to
-R176. Each number is named by the tests that show it; a test fails when a number has none.
+What iterdev has to do is numbered: R1 to R143 is about the development team and what all teams share, R144 to R161 is
+about the issue team, and the others are details of both, of the message bus and of the issue tracker. Each number is
+named by the tests that show it; a test fails when a number has none.
 """
 
 CONFIGURATION = """\
@@ -146,7 +149,7 @@ def _help(title: str, command: click.Command, context: click.Context) -> str:
 
 
 def requirements() -> str:
-    """Every requirement of the development team with the tests that name it; one that has none is left out."""
+    """Every requirement with the tests that name it; one that has none is left out."""
     shown: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         for test, names in _marked(ast.parse(path.read_text(encoding="utf-8"))):

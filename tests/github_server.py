@@ -38,8 +38,8 @@ class GitHub:
         self.comments[number] = [{"user": {"login": author}, "body": body} for author, body in comments]
 
     def post(self, path: str, document: dict[str, object]) -> tuple[int, dict[str, str], object]:
-        """A pull request, of which each branch has one, and which goes into main."""
-        if path != "/repos/o/r/pulls" or document["base"] != "main":
+        """A pull request, of which each branch has one, and which goes into main or the branch of another one."""
+        if path != "/repos/o/r/pulls" or document["base"] not in {"main", *(pull["head"] for pull in self.pulls)}:
             refused = {"message": "Validation Failed", "errors": [{"message": f"no branch {document['base']}"}]}
             return 422, {}, refused
         if any(pull["head"] == document["head"] for pull in self.pulls):

@@ -4,7 +4,7 @@ import pytest
 from tests.conftest import Repo
 
 from iterdev.app.issues import edit
-from iterdev.app.issues.resolve import Words, find_issues, read_words
+from iterdev.app.issues.resolve import Words, find_issues, known_ids, read_words
 from iterdev.core.errors import UserError
 from iterdev.engine.repository import Repository
 
@@ -32,6 +32,13 @@ def test_an_unknown_mode_in_the_text_is_refused_with_the_modes() -> None:
         read_words("GH-1 --mode=ful")
 
     assert caught.value.hint == "one of: quick, full, batch"
+
+
+def test_the_ids_of_imported_issues_are_recognised_as_whole_words(repo: Repo) -> None:
+    repository = Repository(repo.path)
+    edit.create(repository, {"title": "Imported", "id": "TM-1"})
+
+    assert known_ids(repository, read_words("see TM-1, GH-3 and TM-12.")) == ("TM-1", "GH-3")
 
 
 @pytest.mark.requirement("R145", "R158")

@@ -18,7 +18,7 @@ BROKEN_TEST = "test_till.Receipt::test_the_last_line_is_the_total"
 class Demo:
     """A finished demo of a user who has no git identity."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *options: str) -> None:
         self.home = home
         self.temp = home / "temp"
         self.temp.mkdir(parents=True)
@@ -33,7 +33,7 @@ class Demo:
             "XDG_MARKER": self.marker,
         }
         self.run = subprocess.run(
-            [sys.executable, "-m", "iterdev", "demo"],
+            [sys.executable, "-m", "iterdev", "demo", *options],
             env=self.env,
             cwd=home,
             capture_output=True,
@@ -163,7 +163,57 @@ def test_the_commands_at_the_end_can_be_pasted(demo: Demo, tmp_path: Path) -> No
     assert "discount=0" in (copy / "till" / "cart.py").read_text(encoding="utf-8")
 
 
-def test_every_file_of_the_session_folder_is_documented(demo: Demo) -> None:
+@pytest.fixture(scope="module")
+def issues(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return Demo(tmp_path_factory.mktemp("demo") / "home", "--team", "issue")
+
+
+@pytest.mark.requirement("R151", "R153")
+def test_the_issue_team_revises_the_rejected_plan_and_keeps_out_what_breaks_a_test(issues: Demo) -> None:
+    shown = issues.run.stdout
+
+    assert issues.run.returncode == 0, shown + issues.run.stderr
+    assert "AUDIT-001 completed: rejected" in shown
+    assert "AUDIT-002 completed: approved" in shown
+    assert "Queue of 5 in 4 groups, 1 with common files: 1. GH-2, GH-5; 2. GH-1; 3. GH-3; 4. GH-4" in shown
+    assert "GH-4 is not resolved: BUILD-004 failed: the tests fail" in shown
+    listed = subprocess.run(
+        [sys.executable, "-m", "iterdev", "issue", "list", "--json"],
+        cwd=issues.top,
+        env=issues.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [(one["id"], one["status"]) for one in json.loads(listed.stdout)["issues"]] == [("GH-4", "failed")]
+    assert "articles" in issues.git("show", f"{issues.branch}:till/cart.py")
+    assert "/ 5" not in issues.git("show", f"{issues.branch}:till/cart.py")
+    assert issues.git("rev-list", "--count", "main") == "1"
+
+
+def test_the_issue_team_leaves_nothing_behind_and_its_last_commands_can_be_pasted(issues: Demo, tmp_path: Path) -> None:
+    assert list(issues.processes()) == []
+    copy = tmp_path / "copy"
+    shutil.copytree(issues.top, copy)
+    _, _, ending = issues.run.stdout.partition("Your turn")
+    pasted = "\n".join(line for line in ending.splitlines() if line.startswith("  "))
+
+    done = subprocess.run(
+        ["sh", "-ec", pasted.replace(str(issues.top), str(copy))],
+        env=issues.env | {"GIT_PAGER": "cat"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "failure (execute): the tests fail" in done.stdout
+    assert (copy / "till" / "prices.py").exists()
+
+
+@pytest.mark.parametrize("name", ["demo", "issues"])
+def test_every_file_of_the_session_folder_is_documented(name: str, request: pytest.FixtureRequest) -> None:
+    demo: Demo = request.getfixturevalue(name)
     page = (Path(__file__).parents[2] / "docs" / "session-folder.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*`) \|", page, re.MULTILINE)
     patterns = [_pattern(name) for row in rows for name in re.findall(r"`([^`]+)`", row)]
@@ -176,8 +226,8 @@ def test_every_file_of_the_session_folder_is_documented(demo: Demo) -> None:
 
 def _pattern(documented: str) -> str:
     """`verify/verify-NNN.json` means any number, `logs/TASK-N.log` any task."""
-    words = {"NNN": r"\d+", "TASK": r"[\w-]+", "N": r"\d+", r"\*": r"\w+"}
-    return re.sub(r"NNN|TASK|\bN\b|\\\*", lambda word: words[word[0]], re.escape(documented))
+    words = {"NNN": r"\d+", "TASK": r"[\w-]+", "ISSUE": r"[\w-]+", "N": r"\d+", r"\*": r"\w+"}
+    return re.sub(r"NNN|TASK|ISSUE|\bN\b|\\\*", lambda word: words[word[0]], re.escape(documented))
 
 
 def test_in_a_terminal_the_demo_shows_a_live_picture(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_generated_pages_are_fresh() -> None:
     assert stale == [], "run `make docs`"
 
 
-def test_every_requirement_of_the_development_team_is_shown_by_a_test() -> None:
+def test_every_requirement_is_shown_by_a_test() -> None:
     page = generator().requirements()
 
     assert [name for name in generator().REQUIREMENTS if f"| {name} |" not in page] == []

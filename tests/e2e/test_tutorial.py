@@ -113,7 +113,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 @pytest.mark.requirement("R1", "R80", "R119")
-@pytest.mark.parametrize("page", ["tutorial.md", "sprints.md", "issues.md"])
+@pytest.mark.parametrize("page", ["tutorial.md", "sprints.md", "issues.md", "resolving-issues.md"])
 def test_a_page_that_can_be_followed_does_what_it_says(shell: Shell, page: str) -> None:
     for step in steps(ROOT / "docs" / page):
         if isinstance(step, File):

@@ -252,7 +252,7 @@ def _require_finished(state: State) -> None:
 
 def _copy(repository: Repository, state: State, target: Path) -> None:
     folder = repository.folder(state)
-    names = [name for name in DELIVERABLES if (folder / name).exists()]
+    names = [name for name in (*DELIVERABLES, *repository.team(state).folders) if (folder / name).exists()]
     taken = [name for name in (*names, PATCH) if (target / name).exists()]
     if taken or (target.exists() and not target.is_dir()):
         what = target / taken[0] if taken else target

@@ -9,7 +9,7 @@ from msgspec import Struct
 from iterdev.app.edits import table_edited
 from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.processes import ProcessIdentity
-from iterdev.core.types import Phase, SessionId
+from iterdev.core.types import Phase, Role, SessionId
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import known_secrets, secrets
 from iterdev.host.git.checkout import checkouts
@@ -184,6 +184,23 @@ def to_resume(repository: Repository, name: str = "") -> SessionId | SessionChoi
     if len(unfinished) <= 1:
         return to_continue(repository)
     return one_of(unfinished, hint=f"name one: iterdev resume {unfinished[-1]}")
+
+
+def to_work_in(repository: Repository, role: Role, name: str = "") -> SessionId | SessionChoice:
+    """The session of that name, or the only unfinished one whose team has the role; of several, the user chooses."""
+    if name:
+        session = repository.find(name)
+        workers = repository.team(repository.state(session)).workers
+        if role not in workers:
+            raise UserError(f'"{session}" has no {role}', hint=f"its roles: {', '.join(workers)}")
+        return session
+    unfinished = repository.unfinished()
+    fitting = [one for one in unfinished if role in repository.team(repository.state(one)).workers]
+    if len(fitting) > 1:
+        return one_of(fitting, hint=f"name one: iterdev run --role {role} {fitting[-1]}")
+    if unfinished and not fitting:
+        raise UserError(f'No unfinished session has a "{role}"', hint="iterdev sessions")
+    return fitting[0] if fitting else to_continue(repository)
 
 
 def one_of(sessions: Sequence[SessionId], *, hint: str) -> SessionChoice:

@@ -95,6 +95,8 @@ class Team(TeamRules, TeamViews, Protocol):
     task_fields: type[Struct] = NoFields
     """What it adds to a task, for decoding the journal."""
     columns: TableColumns = common_columns()
+    folders: tuple[str, ...] = ()
+    """Of its documents, in the session folder; they are there from the beginning, and are exported."""
     analyzer: Analyzer | None = None
     tracker_rules: SessionRules | None = None
     """What an entry of a session means for the issue tracker; the state is the one after the entry."""
@@ -146,6 +148,10 @@ class Team(TeamRules, TeamViews, Protocol):
     def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
         """What edited result columns mean; `state` is the one before the edit."""
         return ()
+
+    def prepared(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> object:
+        """What a session was started with besides its request, as its folder tells; for a lost journal."""
+        return None
 
     def restored(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> Sequence[Event]:
         """What the documents of a session folder say, when a lost journal is made again."""

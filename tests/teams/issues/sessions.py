@@ -140,10 +140,24 @@ class Run:
         )
         rule = OnRejection.ask if asks else OnRejection.proceed
         issues = [facts(number, priority if number == 1 else 3) for number in range(1, count + 1)]
-        first, *rest = beginning(request, issues, method, Settings(issue=IssueSettings(on_rejection=rule)))
-        self.entries = [Entry(1, 1.0, first)]
+        self._begin(beginning(request, issues, method, Settings(issue=IssueSettings(on_rejection=rule))))
+
+    @classmethod
+    def of(cls, happened: Sequence[Event]) -> "Run":
+        """A session that has begun elsewhere goes on, with what agents usually do."""
+        run = cls.__new__(cls)
+        run._agents, run._answers, run.starts = (lambda _task, _state: None), {}, []
+        run._begin(happened)
+        return run
+
+    def _begin(self, happened: Sequence[Event]) -> None:
+        self.entries = [Entry(1, 1.0, happened[0])]
         self.state = fold.replay(self.entries, ISSUES)
-        self._append(*rest, events.EngineStarted(1, "b"))
+        self.go_on(*happened[1:], events.EngineStarted(1, "b"))
+
+    def go_on(self, *happened: Event) -> None:
+        """Goes on until the session is over or waits for the user, after something has happened."""
+        self._append(*happened)
         while not self.state.lifecycle.is_over:
             if not self._step():
                 break

@@ -10,7 +10,14 @@ from tests.teams.issues.sessions import Run, audit, beginning, built, facts, pla
 from iterdev.core.request import Request
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import Failed
+from iterdev.core.session.events import (
+    EngineStarted,
+    Failed,
+    GateAnswered,
+    RowEdit,
+    TableEdited,
+    UpdateRequested,
+)
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
@@ -19,10 +26,11 @@ from iterdev.teams.issues import pipelines
 from iterdev.teams.issues.audit import scored
 from iterdev.teams.issues.documents import complexity, documents
 from iterdev.teams.issues.events import Thresholds
-from iterdev.teams.issues.results import Audit
+from iterdev.teams.issues.results import Audit, Integration
 from iterdev.teams.issues.roles import Pipeline, Role, Verdict, fields
-from iterdev.teams.issues.state import issue_part
+from iterdev.teams.issues.state import issue_part, resolved
 from iterdev.teams.issues.team import ISSUES
+from iterdev.tracker.issues import Description
 
 
 @pytest.mark.requirement("R147")
@@ -81,6 +89,22 @@ def test_a_batch_explores_side_by_side_solves_one_after_another_and_builds_by_gr
     assert len(run.state.tasks.plan["SOLVE-003"].deps) == 5
     assert run.state.tasks.plan["AUDIT-001"].mode is Mode.interactive
     assert [run.most_at_once(prefix) for prefix in ("EXPLORE", "SOLVE", "BUILD")] == [5, 1, 3]
+
+
+@pytest.mark.requirement("R149", "R153", "R161")
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 12])
+def test_rows_and_limits_of_every_pipeline_on_both_engines(count: int, engine: Engine) -> None:
+    run = Run(count, engine=engine, concurrency=20)
+
+    rows = {role: len(run.state.tasks.of_role(role)) for role in Role}
+    each, builds = (count, 3) if count > 4 else (1, 1)
+    audits = int(count > 2)
+    assert rows == {"explorer": each, "planner": each, "reviewer": audits, "integrator": 1, "implementer": builds}
+    assert {progress.status for _, progress in run.state.tasks.rows()} == {Status.completed}
+    assert [run.most_at_once(role) for role in ("EXPLORE", "SOLVE", "BUILD")] == [min(each, 5), 1, builds]
+    assert resolved(run.state) == tuple(issue_part(run.state).issues)
+    assert compare(run.entries, ISSUES).difference is None
 
 
 @pytest.mark.requirement("R153")
@@ -167,6 +191,14 @@ def test_a_verdict_names_the_solution_that_was_audited_also_when_a_revision_was_
     (rejected,) = (one for one in first.verdicts if one.issue_id == "GH-1")
     assert rejected.solution_id == "SOL-GH-1-1"
     assert issue_part(run.state).chosen["GH-1"] == "SOL-GH-1-2"
+
+
+def test_a_revision_leaves_solutions_alone_that_were_not_rejected() -> None:
+    run = Run(3, rejecting("AUDIT-001"))
+
+    chosen = {"GH-1": "SOL-GH-1-2", "GH-2": "SOL-GH-2-1", "GH-3": "SOL-GH-3-1"}
+    assert issue_part(run.state).chosen == chosen
+    assert "SOLVE-fix-001 plans GH-2, GH-3 anew, which nobody rejected; it is left out" in run.state.warnings
 
 
 @pytest.mark.requirement("R152")
@@ -274,13 +306,14 @@ def test_the_method_auto_depends_on_the_number_of_tasks(tasks: int, agent: str) 
         ("Integrate the api", 3, "Low"),
         ("Refactor the parser", 3, "Medium"),
         ("Refactor across modules", 3, "High"),
+        ("A rapid ecosystem", 3, "Low"),
         ("Integrate the database, restructure it", 4, "High"),
     ],
 )
 def test_the_complexity_of_an_issue_is_graded_by_its_words_and_its_priority(
     text: str, priority: int, expected: str
 ) -> None:
-    assert complexity(text, priority) == expected
+    assert complexity(Description(title=text, priority=priority)) == expected
 
 
 def test_work_of_which_nothing_is_known_is_no_success() -> None:
@@ -290,6 +323,108 @@ def test_work_of_which_nothing_is_known_is_no_success() -> None:
     assert ISSUES.view(run.state).shortcomings == ("BUILD-001: nothing could be verified: there are no tests",)
 
 
+@pytest.mark.requirement("R166")
+def test_no_queue_is_formed_while_an_issue_has_no_bound_solution() -> None:
+    run = Run(1, lambda task, _: Failed(error="no idea") if task.role == Role.planner else None)
+    by_hand = {"SOLVE-001": Status.completed, "MARSHAL-001": Status.pending, "BUILD-001": Status.pending}
+
+    # A person completes the planner's task in the table, and there is no solution.
+    plan = run.state.tasks.plan
+    rows = tuple(RowEdit(task=plan[task], status=status) for task, status in by_hand.items())
+    run.go_on(TableEdited(rows), EngineStarted(2, "b"))
+
+    assert run.state.tasks.progress["MARSHAL-001"].error == "no solution is bound to GH-1"
+    assert run.state.tasks.status("BUILD-001") is Status.skipped
+
+
+def undecided(task: Task, state: State) -> Success | None:
+    """All solutions touch one file, and the integrator says nothing about their order."""
+    if task.role == Role.integrator:
+        return Success(result=Integration(id=task.id, status="completed", findings="who knows"))
+    return same_file(task, state)
+
+
+@pytest.mark.requirement("R166")
+@pytest.mark.parametrize("engine", Engine)
+def test_what_the_integrator_leaves_open_is_a_question_to_the_user(engine: Engine) -> None:
+    asked = Run(3, undecided, auto=False, engine=engine)
+
+    (gate,) = asked.state.gates.open.values()
+    assert (gate.id, gate.choices) == ("order-GH-1", ("GH-1", "GH-2", "GH-3"))
+    assert asked.state.tasks.status("BUILD-001") is Status.pending
+    assert [one.type for one in asked.state.messages.sent if one.sender == "integrator"] == ["conflict_found"]
+    asked.go_on(GateAnswered("order-GH-1", "GH-3"))
+    asked.go_on(GateAnswered("order-GH-1", "GH-2"))
+    queue = issue_part(asked.state).queue
+    assert queue
+    assert [entry.candidate.issue_id for entry in queue.order.entries] == ["GH-3", "GH-2", "GH-1"]
+    assert asked.state.tasks.status("BUILD-001") is Status.completed
+    assert compare(asked.entries, ISSUES).difference is None
+
+
+def test_in_auto_mode_the_first_issue_comes_first_with_a_warning() -> None:
+    run = Run(2, undecided, priority=5)
+
+    assert "MARSHAL-001 does not say which of GH-1, GH-2 comes first; GH-1 does, by its priority" in run.state.warnings
+    assert run.state.tasks.status("BUILD-001") is Status.completed
+
+
+def test_a_commit_names_the_issues_that_it_resolves() -> None:
+    run = Run(2)
+
+    body = ISSUES.commit_body(run.state, run.state.tasks.plan["BUILD-001"])
+
+    assert body == ("- GH-1: Problem 1", "- GH-2: Problem 2")
+
+
+def test_solutions_and_shared_files_are_put_on_the_discovery_board() -> None:
+    run = Run(2, same_file)
+
+    decided = [entry.event for entry in run.entries]
+    found = [(task, one.type, one.data) for task, one in ISSUES.discoveries(run.state, decided)]
+
+    assert found == [
+        ("SOLVE-001", "solution_approach", {"issue_id": "GH-1", "approach": "write it", "estimated_files": 1}),
+        ("SOLVE-001", "solution_approach", {"issue_id": "GH-2", "approach": "write it", "estimated_files": 1}),
+        (
+            "MARSHAL-001",
+            "conflict_found",
+            {"issues": ["GH-1", "GH-2"], "files": ["a.py"], "resolution": "sequential"},
+        ),
+    ]
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_an_update_brings_the_users_branch_in_and_is_told_to_be_untested(engine: Engine) -> None:
+    run = Run(1, engine=engine)
+
+    run.go_on(UpdateRequested(branch="main", commit="c" * 40), EngineStarted(2, run.state.branch.tip))
+
+    assert run.state.tasks.plan["UPDATE-001"].title == f"Bring in main ({'c' * 12})"
+    assert run.state.tasks.status("UPDATE-001") is Status.completed
+    assert ISSUES.view(run.state).shortcomings == ("UPDATE-001: nothing could be verified: the tests were not run",)
+
+
+def test_the_end_names_the_issues_that_are_not_resolved_and_why() -> None:
+    def fails(task: Task, _: State) -> Failed | None:
+        return Failed(error="the tests fail:\ntest_x") if task.id == "BUILD-002" else None
+
+    run = Run(5, fails)
+
+    issues = ", ".join(fields(run.state.tasks.plan["BUILD-002"]).issues)
+    assert ISSUES.view(run.state).shortcomings == (
+        f"{issues} are not resolved: BUILD-002 failed: the tests fail: test_x",
+    )
+
+
+def test_a_failure_before_the_builds_is_why_no_issue_is_resolved() -> None:
+    run = Run(5, lambda task, _: Failed(error="lost") if task.id == "SOLVE-004" else None)
+
+    assert ISSUES.view(run.state).shortcomings == (
+        "GH-1, GH-2, GH-3, GH-4, GH-5 are not resolved: SOLVE-004 failed: lost",
+    )
+
+
 def test_every_artifact_that_the_table_names_is_written() -> None:
     run = Run(3)
 
@@ -297,7 +432,7 @@ def test_every_artifact_that_the_table_names_is_written() -> None:
     paths = {ISSUES.result_cells(run.state, task)["artifact_path"] for task in rows}
     written = documents(run.state)
     assert all(any(name.startswith(path) for name in written) for path in paths), paths
-    assert len(written) == 3 * 3 + 2
+    assert len(written) == 3 * 3 + len(("audit", "queue", "result of the audit"))
 
 
 @pytest.mark.parametrize("seed", range(40))

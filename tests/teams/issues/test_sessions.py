@@ -1,4 +1,4 @@
-"""Whole sessions of the issue team with the real engine and a small program as the agent of every role."""
+"""Whole sessions of the issue team with the real engine: a small program or a script as the agent of every role."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,96 +6,162 @@ from functools import partial
 import anyio
 import pytest
 from tests.conftest import Repo
+from tests.issue_agents import use_program, use_script
 
+from iterdev.app import inspect
+from iterdev.app.issues import edit, resolve, show
 from iterdev.app.resume import run_session
-from iterdev.app.start import Request, start
+from iterdev.app.start import Request
 from iterdev.core.rules.replay_check import compare
+from iterdev.core.session.events import AttemptEnded, AttemptStarted
 from iterdev.core.types import Ending, Engine, SessionId, Status
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver
-from iterdev.teams.issues.events import IssueFacts
-from iterdev.teams.issues.pipelines import IssueRequest
+from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import issue_part
 from iterdev.teams.issues.team import ISSUES
-from iterdev.tracker.issues import Description
+from iterdev.tracker.issues import IssueStatus
 
-AGENT = r"""
-import json, os, pathlib, sys
-sys.stdin.read()
-task, role, issues = os.environ["ITERDEV_TASK"], os.environ["ITERDEV_ROLE"], os.environ["ITERDEV_ISSUES"].split(";")
-plan = json.loads(pathlib.Path(os.environ["PLAN"]).read_text()) if "PLAN" in os.environ else {}
-result = {"id": task, "status": "completed", "findings": f"{task} done"}
-files = lambda issue: plan.get("files", {}).get(issue, [f"{issue}.txt"])
-if role == "explorer":
-    result["contexts"] = [{"issue_id": issue, "relevant_files": files(issue)} for issue in issues]
-elif role == "planner":
-    result["solutions"] = [
-        {"issue_id": issue, "approach": "write", "tasks": [{"id": "T1", "title": "write", "files": files(issue)}]}
-        for issue in issues
-    ]
-elif role == "reviewer":
-    score = 50 if task in plan.get("rejects", []) else 90
-    dimension = {"score": score, "findings": ["too thin"] if score < 60 else []}
-    names = ("technical_feasibility", "risk_assessment", "completeness")
-    result["audits"] = [{"issue_id": issue, **dict.fromkeys(names, dimension)} for issue in issues]
-elif role == "integrator":
-    result["order"] = issues
-elif role == "implementer":
-    for issue in issues:
-        for name in files(issue):
-            with open(name, "a") as file:
-                file.write(f"{issue}\n")
-pathlib.Path(os.environ["ITERDEV_RESULT"]).write_text(json.dumps(result))
-"""
+QUICK = {1: "EXPLORE", 2: "SOLVE", 3: "MARSHAL", 4: "BUILD"}
+FULL = {1: "EXPLORE", 2: "SOLVE", 3: "AUDIT", 4: "MARSHAL", 5: "BUILD"}
 
 
-@pytest.fixture
-def repository(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repository:
+@pytest.fixture(autouse=True)
+def _home(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "ITERDEV_HOME", "TMPDIR", "GIT_CONFIG_NOSYSTEM"):
         monkeypatch.setenv(name, repo.env[name])
-    agent = repo.path.parent / "agent.py"
-    agent.write_text(AGENT)
-    settings = f'[run]\nagent = "mine"\nconcurrency = 4\n[agents.mine]\ncommand = ["python3", "{agent}"]\n'
-    (repo.path / "iterdev.toml").write_text(settings)
-    return Repository(repo.path, {ISSUES.name: ISSUES})
 
 
-def resolve(repository: Repository, count: int, engine: Engine = Engine.wave, **request: object) -> SessionId:
-    issues = tuple(
-        IssueFacts(id=f"GH-{number}", description=Description(title="Broken")) for number in range(1, count + 1)
-    )
-    prepared = IssueRequest(issues=issues, method="mine")
-    text = " ".join(issue.id for issue in issues)
-    session = start(repository, Request(requirement=text, auto=True, engine=engine, prepared=prepared, **request))
+def names(count: int) -> list[str]:
+    return [f"GH-{number}" for number in range(1, count + 1)]
+
+
+def resolved(repo: Repo, count: int, engine: Engine = Engine.wave, **request: object) -> tuple[Repository, SessionId]:
+    """A session about issues that are made for it, after its end."""
+    repository = Repository(repo.path)
+    for name in names(count):
+        edit.create(repository, {"id": name, "title": f"Problem of {name}"})
+    found = resolve.find_issues(repository, names(count), all_pending=False)
+    asked = Request(requirement=" ".join(names(count)), auto=True, engine=engine, **request)
+    session = resolve.start_resolving(repository, asked, found.issues, None)
     ended = anyio.run(partial(run_session, resumes=True), repository, session, RunObserver())
     assert ended.ending is Ending.over
-    return session
+    return repository, session
 
 
 def statuses(repository: Repository, session: SessionId) -> Mapping[str, Status]:
     return {task: row.status for task, row in repository.state(session).tasks.progress.items()}
 
 
-@pytest.mark.parametrize("engine", Engine)
-def test_one_ordinary_issue_is_explored_solved_ordered_and_built(repository: Repository, engine: Engine) -> None:
-    session = resolve(repository, 1, engine)
+def issue_statuses(repository: Repository) -> dict[str, IssueStatus]:
+    return {issue.id: issue.status for issue in (*show.issue_list(repository).issues, *show.history(repository))}
+
+
+@pytest.mark.requirement("R149", "R153", "R161")
+@pytest.mark.parametrize(
+    ("count", "engine", "agent"),
+    [
+        (1, Engine.wave, "program"),
+        (1, Engine.beat, "script"),
+        (2, Engine.wave, "script"),
+        (2, Engine.beat, "program"),
+        (3, Engine.wave, "program"),
+        (3, Engine.beat, "script"),
+        (5, Engine.wave, "script"),
+        (5, Engine.beat, "program"),
+        (12, Engine.wave, "program"),
+        (12, Engine.beat, "script"),
+    ],
+)
+def test_issues_are_resolved_whatever_their_number_the_engine_and_the_agent(
+    repo: Repo, count: int, engine: Engine, agent: str
+) -> None:
+    if agent == "program":
+        use_program(repo)
+    else:
+        use_script(repo, names(count), batch=count > 4)
+
+    repository, session = resolved(repo, count, engine)
 
     state = repository.state(session)
-    tasks = ["EXPLORE-001", "SOLVE-001", "MARSHAL-001", "BUILD-001"]
-    assert statuses(repository, session) == dict.fromkeys(tasks, Status.completed), state.warnings
+    assert set(statuses(repository, session).values()) == {Status.completed}, state.warnings
+    assert issue_statuses(repository) == dict.fromkeys(names(count), IssueStatus.completed)
+    waves = {task.wave: task.id.rpartition("-")[0] for task, _ in state.tasks.rows()}
+    assert waves == (QUICK if count <= 2 else FULL)
+    explorers, builders = (
+        [task.id for task in state.tasks.of_role(role)] for role in (Role.explorer, Role.implementer)
+    )
+    assert (len(explorers), len(builders)) == ((count, 3) if count > 4 else (1, 1))
+    built = [name for task in state.tasks.of_role(Role.implementer) for name in fields(task).issues]
+    assert sorted(built) == sorted(names(count))
+    assert most_at_once(repository, session, "EXPLORE") <= 5
+    assert most_at_once(repository, session, "SOLVE") == 1
+    assert most_at_once(repository, session, "BUILD") <= 3
+    report = inspect.report(repository, session)
+    assert report.count("[OK]") == len(state.tasks.plan)
     assert compare(repository.journal.read(session), ISSUES).difference is None
 
 
+def most_at_once(repository: Repository, session: SessionId, prefix: str) -> int:
+    """The most tasks of a prefix that were under way at the same time, as the journal tells."""
+    running: set[str] = set()
+    most = 0
+    for entry in repository.journal.read(session):
+        task = getattr(entry.event, "task", "")
+        if not isinstance(task, str) or not task.startswith(prefix):
+            continue
+        if isinstance(entry.event, AttemptStarted):
+            running.add(task)
+        elif isinstance(entry.event, AttemptEnded):
+            running.discard(task)
+        most = max(most, len(running))
+    return most
+
+
+@pytest.mark.requirement("R151")
 @pytest.mark.parametrize("engine", Engine)
-def test_a_batch_builds_each_group_once(repository: Repository, engine: Engine) -> None:
-    session = resolve(repository, 5, engine)
+def test_a_rejected_plan_is_revised_and_audited_again_before_it_is_built(repo: Repo, engine: Engine) -> None:
+    use_program(repo, rejects=["AUDIT-001"])
+
+    repository, session = resolved(repo, 5, engine)
 
     state = repository.state(session)
-    names = [task for task in state.tasks.plan if task.startswith("BUILD")]
-    assert names == ["BUILD-001", "BUILD-002", "BUILD-003"]
-    assert set(statuses(repository, session).values()) == {Status.completed}
-    assert issue_part(state).queue is not None
+    assert set(statuses(repository, session).values()) == {Status.completed}, state.warnings
+    assert {"SOLVE-fix-001", "AUDIT-002"} <= set(state.tasks.plan)
+    assert issue_part(state).cycles == 1
+    (issue, *_) = show.history(repository)
+    assert [one.type for one in issue.feedback] == ["rejection"]
     assert compare(repository.journal.read(session), ISSUES).difference is None
+
+
+@pytest.mark.requirement("R159", "R160")
+def test_an_audit_that_hangs_is_asked_to_finish_and_then_counts_as_approved(repo: Repo) -> None:
+    use_program(repo, "[limits]\ninteractive = 1\nfinish = 1\n", hangs=["AUDIT-001"])
+
+    repository, session = resolved(repo, 3)
+
+    state = repository.state(session)
+    assert state.tasks.status("AUDIT-001") is Status.failed
+    assert "was asked to finish and gave no result within" in state.tasks.progress["AUDIT-001"].error
+    assert any(text.startswith("AUDIT-001 left no audit report") for text in state.warnings)
+    assert state.tasks.status("BUILD-001") is Status.completed
+    prompts = [str(call["prompt"]) for call in repo.calls() if call["task"] == "AUDIT-001"]
+    assert len(prompts) == 2
+    assert "## [SOLVE-001] Solution design\nSOLVE-001 done\nArtifact: solutions/" in prompts[0]
+
+
+def test_a_build_that_fails_leaves_the_other_groups_and_names_its_issues(repo: Repo) -> None:
+    use_program(repo, fails=["BUILD-002"])
+
+    repository, session = resolved(repo, 5)
+
+    state = repository.state(session)
+    lost = fields(state.tasks.plan["BUILD-002"]).issues
+    found = issue_statuses(repository)
+    assert {name for name, status in found.items() if status is IssueStatus.failed} == set(lost)
+    assert set(found.values()) == {IssueStatus.completed, IssueStatus.failed}
+    (reason,) = (text for text in inspect.status(repository, session).outcome.reasons if "not resolved" in text)
+    assert reason == f"{', '.join(lost)} are not resolved: BUILD-002 failed: it broke"
 
 
 TEST = """\
@@ -108,17 +174,19 @@ class Texts(unittest.TestCase):
 """
 
 
-def test_a_build_that_breaks_a_test_is_kept_and_does_not_land(repo: Repo, repository: Repository) -> None:
+def test_a_build_that_breaks_a_test_is_kept_and_does_not_land(repo: Repo) -> None:
+    use_program(repo)
+    settings = (repo.path / "iterdev.toml").read_text().replace('test = "true"', "")
+    (repo.path / "iterdev.toml").write_text(settings)
     repo.write("tests/__init__.py", "")
     repo.write("tests/test_texts.py", TEST)
     repo.commit("a test that the work breaks")
 
-    session = resolve(repository, 1)
+    repository, session = resolved(repo, 1)
 
     state = repository.state(session)
     progress = state.tasks.progress["BUILD-001"]
     assert progress.status is Status.failed
-    assert "the tests fail with the change" in progress.error
     assert "test_nothing_is_written" in progress.error
     assert state.branch.tip == state.branch.base
-    assert len(progress.unmerged_commits) == 1
+    assert progress.unmerged_commits

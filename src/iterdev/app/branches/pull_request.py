@@ -8,6 +8,7 @@ from msgspec import Struct
 from iterdev.app import inspect
 from iterdev.core import ids
 from iterdev.core.errors import UserError
+from iterdev.core.results import shortened
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
@@ -21,6 +22,16 @@ from iterdev.tracker.remote_issues import number_of
 MOST_TITLE, MOST_BODY = 120, 60_000
 """GitHub refuses a text of more than 65,536 characters."""
 CUT = "\n\n(The report is longer.)"
+
+
+class BranchPart(Struct, frozen=True, kw_only=True):
+    """A part of what has landed, for a pull request of its own."""
+
+    branch: str
+    tip: str
+    title: str
+    fixes: tuple[int, ...] = ()
+    """The issues of GitHub that it resolves."""
 
 
 class OpenedPullRequest(Struct, frozen=True, kw_only=True):
@@ -40,28 +51,28 @@ def open_pull_request(
     base: str = "",
     is_draft: bool = False,
     dry_run: bool = False,
-    fixes: Sequence[int] | None = None,
+    part: BranchPart | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> OpenedPullRequest:
     """Pushes what has landed, and opens a pull request, or finds the one that is open.
 
-    `fixes` are the issues of GitHub that it resolves; without it, those that the request of a successful session names.
+    It is about all work, and resolves the issues of GitHub that the request of a successful session names; or about
+    `part`.
     """
     state = repository.state(session)
     _check(repository, state)
-    succeeded = inspect.view(repository, state).outcome.succeeded
-    numbers = _issues(state) if fixes is None and succeeded else tuple(fixes or ())
+    part = part or _whole(repository, state)
     wanted = OpenedPullRequest(
-        branch=ids.branch(session),
+        branch=part.branch,
         base=base or state.session.branch or refs.current_branch(repository.top),
-        title=_title(state),
-        body=_body(inspect.report(repository, session), numbers),
+        title=shortened(part.title, MOST_TITLE),
+        body=_body(inspect.report(repository, session), part.fixes),
     )
     if dry_run:
         return wanted
     target = github.github_of(repository.top, environment)
     remote = _remote(repository)
-    push(repository.top, remote, state.branch.tip, wanted.branch)
+    push(repository.top, remote, part.tip, wanted.branch)
     head = github.head_of(repository.top, remote, wanted.branch, environment)
     opened = target.open_pull_request(
         PullRequest(head=head, base=wanted.base, title=wanted.title, body=wanted.body, is_draft=is_draft)
@@ -74,6 +85,11 @@ def open_pull_request(
         url=opened.url,
         is_new=opened.is_new,
     )
+
+
+def _whole(repository: Repository, state: State) -> BranchPart:
+    fixes = _issues(state) if inspect.view(repository, state).outcome.succeeded else ()
+    return BranchPart(branch=ids.branch(state.session.id), tip=state.branch.tip, title=_title(state), fixes=fixes)
 
 
 def _check(repository: Repository, state: State) -> None:
@@ -91,8 +107,7 @@ def _issues(state: State) -> tuple[int, ...]:
 
 
 def _title(state: State) -> str:
-    line = next(iter(state.session.requirement.strip().splitlines()), "") or state.session.id
-    return line if len(line) <= MOST_TITLE else f"{line[: MOST_TITLE - 1]}…"
+    return next(iter(state.session.requirement.strip().splitlines()), "") or state.session.id
 
 
 def _body(report: str, numbers: Sequence[int]) -> str:

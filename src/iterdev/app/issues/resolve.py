@@ -16,6 +16,7 @@ from iterdev.engine.issue_tracker import read_tracker
 from iterdev.engine.repository import Repository
 from iterdev.teams.issues.events import IssueFacts
 from iterdev.teams.issues.pipelines import IssueRequest
+from iterdev.teams.issues.roles import Pipeline
 from iterdev.teams.issues.team import BUILDER, ISSUES
 from iterdev.tracker import rules
 from iterdev.tracker.issues import Issue, mentioned_ids
@@ -66,6 +67,13 @@ def read_words(text: str) -> Words:
     )
 
 
+def known_ids(repository: Repository, words: Words) -> tuple[str, ...]:
+    """The ids that a text names, and the words in it that are ids of the tracker, such as those of imported issues."""
+    tracker = read_tracker(repository)
+    found = (word.strip(".-") for word in re.findall(r"[A-Za-z0-9._-]+", words.text))
+    return tuple(dict.fromkeys(word for word in found if word in words.ids or word in tracker.issues))
+
+
 def find_issues(repository: Repository, ids: Sequence[str], *, all_pending: bool) -> Found:
     """The issues of the tracker with these ids, and with `all_pending` all that nobody has begun to work on.
 
@@ -85,8 +93,22 @@ def find_issues(repository: Repository, ids: Sequence[str], *, all_pending: bool
     return Found(issues=tuple(found.values()), missing=missing, unreached=unreached)
 
 
-def start_resolving(repository: Repository, request: Request, issues: Sequence[Issue], method: str | None) -> SessionId:
-    """Creates the session. An agent that is named for building builds; without any it is the default method."""
+def start_resolving(
+    repository: Repository,
+    request: Request,
+    issues: Sequence[Issue],
+    method: str | None,
+    *,
+    separately: bool = False,
+) -> SessionId:
+    """Creates the session. An agent that is named for building builds; without any it is the default method.
+
+    With `separately`, each issue is built by a task of its own, as only a batch does.
+    """
+    if separately and len(issues) > 1:
+        if request.pipeline not in {None, Pipeline.batch}:
+            raise UserError(f'"{request.pipeline}" builds all issues together', hint="--mode batch, or one issue alone")
+        request = replace(request, pipeline=Pipeline.batch)
     if method is not None:
         _check_method(repository, method)
     chosen = method or DEFAULT_METHOD
@@ -95,7 +117,8 @@ def start_resolving(repository: Repository, request: Request, issues: Sequence[I
     if chosen != AUTO and (method is not None or not builder):
         agents[BUILDER] = chosen
     tracker = read_tracker(repository)
-    prepared = IssueRequest(issues=tuple(_facts(tracker, issue) for issue in issues), method=chosen)
+    facts = tuple(_facts(tracker, issue) for issue in issues)
+    prepared = IssueRequest(issues=facts, method=chosen, separately=separately)
     requirement = request.requirement.strip() or " ".join(issue.id for issue in issues)
     asked = replace(request, requirement=requirement, role_agents=agents, prepared=prepared)
     return start.start(repository, asked, team=ISSUES)
@@ -120,6 +143,7 @@ def _facts(tracker: Tracker, issue: Issue) -> IssueFacts:
     return IssueFacts(
         id=issue.id,
         description=issue.description,
+        status=issue.status,
         feedback=tuple(f"{one.type}: {one.content}" for one in issue.feedback),
         solutions=tuple(tracker.solutions.get(issue.id, {})),
     )

@@ -6,8 +6,8 @@ The team is asked first; what it does not announce is announced here.
 from msgspec.structs import replace
 
 from iterdev.core.collaboration import checkpoints, external_packages, feedback, locks, tech_debt
-from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, Announced
-from iterdev.core.formatting import shown_name
+from iterdev.core.collaboration.messages import COORDINATOR, EVERYONE, STATE_UPDATE, Announced
+from iterdev.core.formatting import counted, shown_name
 from iterdev.core.ids import moment
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
@@ -38,6 +38,30 @@ def worker(state: State, task: TaskId, kind: str, text: str, /, **data: object) 
 
 def from_role(role: Role, kind: str, text: str, /, **data: object) -> Announced:
     return Announced(sender=role, to=COORDINATOR, kind=kind, summary=f"[{role}] {text}", data=data)
+
+
+def step_of_worker(state: State, task: TaskId, text: str) -> Announced:
+    """What a worker that goes on shares of one task; its last message comes when it is done with everything."""
+    progress = state.tasks.progress[task]
+    data: dict[str, object] = {
+        "status": "completed",
+        "ref": progress.commit,
+        "key_findings": progress.findings,
+        "files_modified": list(progress.changed),
+    }
+    return replace(worker(state, task, STATE_UPDATE, text, **data), to=EVERYONE)
+
+
+def end_of_worker(state: State, role: Role, tasks: tuple[TaskId, ...], kind: str) -> Announced:
+    """The one message with which a worker ends that went on from task to task; `kind` if it completed any."""
+    done = [task for task in tasks if state.tasks.status(task) is Status.completed]
+    left = [f"{task} ({state.tasks.status(task)})" for task in tasks if task not in done]
+    parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
+    count = (
+        f"{state.tasks.count(Status.completed)} of {counted(len(state.tasks.plan), 'task')} of the session completed"
+    )
+    text = "; ".join([*parts, count])
+    return from_role(role, kind if done else "error", text, tasks=list(tasks), completed=done)
 
 
 def _of_work(event: Event, state: State) -> Announced | None:

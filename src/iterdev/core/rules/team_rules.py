@@ -77,6 +77,15 @@ CONFLICT_BRIEF = Brief(
 )
 
 
+UPDATE_BRIEF = Brief(
+    purpose="Bring the session up to date with the branch that it came from",
+    success="the commit is on the session's branch",
+    steps=("Merge the commit into the session's branch",),
+    expected="a merge commit",
+    constraints="Drop nothing of either side",
+)
+
+
 class TeamRules(TeamFold, Protocol):
     """A team inherits from this; what is not required has the answer of a team that has nothing to say."""
 

@@ -27,7 +27,8 @@ from iterdev.teams.contract import Team
 TABLE = "tasks.csv"
 REFUSED = "tasks.refused.csv"
 MESSAGES = ".msg/messages.jsonl"
-FOLDERS = ("interactive", "wisdom", "design", "code", "verify", "review", ".msg")
+FOLDERS = ("interactive", "wisdom", ".msg")
+"""Those of every team."""
 
 
 class Edited(Struct, frozen=True, kw_only=True):
@@ -65,7 +66,7 @@ class Projector:
     def prepare(self) -> None:
         """Creates the folders and files that are missing."""
         atomic_files.make_private(self._folder)
-        for name in FOLDERS:
+        for name in (*FOLDERS, *self._team.folders):
             atomic_files.make_folder(self._folder / name)
         for name in wisdom.FILES:
             atomic_files.create(self._folder / "wisdom" / f"{name}.md", f"# {name.capitalize()}\n\n")

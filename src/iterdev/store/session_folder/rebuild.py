@@ -31,7 +31,7 @@ from iterdev.store.session_folder.json_records import MetaRecord, SessionRecord,
 from iterdev.store.session_folder.projector import MESSAGES, TABLE
 from iterdev.teams.contract import Team
 
-META = ".msg/meta.json"
+SESSION, META = "session.json", ".msg/meta.json"
 Document = Mapping[str, object]
 
 
@@ -57,9 +57,9 @@ def session_events(
 ) -> tuple[float, list[events.Event]]:
     """When the session was created, and its events; what the folder does not say gets a default and a warning."""
     older = _read_json(folder / "team-session.json")
-    document = {**older, "requirement": older.get("task"), **_read_json(folder / "session.json")}
+    document = {**older, "requirement": older.get("task"), **_read_json(folder / SESSION)}
     kept = read_fields(document, SessionRecord)
-    team = teams.get(kept.team) or next(iter(teams.values()))
+    team = teams.get(kept.team) or _team_by_name(folder.name, engine, teams)
     shared = _read_json(folder / META) or _read_json(folder / "shared-memory.json")
     meta = read_fields(shared, MetaRecord)
     rows, warning = _rows(folder, document, team)
@@ -77,16 +77,19 @@ def session_events(
         by_hand=kept.by_hand,
     )
     policy = kept.policy if kept.policy.concurrency > 0 else Policy()
-    request = Request(requirement=requirement, pipeline=_pipeline(document, rows, team), engine=engine)
+    others = {str(path.relative_to(folder)): _read_json(path) for path in folder.glob("*/*.json")}
+    documents = {SESSION: document, META: shared, **others}
+    prepared = team.prepared(documents, rows)
+    pipeline = _pipeline(document, rows, team)
+    request = Request(requirement=requirement, pipeline=pipeline, engine=engine, prepared=prepared)
     found: list[events.Event] = [
         events.SessionStarted(session, policy),
         *team.started(request, _settings(document), {}),
     ]
     if rows:
-        others = {str(path.relative_to(folder)): _read_json(path) for path in folder.glob("*/*.json")}
         edits = tuple(row.edit for row in rows)
         found += [events.TasksAdded(tuple(edit.task for edit in edits)), events.TableEdited(edits)]
-        found += team.restored({META: shared, **others}, rows)
+        found += team.restored(documents, rows)
     found += collaboration_events(meta)
     sent = tuple(_messages(folder, session.team_name))
     found += _ending(kept, meta, sent)
@@ -94,6 +97,12 @@ def session_events(
     found += (MessagesCleared(), *sent) if sent else ()
     found.append(events.Warned(warning))
     return _created(kept), found
+
+
+def _team_by_name(name: str, engine: Engine, teams: Mapping[str, Team]) -> Team:
+    """The team that the id of a session tells, or else the default one."""
+    fitting = (team for team in teams.values() if name.startswith(f"{team.session_prefix(engine)}-"))
+    return next(fitting, next(iter(teams.values())))
 
 
 def _rows(folder: Path, document: Document, team: Team) -> tuple[Sequence[TableRow], str]:
@@ -120,7 +129,7 @@ def collaboration_events(meta: MetaRecord) -> Iterator[events.CollaborationEvent
 
 
 def _pipeline(document: Document, rows: Sequence[TableRow], team: Team) -> str | None:
-    named = document.get("pipeline")
+    named = document.get("pipeline") or document.get("pipeline_mode")
     if isinstance(named, str) and named in team.pipelines:
         return named
     return team.plan_cells(rows[0].edit.task).get("pipeline") if rows else None

@@ -34,7 +34,7 @@ COMMANDS = {
         "archive": "Archive a finished session; its branch and its files stay",
         "reopen": "Reopen an archived session",
         "export": "Copy what a finished session made to the folder PATH, then archive it",
-        "demo": "Run a whole sprint on a bundled sample, with no model and no key",
+        "demo": "Run a whole session on a bundled sample, with no model and no key",
     },
     "inspect": {
         "sessions": "List every session of this repository",

@@ -1,7 +1,7 @@
 """Runs a session, shows it, and prints how it ended; for run, resume, retry and demo."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -9,11 +9,12 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import click
+from msgspec import Struct
 
-from iterdev.app import answer, completion, resume
+from iterdev.app import answer, completion, resume, start
 from iterdev.app.branches import diff
 from iterdev.app.resume import BeforeStarts, OneStep, OneWorker, RunObserver, RunResult
-from iterdev.app.sessions import Repository, SessionChoice
+from iterdev.app.sessions import Repository, SessionChoice, main_worktree, to_work_in
 from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.gates import DIFF, EDIT, GateView
@@ -30,6 +31,9 @@ from iterdev.surfaces.cli.output.console import (
     print_warning,
 )
 from iterdev.surfaces.cli.output.text import completion_text, summary
+
+SHOWN = 5
+"""Uncommitted changes that are named."""
 
 
 def choose_session(found: SessionId | SessionChoice) -> SessionId:
@@ -81,6 +85,23 @@ def _observer(repository: Repository, session: SessionId, *, quiet: bool) -> Ite
         yield RunObserver(progress=print_line, notify=print_warning, ask=ask)
 
 
+def start_warnings(repository: Repository) -> None:
+    """What the user should know before agents start: they see only commits, and sessions belong to a worktree."""
+    if changes := start.uncommitted(repository):
+        rest = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
+        count = f"{len(changes)} uncommitted change{'' if len(changes) == 1 else 's'}"
+        print_warning(f"warning: agents do not see {count}: {', '.join(changes[:SHOWN])}{rest}")
+    if main := main_worktree(repository):
+        print_warning(f"warning: this is a linked worktree of {main}; removing it deletes its sessions too")
+
+
+class Addition(Struct, frozen=True, kw_only=True):
+    """What was done at the end of a run, as text and for the JSON document."""
+
+    text: str
+    fields: Mapping[str, object]
+
+
 def show_run(
     repository: Repository,
     session: SessionId,
@@ -89,9 +110,17 @@ def show_run(
     resumes: bool = False,
     scope: BeforeStarts | OneStep | OneWorker | None = None,
     as_json: bool = False,
+    at_end: Callable[[Repository, SessionId], Addition] | None = None,
 ) -> ExitCode:
+    """`at_end` is called when the session is over."""
     result = run_session(repository, session, auto=auto, resumes=resumes, scope=scope, quiet=as_json)
-    return _show_result(repository, session, result, as_json=as_json)
+    return _show_result(repository, session, result, as_json=as_json, at_end=at_end)
+
+
+def show_worker(repository: Repository, name: str, words: str, scope: OneWorker, *, as_json: bool) -> ExitCode:
+    """Does the next task of one role, in the session that the words name, or that has something for it."""
+    session = choose_session(to_work_in(repository, name, words))
+    return show_run(repository, session, scope=scope, as_json=as_json)
 
 
 def show_detached(
@@ -140,14 +169,26 @@ def show_step(repository: Repository, session: SessionId, *, auto: bool, as_json
     return _show_result(repository, session, result, as_json=as_json)
 
 
-def _show_result(repository: Repository, session: SessionId, result: RunResult, *, as_json: bool) -> ExitCode:
+def _show_result(
+    repository: Repository,
+    session: SessionId,
+    result: RunResult,
+    *,
+    as_json: bool,
+    at_end: Callable[[Repository, SessionId], Addition] | None = None,
+) -> ExitCode:
     if result.failure:
         print_warning(f"iterdev: {result.failure.choice} failed: {result.failure.error}")
     code = exit_code(result)
+    if at_end and result.ending is not Ending.over:
+        at_end = None
     if as_json:
-        print_document(session_document(result.view) | {"exit_code": code})
+        more = at_end(repository, session).fields if at_end else {}
+        print_document(session_document(result.view) | {"exit_code": code, **more})
         return code
     print_text(summary(result.view, result.ending))
+    if at_end:
+        print_text(at_end(repository, session).text)
     if result.idle_role:
         print_text(f"Nothing is ready for the {result.idle_role}; see what waits: iterdev status {session}")
     if result.ending is Ending.over and _complete(repository, session) == completion.CompletionChoice.retry:

@@ -1,10 +1,8 @@
 """What the development team announces on the message bus."""
 
-from msgspec.structs import replace
-
-from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES, EVERYONE, STATE_UPDATE, Announced
+from iterdev.core.collaboration.messages import COORDINATOR, COORDINATOR_TYPES, STATE_UPDATE, Announced
 from iterdev.core.formatting import counted, percent
-from iterdev.core.rules.announcements import coordinator, from_role, worker
+from iterdev.core.rules.announcements import coordinator, end_of_worker, step_of_worker, worker
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
 from iterdev.core.session.state import State
@@ -66,14 +64,7 @@ def _work(state: State, task: TaskId) -> Announced:
     progress, role = state.tasks.progress[task], state.tasks.plan[task].role
     text = f"{task} {_news(state, task)}"
     if state.lifecycle.worker == role and ROLES[role].loops:
-        # A worker that goes on shares what it did; its last message comes when it is done with everything.
-        data: dict[str, object] = {
-            "status": "completed",
-            "ref": progress.commit,
-            "key_findings": progress.findings,
-            "files_modified": list(progress.changed),
-        }
-        return replace(worker(state, task, STATE_UPDATE, text, **data), to=EVERYONE)
+        return step_of_worker(state, task, text)
     return worker(state, task, _kind(state, task), text, **({"ref": progress.commit} if progress.commit else {}))
 
 
@@ -136,14 +127,5 @@ def _session(event: Event, state: State) -> Announced | None:
 
 
 def _worker_ended(state: State, role: str, tasks: tuple[TaskId, ...]) -> Announced | None:
-    """The one message with which a worker that loops ends; any other one has said it with its only task."""
-    if not tasks or not ROLES[role].loops:
-        return None
-    done = [task for task in tasks if state.tasks.status(task) is Status.completed]
-    left = [f"{task} ({state.tasks.status(task)})" for task in tasks if task not in done]
-    parts = [f"completed {', '.join(done)}"] * bool(done) + [f"not done: {', '.join(left)}"] * bool(left)
-    count = (
-        f"{state.tasks.count(Status.completed)} of {counted(len(state.tasks.plan), 'task')} of the session completed"
-    )
-    text = "; ".join([*parts, count])
-    return from_role(role, "dev_complete" if done else "error", text, tasks=list(tasks), completed=done)
+    """A worker that loops says at its end what it did; any other one has said it with its only task."""
+    return end_of_worker(state, role, tasks, "dev_complete") if tasks and ROLES[role].loops else None

@@ -105,13 +105,6 @@ FIX = Brief(
     constraints="Leave code that was not flagged alone",
 )
 
-UPDATE = Brief(
-    purpose="Bring the session up to date with the branch that it came from",
-    success="the commit is on the session's branch",
-    steps=("Merge the commit into the session's branch",),
-    expected="a merge commit",
-    constraints="Drop nothing of either side",
-)
 CONFLICT = replace(
     team_rules.CONFLICT_BRIEF,
     upstream=("code/dev-log.md",),
@@ -280,7 +273,7 @@ def increments(last: Task, numbers: Sequence[int], scope: Scope, existing: Colle
 
 def update_tasks(new: TaskFactory, title: str, *, verify: bool) -> tuple[Task, ...]:
     """The task that brings in the user's branch, and a run of the tests on the result."""
-    update = new(UPDATE, title, ids.UPDATE)
+    update = new(team_rules.UPDATE_BRIEF, title, ids.UPDATE)
     return (update, new(VERIFY, "Verify the update", "VERIFY", [update.id])) if verify else (update,)
 
 

@@ -56,6 +56,7 @@ def _check_reviewer(settings: Settings, agents: Mapping[str, str]) -> None:
 
 class DevelopmentTeam(contract.Team):
     name = "iterdev"
+    folders = ("design", "code", "verify", "review")
     roles: Mapping[str, RoleSpec] = ROLES
     workers: tuple[str, ...] = WORKERS
     conflict_brief = pipelines.CONFLICT

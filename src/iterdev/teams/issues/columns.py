@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Status, TaskId
+from iterdev.core.types import TaskId
 from iterdev.teams.contract import TableColumns
-from iterdev.teams.issues.documents import artifact
+from iterdev.teams.issues.documents import written
 from iterdev.teams.issues.roles import Fields, fields
 
 COLUMNS = TableColumns(
@@ -25,8 +25,7 @@ def plan_cells(task: Task) -> dict[str, str]:
 
 
 def result_cells(state: State, task: TaskId) -> dict[str, str]:
-    completed = state.tasks.status(task) is Status.completed
-    return {"artifact_path": artifact(state.tasks.plan[task]) if completed else ""}
+    return {"artifact_path": written(state, state.tasks.plan[task])}
 
 
 def read_fields(cells: Mapping[str, str]) -> Fields:

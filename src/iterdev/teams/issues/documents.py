@@ -1,8 +1,10 @@
 """The documents that the issue team leaves in the session folder."""
 
+import re
 from collections.abc import Mapping
 
 from iterdev.core.ids import moment
+from iterdev.core.results import shortened
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status
@@ -10,14 +12,20 @@ from iterdev.teams.contract import as_json
 from iterdev.teams.issues import audit
 from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import Issues, issue_part
+from iterdev.tracker.issues import Description
 from iterdev.tracker.solutions import files_touched
 
 AUDIT_REPORT, QUEUE = "audits/audit-report.json", "queue/execution-queue.json"
 FOLDERS = {Role.explorer: "explorations/", Role.planner: "solutions/", Role.implementer: "builds/"}
-STRUCTURAL = ("refactor", "architect", "restructure", "module", "system")
-CROSS_CUTTING = ("multiple", "across", "cross")
-INTEGRATION = ("integrate", "api", "database")
+SIGNALS = (
+    (("refactor", "architect", "restructure", "module", "system"), 2),
+    (("multiple", "across", "cross"), 2),
+    (("integrate", "api", "database"), 1),
+)
+"""Words about the structure, about several places, and about the outside, with the points that each kind counts."""
 URGENT = 4
+TITLE_LENGTH = 100
+"""Characters of an issue's title in the message of a commit."""
 LEVELS = ((4, "High"), (2, "Medium"), (0, "Low"))
 """The least points of each complexity."""
 
@@ -34,6 +42,23 @@ def artifact(task: Task) -> str:
             return file_of(Role(task.role), issues[0]) if len(issues) == 1 else FOLDERS[Role(task.role)]
 
 
+def written(state: State, task: Task) -> str:
+    """The artifact of a completed task; empty if it left none, as one that a person completed in the table."""
+    part, names = issue_part(state), fields(task).issues
+    match task.role:
+        case Role.explorer:
+            is_there = any(name in part.contexts for name in names)
+        case Role.planner:
+            is_there = any(name in part.solutions for name in names)
+        case Role.reviewer:
+            is_there = bool(part.audits)
+        case Role.integrator:
+            is_there = part.queue is not None
+        case _:
+            is_there = True
+    return artifact(task) if is_there and state.tasks.status(task.id) is Status.completed else ""
+
+
 def file_of(role: Role, issue: str) -> str:
     match role:
         case Role.explorer:
@@ -44,12 +69,19 @@ def file_of(role: Role, issue: str) -> str:
             return f"builds/build-{issue}.json"
 
 
-def complexity(text: str, priority: int) -> str:
-    """How deeply an issue has to be explored, by its words and its priority."""
-    words = text.lower()
-    points = 2 * any(word in words for word in STRUCTURAL) + 2 * any(word in words for word in CROSS_CUTTING)
-    points += any(word in words for word in INTEGRATION) + (priority >= URGENT)
+def complexity(described: Description) -> str:
+    """How deeply an issue has to be explored, by the beginnings of its words and its priority."""
+    words = re.findall(r"[a-z]+", f"{described.title} {described.context}".lower())
+    points = sum(count for starts, count in SIGNALS if any(word.startswith(starts) for word in words))
+    points += described.priority >= URGENT
     return next(level for least, level in LEVELS if points >= least)
+
+
+def commit_body(state: State, task: Task) -> tuple[str, ...]:
+    """The issues that a BUILD task resolves; its title names none."""
+    known = issue_part(state).issues
+    named = (known[name] for name in fields(task).issues if name in known)
+    return tuple(f"- {one.id}: {shortened(one.description.title, TITLE_LENGTH)}" for one in named)
 
 
 def documents(state: State, since: State | None = None) -> dict[str, str]:
@@ -66,7 +98,7 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
         found[AUDIT_REPORT] = as_json(_audit_report(state))
     if part.queue and (before is None or before.queue is not part.queue):
         found[QUEUE] = as_json(_queue(part))
-    return found | _builds(state, since)
+    return found | _conversations(state, since) | _builds(state, since)
 
 
 def _plan_of(part: Issues, issue: str) -> tuple[object, ...]:
@@ -76,14 +108,15 @@ def _plan_of(part: Issues, issue: str) -> tuple[object, ...]:
 def _context(part: Issues, issue: str) -> dict[str, object]:
     context, facts = part.contexts[issue], part.issues[issue]
     described = facts.description
-    grade = complexity(f"{described.title} {described.context}", described.priority)
     return {
         "issue_id": issue,
         "issue": {
             "id": issue,
             "title": described.title,
             "priority": described.priority,
+            "status": facts.status,
             "labels": described.tags,
+            "context": described.context,
             "feedback": facts.feedback,
         },
         "relevant_files": context.files,
@@ -92,7 +125,7 @@ def _context(part: Issues, issue: str) -> dict[str, object]:
         "existing_patterns": context.existing_patterns,
         "related_changes": context.related_changes,
         "key_findings": context.key_findings,
-        "complexity_assessment": context.complexity_assessment or grade,
+        "complexity_assessment": complexity(described),
     }
 
 
@@ -164,6 +197,26 @@ def _queue(part: Issues) -> dict[str, object]:
             for number, issues in enumerate(order.groups if order else (), 1)
         ],
     }
+
+
+def _conversations(state: State, since: State | None) -> dict[str, str]:
+    """The results of audits that have ended, one file each."""
+    found: dict[str, str] = {}
+    for task in state.tasks.of_role(Role.reviewer):
+        progress, scored = state.tasks.progress[task.id], issue_part(state).audits.get(task.id)
+        known = since.tasks.progress.get(task.id) if since else None
+        if progress.status.is_final and known is not progress:
+            found[f"interactive/{task.id}-result.json"] = as_json(
+                {
+                    "task_id": task.id,
+                    "status": progress.status,
+                    "verdict": scored.verdict if scored else None,
+                    "findings": progress.findings,
+                    "error": progress.error,
+                    "timestamp": moment(progress.ended_at or state.updated_at),
+                }
+            )
+    return found
 
 
 def _builds(state: State, since: State | None) -> dict[str, str]:

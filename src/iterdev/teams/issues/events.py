@@ -34,6 +34,7 @@ class IssueFacts(Struct, frozen=True, kw_only=True):
 
     id: str
     description: Description
+    status: str = "registered"
     feedback: tuple[str, ...] = ()
     """What was said of earlier solutions and attempts, one sentence each."""
     solutions: tuple[str, ...] = ()
@@ -50,6 +51,8 @@ class TeamStarted(IssueTeamEvent, frozen=True, kw_only=True):
     """The execution method of BUILD tasks."""
     issues: tuple[IssueFacts, ...]
     thresholds: Thresholds = Thresholds()
+    separately: bool = False
+    """Each issue of a batch is built by a task of its own."""
 
 
 class ThresholdsChanged(IssueTeamEvent, frozen=True):
@@ -121,11 +124,23 @@ class ConflictsOrdered(IssueTeamEvent, frozen=True, kw_only=True):
     conflicts: tuple[OrderedConflict, ...] = ()
 
 
+class OrderChosen(IssueTeamEvent, frozen=True):
+    """The issue of a conflict that is built first; the others follow by priority."""
+
+    issue_id: str
+
+
 class QueueFormed(IssueTeamEvent, frozen=True, kw_only=True):
     """The order and the groups in which the solutions are built."""
 
     task: TaskId
     order: Order
+
+
+class QueueLost(IssueTeamEvent, frozen=True):
+    """The queue was formed, and cannot be read any more; one task builds everything."""
+
+    task: TaskId
 
 
 class BuildsPlanned(IssueTeamEvent, frozen=True):
@@ -158,8 +173,10 @@ class CyclesRestored(IssueTeamEvent, frozen=True, kw_only=True):
     """Audits that stand, and whose consequences had not been drawn yet."""
 
 
-DECIDED = (SolutionChosen, AuditMissing, AuditPassed, CycleStarted, QueueFormed, BuildsPlanned)
+DECIDED = (
+    SolutionChosen, AuditMissing, AuditPassed, CycleStarted, OrderChosen, QueueFormed, BuildsPlanned
+)  # fmt: skip
 EVENTS: tuple[type, ...] = (
     *DECIDED, TeamStarted, ThresholdsChanged, IssuesExplored, SolutionsPlanned, AuditScored, ConflictsOrdered,
-    BuildTested, BaselineMeasured, CyclesRestored
+    QueueLost, BuildTested, BaselineMeasured, CyclesRestored
 )  # fmt: skip

@@ -1,17 +1,21 @@
 """The order of the solutions: computed from files, dependencies and priorities; an integrator settles conflicts.
 
-The integrator is asked only if solutions touch the same files and nothing says which of them comes first.
+The integrator is asked only if solutions touch the same files and nothing says which of them comes first. What it
+leaves open is a question to the user.
 """
 
 from itertools import pairwise
 
 from iterdev.core.errors import UserError
+from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
 from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import issue_part
 from iterdev.tracker.issues import Issue
-from iterdev.tracker.ordering import Order, candidate, declared_dependencies, ordered
+from iterdev.tracker.ordering import WIDTH, Order, candidate, declared_dependencies, ordered
+
+ORDER_GATE = "order"
 
 
 def unsolved(state: State) -> tuple[str, ...]:
@@ -31,17 +35,23 @@ def obstacle(state: State) -> str:
     return ""
 
 
-def queue_order(state: State, preferred: tuple[str, ...] | None = None) -> Order:
+def queue_order(state: State) -> Order:
     """Raises `UserError` if the solutions depend on each other in a circle."""
     part = issue_part(state)
-    if preferred is None:
-        preferred = part.preference.order if part.preference else ()
     candidates = [
         candidate(Issue(id=name, description=facts.description), solution)
         for name, facts in part.issues.items()
         if (solution := part.solution(name))
     ]
-    return ordered(candidates, tuple(name for name in preferred if name in part.issues))
+    width = len(part.issues) if part.separately else WIDTH
+    return ordered(candidates, preferred(state), width)
+
+
+def preferred(state: State) -> tuple[str, ...]:
+    """The issues in the order that was chosen for them: by the user first, then by the integrator."""
+    part = issue_part(state)
+    chosen = dict.fromkeys((*part.first, *(part.preference.order if part.preference else ())))
+    return tuple(name for name in chosen if name in part.issues)
 
 
 def undecided(state: State) -> tuple[tuple[str, ...], ...]:
@@ -53,6 +63,18 @@ def undecided(state: State) -> tuple[tuple[str, ...], ...]:
         for conflict in order.conflicts
         if not all(before in declared[after] for before, after in pairwise(conflict.issues))
     )
+
+
+def unordered(state: State) -> tuple[str, ...]:
+    """The issues of a conflict of which the integrator does not say which comes first; empty if there is none."""
+    chosen = set(preferred(state))
+    left = (tuple(name for name in issues if name not in chosen) for issues in undecided(state))
+    return next((names for names in left if len(names) > 1), ())
+
+
+def order_gate(issues: tuple[str, ...]) -> Gate:
+    question = f"{', '.join(issues)} touch the same files. Which of them is built first?"
+    return Gate(kind=ORDER_GATE, subject=issues[0], question=question, choices=issues)
 
 
 def summary(order: Order) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 
 from iterdev.core import ids, task_description
+from iterdev.core.rules.team_rules import UPDATE_BRIEF
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.task_description import Brief, Scope
-from iterdev.core.types import Mode, TaskId
+from iterdev.core.types import Mode, TaskId, TaskKind
 from iterdev.teams.issues.events import IssueFacts
 from iterdev.teams.issues.roles import ROLES, Fields, Pipeline, Role
 from iterdev.tracker.ordering import Order
@@ -95,6 +96,8 @@ class IssueRequest(Struct, frozen=True, kw_only=True):
 
     issues: tuple[IssueFacts, ...]
     method: str
+    separately: bool = False
+    """Each issue of a batch is built by a task of its own."""
 
 
 def pipeline_for(issues: Collection[IssueFacts]) -> Pipeline:
@@ -123,9 +126,9 @@ class TaskFactory:
         agent: str = "",
     ) -> Task:
         """The next task of a role; it takes context from what it depends on if nothing else is named."""
-        spec = ROLES[role]
+        spec, updates = ROLES[role], brief is UPDATE_BRIEF
         fix = TaskId(f"{spec.prefix}-fix-{own.cycle:03d}")
-        task = fix if brief is REVISE else ids.next_id(spec.prefix, self._taken)
+        task = fix if brief is REVISE else ids.next_id(ids.UPDATE if updates else spec.prefix, self._taken)
         self._taken.add(task)
         return Task(
             id=task,
@@ -133,11 +136,17 @@ class TaskFactory:
             description=task_description.describe(brief, self._scope, inner_loop=spec.loops),
             role=role,
             fields=own,
+            kind=TaskKind.update if updates else TaskKind.work,
             deps=tuple(deps),
             context_from=tuple(deps if context is None else context),
             mode=Mode.interactive if role is Role.reviewer else Mode.csv_wave,
             agent=agent,
         )
+
+
+def update_task(new: TaskFactory, title: str, own: Fields) -> Task:
+    """The task that brings in the user's branch, without a wave."""
+    return new(UPDATE_BRIEF, title, Role.implementer, own)
 
 
 def first_tasks(pipeline: Pipeline, issues: Sequence[str], method: str, agent: str, scope: Scope) -> tuple[Task, ...]:

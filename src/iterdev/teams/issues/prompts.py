@@ -7,7 +7,7 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId, TaskKind
 from iterdev.teams.issues import audit, marshal
-from iterdev.teams.issues.documents import artifact
+from iterdev.teams.issues.documents import complexity, written
 from iterdev.teams.issues.events import IssueFacts, Thresholds
 from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import Issues, issue_part
@@ -23,6 +23,11 @@ ONE_SOLUTION = (
     "Hand in one solution for each issue. Several for one issue are a question to the user, and hold the work up: "
     "offer them only where they differ in what the user gets."
 )
+DEPTHS = {
+    "Low": "a search for what it is about is enough",
+    "Medium": "read the files that a search finds, and what calls them",
+    "High": "follow the code across modules, with its tests and its earlier changes",
+}
 DIMENSIONS = {
     "technical_feasibility": "the files that matter are covered, dependencies and interfaces hold, it fits the code",
     "risk_assessment": "at most 10 tasks, nothing else breaks, there is a way back",
@@ -46,7 +51,7 @@ def previous_context(state: State, task: TaskId) -> str:
     for source in (state.tasks.plan[name] for name in state.tasks.plan[task].context_from):
         progress = state.tasks.progress[source.id]
         if progress.status is Status.completed and progress.findings:
-            named = f"\nArtifact: {artifact(source) or 'N/A'}" if audits else ""
+            named = f"\nArtifact: {written(state, source) or 'N/A'}" if audits else ""
             texts.append(f"## [{source.id}] {source.title}\n{progress.findings}{named}")
     return "\n\n".join(texts)
 
@@ -59,7 +64,7 @@ def _for_role(state: State, task: Task) -> list[str]:
         case Role.implementer if task.kind is TaskKind.conflict_fix:
             return [shown]
         case Role.explorer:
-            return [shown]
+            return [shown, part("How deeply to explore", _depths(issues, names))]
         case Role.planner:
             return [
                 shown,
@@ -103,6 +108,11 @@ def _issue_text(facts: IssueFacts) -> str:
         *(f"Earlier: {text}" for text in facts.feedback),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _depths(issues: Issues, names: Iterable[str]) -> list[str]:
+    grades = {name: complexity(issues.issues[name].description) for name in names}
+    return [f"- {name}: {grade} complexity, {DEPTHS[grade]}" for name, grade in grades.items()]
 
 
 def _contexts(issues: Issues, names: Iterable[str]) -> str:

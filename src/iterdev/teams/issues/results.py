@@ -13,7 +13,6 @@ MOST_TASKS = 10
 
 Grade = Annotated[float, Meta(ge=0, le=100)]
 Scope = Literal["low", "medium", "high"]
-Complexity = Literal["Low", "Medium", "High"]
 
 
 class RelevantFile(Struct, frozen=True, kw_only=True):
@@ -31,7 +30,6 @@ class IssueContext(Struct, frozen=True, kw_only=True):
     existing_patterns: tuple[str, ...] = ()
     related_changes: tuple[str, ...] = ()
     key_findings: tuple[str, ...] = ()
-    complexity_assessment: Complexity | None = None
 
     @property
     def files(self) -> tuple[RelevantFile, ...]:

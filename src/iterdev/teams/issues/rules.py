@@ -1,10 +1,11 @@
 """The rules of the issue team: what its results mean, and what follows when its tasks end."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from iterdev.core.collaboration import tech_debt
+from iterdev.core.results import Discovery
 from iterdev.core.rules.team_rules import Interpretation
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import (
@@ -16,6 +17,7 @@ from iterdev.core.session.events import (
     TaskFailed,
     TasksAdded,
     TasksReplanned,
+    UpdateRequested,
     Warned,
 )
 from iterdev.core.session.state import State
@@ -94,7 +96,8 @@ def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> 
     if missing := [issue for issue in wanted if issue not in given]:
         return Interpretation(error=f"there is no solution for {', '.join(missing)}")
     found: dict[str, tuple[Solution, ...]] = {}
-    for one in (one for one in planned if one.issue_id in own.issues):
+    # A solution that was not rejected stays: nobody would audit another one.
+    for one in (one for one in planned if one.issue_id in wanted):
         taken = {
             *part.issues[one.issue_id].solutions,
             *(known.id for known in (*part.solutions.get(one.issue_id, ()), *found.get(one.issue_id, ()))),
@@ -102,7 +105,11 @@ def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> 
         name = one.id if one.id and one.id not in taken else solutions.new_id(one.issue_id, taken)
         found[one.issue_id] = (*found.get(one.issue_id, ()), as_solution(one, name))
     accepted = events.SolutionsPlanned(task=task.id, solutions=found, revision=bool(own.cycle))
-    return Interpretation(events=(accepted, *_left_out(task, given, ())))
+    kept = [issue for issue in given if issue in own.issues and issue not in wanted]
+    ignored = (
+        (Warned(f"{task.id} plans {', '.join(kept)} anew, which nobody rejected; it is left out"),) if kept else ()
+    )
+    return Interpretation(events=(accepted, *ignored, *_left_out(task, given, ())))
 
 
 def _audited(state: State, task: Task, report: Audit) -> Interpretation:
@@ -280,11 +287,25 @@ def _after_marshal(state: State) -> tuple[Event, ...]:
     task = next(done, None)
     if task is None:
         return ()
-    if part.queue is None and not marshal.obstacle(state):
-        return (events.QueueFormed(task=task.id, order=marshal.queue_order(state)),)
+    if part.queue is None and not part.queue_lost and not marshal.obstacle(state):
+        return _order_of_conflict(state, task) or (events.QueueFormed(task=task.id, order=marshal.queue_order(state)),)
     if part.pipeline is Pipeline.batch and not part.has_builds:
         return events.BuildsPlanned(task.id), *_builds(state, task)
     return _resolved_method(state, part)
+
+
+def _order_of_conflict(state: State, task: Task) -> tuple[Event, ...]:
+    """What the integrator left open the user decides; in auto mode the issue of the highest priority comes first."""
+    issues = marshal.unordered(state)
+    if not issues:
+        return ()
+    if state.policy.auto:
+        text = f"{task.id} does not say which of {', '.join(issues)} comes first; {issues[0]} does, by its priority"
+        return events.OrderChosen(issues[0]), Warned(text)
+    gate = marshal.order_gate(issues)
+    if answer := state.gates.answer(gate.id):
+        return AnswerApplied(gate.id), events.OrderChosen(answer)
+    return (GateOpened(gate),)
 
 
 def _builds(state: State, task: Task) -> tuple[Event, ...]:
@@ -294,7 +315,6 @@ def _builds(state: State, task: Task) -> tuple[Event, ...]:
     order = part.queue.order if part.queue else None
     builders = [_builder(state, issues) for issues in order.groups] if order else []
     if order is None:
-        # The queue of a session whose journal was lost cannot be read.
         own = Fields(issues=tuple(part.issues), method=part.method)
         single = new(pipelines.BUILD, "Implementation", Role.implementer, own, [task.id], sources)
         warning = Warned("the execution queue cannot be read; one task builds all issues")
@@ -326,6 +346,33 @@ def _with_builder(task: Task, method: str, agent: str) -> Task:
 
 def finish(state: State) -> tuple[Event, ...]:
     return follow_up(state) or (Finished(),)
+
+
+def update_tasks(state: State, asked: UpdateRequested) -> tuple[Task, ...]:
+    """The task that brings in the user's branch; nobody of this team tests it, which the end of the session tells."""
+    new = pipelines.TaskFactory(state.scope, state.tasks.plan)
+    own = Fields(issues=tuple(issue_part(state).issues))
+    return (pipelines.update_task(new, f"Bring in {asked.branch} ({asked.commit[:12]})", own),)
+
+
+def discoveries(state: State, recorded: Sequence[Event]) -> list[tuple[TaskId, Discovery]]:
+    """The solutions that are carried out and the files that they share, for all agents that come after."""
+    found: list[tuple[TaskId, Discovery]] = []
+    part = issue_part(state)
+    for event in recorded:
+        match event:
+            case events.SolutionChosen(issue) if solution := part.solution(issue):
+                *_, task = (name for name, issues in part.planned.items() if issue in issues)
+                files = len(solutions.files_touched(solution))
+                data = {"issue_id": issue, "approach": solution.approach, "estimated_files": files}
+                found.append((task, Discovery("solution_approach", data)))
+            case events.QueueFormed(task=task, order=order):
+                for one in order.conflicts:
+                    data = {"issues": list(one.issues), "files": list(one.files), "resolution": one.resolution}
+                    found.append((task, Discovery("conflict_found", data)))
+            case _:
+                pass
+    return found
 
 
 def has_output(state: State, task: Task) -> bool:

@@ -9,7 +9,7 @@ from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
 from iterdev.core.session.landing_events import LandingTestEnded
 from iterdev.core.session.state import State
-from iterdev.core.types import Status, TaskId, TeamState
+from iterdev.core.types import Status, TaskId, TaskKind, TeamState
 from iterdev.core.verification import Verification
 from iterdev.teams.issues import events
 from iterdev.teams.issues.events import (
@@ -22,7 +22,7 @@ from iterdev.teams.issues.events import (
     Thresholds,
 )
 from iterdev.teams.issues.results import IssueContext
-from iterdev.teams.issues.roles import Pipeline
+from iterdev.teams.issues.roles import Pipeline, Role, fields
 from iterdev.tracker.solutions import Solution
 
 FOLDED = frozenset({*EVENTS, LandingTestEnded, TableEdited, TasksReset, RollbackStarted})
@@ -31,6 +31,8 @@ FOLDED = frozenset({*EVENTS, LandingTestEnded, TableEdited, TasksReset, Rollback
 class Issues(TeamState, Struct, frozen=True, kw_only=True):
     pipeline: Pipeline = Pipeline.quick
     method: str = ""
+    separately: bool = False
+    """Whether each issue of a batch is built by a task of its own."""
     issues: Mapping[str, IssueFacts] = {}
     thresholds: Thresholds = Thresholds()
     contexts: Mapping[str, IssueContext] = {}
@@ -50,7 +52,11 @@ class Issues(TeamState, Struct, frozen=True, kw_only=True):
     forced: bool = False
     """Whether the work went on in spite of a rejection."""
     preference: ConflictsOrdered | None = None
+    first: tuple[str, ...] = ()
+    """The issues that the user wants built before those that touch the same files."""
     queue: QueueFormed | None = None
+    queue_lost: bool = False
+    """Whether it was formed, and cannot be read any more."""
     tests: Mapping[TaskId, Verification] = {}
     """What the tests said of the work of BUILD tasks."""
     baseline: BaselineMeasured | None = None
@@ -65,6 +71,23 @@ class Issues(TeamState, Struct, frozen=True, kw_only=True):
 
 def issue_part(state: State) -> Issues:
     return cast("Issues", state.team)
+
+
+def issues_of_build(state: State, task: TaskId) -> tuple[str, ...]:
+    """The issues that a task builds; empty for all others, and for one that only brings in the user's branch."""
+    row = state.tasks.plan.get(task)
+    builds = row is not None and row.role == Role.implementer and row.kind is not TaskKind.update
+    return fields(row).issues if row and builds else ()
+
+
+def resolved(state: State) -> tuple[str, ...]:
+    """The issues whose work has landed: every task that builds them is completed, that of a conflict too."""
+    builds = [task.id for task in state.tasks.of_role(Role.implementer)]
+    statuses: dict[str, set[Status]] = {name: set() for name in issue_part(state).issues}
+    for task in builds:
+        for name in issues_of_build(state, task):
+            statuses.setdefault(name, set()).add(state.tasks.status(task))
+    return tuple(name for name, found in statuses.items() if found == {Status.completed})
 
 
 class IssuesDraft(Draft[Issues]):
@@ -113,19 +136,24 @@ class IssuesDraft(Draft[Issues]):
 
     def _set(self, event: object) -> None:
         match event:
-            case events.TeamStarted(pipeline=pipeline, method=method, issues=issues, thresholds=thresholds):
-                known = {issue.id: issue for issue in issues}
-                self.set(pipeline=pipeline, method=method, issues=known, thresholds=thresholds)
+            case events.TeamStarted():
+                known = {issue.id: issue for issue in event.issues}
+                self.set(pipeline=event.pipeline, method=event.method, issues=known, thresholds=event.thresholds)
+                self.set(separately=event.separately)
             case events.ThresholdsChanged(thresholds):
                 self.set(thresholds=thresholds)
             case ConflictsOrdered():
                 self.set(preference=event)
+            case events.OrderChosen(issue):
+                self.set(first=(*self.part.first, issue))
             case BaselineMeasured():
                 self.set(baseline=event)
             case QueueFormed():
-                self.set(queue=event)
+                self.set(queue=event, queue_lost=False)
             case LandingTestEnded(tasks=tasks, passed=passed, verification=verification):
                 self._tests.update(dict.fromkeys(tasks, verification) if passed and verification else {})
+            case events.QueueLost():
+                self.set(queue_lost=True)
             case events.BuildsPlanned():
                 self.set(has_builds=True)
             case events.CyclesRestored(
@@ -151,6 +179,6 @@ class IssuesDraft(Draft[Issues]):
             for owned in (self._explored, self._planned, self._audits, self._judged, self._tests):
                 owned.pop(task, None)
             if part.preference and part.preference.task == task:
-                self.set(preference=None)
+                self.set(preference=None, first=())
             if part.queue and part.queue.task == task:
                 self.set(queue=None)

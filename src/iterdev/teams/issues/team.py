@@ -5,6 +5,7 @@ from typing import cast
 
 from iterdev.core import ids
 from iterdev.core.draft import Folding
+from iterdev.core.errors import UserError
 from iterdev.core.request import Request
 from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.events import Event
@@ -22,6 +23,7 @@ from iterdev.teams.issues import (
     pipelines,
     prompts,
     records,
+    restoring,
     rules,
     tracking,
     views,
@@ -40,6 +42,7 @@ def _thresholds(settings: Settings) -> events.Thresholds:
 
 class IssueTeam(contract.Team):
     name = "issue"
+    folders = ("explorations", "solutions", "audits", "queue", "builds")
     roles: Mapping[str, RoleSpec] = ROLES
     workers: tuple[str, ...] = WORKERS
     pipelines: tuple[str, ...] = tuple(pipeline.value for pipeline in Pipeline)
@@ -59,19 +62,25 @@ class IssueTeam(contract.Team):
     interpret = staticmethod(rules.interpret)
     has_output = staticmethod(rules.has_output)
     rolled_back = staticmethod(rules.rolled_back)
+    update_tasks = staticmethod(rules.update_tasks)
+    discoveries = staticmethod(rules.discoveries)
     announce = staticmethod(announcements.announce)
     plan_cells = staticmethod(csv_columns.plan_cells)
     result_cells = staticmethod(csv_columns.result_cells)
     read_fields = staticmethod(csv_columns.read_fields)
     prompt_parts = staticmethod(prompts.team_parts)
     previous_context = staticmethod(prompts.previous_context)
+    commit_body = staticmethod(documents.commit_body)
     documents = staticmethod(documents.documents)
     ledger_entry = staticmethod(records.ledger_entry)
     records = staticmethod(records.records)
+    prepared = staticmethod(restoring.prepared)
+    restored = staticmethod(restoring.restored)
     tracker_rules = staticmethod(tracking.tracker_rules)
     view = staticmethod(views.team_view)
     task_notes = staticmethod(views.task_notes)
     order_reasons = staticmethod(marshal.order_reasons)
+    milestone = staticmethod(views.milestone)
     report = staticmethod(views.team_report)
     choice_descriptions = staticmethod(views.choice_descriptions)
     initial = staticmethod(Issues)
@@ -98,10 +107,18 @@ class IssueTeam(contract.Team):
         del agents
         found = request.prepared
         if not isinstance(found, pipelines.IssueRequest):
-            raise TypeError(f"a session of this team is about issues, not {type(found).__name__}")
+            raise UserError("The request names no issue", hint='iterdev resolve "GH-42"')
         pipeline = Pipeline(request.pipeline) if request.pipeline else pipelines.pipeline_for(found.issues)
         thresholds = _thresholds(settings)
-        return (events.TeamStarted(pipeline=pipeline, method=found.method, issues=found.issues, thresholds=thresholds),)
+        return (
+            events.TeamStarted(
+                pipeline=pipeline,
+                method=found.method,
+                issues=found.issues,
+                thresholds=thresholds,
+                separately=found.separately,
+            ),
+        )
 
     def settings_changed(self, state: State, settings: Settings) -> Sequence[Event]:
         thresholds = _thresholds(settings)

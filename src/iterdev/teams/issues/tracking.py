@@ -11,9 +11,9 @@ from iterdev.core.session import events as kernel
 from iterdev.core.session.events import Entry
 from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
-from iterdev.core.types import UNSUCCESSFUL, Status, TaskId
+from iterdev.core.types import UNSUCCESSFUL, TaskId
 from iterdev.teams.issues import audit, events
-from iterdev.teams.issues.roles import Role, fields
+from iterdev.teams.issues.state import issues_of_build, resolved
 from iterdev.tracker import rules
 from iterdev.tracker.events import TrackerEvent
 from iterdev.tracker.issues import Feedback, FeedbackType, IssueStatus, Stage
@@ -42,29 +42,23 @@ def tracker_rules(state: State, entry: Entry) -> Iterator[TrackerRule]:
         case events.QueueFormed(order=order):
             yield from (partial(_moved, one.candidate.issue_id, IssueStatus.queued) for one in order.entries)
         case kernel.AttemptStarted(task=task):
-            yield from (partial(_moved, issue, IssueStatus.executing) for issue in _built_by(state, task))
+            yield from (partial(_moved, issue, IssueStatus.executing) for issue in issues_of_build(state, task))
         case event if isinstance(event, ENDS):
-            yield from (rule for issue in _built_by(state, event.task) for rule in _ended(state, event.task, issue))
+            yield from (
+                rule for issue in issues_of_build(state, event.task) for rule in _ended(state, event.task, issue)
+            )
         case _:
             return
 
 
-def _built_by(state: State, task: TaskId) -> tuple[str, ...]:
-    row = state.tasks.plan[task]
-    return fields(row).issues if row.role == Role.implementer else ()
-
-
 def _ended(state: State, task: TaskId, issue: str) -> Iterator[TrackerRule]:
-    """An issue is resolved when every task that builds it is completed, that of a conflict too."""
-    rows = (row.id for row in state.tasks.of_role(Role.implementer) if issue in fields(row).issues)
-    statuses = {state.tasks.status(row) for row in rows}
     if state.tasks.status(task) in UNSUCCESSFUL:
         feedback = Feedback(
             type=FeedbackType.failure, stage=Stage.execute, content=state.tasks.progress[task].error or "not built"
         )
         yield partial(_moved, issue, IssueStatus.failed)
         yield partial(_commented, issue, feedback)
-    elif statuses == {Status.completed} and not state.conflicts.unresolved:
+    elif issue in resolved(state) and not state.conflicts.unresolved:
         yield partial(_moved, issue, IssueStatus.completed)
 
 

@@ -1,23 +1,23 @@
 """What the views and the report say about the issue team."""
 
-from iterdev.core.formatting import counted, percent
+from iterdev.core.formatting import counted, one_line, percent
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
-from iterdev.core.session.events import Gate
+from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Status, TaskId
+from iterdev.core.types import UNSUCCESSFUL, Status, TaskId
 from iterdev.core.verification import Verification
 from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
 from iterdev.teams.issues import marshal
-from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, artifact
-from iterdev.teams.issues.events import AuditScored
+from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, artifact, written
+from iterdev.teams.issues.events import AuditScored, CycleStarted
 from iterdev.teams.issues.roles import Role, Verdict, fields
 from iterdev.teams.issues.rules import PROCEED, REJECTION_GATE, REVISE, SOLUTION_GATE, STOP
 from iterdev.teams.issues.state import issue_part
 
 MARKS = {Status.completed: "[OK]", Status.failed: "[FAIL]", Status.skipped: "[SKIP]"}
-FINDINGS_SHOWN = 200
+FINDINGS_SHOWN = WHY_SHOWN = 200
 REJECTION_CHOICES = {
     PROCEED: "Build the rejected solutions, with a warning and an entry of technical debt",
     REVISE: "Have them revised and audited once more",
@@ -48,7 +48,11 @@ def team_view(state: State) -> TeamView:
 def _steps(state: State) -> list[str]:
     part = issue_part(state)
     cycles = [f"fix cycle {number} of {part.thresholds.cycles}" for number in range(1, part.cycles + 1)]
-    return cycles + ([marshal.summary(part.queue.order)] if part.queue else [])
+    if part.queue is None:
+        return cycles
+    summary = marshal.summary(part.queue.order)
+    # Without an integrator, the task says the same.
+    return cycles if state.tasks.progress[part.queue.task].findings == summary else [*cycles, summary]
 
 
 def _verdicts(state: State) -> list[str]:
@@ -75,8 +79,26 @@ def _audit_line(found: AuditScored) -> str:
 def _shortcomings(state: State) -> tuple[str, ...]:
     part = issue_part(state)
     forced = ["solutions were built that the audit had rejected"] if part.forced else []
+    unresolved = [
+        f"{', '.join(issues)} {'is' if len(issues) == 1 else 'are'} not resolved: {why}"
+        for why, issues in _unresolved(state).items()
+    ]
     unverified = [f"{task}: nothing could be verified: {why}" for task, why in _unverified(state).items()]
-    return (*forced, *unverified)
+    return (*unresolved, *forced, *unverified)
+
+
+def _unresolved(state: State) -> dict[str, list[str]]:
+    """The issues that are not resolved because a task failed, by what became of it: their own, or else the first."""
+    part, rows = issue_part(state), list(state.tasks.rows())
+    failed = [row for row in rows if row[1].status is Status.failed and row[0].id not in part.judged]
+    found: dict[str, list[str]] = {}
+    for issue in part.issues if failed else ():
+        own = [one for one in rows if one[0].role == Role.implementer and issue in fields(one[0]).issues]
+        if not own or any(progress.status in UNSUCCESSFUL for _, progress in own):
+            task, progress = next((row for row in failed if issue in fields(row[0]).issues), failed[0])
+            why = f"{task.id} failed: {shortened(one_line(progress.error), WHY_SHOWN)}"
+            found.setdefault(why, []).append(issue)
+    return found
 
 
 def _unverified(state: State) -> dict[TaskId, str]:
@@ -103,6 +125,10 @@ def task_notes(state: State, task: TaskId) -> TaskNotes:
         report=(f"Issues: {', '.join(fields(row).issues)}", *((f"Audit: {found.verdict}, {score}",) if found else ())),
         fields={"issues": list(fields(row).issues), "score": found.score if found else None},
     )
+
+
+def milestone(event: TeamEvent) -> str:
+    return f"fix cycle {event.number}" if isinstance(event, CycleStarted) else ""
 
 
 def choice_descriptions(gate: Gate, state: State) -> dict[str, str]:
@@ -138,8 +164,8 @@ def _detail(state: State, task: Task) -> str:
     lines = [f"{MARKS.get(progress.status, '[    ]')} **{task.id}**: {task.title} ({task.role})"]
     if progress.findings:
         lines.append(f"   Findings: {shortened(progress.findings, FINDINGS_SHOWN)}")
-    if progress.status is Status.completed:
-        lines.append(f"   Artifact: {state.session.folder}/{artifact(task)}")
+    if left := written(state, task):
+        lines.append(f"   Artifact: {state.session.folder}/{left}")
     if progress.commit:
         lines.append(f"   Commit: {conflict_tasks.commit_note(state, task.id)}")
     if conflict := conflict_tasks.conflict_note(state, task.id):

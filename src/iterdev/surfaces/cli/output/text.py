@@ -1,5 +1,6 @@
 """Sessions as text."""
 
+from iterdev.app.branches.pull_request import OpenedPullRequest
 from iterdev.core.formatting import one_line
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.attention import NeedKind
@@ -8,6 +9,10 @@ from iterdev.core.views.session import SessionView, spending_lines
 
 WAVES = 20
 """Waves that the summary lists; the report has them all."""
+
+
+def opened_text(opened: OpenedPullRequest) -> str:
+    return f"{'Opened' if opened.is_new else 'Pushed to the pull request that is open'}: {opened.url}"
 
 
 def status_text(view: SessionView) -> str:

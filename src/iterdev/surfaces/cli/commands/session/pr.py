@@ -5,6 +5,7 @@ import click
 from iterdev.app.branches.pull_request import OpenedPullRequest, open_pull_request
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either
+from iterdev.surfaces.cli.output.text import opened_text
 
 
 @click.command(help="Push a session's branch and open a pull request, with its report as the text")
@@ -21,4 +22,4 @@ def pr(*, session: arguments.SelectedSession, draft: bool, base: str, dry_run: b
 def _text(opened: OpenedPullRequest) -> str:
     if opened.url is None:
         return f"{opened.branch} into {opened.base}: {opened.title}\n\n{opened.body}"
-    return f"{'Opened' if opened.is_new else 'Pushed to the pull request that is open'}: {opened.url}"
+    return opened_text(opened)

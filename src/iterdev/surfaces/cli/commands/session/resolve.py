@@ -1,19 +1,24 @@
 """iterdev resolve."""
 
+from functools import partial
+
 import click
 import msgspec
 
-from iterdev.app import start
+from iterdev.app import callbacks, resume, start
+from iterdev.app.issues import pull_requests
 from iterdev.app.issues import resolve as resolving
 from iterdev.app.sessions import Repository, to_continue
 from iterdev.core.errors import UserError
+from iterdev.core.types import SessionId
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_warning
-from iterdev.surfaces.cli.session_run import choose_session, show_run
+from iterdev.surfaces.cli.output.text import opened_text
+from iterdev.surfaces.cli.session_run import Addition, choose_session, show_run, show_worker, start_warnings
 
-NO_IDS = "No issue ids found. Which issues (such as ISS-20260308-120000 or GH-42)"
+WHICH = "Which issues (such as ISS-20260308-120000 or GH-42)"
 EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
 
 
@@ -27,6 +32,9 @@ EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
 @arguments.engine
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
+@click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
+@click.option("--pr", is_flag=True, help="Open a pull request at the end, with the report as its text")
+@click.option("--pr-per-issue", is_flag=True, help="One for each issue, each on top of the one before")
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @arguments.as_json
 def resolve(
@@ -37,42 +45,71 @@ def resolve(
     method: str | None,
     all_pending: bool,
     role_agent: tuple[str, ...],
+    role: str | None,
+    pr: bool,
+    pr_per_issue: bool,
     continue_: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
     words = resolving.read_words(" ".join(text))
+    if role and (scope := resume.one_worker(repository, role)):
+        return show_worker(repository, role, words.text, scope, as_json=as_json)
+    at_end = partial(_pull_requests, per_issue=pr_per_issue) if pr or pr_per_issue else None
+    if reported := callbacks.callback_in(repository, words.text):
+        session = choose_session(reported.session)
+        callbacks.record(repository, session, reported)
+        return show_run(repository, session, as_json=as_json, at_end=at_end)
     if continue_:
         session = choose_session(to_continue(repository, words.text))
-        return show_run(repository, session, auto=yes, as_json=as_json)
-    wanted = all_pending or words.all_pending
-    found = _issues(repository, words.ids, all_pending=wanted)
+        return show_run(repository, session, auto=yes, as_json=as_json, at_end=at_end)
+    ids = resolving.known_ids(repository, words)
+    found = _issues(repository, ids, all_pending=all_pending or words.all_pending, auto=yes)
     options |= {"requirement": words.text, "auto": yes, "pipeline": mode or words.mode or None}
     options["role_agents"] = start.role_agents(repository, role_agent, resolving.ISSUES)
     request = msgspec.convert(options, start.Request)
-    session = resolving.start_resolving(repository, request, found, method or words.method or None)
-    return show_run(repository, session, as_json=as_json)
+    session = resolving.start_resolving(
+        repository, request, found, method or words.method or None, separately=pr_per_issue
+    )
+    start_warnings(repository)
+    return show_run(repository, session, as_json=as_json, at_end=at_end)
 
 
-def _issues(repository: Repository, ids: tuple[str, ...], *, all_pending: bool) -> tuple[resolving.Issue, ...]:
-    """The issues that are named; without any, or for ids that do not exist, the user is asked once."""
+def _pull_requests(repository: Repository, session: SessionId, *, per_issue: bool) -> Addition:
+    if not pull_requests.has_landed(repository, session):
+        return Addition(text="No pull request: nothing has landed", fields={"pull_requests": []})
+    opening = pull_requests.open_for_issues if per_issue else pull_requests.open_for_session
+    opened = opening(repository, session)
+    return Addition(text="\n".join(map(opened_text, opened)), fields={"pull_requests": opened})
+
+
+def _issues(
+    repository: Repository, ids: tuple[str, ...], *, all_pending: bool, auto: bool
+) -> tuple[resolving.Issue, ...]:
+    """The issues that are named; without any, or for ids that do not exist, the user is asked once, unless `auto`."""
     found = resolving.find_issues(repository, ids, all_pending=all_pending)
     if all_pending and not found.issues:
         raise UserError("No issue is pending", hint='iterdev issue create --data \'{"title": "..."}\'')
+    asks = prompt.can_ask() and not auto
+    if not found.issues and not asks:
+        raise UserError(_problem(found), hint=EXAMPLE)
     if found.missing:
-        why = f" in the tracker ({found.unreached})" if found.unreached else ""
-        print_warning(f"warning: there is no issue {', '.join(found.missing)}{why}")
-    if (found.issues and not found.missing) or (found.issues and not prompt.can_ask()):
+        print_warning(f"warning: {_problem(found)}")
+    if found.issues and not (found.missing and asks):
         return found.issues
-    if not prompt.can_ask():
-        raise UserError(_problem(found.missing), hint=EXAMPLE)
-    answer = click.prompt(NO_IDS, default=" ".join(issue.id for issue in found.issues), show_default=bool(found.issues))
-    again = resolving.find_issues(repository, resolving.read_words(answer).ids, all_pending=False)
+    question = WHICH if found.missing else f"No issue ids found. {WHICH}"
+    default = " ".join(issue.id for issue in found.issues)
+    answer = click.prompt(question, default=default, show_default=bool(default))
+    ids = resolving.known_ids(repository, resolving.read_words(answer))
+    again = resolving.find_issues(repository, ids, all_pending=False)
     if not again.issues:
-        raise UserError(_problem(again.missing), hint=EXAMPLE)
+        raise UserError(_problem(again), hint=EXAMPLE)
     return again.issues
 
 
-def _problem(missing: tuple[str, ...]) -> str:
-    return f'There is no issue "{", ".join(missing)}"' if missing else "The request names no issue"
+def _problem(found: resolving.Found) -> str:
+    if not found.missing:
+        return "The request names no issue"
+    why = f" in the tracker, and GitHub was not asked: {found.unreached}" if found.unreached else ""
+    return f'There is no issue "{", ".join(found.missing)}"{why}'

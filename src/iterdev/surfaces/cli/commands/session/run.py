@@ -8,15 +8,12 @@ import msgspec
 
 from iterdev.app import callbacks, resume, start
 from iterdev.app.analyze import analyze as ask_analyzer
-from iterdev.app.sessions import Repository, main_worktree, to_continue, to_resume
+from iterdev.app.sessions import Repository, to_continue, to_resume
 from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments, event_loop
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
-from iterdev.surfaces.cli.session_run import choose_session, show_detached, show_run
-
-SHOWN = 5
-"""Uncommitted changes that are named."""
+from iterdev.surfaces.cli.session_run import choose_session, show_detached, show_run, show_worker, start_warnings
 
 
 @click.command(help="Run one session of the development team on TEXT")
@@ -62,8 +59,7 @@ def run(
     if role and detach:
         raise UserError("--role and --detach exclude each other", hint="leave --role out to run the whole team")
     if role and (scope := resume.one_worker(repository, role)):
-        session = choose_session(to_resume(repository, words))
-        return show_run(repository, session, scope=scope, as_json=as_json)
+        return show_worker(repository, role, words, scope, as_json=as_json)
     if reported := callbacks.callback_in(repository, words):
         session = choose_session(reported.session)
         callbacks.record(repository, session, reported)
@@ -83,7 +79,7 @@ def run(
     if analyze:
         request = _analyzed(repository, request)
     session = start.start(repository, request, rows)
-    _warn_about_checkout(repository)
+    start_warnings(repository)
     return show(repository, session, as_json=as_json)
 
 
@@ -94,16 +90,6 @@ def _words(text: tuple[str, ...], file: Path | None) -> str:
     if text == ("-",) or file == Path("-"):
         return start.read_request_from(sys.stdin.buffer)
     return start.read_request(file) if file else " ".join(text)
-
-
-def _warn_about_checkout(repository: Repository) -> None:
-    """What the user should know before agents start: they see only commits, and sessions belong to a worktree."""
-    if changes := start.uncommitted(repository):
-        rest = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
-        count = f"{len(changes)} uncommitted change{'' if len(changes) == 1 else 's'}"
-        print_warning(f"warning: agents do not see {count}: {', '.join(changes[:SHOWN])}{rest}")
-    if main := main_worktree(repository):
-        print_warning(f"warning: this is a linked worktree of {main}; removing it deletes its sessions too")
 
 
 def _analyzed(repository: Repository, request: start.Request) -> start.Request:
