@@ -76,10 +76,11 @@ class Queue:
                 self.happens(events.AttemptStarted(one.task, one.number, one.agent, self.state.branch.tip))
 
     def end(self, task: TaskId, outcome: Success | Failed | None = None) -> None:
-        number = self.state.attempts.running[task].number
+        started = self.state.attempts.running[task]
         result = Result(id=task, status="completed", findings="done")
-        done = Success(result=result, commit=f"{task}.{number}", changed=(f"{task}.txt",))
-        report = AttemptReport(task=task, number=number, requests=1, outcome=outcome or done)
+        done = Success(result=result, commit=f"{task}.{started.number}", changed=(f"{task}.txt",))
+        number, fence = started.number, started.fence
+        report = AttemptReport(task=task, number=number, fence=fence, requests=1, outcome=outcome or done)
         self.happens(*outcomes.attempt_ended(self.state, WRITERS, report, 1.0))
 
     def wait_for_landing(self) -> "Queue":

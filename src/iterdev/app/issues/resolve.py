@@ -14,9 +14,9 @@ from iterdev.core.errors import IterdevError, UserError, did_you_mean
 from iterdev.core.types import SessionId
 from iterdev.engine.issue_tracker import read_tracker
 from iterdev.engine.repository import Repository
+from iterdev.teams.issues import pipelines
 from iterdev.teams.issues.events import IssueFacts
 from iterdev.teams.issues.pipelines import IssueRequest
-from iterdev.teams.issues.roles import Pipeline
 from iterdev.teams.issues.team import BUILDER, ISSUES
 from iterdev.tracker import rules
 from iterdev.tracker.issues import Issue, mentioned_ids
@@ -103,12 +103,10 @@ def start_resolving(
 ) -> SessionId:
     """Creates the session. An agent that is named for building builds; without any it is the default method.
 
-    With `separately`, each issue is built by a task of its own, as only a batch does.
+    With `separately`, each issue is built by a task of its own.
     """
     if separately and len(issues) > 1:
-        if request.pipeline not in {None, Pipeline.batch}:
-            raise UserError(f'"{request.pipeline}" builds all issues together', hint="--mode batch, or one issue alone")
-        request = replace(request, pipeline=Pipeline.batch)
+        request = replace(request, pipeline=pipelines.with_separate_builds(request.pipeline))
     if method is not None:
         _check_method(repository, method)
     chosen = method or DEFAULT_METHOD

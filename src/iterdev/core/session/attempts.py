@@ -81,7 +81,7 @@ class Success(Struct, frozen=True, kw_only=True, tag=True):
 class AttemptReport(Struct, frozen=True, kw_only=True):
     task: TaskId
     number: int
-    fence: int = 0
+    fence: int
     """That of the attempt's start; a report of another one than the open attempt is not used."""
     requests: int
     outcome: Success | events.Failed | events.Limited | events.Interrupted | events.Unmet

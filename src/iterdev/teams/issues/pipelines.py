@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 
 from iterdev.core import ids, task_description
+from iterdev.core.errors import UserError
 from iterdev.core.rules.team_rules import UPDATE_BRIEF
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.task_description import Brief, Scope
@@ -98,6 +99,13 @@ class IssueRequest(Struct, frozen=True, kw_only=True):
     method: str
     separately: bool = False
     """Each issue of a batch is built by a task of its own."""
+
+
+def with_separate_builds(asked: str | None) -> Pipeline:
+    """The pipeline that builds each issue by a task of its own; an error if another one was asked for."""
+    if asked not in {None, Pipeline.batch}:
+        raise UserError(f'"{asked}" builds all issues together', hint="--mode batch, or one issue alone")
+    return Pipeline.batch
 
 
 def pipeline_for(issues: Collection[IssueFacts]) -> Pipeline:
