@@ -222,8 +222,9 @@ class Story:
 
     def ends(self, name: str, outcome: Outcome, requests: int = 1, **facts: object) -> State:
         """The attempt ends; `facts` are other fields of its report, such as what was denied."""
-        number = self.state.attempts.running[TaskId(name)].number
-        report = AttemptReport(task=TaskId(name), number=number, requests=requests, outcome=outcome, **facts)
+        started = self.state.attempts.running[TaskId(name)]
+        attempt = {"number": started.number, "fence": started.fence}
+        report = AttemptReport(task=started.task, requests=requests, outcome=outcome, **(attempt | facts))
         return self.happens(*attempt_ended(self.state, DEVELOPMENT, report, self.now))
 
     def does(self, name: str, outcome: Outcome | None = None) -> State:

@@ -22,20 +22,22 @@ from iterdev.core.limits.agent_failures import FailureKind
 from iterdev.core.limits.budget import DaySpent
 from iterdev.core.limits.providers import ProviderPaused, shared_pauses
 from iterdev.core.results import Usage
-from iterdev.core.rules import rollback
+from iterdev.core.rules import landings, rollback
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.outcomes import attempt_ended, landed, landing_refused
 from iterdev.core.rules.record import record
-from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
+from iterdev.core.rules.schedule import Cancel, Command, Land, Record, RunLandingTest, Start, Wait
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events as session_events
 from iterdev.core.session import fold
-from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Success
 from iterdev.core.session.events import Entry, Event, Failed, Interrupted, Limited
 from iterdev.core.session.gates import WaveChoice
+from iterdev.core.session.landing_events import LandingTestStarted
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Fault, Task, checked
 from iterdev.core.types import UNSUCCESSFUL, Severity, Status, TaskId
+from iterdev.core.verification import Verification
 
 AGENTS = ("claude", "codex", "gemini", "mine")
 WRITTEN = (Status.pending, Status.completed, Status.failed, Status.skipped)
@@ -205,8 +207,10 @@ class World:
 
     def _end(self, task: TaskId, outcome: Success | Failed | Limited | Interrupted, requests: int = 1) -> None:
         state = self.history.state
-        number = state.attempts.running[task].number
-        report = AttemptReport(task=task, number=number, requests=requests, outcome=outcome)
+        started = state.attempts.running[task]
+        report = AttemptReport(
+            task=task, number=started.number, fence=started.fence, requests=requests, outcome=outcome
+        )
         self._append(*attempt_ended(state, self._team, report, self.now))
 
     def _went_back(self) -> bool:
@@ -258,6 +262,8 @@ class World:
                     self._append(session_events.AttemptStarted(task, number, agent, self.history.state.branch.tip))
                 case Land(task):
                     self._land(task)
+                case RunLandingTest(tasks):
+                    self._test(tasks)
                 case Cancel(task):
                     self._end(task, Interrupted())
                 case Wait(until):
@@ -277,9 +283,28 @@ class World:
                 return
         self._append(*landed(self.history.state, self._team, task, self._branch))
 
+    def _test(self, tasks: tuple[TaskId, ...]) -> None:
+        """Git merges some of the work, and the first one that it cannot merge is in conflict."""
+        merged = tasks if self._chance.random() < 0.9 else tasks[: self._chance.randint(0, len(tasks) - 1)]
+        tip = self.history.state.branch.tip
+        if merged:
+            self._append(LandingTestStarted(tasks=merged, tip=tip, commit=" ".join((tip, *merged))))
+        else:
+            self._append(*landing_refused(self.history.state, self._team, tasks[0], ("a.py",), tip))
+
+    def _end_of_test(self) -> None:
+        state, rate = self.history.state, self._chance.choice((1.0, 1.0, None, 0.5))
+        tests = Verification(command="pytest", pass_rate=rate, failures=("test_a",) if rate == 0.5 else ())
+        found = tests if self._chance.random() < 0.9 else None
+        tasks = state.landing_queue.testing.tasks
+        self._append(*landings.tested(state, self._team, LandingTestReport(tasks=tasks, verification=found)))
+
     def _waited(self) -> bool:
-        """Something happens that nobody decided: an agent ends, or the user answers."""
+        """Something happens that nobody decided: an agent or a test run ends, or the user answers."""
         state = self.history.state
+        if state.landing_queue.testing and (not state.attempts.running or self._chance.random() < 0.3):
+            self._end_of_test()
+            return True
         if state.attempts.running:
             task = self._chance.choice(list(state.attempts.running))
             self.now += self._chance.choice((1, 400))

@@ -10,6 +10,7 @@ from tests.crash.scratch import Scratch, SessionRecord
 from iterdev.core.ids import CONFLICT_FIX, branch
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
 from iterdev.host import session_lease
@@ -18,7 +19,10 @@ from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.json_records import records
 from iterdev.teams.contract import Team
 
-MADE = ("design", "code", "verify", "review", "interactive")
+MADE = (
+    *("design", "code", "verify", "review", "interactive"),
+    *("explorations", "solutions", "audits", "queue", "builds"),
+)
 """The folders of a session whose files are all written from its state."""
 TIMESTAMP = re.compile(r'"timestamp": ".*"')
 
@@ -78,6 +82,8 @@ def _of_journal(entries: Sequence[events.Entry], team: Team) -> Iterator[str]:
                 finished.add(task)
             case events.TasksReset(tasks):
                 finished -= {*tasks}
+            case LandingTakenOut(task=task):
+                finished.discard(task)
             case events.RollbackStarted() as back:
                 finished -= {*back.undone}
             case _:

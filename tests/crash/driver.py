@@ -56,18 +56,23 @@ PR_SET_CHILD_SUBREAPER = 36
 class KillPoints:
     """Kills its own process at the n-th kill point, counted from 0; logs the names of those that were reached.
 
-    There is one before each effect, and one after each that succeeds.
+    There is one before each effect, and one after each that succeeds; with kinds, only at the first of each kind.
     """
 
-    def __init__(self, at: int, log: Path) -> None:
-        self._at, self._log, self._passed = at, log, 0
+    def __init__(self, at: int, log: Path, kind: Callable[[str, Fields], str] | None = None) -> None:
+        self._at, self._log, self._kind, self._passed = at, log, kind, 0
+        self._seen: set[str] = set()
 
     @contextmanager
     def __call__(self, name: str, fields: Fields) -> Iterator[None]:
-        effect = " ".join((name, *map(str, fields.values())))
-        self._pass(f"before {effect}")
+        effect = self._kind(name, fields) if self._kind else " ".join((name, *map(str, fields.values())))
+        counts = bool(effect) and not (self._kind and effect in self._seen)
+        self._seen.add(effect)
+        if counts:
+            self._pass(f"before {effect}")
         yield
-        self._pass(f"after {effect}")
+        if counts:
+            self._pass(f"after {effect}")
 
     def _pass(self, name: str) -> None:
         with self._log.open("a") as file:
@@ -125,7 +130,9 @@ def run_command(scratch: Scratch, step: Step, kill_at: int) -> CommandEnd:
     if child == 0:
         os.chdir(scratch.project)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _carry_out(scratch, step, EndPoints(kill_at, log) if scratch.scenario.at_end else KillPoints(kill_at, log))
+        scenario = scratch.scenario
+        points = EndPoints(kill_at, log) if scenario.at_end else KillPoints(kill_at, log, scenario.kind)
+        _carry_out(scratch, step, points)
     status = os.waitpid(child, 0)[1]
     return CommandEnd(points=log.read_text().splitlines(), killed=os.WIFSIGNALED(status), status=status)
 

@@ -13,12 +13,18 @@ from iterdev.core.ids import CONFLICT_FIX
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Status, TaskId
+from iterdev.engine.effects import Fields
 from iterdev.teams.contract import Team
 from iterdev.teams.development.roles import Pipeline, Role, fields
 from iterdev.teams.development.state import rows_of
+from iterdev.teams.issues.events import IssueFacts
+from iterdev.teams.issues.pipelines import IssueRequest
+from iterdev.teams.issues.roles import Pipeline as IssuePipeline
+from iterdev.teams.issues.team import ISSUES as ISSUE_TEAM
 from iterdev.teams.table import TEAMS
+from iterdev.tracker.issues import Description
 
-SETTINGS = '[run]\nagent = "mine"\n[project]\ntest = "true"\n[agents.mine]\ncommand = ["sh", "{agent}"]\n'
+SETTINGS = '[run]\nagent = "mine"\n[project]\ntest = "{test}"\n[agents.mine]\ncommand = ["sh", "{agent}"]\n'
 
 
 class RunSession(Struct, frozen=True):
@@ -72,8 +78,12 @@ class Scenario(Struct, frozen=True, kw_only=True):
     rollbacks: int = 0
     users_commits: int = 0
     """Commits that the user adds to main meanwhile."""
+    test: str = "true"
+    """The test command."""
     settings: str = ""
     """More of iterdev.toml."""
+    kind: Callable[[str, Fields], str] | None = None
+    """The kind of an effect, or empty for one that does not matter: of each kind, the first one is a kill point."""
     at_end: bool = False
     """Whether the kill points are those after the last event, up to the end of the process."""
     teams: Mapping[str, Team] = msgspec.field(default_factory=lambda: TEAMS)
@@ -250,7 +260,62 @@ ARCHIVED = msgspec.structs.replace(
     settings='[session]\ncompletion_action = "auto_archive"\n',
     at_end=True,
 )
+
+
+def _with_builds(state: State | None) -> Step:
+    """Everything up to the queue in batches, and all builds with their landings in one command."""
+    return RunSession("builds") if state and TaskId("BUILD-001") in state.tasks.plan else _next_batch("plan", state)
+
+
+def _kind_of_landing(name: str, fields: Fields) -> str:
+    """What is done about work that waits to land: merged, tested, taken out, and landed."""
+    recorded = str(fields.get("events", ""))
+    kind = f"{name} {recorded.partition(' ')[0]}".strip()
+    return kind if name in {"merge landings", "land"} or "landing" in fields or recorded.startswith("Land") else ""
+
+
+ISSUES = ("GH-1", "GH-2", "GH-3")
+BATCH = Scenario(
+    request=Request(
+        requirement=" ".join(ISSUES),
+        auto=True,
+        pipeline=IssuePipeline.batch,
+        prepared=IssueRequest(
+            issues=tuple(IssueFacts(id=issue, description=Description(title="Broken")) for issue in ISSUES),
+            method="mine",
+        ),
+    ),
+    # The first two builds break the tests together, unless one of them was done with the other in sight.
+    agent=r"""
+cat > /dev/null
+each() { for issue in $(echo "$ITERDEV_ISSUES" | tr ';' ' '); do printf "$separator$1" "$issue"; separator=,; done; }
+case $ITERDEV_ROLE in
+explorer) more=',"contexts":['$(each '{"issue_id":"%s"}')']' ;;
+planner) more=',"solutions":['$(each '{"issue_id":"%s","approach":"write","tasks":[{"id":"T1","title":"write"}]}')']' ;;
+reviewer)
+  score=90
+  if [ "$ITERDEV_TASK" = AUDIT-001 ]; then score=50; fi
+  one='{"score":'$score'}'
+  names='"technical_feasibility":'$one',"risk_assessment":'$one',"completeness":'$one
+  more=',"audits":['$(each '{"issue_id":"%s",'"$names"'}')']' ;;
+implementer)
+  how=alone
+  if [ "$ITERDEV_TASK" = BUILD-003 ] || ls BUILD-00[12].txt > /dev/null 2>&1; then how=together; fi
+  echo "$how" > "$ITERDEV_TASK.txt" ;;
+esac
+printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$more" > "$ITERDEV_RESULT"
+""",
+    test="test $(cat README.md BUILD-*.txt 2> /dev/null | grep -c alone) -lt 2",
+    next_step=_with_builds,
+    teams={ISSUE_TEAM.name: ISSUE_TEAM},
+    tasks=lambda _: [
+        *(f"{prefix}-00{number}" for prefix in ("EXPLORE", "SOLVE", "BUILD") for number in (1, 2, 3)),
+        *("AUDIT-001", "SOLVE-fix-001", "AUDIT-002", "MARSHAL-001"),
+    ],
+)
 SCENARIOS = {
+    "batch": BATCH,
+    "landings": msgspec.structs.replace(BATCH, groups=(("builds",),), kind=_kind_of_landing),
     "archived": ARCHIVED,
     "toy": TOY_SESSION,
     "one-sprint": ONE_SPRINT,

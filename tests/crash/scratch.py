@@ -39,7 +39,9 @@ class Scratch:
         (root / "agent.sh").write_text(scenario.agent)
         self.project.mkdir()
         (self.project / "README.md").write_text("# Sample\n")
-        (self.project / "iterdev.toml").write_text(SETTINGS.format(agent=root / "agent.sh") + scenario.settings)
+        (self.project / "iterdev.toml").write_text(
+            SETTINGS.format(agent=root / "agent.sh", test=scenario.test) + scenario.settings
+        )
         who = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
         for args in (["init", "-q", "-b", "main"], ["add", "-A"], [*who, "commit", "-q", "-m", "start"]):
             subprocess.run(["git", *args], cwd=self.project, check=True)

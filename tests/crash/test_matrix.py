@@ -24,6 +24,13 @@ SAMPLE = 8
 """The distance of the kill points in a sprint that is one command; in the batches of two sprints all are tried."""
 END_SAMPLE = 4
 """The distance of the files, folders and processes that are touched at the end of a process."""
+BATCH_SAMPLE = 24
+"""The distance of the kill points in each stage of a batch of issues."""
+LANDING = (
+    *("merge landings", "record LandingTestStarted", "borrow workspace", "make environment", "run tests"),
+    *("return workspace", "record LandingTestEnded", "record LandingTakenOut", "land", "record Landed"),
+)
+"""What is done about work that waits to land."""
 ENGINES = pytest.mark.parametrize("engine", ["wave", "beat"])
 
 Record = Callable[[str, object], None]
@@ -112,6 +119,31 @@ def test_an_interrupted_rollback_is_finished_by_asking_for_it_again(
 
     record_property("kill points", {engine: kill_points(runs)})
     assert kill_points(runs) > 5
+    assert with_problems(runs) == []
+
+
+@pytest.mark.requirement("R153")
+@ENGINES
+def test_a_landing_that_is_tested_and_taken_out_survives_two_kills_at_each_kind_of_effect(
+    engine: str, scratch: Path, record_property: Record
+) -> None:
+    runs = drive(scratch, engine, "landings", kills=2)
+
+    record_property("kill points", {engine: kill_points(runs)})
+    assert with_problems(runs) == []
+    killed = {point for run in runs for point in run.killed_at["builds"]}
+    assert killed == {f"{when} {effect}" for when in ("before", "after") for effect in LANDING}
+
+
+@pytest.mark.requirement("R151")
+@ENGINES
+def test_a_batch_of_issues_with_a_rejection_survives_a_kill(
+    engine: str, scratch: Path, record_property: Record
+) -> None:
+    runs = drive(scratch, engine, "batch", first=1, step=BATCH_SAMPLE)
+
+    record_property("kill points", {engine: kill_points(runs)})
+    assert kill_points(runs) > 8
     assert with_problems(runs) == []
 
 

@@ -296,7 +296,8 @@ def test_a_lock_is_held_in_the_name_of_the_task_of_the_token(office: Office) -> 
 @pytest.mark.parametrize("outcome", [done(), events.Failed(error="it died"), events.Interrupted()])
 def test_the_locks_of_an_attempt_are_free_when_it_is_over(office: Office, outcome: Outcome) -> None:
     documents(office, lock("acquire", "a"), lock("acquire", "b"))
-    report = AttemptReport(task=TaskId("DEV-001"), number=1, requests=1, outcome=outcome)
+    fence = office.log.state.attempts.running[TaskId("DEV-001")].fence
+    report = AttemptReport(task=TaskId("DEV-001"), number=1, fence=fence, requests=1, outcome=outcome)
     office.log.transact(lambda state, at: attempt_ended(state, DEVELOPMENT, report, at))
 
     listed, mine = documents(office, lock("list"), lock("acquire", "a"), task="REVIEW-001")

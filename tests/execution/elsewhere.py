@@ -24,12 +24,13 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from iterdev.agents.contract import AgentEvent, ToolServer
 from iterdev.agents.registry import make_present
 from iterdev.core.results import Result, Usage
-from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Report, Success
 from iterdev.core.types import TaskFields, TaskId
 from iterdev.engine.effects import Effects
 from iterdev.execution.attempt import run_attempt
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor, Job, ToolAccess
+from iterdev.execution.landing_test import run_landing_test
 from iterdev.host import paths, secrets
 from iterdev.host.git import landing
 from iterdev.host.processes.spawn import Supervisor
@@ -62,7 +63,9 @@ def job_from(text: str) -> Job:
     return msgspec.json.decode(text, type=Job, dec_hook=_hook)
 
 
-def report_from(document: Document, job: Job) -> AttemptReport:
+def report_from(document: Document, job: Job) -> Report:
+    if job.together:
+        return msgspec.convert(document, LandingTestReport)
     report = msgspec.convert(document, AttemptReport)
     if not isinstance(report.outcome, Success):
         return report
@@ -77,7 +80,7 @@ class ElsewhereExecutor:
         self._context, self._group, self._root = context, group, root
         self._hub = root / "hub.git"
         git("init", "-q", "--bare", str(self._hub), cwd=root)
-        self._send, self._receive = anyio.create_memory_object_stream[AttemptReport](1000)
+        self._send, self._receive = anyio.create_memory_object_stream[Report](1000)
         self._cancels: dict[TaskId, anyio.Event] = {}
         self._numbers = count(1)
         self._pushing = anyio.Lock()
@@ -86,7 +89,7 @@ class ElsewhereExecutor:
         self._cancels[job.task.id] = anyio.Event()
         self._group.start_soon(self._run, job)
 
-    async def report(self) -> AttemptReport:
+    async def report(self) -> Report:
         return await self._receive.receive()
 
     async def cancel(self, task: TaskId) -> None:
@@ -110,7 +113,7 @@ class ElsewhereExecutor:
         self._cancels.pop(job.task.id, None)
         self._send.send_nowait(report)
 
-    async def _in_another_process(self, job: Job) -> AttemptReport:
+    async def _in_another_process(self, job: Job) -> Report:
         home = self._root / f"home-{next(self._numbers)}"
         home.mkdir()
         (home / ".gitconfig").write_text("[user]\n\tname = Another host\n\temail = host@example.invalid\n")
@@ -145,7 +148,7 @@ class ElsewhereExecutor:
         await self._cancels[task].wait()
         await process.write(b'{"cancel": true}\n')
 
-    async def _converse(self, job: Job, process: object) -> AttemptReport:
+    async def _converse(self, job: Job, process: object) -> Report:
         link, rest, errors = self._context.link, b"", b""
         async with link.tools(job) as tools, link.documents(job) as folder:
             async for name, chunk in process.output():
@@ -321,7 +324,7 @@ async def attempt_here(hub: Path, hidden: list[str]) -> None:
             effect=Effects(),
             link=link,
         )
-        report = await run_attempt(job, context, scope)
+        report = await (run_landing_test if job.together else run_attempt)(job, context, scope)
         refs = f"refs/iterdev/{job.session}/{job.task.id}/*"
         git("push", "-q", "origin", f"+{refs}:{refs}", cwd=clone)
         link.tell({"report": msgspec.to_builtins(report)})

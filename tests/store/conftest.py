@@ -118,6 +118,10 @@ CRITICAL = Finding(
 )
 
 
+def report_of(started: session_events.AttemptStarted, outcome: object) -> AttemptReport:
+    return AttemptReport(task=started.task, number=started.number, fence=started.fence, requests=1, outcome=outcome)
+
+
 class Story:
     """One session: its journal, its state, and what an engine would make of its folder."""
 
@@ -165,8 +169,8 @@ class Story:
         handed_in = result.get("design") or result.get("review")
         own = {field: getattr(handed_in, field) for field in ("findings", "discoveries")} if handed_in else {}
         success = done(**({"findings": f"{name} is done"} | own | result))
-        number = self.state.attempts.running[TaskId(name)].number
-        report = AttemptReport(task=TaskId(name), number=number, requests=1, outcome=success)
+        started = self.state.attempts.running[TaskId(name)]
+        report = report_of(started, success)
         return self.tell(*attempt_ended(self.state, DEVELOPMENT, report, self.now + 60))
 
     def land(self, name: str, tip: str = COMMIT) -> State:
@@ -185,8 +189,8 @@ class Story:
     def fail(self, name: str, error: str = "it did not work") -> State:
         self.start(name)
         outcome = session_events.Failed(error=error)
-        number = self.state.attempts.running[TaskId(name)].number
-        report = AttemptReport(task=TaskId(name), number=number, requests=1, outcome=outcome)
+        started = self.state.attempts.running[TaskId(name)]
+        report = report_of(started, outcome)
         return self.tell(*attempt_ended(self.state, DEVELOPMENT, report, self.now + 60))
 
     def decide(self, controller: str) -> State:

@@ -42,6 +42,7 @@ from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, Provi
 from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session import events
+from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded, LandingTestStarted
 from iterdev.core.types import ConflictStrategy, Severity, Status, TaskId
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.store.journal import EventCodec
@@ -99,6 +100,11 @@ EXAMPLES: tuple[events.Event, ...] = (
         tip="c" * 40,
         conflict=events.Conflict(files=("a.py",), others=(TaskId("DEV-002"),), merged=False),
     ),
+    LandingTestStarted(tasks=(DEV, TaskId("DEV-002")), tip="c" * 40, commit="d" * 40),
+    LandingTestEnded(
+        tasks=(DEV,), tip="c" * 40, passed=False, verification=Verification(pass_rate=0.5, failures=("test_a",))
+    ),
+    LandingTakenOut(task=DEV, commit="c" * 40, error="test_a fails", output="E assert", status=Status.pending),
     events.ConflictResolved(
         task=DEV, strategy=ConflictStrategy.manual, fix=TaskId("DEV-001-fix-conflict"), status=Status.completed
     ),

@@ -36,6 +36,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     conflicts: ConflictStrategy = ConflictStrategy.auto_merge
     conflict_fixes: int = 2
     """How often the fix of a conflict may itself be in conflict with what landed meanwhile."""
+    landing_returns: int = 1
+    """How often work goes back to be tried again because the tests fail together with what landed since it began."""
     debt: DebtRule | None = None
     lock_seconds: float = 300
     """How long a lock lasts that is not renewed, and how long a task that was refused counts as waiting.

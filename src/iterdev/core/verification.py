@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from iterdev.core.formatting import plain
+from iterdev.core.formatting import counted, plain
 
 TEST_FIXES = 5
 """How often an agent is asked to fix failing tests in one attempt."""
@@ -18,6 +18,8 @@ OUTPUT_LIMIT = 4000
 READ_LIMIT = 25 * OUTPUT_LIMIT
 """Characters of an output that are looked at; a part of them may be control codes."""
 CAUSE_LIMIT = 160
+NAMED = 5
+"""Tests that a summary names."""
 
 _NO_TESTS = 5
 """The exit code with which pytest, and unittest since Python 3.12, say that there was nothing to run."""
@@ -271,6 +273,14 @@ def _cause(report: SuiteReport) -> str:
     lines = [line.strip() for line in report.output.splitlines()]
     telling = [line for line in lines if _TELLING.search(line)] or [line for line in lines if line][-1:]
     return f": {telling[-1].removeprefix('E ').strip()[:CAUSE_LIMIT].rstrip('.')}" if telling else ""
+
+
+def failure_summary(found: Verification) -> str:
+    """The command and the tests that fail, in a few words."""
+    tests = (*found.regressions, *found.missing) or found.failures
+    named = f"{counted(len(tests), 'test')}: {', '.join(tests[:NAMED])}" if tests else found.note
+    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
+    return f"`{found.command}`: {named}{more}" if found.command else f"{named}{more}"
 
 
 def excerpt(*texts: str) -> str:

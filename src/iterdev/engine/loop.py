@@ -8,9 +8,10 @@ import anyio
 from msgspec import Struct
 
 from iterdev.core.limits.clock_changes import ClockChanged
-from iterdev.core.rules import worker_callbacks
+from iterdev.core.rules import landings, worker_callbacks
 from iterdev.core.rules.decide import decide
-from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Start, Wait
+from iterdev.core.rules.schedule import Cancel, Command, Land, Record, RunLandingTest, Start, Wait
+from iterdev.core.session.attempts import Report
 from iterdev.core.session.events import Gate, GateAnswered
 from iterdev.core.types import Ending, Engine, Role, Status, TaskId
 from iterdev.core.views.gates import GateView, gate_view
@@ -134,7 +135,10 @@ class Loop(Struct, frozen=True, kw_only=True):
                 case Start():
                     await self.performer.start(self.executor, command)
                 case Land(task):
-                    await self.performer.land(task)
+                    await self.performer.landings.land(task)
+                    acted = True
+                case RunLandingTest(tasks):
+                    await self.performer.landings.test(self.executor, tasks)
                     acted = True
                 case Cancel(task):
                     await self.executor.cancel(task)
@@ -146,8 +150,9 @@ class Loop(Struct, frozen=True, kw_only=True):
         """Nothing can be decided now: wait for something to happen, or end."""
         state = self.log.state
         timers = [partial(self._until, command.until) for command in commands if isinstance(command, Wait)]
-        if state.attempts.running:
-            if report := await self._race(self.executor.report, self._written, *timers):
+        if landings.under_way(state):
+            report: Report | None = await self._race(self.executor.report, self._written, *timers)
+            if report:
                 await self.performer.ended(report)
         elif state.gates.open:
             return await self._question(next(iter(state.gates.open.values())))
@@ -202,16 +207,13 @@ class Loop(Struct, frozen=True, kw_only=True):
         """Waits until another process wrote to the journal, the clock moved, or the session folder can be written."""
         while True:
             await anyio.sleep(POLL)
-            if (
-                self.log.has_news()
-                or self.clock.has_changed()
-                or (self.performer.is_behind and self.log.state.attempts.running)
-            ):
+            behind = self.performer.is_behind and landings.under_way(self.log.state)
+            if self.log.has_news() or self.clock.has_changed() or behind:
                 return
 
     async def _interrupt(self) -> Ending:
-        for task in list(self.log.state.attempts.running):
+        for task in landings.under_way(self.log.state):
             await self.executor.cancel(task)
-        while self.log.state.attempts.running:
+        while landings.under_way(self.log.state):
             await self.performer.ended(await self.executor.report())
         return Ending.interrupted

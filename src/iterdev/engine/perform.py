@@ -14,7 +14,7 @@ from iterdev.core.results import Discovery
 from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
-from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.attempts import LandingTestReport, Report, Success
 from iterdev.core.session.events import (
     AttemptStarted,
     EnvironmentMade,
@@ -29,13 +29,13 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
 from iterdev.engine.issue_tracker import session_tracker
+from iterdev.engine.landings import Landings
 from iterdev.engine.prompt_context import PromptContexts
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import stored_checkpoint
 from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
 from iterdev.host import clock, paths, provider_pauses
-from iterdev.host.git import landing
 from iterdev.store.daily_spending import DailySpending
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries
@@ -75,7 +75,7 @@ class SharedLimits:
 
 class Performer:
     def __init__(self, repository: Repository, log: SessionLog, effect: Effect, show: Callable[[State], None]) -> None:
-        self._settings, self._top, self._log = repository.settings, repository.top, log
+        self._settings, self._log = repository.settings, log
         self._effect, self._now, self._show = effect, log.now, show
         self._limits = SharedLimits(repository.journal)
         self._folder = repository.folder(log.state)
@@ -85,6 +85,7 @@ class Performer:
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
         self._projector.prepare()
         self._tracker = session_tracker(repository, log)
+        self.landings = Landings(repository, log, effect, self._transact, self.warn)
         self._rests_until = 0.0
         self._projected_seq = 0
         self.is_behind = False
@@ -136,7 +137,7 @@ class Performer:
         job = await self._job(state, task, command, checkpoint)
         self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip))
         self.is_behind = True
-        await executor.submit(job)
+        await executor.submit(msgspec.structs.replace(job, fence=self._log.state.attempts.running[task.id].fence))
 
     def _restored(self, task: Task) -> str:
         """The checkpoint of the last attempt at the task; an unreadable one is a warning."""
@@ -151,7 +152,10 @@ class Performer:
         self.append(restored)
         return json.dumps(data, ensure_ascii=False)
 
-    async def ended(self, report: AttemptReport) -> None:
+    async def ended(self, report: Report) -> None:
+        if isinstance(report, LandingTestReport):
+            self.landings.tested(report)
+            return
         # The last moment at which an edit may be the agent's.
         self._read_table(strict=True)
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
@@ -173,30 +177,6 @@ class Performer:
         """Called when a tool of an agent has written to the log."""
         self.is_behind = True
         self._show(self._log.state)
-
-    async def land(self, task: TaskId) -> None:
-        state, team = self._log.state, self._log.team
-        row, progress = state.tasks.plan[task], state.tasks.progress[task]
-        if progress.commit is None:
-            raise AssertionError(f"{task} has nothing to land")
-        label = landing.Label(
-            session=state.session.id,
-            task=task,
-            number=progress.number,
-            role=row.role,
-            agent=progress.agent,
-            title=row.title,
-        )
-        tip = state.branch.tip
-        move = partial(landing.land, self._top, progress.commit, label, worked_on=progress.base, tip=tip)
-        with self._effect("land", task=task):
-            landed = await in_thread(move)
-        if files := landed.conflicts:
-            refused = partial(outcomes.landing_refused, team=team, task=task, files=files, tip=landed.tip)
-            self._transact("LandingRefused", lambda state, _: refused(state))
-        else:
-            self._transact("Landed", lambda state, _: outcomes.landed(state, team, task, landed.tip))
-        self.warn(landed.note)
 
     def warn(self, text: str) -> None:
         """Records a warning, if there is one and it is new."""

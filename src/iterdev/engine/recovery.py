@@ -111,7 +111,9 @@ def _end(log: SessionLog, top: Path, started: AttemptStarted, effect: Effect) ->
     # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
     role = log.team.roles[log.state.tasks.plan[task].role]
     requests = 0 if role.procedure is Procedure.verify else 1
-    report = AttemptReport(task=task, number=number, requests=requests, outcome=Interrupted(commit=commit))
+    report = AttemptReport(
+        task=task, number=number, fence=started.fence, requests=requests, outcome=Interrupted(commit=commit)
+    )
     with effect("record", events="AttemptEnded"):
         log.transact(lambda state, at: outcomes.attempt_ended(state, log.team, report, at))
 

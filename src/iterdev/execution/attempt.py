@@ -59,6 +59,7 @@ async def run_attempt(job: Job, context: AttemptContext, scope: anyio.CancelScop
     return AttemptReport(
         task=job.task.id,
         number=job.number,
+        fence=job.fence,
         requests=sum(one.requests for one in conversations),
         # It is written to the journal, which must not contain a secret.
         outcome=context.redact.struct(msgspec.structs.replace(outcome, usage=usage)),

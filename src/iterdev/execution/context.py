@@ -79,7 +79,9 @@ class Attempt(Struct, frozen=True):
         )
 
     def effect(self, name: str, **fields: str | int) -> AbstractContextManager[None]:
-        return self.context.effect(name, task=self.job.task.id, **fields)
+        together = self.job.together
+        subject = {"landing": ", ".join(together)} if together else {"task": str(self.job.task.id)}
+        return self.context.effect(name, **subject, **fields)
 
     def environment(self, *, for_agent: bool = False) -> dict[str, str]:
         """What a program in the workspace may see, with the environment of its project."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from iterdev.agents.contract import AgentEvent, ToolServer
 from iterdev.core.results import Dependency, Result, Usage
 from iterdev.core.rules.team_rules import RoleSpec
-from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.attempts import Report
 from iterdev.core.session.conflicts import MergeInProgress
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings, TimeLimits
@@ -27,6 +27,8 @@ class Job(Struct, frozen=True, kw_only=True):
     task: Task
     role: RoleSpec
     number: int
+    fence: int = 0
+    """Of the attempt's start, for its report."""
     agent: str
     settings: Settings
     base: str
@@ -46,6 +48,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """Files that the session changed between its base and `base`."""
     merge: MergeInProgress | None = None
     """Work that is to be merged; the merge is begun before the agent is asked."""
+    together: tuple[TaskId, ...] = ()
+    """Tasks whose work, all of it merged in `base`, is to be tested; no agent is asked."""
     planned: tuple[str, ...] = ()
     """Files that have to be there when the work is done."""
     commit_body: tuple[str, ...] = ()
@@ -101,8 +105,8 @@ class Effect(Protocol):
 class Executor(Protocol):
     async def submit(self, job: Job) -> None: ...
 
-    async def report(self) -> AttemptReport:
-        """Waits for the next attempt to end."""
+    async def report(self) -> Report:
+        """Waits for the next job to end."""
 
     async def cancel(self, task: TaskId) -> None:
-        """Ends an attempt; its outcome is `Interrupted`, and its work is kept."""
+        """Ends a job: an attempt is `Interrupted`, and its work is kept; a test of work that waits says nothing."""

@@ -1,5 +1,6 @@
-"""Runs attempts on this machine, each in a cancel scope of its own."""
+"""Runs jobs on this machine, each in a cancel scope of its own."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
 import anyio
@@ -7,12 +8,13 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from iterdev.core.errors import IterdevError
-from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.attempts import Report
 from iterdev.core.types import TaskId
 from iterdev.execution.attempt import run_attempt
 from iterdev.execution.background_environment import BackgroundEnvironment
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
+from iterdev.execution.landing_test import run_landing_test
 
 
 class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
@@ -21,14 +23,14 @@ class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
         self._context = msgspec.structs.replace(context, start_environment=background.start)
         self._group = group
         self._scopes: dict[TaskId, anyio.CancelScope] = {}
-        self._send, self._receive = anyio.create_memory_object_stream[AttemptReport | IterdevError](1_000_000)
+        self._send, self._receive = anyio.create_memory_object_stream[Report | IterdevError](1_000_000)
 
     async def submit(self, job: Job) -> None:
         self._scopes[job.task.id] = anyio.CancelScope()
         self._group.start_soon(self._run, job)
 
-    async def report(self) -> AttemptReport:
-        """The next attempt that ended; an error of the machine itself is raised here."""
+    async def report(self) -> Report:
+        """The next job that ended; an error of the machine itself is raised here."""
         ended = await self._receive.receive()
         if isinstance(ended, IterdevError):
             raise ended
@@ -45,7 +47,10 @@ class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
 
     async def _run(self, job: Job) -> None:
         try:
-            ended: AttemptReport | IterdevError = await run_attempt(job, self._context, self._scopes[job.task.id])
+            run: Callable[[Job, AttemptContext, anyio.CancelScope], Awaitable[Report]] = (
+                run_landing_test if job.together else run_attempt
+            )
+            ended: Report | IterdevError = await run(job, self._context, self._scopes[job.task.id])
         except IterdevError as error:
             ended = error
         self._send.send_nowait(ended)

@@ -2,17 +2,14 @@
 
 import msgspec
 
-from iterdev.core.formatting import counted
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
-from iterdev.core.verification import Measurement, SuiteReport, Verification
+from iterdev.core.verification import Measurement, SuiteReport, Verification, failure_summary
 from iterdev.execution.context import Attempt
 from iterdev.execution.suite_runs import SuiteRuns
 
 Outcome = Success | Failed | Limited | Interrupted | Unmet
 
-NAMED = 5
-"""Tests that an error names."""
 NOTHING = "no test command was found or named, so nothing was verified"
 
 
@@ -23,15 +20,15 @@ async def with_tests(attempt: Attempt, outcome: Outcome) -> Outcome:
         return outcome
     changed = tuple(dict.fromkeys((*job.changed, *outcome.changed)))
     runs = SuiteRuns(msgspec.structs.replace(attempt, job=msgspec.structs.replace(job, changed=changed)))
-    baseline, found = await _measured(runs, outcome.commit)
+    baseline, found = await measured(runs, outcome.commit)
     if found.pass_rate is not None and not found.passes(job.pass_rate):
-        return Failed(error=_failing(found), commit=outcome.commit)
+        return Failed(error=f"the tests fail with the change, {failure_summary(found)}", commit=outcome.commit)
     doubts = tuple(f"{job.task.id}: {doubt}" for doubt in runs.doubts)
-    measured = Measurement(verification=found, baseline=() if job.baseline else baseline)
-    return msgspec.structs.replace(outcome, measured=measured, notes=(*outcome.notes, *doubts))
+    made = Measurement(verification=found, baseline=() if job.baseline else baseline)
+    return msgspec.structs.replace(outcome, measured=made, notes=(*outcome.notes, *doubts))
 
 
-async def _measured(runs: SuiteRuns, commit: str) -> tuple[tuple[SuiteReport, ...], Verification]:
+async def measured(runs: SuiteRuns, commit: str) -> tuple[tuple[SuiteReport, ...], Verification]:
     """The tests on the session's base, and on the change."""
     suites = await runs.find()
     baseline = runs.attempt.job.baseline or await runs.on_base(suites)
@@ -39,10 +36,3 @@ async def _measured(runs: SuiteRuns, commit: str) -> tuple[tuple[SuiteReport, ..
     if not suites and not baseline:
         return baseline, Verification(note=NOTHING)
     return baseline, await runs.on_change(suites, baseline)
-
-
-def _failing(found: Verification) -> str:
-    tests = (*found.regressions, *found.missing) or found.failures
-    named = f": {', '.join(tests[:NAMED])}" if tests else f": {found.note}"
-    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
-    return f"the tests fail with the change, `{found.command}`: {counted(len(tests), 'test')}{named}{more}"

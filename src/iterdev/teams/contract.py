@@ -187,10 +187,6 @@ class Team(TeamRules, TeamViews, Protocol):
         """The test runs on the session's base, if they have been made."""
         return ()
 
-    def pass_rate(self, state: State) -> float:
-        """The part of the tests that must pass."""
-        return 1
-
     def tasks_of_round(self, state: State, number: int) -> tuple[TaskId, ...]:
         """The tasks that changed something in a fix round, in the order of the table."""
         return ()

@@ -4,13 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from iterdev.core.request import Request, new_session, policy, session_facts
+from iterdev.core.rules import landings
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.outcomes import attempt_ended, landed
 from iterdev.core.rules.record import record
-from iterdev.core.rules.schedule import Land, Record, Start
+from iterdev.core.rules.schedule import Land, Record, RunLandingTest, Start
 from iterdev.core.session import events, fold
-from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Success
 from iterdev.core.session.events import Entry, Event, Failed
+from iterdev.core.session.landing_events import LandingTestStarted
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import IssueSettings, OnRejection, Settings
@@ -121,6 +123,7 @@ class Run:
         priority: int = 3,
         method: str = "gemini",
         asks: bool = False,
+        fails: Callable[[set[str]], bool] = lambda _tasks: False,
         auto: bool = True,
         concurrency: int = 3,
         engine: Engine = Engine.wave,
@@ -129,6 +132,9 @@ class Run:
         self._agents, self._answers = agents, {"plan": "accept", **(answers or {})}
         self.starts: list[tuple[TaskId, ...]] = []
         """The tasks that were running whenever one started."""
+        self.tested: list[tuple[TaskId, ...]] = []
+        """The tasks whose work was tested together, run by run."""
+        self._fails = fails
         request = Request(
             requirement="Resolve them", auto=auto, concurrency=concurrency, engine=engine, pipeline=pipeline
         )
@@ -171,6 +177,9 @@ class Run:
                     self.starts.append(tuple(self.state.attempts.running))
                 case Land(task):
                     self._append(*landed(self.state, ISSUES, task, f"{self.state.branch.tip} {task}"))
+                case RunLandingTest(tasks):
+                    tip = self.state.branch.tip
+                    self._append(LandingTestStarted(tasks=tasks, tip=tip, commit=" ".join((tip, *tasks))))
                 case _:
                     pass
         return bool(commands) or self._happened()
@@ -178,10 +187,17 @@ class Run:
     def _happened(self) -> bool:
         if task := next(iter(self.state.attempts.running), None):
             row = self.state.tasks.plan[task]
-            number = self.state.attempts.running[task].number
+            started = self.state.attempts.running[task]
             outcome = self._agents(row, self.state) or usual(row)
-            report = AttemptReport(task=task, number=number, requests=1, outcome=outcome)
+            report = AttemptReport(task=task, number=started.number, fence=started.fence, requests=1, outcome=outcome)
             self._append(*attempt_ended(self.state, ISSUES, report, 2.0))
+            return True
+        if testing := self.state.landing_queue.testing:
+            self.tested.append(testing.tasks)
+            rate = 0.5 if self._fails({*testing.commit.split()}) else 1.0
+            found = Verification(pass_rate=rate, command="pytest", total=2, failures=("test_both",) if rate < 1 else ())
+            report = LandingTestReport(tasks=testing.tasks, verification=found)
+            self._append(*landings.tested(self.state, ISSUES, report))
             return True
         for gate in self.state.gates.open:
             if gate in self._answers:

@@ -185,6 +185,15 @@ def test_a_rejection_adds_a_revision_and_an_audit_before_the_queue_and_the_build
     assert compare(run.entries, ISSUES).difference is None
 
 
+def test_a_verdict_names_the_solution_that_was_audited_also_when_a_revision_was_chosen() -> None:
+    run = Run(3, rejecting("AUDIT-001"))
+
+    first = issue_part(run.state).audits["AUDIT-001"]
+    (rejected,) = (one for one in first.verdicts if one.issue_id == "GH-1")
+    assert rejected.solution_id == "SOL-GH-1-1"
+    assert issue_part(run.state).chosen["GH-1"] == "SOL-GH-1-2"
+
+
 def test_a_revision_leaves_solutions_alone_that_were_not_rejected() -> None:
     run = Run(3, rejecting("AUDIT-001"))
 

@@ -12,6 +12,7 @@ from iterdev.core.ids import moment
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
 from iterdev.core.types import ConflictStrategy, Role, Status, TaskId
 
@@ -83,6 +84,9 @@ def _of_work(event: Event, state: State) -> Announced | None:
             return coordinator("conflict_detected", text, task=task, others=others, files=files)
         case events.LandingRefused(task=task, files=refused):
             return worker(state, task, "error", f"{task} does not merge with what landed: {', '.join(refused)}")
+        case LandingTakenOut(task=task, error=error, status=status):
+            became = "is tried once more" if status is Status.pending else "failed"
+            return worker(state, task, "error", f"{task} {became}: {error}")
         case events.ConflictResolved(task=task, fix=None, error=error):
             return worker(state, task, "error", f"{task} failed: {error}")
         case events.ConflictResolved(task=task, strategy=strategy, fix=fix):

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, locks
 from iterdev.core.formatting import duration
-from iterdev.core.rules import branch_updates, conflict_tasks
+from iterdev.core.rules import branch_updates, conflict_tasks, landings
 from iterdev.core.rules.escalations import stopped
 from iterdev.core.rules.role_limits import within_role_limits
-from iterdev.core.rules.schedule import Cancel, Command, Land, Record, Wait, starts
+from iterdev.core.rules.schedule import Cancel, Command, Record, Wait, starts
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
@@ -40,8 +40,8 @@ def _next(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
         return ()
     if first := _before_starts(state, team):
         return (Record(first),)
-    if state.attempts.landing:
-        return (Land(next(iter(state.attempts.landing))),)
+    if landing := landings.due(state, team):
+        return landing
     if first := _packages(state):
         return (Record(first),)
     return _next_of_wave(state, team, now) if state.session.engine is Engine.wave else _next_of_beat(state, team, now)

@@ -8,6 +8,7 @@ from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
 from iterdev.core.results import Result, shortened
+from iterdev.core.rules import landings
 from iterdev.core.rules.branch_updates import brought_in
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
@@ -19,7 +20,10 @@ from iterdev.core.types import Status, TaskId
 
 
 def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: float) -> tuple[Event, ...]:
-    """The end of an attempt, with all that follows from it."""
+    """The end of an attempt, with all that follows from it; of one that is not open any more, only a warning."""
+    started = state.attempts.running.get(report.task)
+    if started is None or started.fence != report.fence:
+        return _too_late(state, report)
     match report.outcome:
         case Success() as success:
             return _succeeded(state, team, report, success, at)
@@ -29,6 +33,14 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
             return _limited(state, report, limited, at)
         case events.Interrupted() | events.Unmet() as outcome:
             return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+
+
+def _too_late(state: State, report: AttemptReport) -> tuple[Event, ...]:
+    """What a host reports after its attempt was given to another one, or twice; its commit stays under its ref."""
+    commit = report.outcome.commit
+    kept = f"; its work is kept as {commit}" if commit else ""
+    warning = f"{report.task}: the report of attempt {report.number} came too late and was not used{kept}"
+    return () if warning in state.warnings else (events.Warned(warning),)
 
 
 def _ended(
@@ -138,7 +150,8 @@ def _failed(state: State, report: AttemptReport, failed: events.Failed, at: floa
     successors = other_agents(state, task, agent) if how in REPLACING else []
     if not successors:
         answered = _answered(state, task, at) if failed.kind is None else ()
-        return _ended(state, report, failed, Status.failed, failed.error), *answered
+        parked = landings.parked(state, task, failed.error)
+        return _ended(state, report, failed, Status.failed, failed.error), *answered, *parked
     following, for_every_task = successors[0], how is Reaction.replace_agent
     replaced = AgentReplaced(
         task=task, agent=agent, successor=following, error=failed.error, for_every_task=for_every_task

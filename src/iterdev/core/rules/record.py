@@ -42,6 +42,8 @@ def _as_recorded(event: Event, state: State) -> Event:
             return replace(event, number=max(event.number, next_number(state.messages)))
         case events.Warned(text):
             return replace(event, text=one_line(text))
+        case events.AttemptStarted():
+            return replace(event, fence=state.seq + 1)
         case events.EngineStarted() if state.attempts.landing:
             # Work that is about to land may be on the branch already, and a rollback to before it must not stop there.
             return replace(event, tip=state.branch.tip)

@@ -15,23 +15,24 @@ from iterdev.core.collaboration.messages import Announced
 from iterdev.core.limits.clock_changes import ClockChanged
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.record import record
-from iterdev.core.rules.schedule import Command, Land, Record, Start
+from iterdev.core.rules.schedule import Command, Land, Record, RunLandingTest, Start
 from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import Fold, replay
 from iterdev.core.session.gates import GateKind
+from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded, LandingTestStarted
 from iterdev.core.session.state import State
 
 DECIDED = (
     *get_args(events.WaveEvent | external_packages.PackageEvent),
     *(events.TaskCompleted, events.TaskFailed, events.TaskSkipped, events.TasksAdded, events.TasksReplanned),
-    *(events.GateOpened, events.ConflictResolved, events.Finished, FeedbackPlanned),
+    *(events.GateOpened, events.ConflictResolved, events.Finished, FeedbackPlanned, LandingTakenOut),
 )
 """Only `decide` makes these while an engine is at work, besides the events of the team."""
-PERFORMED = (events.AttemptStarted, events.Landed, events.LandingRefused)
+PERFORMED = (events.AttemptStarted, events.Landed, events.LandingRefused, LandingTestStarted)
 """What carrying out a command leaves in the journal."""
-SEEN = (events.AttemptEnded, events.EngineStarted, events.TableEdited, ClockChanged)
+SEEN = (events.AttemptEnded, LandingTestEnded, events.EngineStarted, events.TableEdited, ClockChanged)
 """What the engine itself sees, and decides anew upon."""
 
 
@@ -91,7 +92,8 @@ class _Walk:
 
     def _decides_anew(self, event: Event) -> bool:
         """Whether an engine that has written this decides before it writes again."""
-        return self._only_decided(event) or isinstance(event, (*SEEN, events.Landed, events.LandingRefused))
+        landing = (events.Landed, events.LandingRefused, LandingTestStarted)
+        return self._only_decided(event) or isinstance(event, (*SEEN, *landing))
 
     def _decided(self, state: State, place: int) -> int | None:
         """How many entries from here on one decision accounts for; None if there is no such decision."""
@@ -140,6 +142,13 @@ class _Walk:
                 case Land(task), events.Landed(task=landed) | events.LandingRefused(task=landed):
                     if task == landed:
                         return 1
+                case RunLandingTest(tasks), LandingTestStarted(tasks=merged, tip=tip):
+                    # What git cannot merge ends the part of the queue that is tested.
+                    if tasks[: len(merged)] == merged and tip == present.branch.tip:
+                        return 1
+                case RunLandingTest(tasks), events.LandingRefused(task=refused):
+                    if tasks[0] == refused:
+                        return 1
                 case _:
                     pass
         return 0
@@ -159,4 +168,4 @@ class _Walk:
 
 def _to_do(commands: tuple[Command, ...]) -> tuple[Command, ...]:
     """The commands that leave something in the journal."""
-    return tuple(command for command in commands if isinstance(command, Record | Start | Land))
+    return tuple(command for command in commands if isinstance(command, Record | Start | Land | RunLandingTest))

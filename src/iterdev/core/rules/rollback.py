@@ -11,6 +11,7 @@ from iterdev.core.rules.team_rules import TeamRules
 from iterdev.core.session import events
 from iterdev.core.session.events import Entry, Event
 from iterdev.core.session.fold import replay
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.types import Status, TaskId
@@ -110,7 +111,7 @@ def _ends(event: Event, target: str) -> bool:
             return task == target
         case events.Landed() | events.LandingRefused() | events.TaskCompleted() | events.TaskReported():
             return event.task == target
-        case events.TaskFailed(task):
+        case events.TaskFailed(task) | LandingTakenOut(task=task, status=Status.failed):
             return task == target
         case _:
             return False

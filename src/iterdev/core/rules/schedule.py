@@ -32,6 +32,12 @@ class Land(Struct, frozen=True):
     task: TaskId
 
 
+class RunLandingTest(Struct, frozen=True):
+    """Tests the work of tasks that wait to land, merged into the branch as far as git can."""
+
+    tasks: tuple[TaskId, ...]
+
+
 class Cancel(Struct, frozen=True):
     task: TaskId
 
@@ -40,7 +46,7 @@ class Wait(Struct, frozen=True):
     until: float
 
 
-Command = Record | Start | Land | Cancel | Wait
+Command = Record | Start | Land | RunLandingTest | Cancel | Wait
 
 
 def starts(state: State, candidates: Collection[TaskId], now: float, limit: float) -> tuple[Command, ...]:

@@ -44,7 +44,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     loops: bool = False
     """A worker of this role goes on with further tasks of its prefix in one process."""
     tested: bool = False
-    """Its change lands only if the tests pass with it."""
+    """Its change lands only if the tests pass with it: alone, and together with what landed since it was begun."""
     at_most: int | None = None
     """Its tasks that may run at once, besides the concurrency of the session."""
 
@@ -138,6 +138,10 @@ class TeamRules(TeamFold, Protocol):
     def completion_error(self, state: State, task: TaskId) -> str:
         """Why a task whose work has landed fails; empty if it is completed."""
         return ""
+
+    def pass_rate(self, state: State) -> float:
+        """The part of the tests that must pass."""
+        return 1
 
     def retried(self, state: State, failed: tuple[TaskId, ...]) -> tuple[Event, ...]:
         """What follows when the user wants failed and skipped tasks retried; nothing if there is nothing to retry."""

@@ -15,19 +15,20 @@ from iterdev.core.collaboration.messages import MessageSent
 from iterdev.core.draft import without
 from iterdev.core.results import Result, Usage
 from iterdev.core.session import events
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.types import Status, TaskId
-from iterdev.core.verification import Measurement
+from iterdev.core.verification import Measurement, Verification
 
 EVENTS = (
     *get_args(events.AttemptEvent),
-    *(events.UpdateStarted, events.TaskReported, events.RollbackStarted, DeadlockBroken, MessageSent),
+    *(events.UpdateStarted, events.TaskReported, events.RollbackStarted, LandingTakenOut, DeadlockBroken, MessageSent),
 )
 
 
 class Attempts(Struct, frozen=True, kw_only=True):
     running: Mapping[TaskId, events.AttemptStarted] = {}
     landing: Mapping[TaskId, None] = {}
-    """Tasks whose commit is to land next, in this order."""
+    """Tasks whose commit waits to land, in the order in which their attempts ended."""
     aborted: Mapping[TaskId, str] = {}
     """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
     last_message: Mapping[TaskId, str] = {}
@@ -46,7 +47,7 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
             )
         case events.UpdateStarted(task):
             return replace(part, landing={**part.landing, task: None})
-        case events.Landed(task=task) | events.LandingRefused(task=task):
+        case events.Landed(task=task) | events.LandingRefused(task=task) | LandingTakenOut(task=task):
             return replace(part, landing=without(part.landing, task))
         case events.TaskReported(task=task):
             return replace(part, running=without(part.running, task))
@@ -80,7 +81,27 @@ class Success(Struct, frozen=True, kw_only=True, tag=True):
 class AttemptReport(Struct, frozen=True, kw_only=True):
     task: TaskId
     number: int
+    fence: int = 0
+    """That of the attempt's start; a report of another one than the open attempt is not used."""
     requests: int
     outcome: Success | events.Failed | events.Limited | events.Interrupted | events.Unmet
     checked: tuple[PackageCheck, ...] = ()
     denied: tuple[str, ...] = ()
+
+
+class LandingTestReport(Struct, frozen=True, kw_only=True):
+    tasks: tuple[TaskId, ...]
+    """Whose work was tested as one tree."""
+    verification: Verification | None = None
+    """None if the run was interrupted."""
+    notes: tuple[str, ...] = ()
+    """What the user should know about the run."""
+
+    @property
+    def task(self) -> TaskId:
+        """The first of them, by which an executor knows the run."""
+        return self.tasks[0]
+
+
+Report = AttemptReport | LandingTestReport
+"""What an executor says of a job that has ended."""

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session import events
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.types import ConflictStrategy, Status, TaskId
 
 EVENTS = (
     *get_args(events.AttemptEvent),
-    *(events.UpdateStarted, events.RollbackStarted, events.TaskReported, events.TasksReset),
+    *(events.UpdateStarted, events.RollbackStarted, events.TaskReported, events.TasksReset, LandingTakenOut),
 )
 
 
@@ -58,7 +59,7 @@ class ConflictsDraft(Draft[Conflicts]):
             case events.AttemptEnded(task=task, status=status):
                 if status is not Status.landing:
                     self._started.pop(task, None)
-            case events.TaskReported(task=task):
+            case events.TaskReported(task=task) | LandingTakenOut(task=task):
                 self._started.pop(task, None)
             case events.Landed(task=task, changed=changed, conflict=conflict):
                 self._land(task, changed, seq)

@@ -23,6 +23,7 @@ from iterdev.core.limits.providers import ProviderEvent
 from iterdev.core.policy import Policy
 from iterdev.core.processes import ProcessIdentity
 from iterdev.core.results import Dependency, Discovery, Usage
+from iterdev.core.session.landing_events import QueueEvent
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
 
@@ -219,6 +220,8 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     number: int
     agent: str
     base: str
+    fence: int = 0
+    """The number of its journal entry: `number` is given again to a task that could not begin."""
 
 
 class AttemptEnded(Struct, frozen=True, kw_only=True, tag=True, gc=False):
@@ -402,7 +405,7 @@ RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
 UpdateEvent = UpdateRequested | UpdateStarted
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
-WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent
+WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent | QueueEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned | EnvironmentMade
 LimitEvent = ProviderEvent | DaySpent | ClockChanged
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent

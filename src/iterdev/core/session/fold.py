@@ -13,7 +13,7 @@ from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.draft import Folding, without
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.clock_changes import ClockChanged
-from iterdev.core.session import attempts, conflicts, events, gates, lifecycle, state, task_table
+from iterdev.core.session import attempts, conflicts, events, gates, landing_queue, lifecycle, state, task_table
 from iterdev.core.session.events import Entry
 from iterdev.core.session.state import Branch, State
 from iterdev.core.types import TeamState
@@ -64,6 +64,7 @@ DRAFTS: Mapping[str, tuple[Iterable[type], Callable[[Any], Folding]]] = {
 
 PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "attempts": dict.fromkeys(attempts.EVENTS, attempts.evolve),
+    "landing_queue": dict.fromkeys(landing_queue.EVENTS, landing_queue.evolve),
     "gates": dict.fromkeys(get_args(events.GateEvent | events.RollbackStarted), gates.evolve),
     "branch": dict.fromkeys(state.BRANCH_EVENTS, state.evolve_branch),
     "lifecycle": dict.fromkeys(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),

@@ -23,6 +23,7 @@ from iterdev.core.session.attempts import Attempts
 from iterdev.core.session.conflicts import Conflicts
 from iterdev.core.session.events import Entry, Session
 from iterdev.core.session.gates import Gates
+from iterdev.core.session.landing_queue import LandingQueue
 from iterdev.core.session.lifecycle import Lifecycle
 from iterdev.core.session.task_table import TaskTable
 from iterdev.core.task_description import Scope
@@ -95,6 +96,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     lifecycle: Lifecycle = Lifecycle()
     tasks: TaskTable = TaskTable()
     attempts: Attempts = Attempts()
+    landing_queue: LandingQueue = LandingQueue()
     conflicts: Conflicts = Conflicts()
     gates: Gates = Gates()
     warnings: AppendOnly[str] = AppendOnly[str]()

@@ -12,13 +12,14 @@ from iterdev.core.limits.clock_changes import ClockChanged, moved_end, moved_sta
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
 from iterdev.core.results import NO_USAGE, Usage
 from iterdev.core.session import events, graph
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
 
 EVENTS = (
     *get_args(events.PlanEvent | events.TaskEvent | events.WaveEvent | events.AttemptEvent),
     *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, events.UpdateStarted),
-    *(AgentReplaced, ProviderPaused, ClockChanged),
+    *(LandingTakenOut, AgentReplaced, ProviderPaused, ClockChanged),
 )
 
 
@@ -150,6 +151,8 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._close(task, Status.failed, at, error=error)
             case events.TaskSkipped(task, error):
                 self._close(task, Status.skipped, at, error=error)
+            case LandingTakenOut():
+                self._take_out(event, at)
             case AgentReplaced(task=task, agent=agent):
                 self._update(task, replaced_agents=(*self._progress[task].replaced_agents, agent))
             case _:
@@ -233,6 +236,20 @@ class TaskTableDraft(Draft[TaskTable]):
         self._update(task, status=event.status, **fields)
         if event.status is Status.pending:
             self._queue(self.part.plan[task])
+
+    def _take_out(self, event: LandingTakenOut, at: float) -> None:
+        """The commit is kept as one that did not succeed, and shown to the next attempt with the failing tests."""
+        task = event.task
+        kept = (*self._progress[task].unmerged_commits, event.commit)
+        failure = f"{event.error}\n{event.output}" if event.output else event.error
+        self._update(task, unmerged_commits=kept, commit=None, failure=failure)
+        if event.status in FINAL:
+            self._close(task, event.status, at, error=event.error)
+            return
+        self._update(task, status=event.status, ended_at=None)
+        self._queue(self.part.plan[task])
+        # The time that its tests took in the queue is not taken from the wave.
+        self.set(wave_started_at=max(at, self.part.paused_until))
 
     def _close(self, task: TaskId, status: Status, at: float, **fields: object) -> None:
         """A task reaches its final status, and its dependants become ready or blocked."""

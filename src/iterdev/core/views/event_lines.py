@@ -15,6 +15,7 @@ from iterdev.core.results import shortened
 from iterdev.core.session import events
 from iterdev.core.session.events import Entry, Event, TeamEvent
 from iterdev.core.session.fold import TeamFold, evolve, replay
+from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded, LandingTestStarted
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.progress import task_change
@@ -121,6 +122,19 @@ def _of_attempt(event: Event, state: State, team: TeamViews) -> str:
             return _change(state, team, task)
         case events.ConflictResolved(task=task, error=error):
             return f"{task} failed: {error}"
+        case _:
+            return _of_queue(event)
+
+
+def _of_queue(event: Event) -> str:
+    match event:
+        case LandingTestStarted(tasks=tasks):
+            return f"the tests are run with the work of {_names(tasks)} before it lands"
+        case LandingTestEnded(tasks=tasks, passed=bool(passed)):
+            return f"the tests {'pass' if passed else 'fail'} with the work of {_names(tasks)}"
+        case LandingTakenOut(task=task, error=error, status=status):
+            became = "is tried once more" if status is Status.pending else "failed"
+            return f"{task} {became}: {error}"
         case _:
             return ""
 

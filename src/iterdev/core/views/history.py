@@ -15,6 +15,7 @@ from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.session.events import Entry, TeamEvent
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.types import TaskId
 from iterdev.core.views.team import TeamViews
 
@@ -147,6 +148,8 @@ class _Fold:
                 )
             case events.Landed(task=task):
                 self._change([task], landed_at=at)
+            case LandingTakenOut(task=task, error=error):
+                self._change([task], error=error)
             case events.TaskReported(task=task):
                 self._end_running([task], at, AttemptOutcome.reported)
             case events.RollbackStarted(undone=undone):

@@ -13,6 +13,7 @@ from iterdev.core.rules.schedule import agent_choices
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.types import Engine, Role, Status, TaskId
+from iterdev.core.views.landings import landing_note
 from iterdev.core.views.team import TaskNotes, TeamViews
 
 MARKS = {
@@ -103,7 +104,7 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
                 state.attempts.last_message.get(task, "working...")
             )
         case Status.landing:
-            return "landing..."
+            return landing_note(state, task) or "landing..."
         case Status.pending:
             return waits_for(state, task, zone)
         case _:

@@ -66,6 +66,10 @@ class TeamViews(Protocol):
     def task_notes(self, state: State, task: TaskId) -> TaskNotes:
         return TaskNotes()
 
+    def order_reasons(self, state: State, task: TaskId) -> tuple[str, ...]:
+        """Why a task comes before or after others, one sentence each."""
+        return ()
+
     def report(self, state: State) -> TeamReport:
         return TeamReport(title="Report")
 

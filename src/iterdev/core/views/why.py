@@ -10,14 +10,18 @@ from iterdev.core.limits import providers
 from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
+from iterdev.core.views.landings import landing_note
 from iterdev.core.views.tasks import LEFT_OUT, asked_agent, lock_waits, waits_for
 from iterdev.core.views.team import TeamViews
 
+LANDS_NEXT = "lands next"
+
 
 def why(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo = ZONE) -> list[str]:
-    """One line for each cause, and one for each thing that its agents were denied."""
+    """One line for each cause, for each reason of its place in the plan, and for each thing its agents were denied."""
     denied = [f"asked for, and denied: {request}" for request in state.tasks.progress[task].denied]
-    return _reasons(state, team, task, engine_alive=engine_alive, zone=zone) + denied
+    reasons = _reasons(state, team, task, engine_alive=engine_alive, zone=zone)
+    return [*reasons, *team.order_reasons(state, task), *denied]
 
 
 def _reasons(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> list[str]:
@@ -48,12 +52,19 @@ def _activity(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool
     agent = asked_agent(progress, team.task_notes(state, task))
     said = state.attempts.last_message.get(task)
     lines = [
-        f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else ""),
+        _doing(state, task, agent),
         *lock_waits(state, task, zone),
         f"its agent last said: {said}" if said else "",
         "" if engine_alive else f"no engine is alive: run `iterdev resume {state.session.id}`",
     ]
     return list(filter(None, lines))
+
+
+def _doing(state: State, task: TaskId, agent: str) -> str:
+    progress = state.tasks.progress[task]
+    if progress.status is Status.landing:
+        return f"{task} is {progress.status}: it {landing_note(state, task) or LANDS_NEXT}"
+    return f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else "")
 
 
 def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> str:
@@ -65,6 +76,8 @@ def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, z
             return one_line(progress.error)
         case _ if not engine_alive:
             return "interrupted"
+        case Status.landing:
+            return landing_note(state, task) or LANDS_NEXT
         case _:
             return asked_agent(progress, team.task_notes(state, task)) or "iterdev runs the tests"
 

@@ -1,5 +1,6 @@
 """How work becomes commits: kept under a ref of its own in any case, then landed by compare and swap."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -52,6 +53,14 @@ class Landing(Struct, frozen=True, kw_only=True):
     conflicts: tuple[str, ...] = ()
     note: str = ""
     """What the user should know about the branch."""
+
+
+class MergedWorks(Struct, frozen=True, kw_only=True):
+    commit: str
+    count: int
+    """How many of the commits are in it, from the first one on."""
+    conflicts: tuple[str, ...] = ()
+    """The files in which the next one could not be merged."""
 
 
 def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = "") -> str | None:
@@ -139,6 +148,16 @@ def land(top: Path, commit: str, label: Label, *, worked_on: str, tip: str) -> L
             return msgspec.structs.replace(landing, note="; ".join(note for note in notes if note))
     branch = ids.branch(session)
     raise HostError(f'The branch "{branch}" kept moving while {label.task} was landing', hint="run `iterdev resume`")
+
+
+def merge_in_order(top: Path, tip: str, works: Sequence[tuple[str, Label]]) -> MergedWorks:
+    """Merges commits one after another, as landing them would, until git cannot; no ref is moved."""
+    for count, (commit, label) in enumerate(works):
+        landing, _ = _merged(top, tip, commit, label)
+        if landing.conflicts:
+            return MergedWorks(commit=tip, count=count, conflicts=landing.conflicts)
+        tip = landing.tip
+    return MergedWorks(commit=tip, count=len(works))
 
 
 def _is_same_landing(top: Path, found: str, target: str) -> bool:

@@ -168,13 +168,18 @@ class Pool:
 
     def borrow(self, commit: str, *, task: str, number: int) -> tuple[Workspace, bool]:
         """A workspace at the commit, and whether it is new and still has to be set up."""
+        workspace, fresh = self.lend(commit)
+        borrower = Borrower(task=task, number=number, base=commit)
+        (workspace.slot / BORROWER).write_bytes(msgspec.json.encode(borrower))
+        return workspace, fresh
+
+    def lend(self, commit: str) -> tuple[Workspace, bool]:
+        """The same for what is no attempt: nothing in the workspace has to be kept, whoever is killed."""
         with self._lock:
             workspace = self._free.pop() if self._free else self._unused_slot()
             self._lent.add(workspace.slot)
         fresh = self._clean.pop(workspace.slot, None) != commit and not self._reset(workspace, commit)
         _make(workspace.temp)
-        borrower = Borrower(task=task, number=number, base=commit)
-        (workspace.slot / BORROWER).write_bytes(msgspec.json.encode(borrower))
         return workspace, fresh
 
     def spare(self, commit: str) -> Workspace:

@@ -5,6 +5,7 @@ from iterdev.core.formatting import counted
 from iterdev.core.rules.announcements import coordinator, end_of_worker, from_role, step_of_worker, worker
 from iterdev.core.session import events
 from iterdev.core.session.events import Event
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.issues import events as team_events
@@ -73,6 +74,8 @@ def _work(event: Event, state: State) -> Announced | None:
         case events.AttemptEnded(task=task, outcome=events.Failed(error=error), status=Status.failed):
             if state.tasks.plan[task].role != Role.implementer:
                 return None
+            return worker(state, task, "impl_failed", f"{task} failed: {error[:500]}")
+        case LandingTakenOut(task=task, error=error, status=Status.failed):
             return worker(state, task, "impl_failed", f"{task} failed: {error[:500]}")
         case events.GateOpened(gate) if gate.kind == ORDER_GATE:
             text = f"{', '.join(gate.choices)} touch the same files, and nothing says which comes first"

@@ -154,7 +154,7 @@ def _audit_report(state: State) -> dict[str, object]:
         "issues_reviewed": [
             {
                 "issue_id": one.issue_id,
-                "solution_id": one.solution_id or part.chosen.get(one.issue_id, ""),
+                "solution_id": one.solution_id,
                 "total_score": one.score,
                 "verdict": one.verdict,
                 **{name: _dimension(by_issue[one.issue_id], name) for name in audit.WEIGHTS},

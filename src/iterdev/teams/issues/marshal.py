@@ -9,6 +9,8 @@ from itertools import pairwise
 from iterdev.core.errors import UserError
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
+from iterdev.core.types import TaskId
+from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import issue_part
 from iterdev.tracker.issues import Issue
 from iterdev.tracker.ordering import WIDTH, Order, candidate, declared_dependencies, ordered
@@ -80,3 +82,21 @@ def summary(order: Order) -> str:
     conflicts = f", {len(order.conflicts)} with common files" if order.conflicts else ""
     groups = "; ".join(f"{number}. {', '.join(issues)}" for number, issues in enumerate(order.groups, 1))
     return f"Queue of {len(order.entries)} in {len(order.groups)} groups{conflicts}: {groups}"
+
+
+def order_reasons(state: State, task: TaskId) -> tuple[str, ...]:
+    """Why the issues of a BUILD task come after those of others, one sentence for each issue and reason."""
+    queue, row = issue_part(state).queue, state.tasks.plan[task]
+    if queue is None or row.role != Role.implementer:
+        return ()
+    order = queue.order
+    declared = declared_dependencies([entry.candidate for entry in order.entries])
+    lines: list[str] = []
+    for issue in fields(row).issues:
+        if needed := declared.get(issue):
+            lines.append(f"{issue} comes after {', '.join(needed)}: its solution depends on that")
+        for conflict in (one for one in order.conflicts if issue in one.issues):
+            if before := conflict.issues[: conflict.issues.index(issue)]:
+                too = f"they change {', '.join(conflict.files)} too"
+                lines.append(f"{issue} comes after {', '.join(before)}: {too} ({conflict.rationale})")
+    return tuple(lines)

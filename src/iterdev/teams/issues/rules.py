@@ -114,7 +114,13 @@ def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> 
 
 def _audited(state: State, task: Task, report: Audit) -> Interpretation:
     part = issue_part(state)
-    known = replace(report, audits=tuple(one for one in report.audits if one.issue_id in part.issues))
+    # A revision may be chosen later, and the report is about the solution that was audited.
+    audits = tuple(
+        replace(one, solution_id=one.solution_id or part.chosen.get(one.issue_id, ""))
+        for one in report.audits
+        if one.issue_id in part.issues
+    )
+    known = replace(report, audits=audits)
     if not known.audits:
         return Interpretation(error="the audit is about none of the issues")
     last = _last_audit(state)

@@ -19,6 +19,7 @@ from iterdev.teams.issues import (
     announcements,
     documents,
     events,
+    marshal,
     pipelines,
     prompts,
     records,
@@ -78,6 +79,7 @@ class IssueTeam(contract.Team):
     tracker_rules = staticmethod(tracking.tracker_rules)
     view = staticmethod(views.team_view)
     task_notes = staticmethod(views.task_notes)
+    order_reasons = staticmethod(marshal.order_reasons)
     milestone = staticmethod(views.milestone)
     report = staticmethod(views.team_report)
     choice_descriptions = staticmethod(views.choice_descriptions)

@@ -9,6 +9,7 @@ from functools import partial
 
 from iterdev.core.session import events as kernel
 from iterdev.core.session.events import Entry
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
 from iterdev.core.types import UNSUCCESSFUL, TaskId
 from iterdev.teams.issues import audit, events
@@ -21,7 +22,7 @@ from iterdev.tracker.state import Tracker, TrackerRule
 
 ENDS = (
     kernel.AttemptEnded, kernel.Landed, kernel.LandingRefused, kernel.ConflictResolved, kernel.TaskCompleted,
-    kernel.TaskReported, kernel.TaskFailed, kernel.TaskSkipped,
+    kernel.TaskReported, kernel.TaskFailed, kernel.TaskSkipped, LandingTakenOut,
 )  # fmt: skip
 """The events with which a task can end."""
 
