@@ -4,9 +4,11 @@ import pytest
 from tests.conftest import Repo
 
 from iterdev.app.issues import edit
-from iterdev.app.issues.resolve import Words, find_issues, known_ids, read_words
+from iterdev.app.issues.resolve import Words, find_issues, known_ids, read_words, start_resolving
+from iterdev.app.start import Request
 from iterdev.core.errors import UserError
 from iterdev.engine.repository import Repository
+from iterdev.teams.issues.state import issue_part
 
 
 @pytest.mark.requirement("R144", "R145")
@@ -39,6 +41,36 @@ def test_the_ids_of_imported_issues_are_recognised_as_whole_words(repo: Repo) ->
     edit.create(repository, {"title": "Imported", "id": "TM-1"})
 
     assert known_ids(repository, read_words("see TM-1, GH-3 and TM-12.")) == ("TM-1", "GH-3")
+
+
+@pytest.mark.requirement("R148")
+@pytest.mark.parametrize(
+    ("settings", "named", "builder"),
+    [
+        ("", None, "gemini"),
+        ('[run]\nagent = "claude"', None, "claude"),
+        ('[roles.implementer]\nagent = "qwen"', None, "qwen"),
+        ('[run]\nagent = "claude"', "codex", "codex"),
+    ],
+)
+def test_who_builds_is_named_by_the_option_the_configuration_or_else_gemini(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, settings: str, named: str | None, builder: str
+) -> None:
+    programs = repo.home / "bin"
+    programs.mkdir()
+    for name in ("claude", "codex", "gemini", "qwen"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{repo.env['PATH']}")
+    repo.write("iterdev.toml", settings)
+    repository = Repository(repo.path)
+    issue = edit.create(repository, {"title": "Broken"})
+
+    session = start_resolving(repository, Request(requirement=issue.id), [issue], named)
+
+    state = repository.state(session)
+    assert (state.session.agents.get("implementer") or repository.settings.agent_for("implementer")) == builder
+    assert issue_part(state).method == (named or "gemini")
 
 
 @pytest.mark.requirement("R145", "R158")

@@ -101,6 +101,11 @@ class Repository:
         self._folded = self._read(lambda journal: read_state(journal, session, self._folded))
         return self._folded
 
+    def names_setting(self, table: str, key: str) -> bool:
+        """Whether the configuration has the key, be it with the value that is the default."""
+        found = _settings_document(self.top).get(table)
+        return isinstance(found, dict) and key in found
+
     @property
     def default_team(self) -> Team:
         """The team of a new session: the first of the table."""
@@ -286,18 +291,24 @@ def _instructions(role: Role, path: Path) -> str:
 
 
 def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
-    path = top / settings.FILE
-    try:
-        document: Mapping[str, object] = toml_text.parse(text_files.read(path))
-    except FileNotFoundError:
-        return Settings()
-    except ValueError as error:
-        # Also a number of more digits than Python reads, and what is not UTF-8.
-        raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
-    except OSError as error:
-        raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
+    document = _settings_document(top)
     known: tuple[str, ...] = ()
     if "agents" in document:
         # Adapters take a while to load, and no other table is checked against their names.
         from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
     return settings.read(document, roles, known)
+
+
+def _settings_document(top: Path) -> Mapping[str, object]:
+    """What iterdev.toml says; empty if there is none."""
+    path = top / settings.FILE
+    try:
+        document: Mapping[str, object] = toml_text.parse(text_files.read(path))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        # Also a number of more digits than Python reads, and what is not UTF-8.
+        raise UserError(f"{settings.FILE} is not valid TOML: {error}", hint=f"fix {settings.FILE}") from error
+    except OSError as error:
+        raise HostError(f'Cannot read "{path}": {error.strerror}', hint="check its permissions") from error
+    return document

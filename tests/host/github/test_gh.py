@@ -57,6 +57,27 @@ def test_a_list_is_asked_for_with_state_limit_and_labels(gh: Path, tmp_path: Pat
     assert [(one.name, one.is_open) for one in found] == [("GH-7", True), ("GH-8", False)]
 
 
+def test_any_letters_any_length_and_many_issues_are_read(gh: Path, tmp_path: Path) -> None:
+    text = "Ünïcödé 中文 \U0001f600 \u202e" + "x" * 10_000
+    said = json.dumps([{**ISSUE, "number": number, "title": text, "body": text} for number in range(1, 251)])
+    (tmp_path / "said").write_text(said)
+    environment = says(gh, f"cat '{tmp_path}/said'")
+
+    found = github_of(tmp_path, environment).issues(IssueFilter(limit=1000))
+
+    assert [one.number for one in found] == list(range(1, 251))
+    assert {(one.title, one.body) for one in found} == {(text, text)}
+
+
+def test_a_rate_limit_that_is_used_up_says_what_to_wait_for(gh: Path, tmp_path: Path) -> None:
+    environment = says(gh, "echo 'HTTP 403: API rate limit exceeded for user ID 1.' >&2; exit 1")
+
+    with pytest.raises(HostError, match="HTTP 403: API rate limit exceeded") as failed:
+        github_of(tmp_path, environment).issues(IssueFilter())
+
+    assert failed.value.hint == "wait until `gh api rate_limit` allows more"
+
+
 @pytest.mark.parametrize(
     ("script", "message"),
     [

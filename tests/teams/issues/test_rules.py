@@ -87,6 +87,7 @@ def test_a_batch_explores_side_by_side_solves_one_after_another_and_builds_by_gr
     ]
     assert run.state.tasks.plan["EXPLORE-003"].deps == ()
     assert len(run.state.tasks.plan["SOLVE-003"].deps) == 5
+    assert run.state.tasks.plan["SOLVE-003"].context_from == ("EXPLORE-003",)
     assert run.state.tasks.plan["AUDIT-001"].mode is Mode.interactive
     assert [run.most_at_once(prefix) for prefix in ("EXPLORE", "SOLVE", "BUILD")] == [5, 1, 3]
 

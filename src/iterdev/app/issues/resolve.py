@@ -134,7 +134,7 @@ def _configured(repository: Repository) -> str:
     settings = repository.settings
     role = settings.roles.get(BUILDER)
     named = role.agent if role and role.agent else ""
-    return named or (settings.run.agent if settings.run.agent != type(settings.run)().agent else "")
+    return named or (settings.run.agent if repository.names_setting("run", "agent") else "")
 
 
 def _facts(tracker: Tracker, issue: Issue) -> IssueFacts:

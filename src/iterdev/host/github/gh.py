@@ -108,4 +108,5 @@ def _failure(shown: str, said: str, code: int) -> HostError:
     first = next(iter(said.strip().splitlines()), f"it ended with {code}")
     if re.search(r"could not resolve to an (?:issue|pullrequest)", said, re.IGNORECASE):
         return NoSuchIssue(f"`{shown}` failed: {first}", hint="gh issue list")
-    return HostError(f"`{shown}` failed: {first}", hint="gh auth status")
+    hint = "wait until `gh api rate_limit` allows more" if "rate limit" in said.lower() else "gh auth status"
+    return HostError(f"`{shown}` failed: {first}", hint=hint)

@@ -11,7 +11,7 @@ from iterdev.core.session.tasks import Task, joining
 from iterdev.core.task_description import Brief, Scope
 from iterdev.core.types import Mode, TaskId, TaskKind
 from iterdev.teams.issues.events import IssueFacts
-from iterdev.teams.issues.roles import ROLES, Fields, Pipeline, Role
+from iterdev.teams.issues.roles import ROLES, Fields, Pipeline, Role, fields
 from iterdev.tracker.ordering import Order
 
 QUICK, FULL = 2, 4
@@ -120,7 +120,9 @@ class TaskFactory:
     """Makes tasks with ids that continue the session's counters."""
 
     def __init__(self, scope: Scope, existing: Iterable[TaskId] = ()) -> None:
-        self._scope, self._taken = scope, set(existing)
+        self._scope, self._existing = scope, tuple(existing)
+        self._newest: dict[str, TaskId] = {}
+        """The last id of each prefix, so that not all are looked at for each of many."""
 
     def __call__(
         self,
@@ -136,10 +138,8 @@ class TaskFactory:
         """The next task of a role; it takes context from what it depends on if nothing else is named."""
         spec, updates = ROLES[role], brief is UPDATE_BRIEF
         fix = TaskId(f"{spec.prefix}-fix-{own.cycle:03d}")
-        task = fix if brief is REVISE else ids.next_id(ids.UPDATE if updates else spec.prefix, self._taken)
-        self._taken.add(task)
         return Task(
-            id=task,
+            id=fix if brief is REVISE else self._next_id(ids.UPDATE if updates else spec.prefix),
             title=title,
             description=task_description.describe(brief, self._scope, inner_loop=spec.loops),
             role=role,
@@ -150,6 +150,11 @@ class TaskFactory:
             mode=Mode.interactive if role is Role.reviewer else Mode.csv_wave,
             agent=agent,
         )
+
+    def _next_id(self, prefix: str) -> TaskId:
+        known = (self._newest[prefix],) if prefix in self._newest else self._existing
+        self._newest[prefix] = ids.next_id(prefix, known)
+        return self._newest[prefix]
 
 
 def update_task(new: TaskFactory, title: str, own: Fields) -> Task:
@@ -164,7 +169,10 @@ def first_tasks(pipeline: Pipeline, issues: Sequence[str], method: str, agent: s
     shares = [Fields(issues=(issue,)) for issue in issues] if pipeline is Pipeline.batch else [every]
     explore = [new(EXPLORE, "Context analysis", Role.explorer, own) for own in shares]
     explored = [task.id for task in explore]
-    solve = [new(SOLVE, "Solution design", Role.planner, own, explored) for own in shares]
+    solve = [
+        new(SOLVE, "Solution design", Role.planner, own, explored, [source.id])
+        for own, source in zip(shares, explore, strict=True)
+    ]
     solved = [task.id for task in solve]
     audit = [] if pipeline is Pipeline.quick else [new(AUDIT, "Technical review", Role.reviewer, every, solved)]
     before = [task.id for task in audit] or solved
@@ -189,9 +197,11 @@ def fix_cycle(
 
 
 def group_builds(
-    new: TaskFactory, order: Order, marshal: TaskId, sources: Sequence[TaskId], builders: Sequence[tuple[str, str]]
+    new: TaskFactory, order: Order, marshal: TaskId, sources: Sequence[Task], builders: Sequence[tuple[str, str]]
 ) -> tuple[Task, ...]:
     """One BUILD task for each group, without waves. A group waits for those that its issues depend on.
+
+    It takes context from those of the sources that are about its issues.
 
     `builders` are the method and the agent of each group.
     """
@@ -200,5 +210,6 @@ def group_builds(
         deps = [marshal, *(tasks[other - 1].id for other in order.waits_for(number))]
         own = Fields(issues=issues, method=method)
         title = f"Implementation group {number}"
-        tasks.append(new(BUILD, title, Role.implementer, own, deps, sources, agent=agent))
+        context = [source.id for source in sources if not set(issues).isdisjoint(fields(source).issues)]
+        tasks.append(new(BUILD, title, Role.implementer, own, deps, context, agent=agent))
     return tuple(tasks)

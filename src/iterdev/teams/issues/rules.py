@@ -310,13 +310,13 @@ def _order_of_conflict(state: State, task: Task) -> tuple[Event, ...]:
 
 def _builds(state: State, task: Task) -> tuple[Event, ...]:
     part, table = issue_part(state), state.tasks
-    sources = [row.id for role in (Role.explorer, Role.planner) for row in table.of_role(role)]
+    sources = [row for role in (Role.explorer, Role.planner) for row in table.of_role(role)]
     new = pipelines.TaskFactory(state.scope, table.plan)
     order = part.queue.order if part.queue else None
     builders = [_builder(state, issues) for issues in order.groups] if order else []
     if order is None:
         own = Fields(issues=tuple(part.issues), method=part.method)
-        single = new(pipelines.BUILD, "Implementation", Role.implementer, own, [task.id], sources)
+        single = new(pipelines.BUILD, "Implementation", Role.implementer, own, [task.id], [row.id for row in sources])
         warning = Warned("the execution queue cannot be read; one task builds all issues")
         return TasksAdded(joining([single], table.plan)), warning
     return (TasksAdded(joining(pipelines.group_builds(new, order, task.id, sources, builders), table.plan)),)

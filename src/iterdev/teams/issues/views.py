@@ -139,7 +139,7 @@ def choice_descriptions(gate: Gate, state: State) -> dict[str, str]:
 
 
 def team_report(state: State) -> TeamReport:
-    part = issue_part(state)
+    part, lines = issue_part(state), _verdicts(state)
     return TeamReport(
         title="Issue Resolution Report",
         header=(
@@ -147,7 +147,7 @@ def team_report(state: State) -> TeamReport:
             ("Issues", ", ".join(part.issues)),
             ("Fix Cycles", f"{part.cycles}/{part.thresholds.cycles}"),
         ),
-        verdicts="".join(["## Verdicts\n\n", *(f"- {line}\n" for line in _verdicts(state))]) if part.audits else "",
+        verdicts="".join(["## Verdicts\n\n", *(f"- {line}\n" for line in lines)]) if lines else "",
         details="## Task Details\n\n" + "\n".join(_detail(state, task) for task in state.tasks.plan.values()),
         deliverables=(
             ("Context Reports", _folder(state, Role.explorer, "explorations/")),
