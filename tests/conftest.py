@@ -9,7 +9,12 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.fork_server import fork_server
+
+# How long an example takes says something about the machine, and nothing about what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 AGENT = """
 "An agent that does what agent.json says for its task, or something sensible for its role."

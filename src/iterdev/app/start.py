@@ -26,7 +26,7 @@ from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock, github, text_files
 from iterdev.host.git import checkout, refs, session_branch
 from iterdev.host.git.checkout import checkouts
-from iterdev.host.git.repository_lock import repository_lock
+from iterdev.host.git.refs import repository_lock
 from iterdev.host.processes.ancestry import nearest_monitor
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create

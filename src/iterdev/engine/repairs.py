@@ -20,7 +20,7 @@ from iterdev.engine.repository import Repository
 from iterdev.host import paths
 from iterdev.host.git import full_disk, interrupted_merge, refs, session_branch, session_refs, worktrees
 from iterdev.host.git.checkout import checkouts
-from iterdev.host.git.repository_lock import repository_lock
+from iterdev.host.git.refs import repository_lock
 from iterdev.store.session_log import Unfoldable
 
 FIX = "iterdev doctor --fix"

@@ -1,8 +1,6 @@
 """Runs the engine of one session: takes the lease, builds the objects, and drives the loop to its end."""
 
-import asyncio
 import os
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
@@ -39,8 +37,8 @@ from iterdev.host.git import pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
+from iterdev.host.processes import loop_signals
 from iterdev.host.processes.identity import identity
-from iterdev.host.processes.signals import treat_as_interrupt
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.workspaces.ports import Ports
@@ -284,12 +282,5 @@ def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> Iterator[None
         notify("stopping: the agents are ended and their work is kept; once more to stop at once")
         stop.set()
 
-    loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in signals:
-        loop.add_signal_handler(number, receive)
-    try:
+    with loop_signals.received(receive):
         yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
-        treat_as_interrupt()
