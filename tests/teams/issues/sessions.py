@@ -147,6 +147,7 @@ class Run:
         """A session that has begun elsewhere goes on, with what agents usually do."""
         run = cls.__new__(cls)
         run._agents, run._answers, run.starts = (lambda _task, _state: None), {}, []
+        run._fails, run.tested = (lambda _works: False), []
         run._begin(happened)
         return run
 
