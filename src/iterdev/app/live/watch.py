@@ -20,6 +20,7 @@ from iterdev.core.views.event_lines import EventLine, event_lines
 from iterdev.core.views.history import History
 from iterdev.core.views.layout import Layout, layout
 from iterdev.core.views.session import SessionLine, SessionView, session_view
+from iterdev.core.views.team import FindingView
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 
@@ -56,7 +57,7 @@ class SessionWatch:
     def __init__(
         self, repository: Repository, session: SessionId, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._repository, self._session, self._monotonic = repository, session, monotonic
+        self._repository, self.session, self._monotonic = repository, session, monotonic
         self._version: tuple[int, int] | None = None
         self._checked_at = float("-inf")
         self._tails: dict[tuple[TaskId, int], LogTail] = {}
@@ -88,16 +89,20 @@ class SessionWatch:
         """The picture of the task graph at the last look."""
         return layout(self.state, everything=everything)
 
+    def findings(self) -> tuple[FindingView, ...]:
+        """What reviews found, up to the last look."""
+        return self._repository.team(self.state).findings(self.state)
+
     def history(self) -> History:
         """All attempts up to the last look; what is new is added to what was asked for before."""
-        news = self._repository.journal.read(self._session, self._history.seq)
+        news = self._repository.journal.read(self.session, self._history.seq)
         seen = [entry for entry in news if entry.seq <= self.state.seq]
         self._history = history.evolve(self._history, seen, self._repository.team(self.state))
         return self._history
 
     def _read(self, *, first: bool) -> tuple[tuple[Entry, ...], tuple[EventLine, ...]]:
         known, team = None if first else self.state, self._repository.team(self.state)
-        entries = self._repository.journal.read(self._session, known.seq if known else 0)
+        entries = self._repository.journal.read(self.session, known.seq if known else 0)
         self.state, lines = event_lines(known, entries, team, clock.LOCAL)
         started = self.state.attempts.running.values() if first else _started(entries)
         logs = self._repository.folder(self.state) / "logs"
@@ -127,23 +132,29 @@ def _started(entries: Iterable[Entry]) -> list[AttemptStarted]:
 
 
 class RepositoryWatch:
-    """All sessions of a repository, looked at again and again; those that are not decided are kept folded."""
+    """All sessions of a repository, looked at again and again; those that are not decided are kept folded.
 
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+    One that the caller watches already is not folded twice; the caller looks at it.
+    """
+
+    def __init__(self, repository: Repository, watched: SessionWatch | None = None) -> None:
+        self._repository, self._watched = repository, watched
         self._version: tuple[int, int] | None = None
-        self._undecided: dict[SessionId, SessionWatch] = {}
+        self._undecided: dict[SessionId, SessionWatch] = {watched.session: watched} if watched else {}
         self._summaries: list[SessionSummary] = []
 
     def look(self) -> bool:
         """Whether something has changed; what an agent says does not count."""
+        if not self._repository.has_journal:
+            # Opening a journal would create it.
+            return False
         version, before = self._repository.journal.version(), self._version
         if version != before:
             self._version, self._summaries = version, self._repository.summaries()
             undecided = (one.id for one in self._summaries if one.phase is not Phase.archived and not one.accepted)
             known = self._undecided
             self._undecided = {one: known.get(one) or SessionWatch(self._repository, one) for one in undecided}
-        changes = [watched.look() for watched in self._undecided.values()]
+        changes = [one.look() for one in self._undecided.values() if one is not self._watched]
         return version != before or any(one and one.engine_changed for one in changes)
 
     def sessions(self) -> tuple[SessionLine, ...]:

@@ -8,7 +8,9 @@ from iterdev.core.types import Phase, Role
 
 KEPT = "kept active"
 
-DELIVERABLES = ("context.md", "results.csv", "task-ledger.json", "discoveries.ndjson", "wisdom")
+TIMELINE = "timeline.svg"
+"""The picture of all attempts, which the report refers to."""
+DELIVERABLES = ("context.md", TIMELINE, "results.csv", "task-ledger.json", "discoveries.ndjson", "wisdom")
 """The files and folders of a session that are exported, besides the folders of its team."""
 PATCH = "changes.patch"
 """All that landed, as one patch on the session's base; exported with them."""
