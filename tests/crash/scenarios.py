@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from tests.teams.toy import TOY
 
+from iterdev.app.completion import AcceptOptions
 from iterdev.core.ids import CONFLICT_FIX
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
@@ -52,7 +53,20 @@ class Update(Struct, frozen=True):
     stage: str = "request"
 
 
-Step = RunSession | Answer | RollBack | Update
+class Accept(Struct, frozen=True):
+    """`iterdev accept`."""
+
+    options: AcceptOptions = AcceptOptions()
+    stage: str = "accept"
+
+
+class UndoAccept(Struct, frozen=True):
+    """`iterdev accept --undo`."""
+
+    stage: str = "undo"
+
+
+Step = RunSession | Answer | RollBack | Update | Accept | UndoAccept
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -250,6 +264,7 @@ ARCHIVED = msgspec.structs.replace(
     settings='[session]\ncompletion_action = "auto_archive"\n',
     at_end=True,
 )
+ACCEPTED = msgspec.structs.replace(ARCHIVED, settings="")
 SCENARIOS = {
     "archived": ARCHIVED,
     "toy": TOY_SESSION,

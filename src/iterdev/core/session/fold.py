@@ -13,7 +13,7 @@ from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.draft import Folding, without
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.clock_changes import ClockChanged
-from iterdev.core.session import attempts, conflicts, events, gates, lifecycle, state, task_table
+from iterdev.core.session import attempts, conflicts, delivery, events, gates, lifecycle, state, task_table
 from iterdev.core.session.events import Entry
 from iterdev.core.session.state import Branch, State
 from iterdev.core.types import TeamState
@@ -67,6 +67,7 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "gates": dict.fromkeys(get_args(events.GateEvent | events.RollbackStarted), gates.evolve),
     "branch": dict.fromkeys(state.BRANCH_EVENTS, state.evolve_branch),
     "lifecycle": dict.fromkeys(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
+    "delivery": dict.fromkeys(get_args(delivery.DeliveryEvent), delivery.evolve),
     "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
     "warnings": {events.Warned: lambda part, event, _: part.extended((event.text,))},
     "environments": {events.EnvironmentMade: lambda part, event, _: part.extended((event.text,))},
