@@ -1,4 +1,6 @@
-"""What left the session: work that the user's branch has, and the pull request."""
+"""What left the session: work that the user's branch has, and pull requests."""
+
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,12 +28,24 @@ class AcceptUndone(Struct, frozen=True, tag=True):
     """Where the branch is again."""
 
 
-DeliveryEvent = Accepted | AcceptUndone
+class PullRequestOpened(Struct, frozen=True, kw_only=True, tag=True):
+    """It is open, and its branch at GitHub is at `head`."""
+
+    branch: str
+    url: str
+    number: int
+    head: str
+    """The commit that was pushed."""
+
+
+DeliveryEvent = Accepted | AcceptUndone | PullRequestOpened
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
     accepted: Accepted | None = None
     """The last one that was not undone; the session may have changed since."""
+    pull_requests: Mapping[str, PullRequestOpened] = {}
+    """By branch."""
 
 
 def evolve(part: Delivery, event: DeliveryEvent, _: float) -> Delivery:
@@ -40,3 +54,5 @@ def evolve(part: Delivery, event: DeliveryEvent, _: float) -> Delivery:
             return replace(part, accepted=event)
         case AcceptUndone():
             return replace(part, accepted=None)
+        case PullRequestOpened(branch=branch):
+            return replace(part, pull_requests={**part.pull_requests, branch: event})

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.state import State
-from iterdev.core.types import TaskId
+from iterdev.core.types import Severity, TaskId
 
 
 class TaskNotes(Struct, frozen=True, kw_only=True):
@@ -59,6 +59,15 @@ class TeamReport(Struct, frozen=True, kw_only=True):
     """The name of an artifact, and its files relative to the session folder."""
 
 
+class FindingView(Struct, frozen=True, kw_only=True):
+    """One problem that a review names."""
+
+    severity: Severity
+    text: str
+    file: str = ""
+    line: int | None = None
+
+
 class TeamViews(Protocol):
     def view(self, state: State) -> TeamView:
         return TeamView()
@@ -68,6 +77,10 @@ class TeamViews(Protocol):
 
     def report(self, state: State) -> TeamReport:
         return TeamReport(title="Report")
+
+    def findings(self, state: State) -> tuple[FindingView, ...]:
+        """What the newest review of each part of the work found."""
+        return ()
 
     def milestone(self, event: TeamEvent) -> str:
         """What one of the team's own events begins, such as a fix round, for a time line; empty for all others."""

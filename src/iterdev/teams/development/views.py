@@ -9,11 +9,12 @@ from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Status, TaskId
-from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
+from iterdev.core.types import Severity, Status, TaskId
+from iterdev.core.views.team import FindingView, TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
 from iterdev.teams.development.events import RoundStarted, SprintRecord, SprintStarted, TestsMeasured
+from iterdev.teams.development.results import Finding, Review
 from iterdev.teams.development.roles import Pipeline, Role, Signal, fields
 from iterdev.teams.development.rules import (
     APPROVE,
@@ -116,6 +117,28 @@ def _last_verdicts(state: State) -> list[str]:
     runs, reviewed = last_test_run(state), [item for item in development(state).verdicts.items() if item[1].review]
     lines = [f"Tests: {_test_line(runs)}" if runs else "Tests: not run"]
     return lines + [f"Review: {_review_line(state, *item)}" for item in reviewed[-1:]]
+
+
+def findings(state: State) -> tuple[FindingView, ...]:
+    """Those of the newest review of each sprint, the gravest first."""
+    part = development(state)
+    newest: dict[int, Review] = {}
+    for row in state.tasks.of_role(Role.reviewer):
+        if row.id in part.reviews:
+            newest[fields(row).sprint] = part.reviews[row.id]
+    found = [_finding_view(finding) for review in newest.values() for finding in review.issues]
+    return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
+
+
+def _finding_view(finding: Finding) -> FindingView:
+    line = str(finding.line or "")
+    suggested = f" Suggestion: {finding.suggestion}" if finding.suggestion else ""
+    return FindingView(
+        severity=finding.grade,
+        text=f"{finding.description}{suggested}",
+        file=finding.file,
+        line=int(line) if line.isdecimal() and len(line) < 9 else None,
+    )
 
 
 def _steps(state: State) -> list[str]:
