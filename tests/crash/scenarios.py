@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from tests.teams.toy import TOY
 
+from iterdev.app.completion import AcceptOptions
 from iterdev.core.ids import CONFLICT_FIX
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
@@ -58,7 +59,20 @@ class Update(Struct, frozen=True):
     stage: str = "request"
 
 
-Step = RunSession | Answer | RollBack | Update
+class Accept(Struct, frozen=True):
+    """`iterdev accept`."""
+
+    options: AcceptOptions = AcceptOptions()
+    stage: str = "accept"
+
+
+class UndoAccept(Struct, frozen=True):
+    """`iterdev accept --undo`."""
+
+    stage: str = "undo"
+
+
+Step = RunSession | Answer | RollBack | Update | Accept | UndoAccept
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -313,6 +327,7 @@ printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$
         *("AUDIT-001", "SOLVE-fix-001", "AUDIT-002", "MARSHAL-001"),
     ],
 )
+ACCEPTED = msgspec.structs.replace(ARCHIVED, settings="")
 SCENARIOS = {
     "batch": BATCH,
     "landings": msgspec.structs.replace(BATCH, groups=(("builds",),), kind=_kind_of_landing),

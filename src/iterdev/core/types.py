@@ -97,6 +97,17 @@ class CompletionAction(StrEnum):
     auto_keep = "auto_keep"
 
 
+class AcceptStyle(StrEnum):
+    """How the work of a session gets into the user's branch."""
+
+    fast_forward = "fast-forward"
+    """The branch moves forward to the work; if it has other commits meanwhile, by a merge commit."""
+    merge = "merge"
+    """Always by a merge commit."""
+    squash = "squash"
+    """As one commit of the user."""
+
+
 class ConflictStrategy(StrEnum):
     """What is done when two tasks changed the same file side by side."""
 

@@ -9,6 +9,7 @@ from iterdev.core.results import LearnedTexts, Usage
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.session.fold import evolve, replay
 from iterdev.core.types import Ending, Engine, Phase, Status, TaskId
 from iterdev.core.verification import SuiteReport
@@ -352,9 +353,7 @@ def test_a_session_says_how_it_stands_until_an_engine_takes_it_up(event: events.
 
 def test_rules_warnings_and_acceptance_are_remembered() -> None:
     story = Story()
-    state = story.happens(
-        events.PolicyChanged(Policy(concurrency=9)), events.Warned("careful"), events.Accepted("main", "c9")
-    )
+    state = story.happens(events.PolicyChanged(Policy(concurrency=9)), events.Warned("careful"), Accepted("main", "c9"))
 
     assert state.policy.concurrency == 9
     assert state.warnings == ("careful",)
@@ -363,7 +362,7 @@ def test_rules_warnings_and_acceptance_are_remembered() -> None:
 
 def test_what_was_accepted_is_no_longer_all_of_it_when_more_lands() -> None:
     story = Story(task("DEV-001"))
-    story.happens(events.Accepted("main", "merged"))
+    story.happens(Accepted("main", "merged"))
     accepted = story.state.lifecycle.accepted
     story.does("DEV-001", done("", commit="c1"))
     story.lands(TaskId("DEV-001"), "c1")

@@ -10,7 +10,7 @@ from tests.host.git.test_landing import SESSION, branch, shell, tip
 
 from iterdev.core.errors import UserError
 from iterdev.host.git import landing, merge, worktrees
-from iterdev.host.git.acceptance import accept
+from iterdev.host.git.users_branch.acceptance import accept
 
 ALLOWED = ("-c", "protocol.file.allow=always")
 REF = "refs/iterdev/ids-demo/DEV-001/1"

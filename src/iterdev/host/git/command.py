@@ -168,13 +168,16 @@ def _confinement(args: tuple[str, ...], cwd: Path) -> tuple[str, ...]:
         raise GitFailed(args, 128, f"fatal: {error}") from error
 
 
-def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def users_git(
+    *args: str, cwd: Path, stdin: str | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs git as the user would: with their hooks, name and key, a terminal to ask on, and for as long as it takes."""
     kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
     return subprocess.run(
         ["git", "-c", "core.quotePath=false", *args],
         cwd=cwd,
-        env={**kept, **AS_STORED, "GIT_EDITOR": "true", "LC_ALL": "C"},
+        env={**kept, **AS_STORED, "GIT_EDITOR": "true", "LC_ALL": "C", **(env or {})},
+        input=stdin,
         capture_output=True,
         text=True,
         encoding="utf-8",

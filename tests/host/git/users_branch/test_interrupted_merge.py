@@ -9,8 +9,8 @@ from tests.host.git.test_landing import SESSION, branch, tip, work
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
-from iterdev.host.git import interrupted_merge
-from iterdev.host.git.acceptance import accept
+from iterdev.host.git.users_branch import interrupted_merge
+from iterdev.host.git.users_branch.acceptance import accept
 
 NEW = "deep/er/new.txt"
 

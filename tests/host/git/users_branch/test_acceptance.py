@@ -1,13 +1,18 @@
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.conftest import Repo
 from tests.host.conftest import contents
 from tests.host.git.test_landing import BRANCH, SESSION, branch, parents, tip, work
 
 from iterdev.core.errors import HostError, UserError
-from iterdev.host.git.acceptance import accept
+from iterdev.core.session.delivery import Accepted
+from iterdev.core.types import AcceptStyle
+from iterdev.host.git.users_branch import interrupted_merge
+from iterdev.host.git.users_branch.acceptance import How, Merged, accept, take_back
 
 
 def test_the_user_gets_the_work_as_it_is_when_nothing_else_happened(project: Repo, base: str) -> None:
@@ -24,7 +29,9 @@ def test_accepting_twice_changes_nothing_more(project: Repo, base: str) -> None:
 
     first = accept(project.path, SESSION, "main", tip(project))
 
-    assert accept(project.path, SESSION, "main", tip(project)) == first
+    again = accept(project.path, SESSION, "main", tip(project))
+
+    assert (again.commit, again.before) == (first.commit, "")
 
 
 @pytest.mark.parametrize("setting", [None, "only"])
@@ -251,3 +258,187 @@ def test_the_merge_has_the_name_that_the_user_has_set_for_this_shell(
     commit = accept(project.path, SESSION, "main", tip(project)).commit
 
     assert project.git("log", "-1", "--format=%an|%cn", commit) == "Another|Tester"
+
+
+SQUASH = How(style=AcceptStyle.squash, message=f"Add it\n\nIterdev-Session: {SESSION}\n")
+MINE = How(own_author=True)
+
+
+def as_event(merged: Merged, how: How, work_: str) -> Accepted:
+    return Accepted("main", merged.commit, before=merged.before, work=work_, style=how.style, own_author=how.own_author)
+
+
+@pytest.mark.parametrize("setting", [None, "only", "false"])
+@pytest.mark.parametrize("diverged", [False, True])
+def test_squashed_work_is_one_commit_of_the_user(
+    project: Repo, base: str, *, setting: str | None, diverged: bool
+) -> None:
+    if setting:
+        project.git("config", "merge.ff", setting)
+    branch(project, work(project, work(project, base, "a"), "b"))
+    if diverged:
+        project.write("mine.txt", "mine\n")
+        project.commit()
+    before = project.git("rev-parse", "main")
+
+    merged = accept(project.path, SESSION, "main", tip(project), SQUASH)
+
+    assert parents(project, merged.commit) == [before] == [merged.before]
+    assert project.git("log", "-1", "--format=%an|%s|%(trailers:only)", "main").strip() == (
+        f"Tester|Add it|Iterdev-Session: {SESSION}"
+    )
+    assert {"a", "b"} <= contents(project.path).keys()
+    assert project.git("status", "--porcelain") == ""
+    assert not (project.path / ".git" / "SQUASH_MSG").exists()
+    assert interrupted_merge.sessions(project.path) == []
+
+
+def test_squashing_twice_changes_nothing_more(project: Repo, base: str) -> None:
+    branch(project, work(project, base, "a"))
+
+    first = accept(project.path, SESSION, "main", tip(project), SQUASH)
+
+    assert accept(project.path, SESSION, "main", tip(project), SQUASH).commit == first.commit
+
+
+@pytest.mark.parametrize("how", [SQUASH, MINE], ids=["squash", "author"])
+def test_later_work_on_the_same_lines_comes_on_top_of_what_came_as_other_commits(
+    project: Repo, base: str, how: How
+) -> None:
+    first = work(project, base, "a", "one\n")
+    branch(project, first)
+    known = as_event(accept(project.path, SESSION, "main", first, how), how, first)
+    project.write("mine.txt", "mine\n")
+    mine = project.commit()
+    second = work(project, first, "a", "two\n")
+
+    merged = accept(project.path, SESSION, "main", second, msgspec.structs.replace(how, previous=known))
+
+    assert mine in parents(project, merged.commit)
+    assert ((project.path / "a").read_text(), (project.path / "mine.txt").read_text()) == ("two\n", "mine\n")
+    assert not project.git("log", "--format=%ae", "main").count("iterdev.invalid")
+
+
+def test_squashed_work_that_the_user_reverted_comes_back_as_a_whole(project: Repo, base: str) -> None:
+    first = work(project, base, "a", "one\n")
+    branch(project, first)
+    known = as_event(accept(project.path, SESSION, "main", first, SQUASH), SQUASH, first)
+    project.git("revert", "--no-edit", "HEAD")
+    second = work(project, first, "b")
+
+    accept(project.path, SESSION, "main", second, msgspec.structs.replace(SQUASH, previous=known))
+
+    assert {"a", "b"} <= contents(project.path).keys()
+
+
+def test_a_merge_commit_can_be_asked_for(project: Repo, base: str) -> None:
+    commit = work(project, base, "a")
+    branch(project, commit)
+
+    merged = accept(project.path, SESSION, "main", commit, How(style=AcceptStyle.merge))
+
+    assert parents(project, merged.commit) == [base, commit]
+
+
+def test_with_the_user_as_author_every_commit_of_an_agent_is_made_again(project: Repo, base: str) -> None:
+    first = work(project, base, "a")
+    commit = work(project, first, "b")
+    branch(project, commit)
+    form = ("log", "--format=%s|%ad|%T", f"{base}..")
+    before = project.git(*form, commit)
+
+    merged = accept(project.path, SESSION, "main", commit, MINE)
+
+    assert project.git(*form, "main") == before
+    assert set(project.git("log", "--format=%an %cn", f"{base}..main").splitlines()) == {"Tester Tester"}
+    assert (merged.commit, merged.before, tip(project)) == (project.git("rev-parse", "main"), base, commit)
+
+
+def test_the_hooks_of_a_commit_are_run_for_squashed_work(project: Repo, base: str, tmp_path: Path) -> None:
+    branch(project, work(project, base, "a"))
+    log = tmp_path / "hooks"
+    for name in ("pre-merge-commit", "pre-commit", "commit-msg", "post-commit", "post-merge"):
+        hook(project, name, f'echo {name} "$(basename "$1")" >> {log}')
+
+    accept(project.path, SESSION, "main", tip(project), SQUASH)
+
+    assert log.read_text().splitlines() == ["post-merge 1", "pre-commit ", "commit-msg COMMIT_EDITMSG", "post-commit "]
+
+
+def test_squashed_work_that_a_hook_refuses_leaves_no_trace(project: Repo, base: str) -> None:
+    branch(project, work(project, base, "deep/a"))
+    hook(project, "pre-commit", "echo not on Fridays >&2; exit 1")
+    before = contents(project.path)
+
+    with pytest.raises(UserError, match="not on Fridays"):
+        accept(project.path, SESSION, "main", tip(project), SQUASH)
+
+    assert (contents(project.path), project.git("rev-parse", "main"), project.git("status", "--porcelain")) == (
+        before,
+        base,
+        "",
+    )
+    assert not (project.path / ".git" / "SQUASH_MSG").exists()
+    assert interrupted_merge.sessions(project.path) == []
+
+
+@pytest.mark.parametrize("how", [SQUASH, MINE, How(style=AcceptStyle.merge)], ids=["squash", "author", "merge"])
+def test_commits_are_signed_as_the_user_has_set(project: Repo, base: str, how: How, tmp_path: Path) -> None:
+    branch(project, work(project, base, "a"))
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    for setting in (("gpg.format", "ssh"), ("user.signingKey", f"{key}.pub"), ("commit.gpgSign", "true")):
+        project.git("config", *setting)
+
+    accept(project.path, SESSION, "main", tip(project), how)
+
+    assert "BEGIN SSH SIGNATURE" in project.git("cat-file", "commit", "main")
+
+
+@pytest.mark.parametrize("how", [How(), SQUASH, MINE, How(style=AcceptStyle.merge)], ids=lambda how: how.style)
+def test_what_was_accepted_is_taken_back_as_if_it_had_never_come(project: Repo, base: str, how: How) -> None:
+    branch(project, work(project, work(project, base, "deep/a"), "README.md", "theirs\n"))
+    before = contents(project.path)
+    accepted = as_event(accept(project.path, SESSION, "main", tip(project), how), how, tip(project))
+    recorded: list[str] = []
+
+    take_back(project.path, SESSION, accepted, record=lambda: recorded.append("undone"))
+
+    assert (contents(project.path), project.git("rev-parse", "main")) == (before, base)
+    assert (project.git("status", "--porcelain"), recorded) == ("", ["undone"])
+    assert interrupted_merge.sessions(project.path) == []
+
+
+def commit_more(repo: Repo) -> None:
+    repo.write("more", "more\n")
+    repo.commit()
+
+
+def push(repo: Repo) -> None:
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("follow", "said"),
+    [
+        (commit_more, "has commits that followed"),
+        (push, '"remotes/origin/main" has'),
+        (lambda repo: repo.git("branch", "mine"), '"mine" has'),
+        (lambda repo: repo.write("README.md", "mine\n"), "uncommitted changes"),
+        (lambda repo: repo.git("checkout", "-q", "-b", "other"), 'but "other" is checked out'),
+        (lambda repo: repo.git("reset", "-q", "--hard", "HEAD^"), "any more"),
+    ],
+    ids=["commit", "pushed", "branch", "dirty", "elsewhere", "gone"],
+)
+def test_what_something_followed_is_not_taken_back(
+    project: Repo, base: str, follow: Callable[[Repo], object], said: str
+) -> None:
+    branch(project, work(project, base, "a"))
+    accepted = as_event(accept(project.path, SESSION, "main", tip(project), SQUASH), SQUASH, tip(project))
+    follow(project)
+    before = (contents(project.path), project.git("show-ref", "--head"))
+
+    with pytest.raises(UserError, match=said):
+        take_back(project.path, SESSION, accepted, record=lambda: None)
+
+    assert (contents(project.path), project.git("show-ref", "--head")) == before
