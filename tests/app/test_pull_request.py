@@ -131,14 +131,18 @@ def test_a_session_that_is_not_finished_has_no_pull_request(done: Team, server: 
         opened(done, server)
 
 
-def issue(line: object, severity: str = "low", file: str = "DEV-001.txt") -> dict[str, object]:
-    return {"severity": severity, "description": f"{file} is wrong", "file": file, "line": line}
+def issue(line: object, severity: str = "low", file: str = "DEV-001.txt", what: str = "wrong") -> dict[str, object]:
+    return {"severity": severity, "description": f"{file} is {what}", "file": file, "line": line}
 
 
 @pytest.fixture
 def reviewed(done: Team, server: GitHub) -> Team:
     """A sprint whose review has 22 findings: one on the change, one elsewhere, and 20 less grave ones."""
-    issues = [*(issue(1) for _ in range(20)), issue("1", "high"), issue(7, "medium", "README.md")]
+    issues = [
+        *(issue(1, what=f"slow in way {name}") for name in "abcdefghijklmnopqrst"),
+        issue("1", "high"),
+        issue(7, "medium", "README.md"),
+    ]
     scores = dict.fromkeys(("correctness", "completeness", "maintainability", "security"), 9)
     done.repo.behave(reviewer={"result": {"scores": scores, "issues": issues}})
     done.run(pipeline="sprint")
