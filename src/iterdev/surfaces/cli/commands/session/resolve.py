@@ -7,11 +7,11 @@ from iterdev.app import start
 from iterdev.app.issues import resolve as resolving
 from iterdev.app.sessions import Repository, to_continue
 from iterdev.core.errors import UserError
-from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli import arguments, line
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_warning
-from iterdev.surfaces.cli.session_run import choose_session, show_run
+from iterdev.surfaces.cli.session_run import choose_session, show_detached, show_run
 
 NO_IDS = "No issue ids found. Which issues (such as ISS-20260308-120000 or GH-42)"
 EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
@@ -28,6 +28,8 @@ EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
+@arguments.detach
+@line.option
 @arguments.as_json
 def resolve(
     *,
@@ -38,21 +40,23 @@ def resolve(
     all_pending: bool,
     role_agent: tuple[str, ...],
     continue_: bool,
+    detach: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
+    show = show_detached if detach else show_run
     words = resolving.read_words(" ".join(text))
     if continue_:
         session = choose_session(to_continue(repository, words.text))
-        return show_run(repository, session, auto=yes, as_json=as_json)
+        return show(repository, session, auto=yes, as_json=as_json)
     wanted = all_pending or words.all_pending
     found = _issues(repository, words.ids, all_pending=wanted)
     options |= {"requirement": words.text, "auto": yes, "pipeline": mode or words.mode or None}
     options["role_agents"] = start.role_agents(repository, role_agent, resolving.ISSUES)
     request = msgspec.convert(options, start.Request)
     session = resolving.start_resolving(repository, request, found, method or words.method or None)
-    return show_run(repository, session, as_json=as_json)
+    return show(repository, session, as_json=as_json)
 
 
 def _issues(repository: Repository, ids: tuple[str, ...], *, all_pending: bool) -> tuple[resolving.Issue, ...]:
