@@ -46,7 +46,7 @@ WITHOUT_A_SESSION = {
         "run",
         "sessions",
     ),
-    *("wisdom list", "wisdom reject"),
+    *("skill install", "skill remove", "skill status", "wisdom list", "wisdom reject"),
     *PROTOCOLS,
 }
 

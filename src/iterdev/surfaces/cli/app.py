@@ -19,6 +19,7 @@ ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
     *("clean", "import", "pr", "feedback add", "feedback link", "feedback close", "wisdom reject", "mcp"),
+    *("skill install", "skill remove"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -65,6 +66,7 @@ COMMANDS = {
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
         "help": "Print the help of a command; without a name, list the commands",
         "mcp": "Serve people's own MCP clients on standard input and output",
+        "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
         "clean": "Remove branches, refs and worktrees of sessions that are provably not needed any more",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
