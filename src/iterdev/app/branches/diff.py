@@ -54,13 +54,14 @@ def _of_tasks(repository: Repository, state: State, tasks: tuple[TaskId, ...], w
     return Change(base=merge_base(repository.top, first, last) or first, tip=last)
 
 
-def diff(repository: Repository, session: SessionId, change: Change) -> DiffView:
+def diff(repository: Repository, session: SessionId, change: Change, file: str = "") -> DiffView:
+    """The change of all files, or of one."""
     return DiffView(
         session=session,
         base=change.base,
         tip=change.tip,
-        files=diffs.files(repository.top, change.base, change.tip),
-        diff=diffs.text(repository.top, change.base, change.tip),
+        files=diffs.files(repository.top, change.base, change.tip, file),
+        diff=diffs.text(repository.top, change.base, change.tip, file),
     )
 
 

@@ -78,6 +78,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     id: SessionId
     seq: int
     """The last entry of the journal that it shows."""
+    created_at: float
+    updated_at: float
     requirement: str
     engine: Engine
     folder: str
@@ -134,6 +136,8 @@ def session_view(
     return SessionView(
         id=state.session.id,
         seq=state.seq,
+        created_at=state.created_at,
+        updated_at=state.updated_at,
         requirement=state.session.requirement,
         engine=state.session.engine,
         folder=state.session.folder,

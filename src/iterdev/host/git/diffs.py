@@ -27,8 +27,8 @@ class FileChange(Struct, frozen=True, kw_only=True):
     deletions: int | None
 
 
-def files(top: Path, old: str, new: str) -> tuple[FileChange, ...]:
-    lines = git("diff", *EXACT, "--numstat", "--no-renames", "-z", old, new, cwd=top).stdout.split("\0")
+def files(top: Path, old: str, new: str, only: str = "") -> tuple[FileChange, ...]:
+    lines = git("diff", *EXACT, "--numstat", "--no-renames", "-z", old, new, *_path(only), cwd=top).stdout.split("\0")
     return tuple(_file_change(line) for line in lines if line)
 
 
@@ -41,8 +41,13 @@ def _file_change(line: str) -> FileChange:
     )
 
 
-def text(top: Path, old: str, new: str, *, stat: bool = False) -> str:
-    return git("diff", *EXACT, *_form(stat=stat), old, new, cwd=top).stdout
+def text(top: Path, old: str, new: str, only: str = "") -> str:
+    return git("diff", *EXACT, old, new, *_path(only), cwd=top).stdout
+
+
+def _path(only: str) -> tuple[str, ...]:
+    """One file by its name, in which no character is special."""
+    return ("--", f":(literal,top){only}") if only else ()
 
 
 def file_text(top: Path, old: str, new: str, path: str) -> str:
