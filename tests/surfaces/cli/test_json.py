@@ -41,6 +41,7 @@ WITHOUT_A_SESSION = {
         "resolve",
         "run",
         "sessions",
+        "web",
     ),
     *("resolve", "run", "sessions", "wisdom list", "wisdom reject"),
 }

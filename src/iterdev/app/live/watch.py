@@ -20,6 +20,9 @@ from iterdev.core.views.event_lines import EventLine, event_lines
 from iterdev.core.views.history import History
 from iterdev.core.views.layout import Layout, layout
 from iterdev.core.views.session import SessionLine, SessionView, session_view
+from iterdev.core.views.task_list import TaskFilter, TaskList, task_list
+from iterdev.core.views.tasks import TaskView, task_view
+from iterdev.core.views.why import why
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 
@@ -27,6 +30,8 @@ INTERVAL = 0.1
 """Seconds between two looks."""
 ENGINE_INTERVAL = 1.0
 """Seconds between two looks whether a killed engine is gone; one that starts or ends in order writes that it does."""
+KEPT = 8
+"""Sessions that are decided, and kept folded because somebody looks at them."""
 GRACE = 5.0
 """Seconds after the last event during which an engine may be about to start."""
 
@@ -84,6 +89,20 @@ class SessionWatch:
         alive, team = self.process is not None, self._repository.team(state)
         return session_view(state, team, engine_alive=alive, process=self.process, room=room, zone=clock.LOCAL)
 
+    def tasks(self, wanted: TaskFilter, page: int = 1) -> TaskList:
+        """The tasks that fit a filter, as they were at the last look."""
+        state, alive = self.state, self.process is not None
+        return task_list(state, self._repository.team(state), wanted, page, engine_alive=alive, zone=clock.LOCAL)
+
+    def task(self, task: TaskId) -> TaskView:
+        state, alive = self.state, self.process is not None
+        return task_view(state, self._repository.team(state), task, engine_alive=alive, zone=clock.LOCAL)
+
+    def why(self, task: TaskId) -> list[str]:
+        """What a task waits for, down to the first cause."""
+        state, alive = self.state, self.process is not None
+        return why(state, self._repository.team(state), task, engine_alive=alive, zone=clock.LOCAL)
+
     def layout(self, *, everything: bool = False) -> Layout:
         """The picture of the task graph at the last look."""
         return layout(self.state, everything=everything)
@@ -133,10 +152,17 @@ class RepositoryWatch:
         self._repository = repository
         self._version: tuple[int, int] | None = None
         self._undecided: dict[SessionId, SessionWatch] = {}
+        self._decided: dict[SessionId, SessionWatch] = {}
+        """Those that were asked for last."""
+        self._overviews: dict[SessionId, tuple[SessionSummary, SessionView]] = {}
+        self._needs: tuple[Need, ...] | None = None
         self._summaries: list[SessionSummary] = []
 
     def look(self) -> bool:
         """Whether something has changed; what an agent says does not count."""
+        if not self._repository.has_journal:
+            # Opening a journal would create it.
+            return False
         version, before = self._repository.journal.version(), self._version
         if version != before:
             self._version, self._summaries = version, self._repository.summaries()
@@ -144,7 +170,10 @@ class RepositoryWatch:
             known = self._undecided
             self._undecided = {one: known.get(one) or SessionWatch(self._repository, one) for one in undecided}
         changes = [watched.look() for watched in self._undecided.values()]
-        return version != before or any(one and one.engine_changed for one in changes)
+        changed = version != before or any(one and one.engine_changed for one in changes)
+        if changed:
+            self._needs = None
+        return changed
 
     def sessions(self) -> tuple[SessionLine, ...]:
         """Every session in one line, the newest last."""
@@ -153,9 +182,35 @@ class RepositoryWatch:
             SessionLine(one, one.id in watched and watched[one.id].process is not None) for one in self._summaries
         )
 
+    def session(self, name: SessionId) -> SessionWatch:
+        """A session as it is now; of those that are decided, the ones that were asked for last are kept."""
+        self.look()
+        if watched := self._undecided.get(name):
+            return watched
+        watched = self._decided.pop(name, None) or SessionWatch(self._repository, name)
+        self._decided[name] = watched
+        for oldest in list(self._decided)[:-KEPT]:
+            del self._decided[oldest]
+        watched.look()
+        return watched
+
+    def overview(self, summary: SessionSummary) -> SessionView:
+        """A session without its tasks, for a list; one that is decided is folded only once."""
+        if watched := self._undecided.get(summary.id):
+            return watched.view(room=0)
+        known = self._overviews.get(summary.id)
+        if known is None or known[0] != summary:
+            state = self._repository.state(summary.id)
+            view = session_view(state, self._repository.team(state), engine_alive=False, room=0, zone=clock.LOCAL)
+            known = self._overviews[summary.id] = summary, view
+        return known[1]
+
     def needs(self) -> tuple[Need, ...]:
         """What needs the user in any session, the gravest first."""
-        return in_order(need for watched in self._undecided.values() for need in watched.view(room=0).needs)
+        if self._needs is None:
+            found = (need for watched in self._undecided.values() for need in watched.view(room=0).needs)
+            self._needs = in_order(found)
+        return self._needs
 
 
 class Watched(Struct, frozen=True, kw_only=True):
