@@ -7,10 +7,13 @@ process has written.
 import time
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
 from msgspec import Struct
 
+from iterdev.app.edits import require_task
 from iterdev.app.logs import LogTail
 from iterdev.core.session.events import AttemptStarted, Entry
+from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Ending, Phase, SessionId, TaskId
@@ -19,12 +22,15 @@ from iterdev.core.views.attention import Need, in_order
 from iterdev.core.views.event_lines import EventLine, event_lines
 from iterdev.core.views.history import History
 from iterdev.core.views.layout import Layout, layout
+from iterdev.core.views.pages.journal import JournalPage, journal_page
+from iterdev.core.views.pages.task_details import TaskDetails, task_details
+from iterdev.core.views.pages.task_list import TaskFilter, TaskList, task_list
+from iterdev.core.views.pages.timeline import Timeline, timeline
 from iterdev.core.views.session import SessionLine, SessionView, session_view
-from iterdev.core.views.task_list import TaskFilter, TaskList, task_list
 from iterdev.core.views.tasks import TaskView, task_view
-from iterdev.core.views.why import why
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
+from iterdev.teams.contract import Team
 
 INTERVAL = 0.1
 """Seconds between two looks."""
@@ -55,21 +61,59 @@ class Changes(Struct, frozen=True, kw_only=True):
     """An engine started, or ended."""
 
 
-class SessionWatch:
+class SessionPicture:
+    """A session at one entry of its journal, as views."""
+
+    def __init__(self, repository: Repository, state: State) -> None:
+        self._repository, self.state = repository, state
+        self.process: int | None = None
+        """The process of the engine, if one was alive then."""
+
+    @property
+    def _team(self) -> Team:
+        return self._repository.team(self.state)
+
+    @property
+    def _is_alive(self) -> bool:
+        return self.process is not None
+
+    def view(self, *, room: int | None = None) -> SessionView:
+        """The session, with as many tasks as there is room for."""
+        state, process = self.state, self.process
+        return session_view(
+            state, self._team, engine_alive=self._is_alive, process=process, room=room, zone=clock.LOCAL
+        )
+
+    def tasks(self, wanted: TaskFilter, page: int = 1) -> TaskList:
+        """The tasks that fit a filter."""
+        return task_list(self.state, self._team, wanted, page, engine_alive=self._is_alive, zone=clock.LOCAL)
+
+    def task(self, task: TaskId) -> TaskView:
+        return task_view(self.state, self._team, task, engine_alive=self._is_alive, zone=clock.LOCAL)
+
+    def details(self, task: str) -> TaskDetails:
+        """Everything about a task; raises `UserError` if there is none of that name."""
+        name = require_task(self.state, task)
+        return task_details(self.state, self._team, name, engine_alive=self._is_alive, zone=clock.LOCAL)
+
+    def layout(self, *, everything: bool = False) -> Layout:
+        """The picture of the task graph."""
+        return layout(self.state, everything=everything)
+
+
+class SessionWatch(SessionPicture):
     """A session as it is in the journal, looked at again and again; all views of one look show the same entry."""
 
     def __init__(
         self, repository: Repository, session: SessionId, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._repository, self._session, self._monotonic = repository, session, monotonic
+        super().__init__(repository, repository.state(session))
+        self._session, self._monotonic = session, monotonic
         self._version: tuple[int, int] | None = None
         self._checked_at = float("-inf")
         self._tails: dict[tuple[TaskId, int], LogTail] = {}
         self._history = History()
-        self.state: State = repository.state(session)
-        """As it was at the last look."""
-        self.process: int | None = None
-        """The process of the engine, if one was alive then."""
+        self._lines: list[EventLine] = []
 
     def look(self) -> Changes | None:
         """What is new, and at the first look everything; None if nothing is."""
@@ -83,41 +127,41 @@ class SessionWatch:
             return None
         return Changes(entries=entries, lines=lines, output=output, engine_changed=engine_changed)
 
-    def view(self, *, room: int | None = None) -> SessionView:
-        """The session as it was at the last look, with as many tasks as there is room for."""
-        state = self.state
-        alive, team = self.process is not None, self._repository.team(state)
-        return session_view(state, team, engine_alive=alive, process=self.process, room=room, zone=clock.LOCAL)
-
-    def tasks(self, wanted: TaskFilter, page: int = 1) -> TaskList:
-        """The tasks that fit a filter, as they were at the last look."""
-        state, alive = self.state, self.process is not None
-        return task_list(state, self._repository.team(state), wanted, page, engine_alive=alive, zone=clock.LOCAL)
-
-    def task(self, task: TaskId) -> TaskView:
-        state, alive = self.state, self.process is not None
-        return task_view(state, self._repository.team(state), task, engine_alive=alive, zone=clock.LOCAL)
-
-    def why(self, task: TaskId) -> list[str]:
-        """What a task waits for, down to the first cause."""
-        state, alive = self.state, self.process is not None
-        return why(state, self._repository.team(state), task, engine_alive=alive, zone=clock.LOCAL)
-
-    def layout(self, *, everything: bool = False) -> Layout:
-        """The picture of the task graph at the last look."""
-        return layout(self.state, everything=everything)
-
     def history(self) -> History:
         """All attempts up to the last look; what is new is added to what was asked for before."""
         news = self._repository.journal.read(self._session, self._history.seq)
         seen = [entry for entry in news if entry.seq <= self.state.seq]
-        self._history = history.evolve(self._history, seen, self._repository.team(self.state))
+        self._history = history.evolve(self._history, seen, self._team)
         return self._history
 
+    def as_of(self, seq: int) -> SessionPicture:
+        """The session as it was after an entry of its journal; no engine drives the past."""
+        entries = self._repository.journal.read(self._session)[: max(seq, 1)]
+        return SessionPicture(self._repository, replay(entries, self._team))
+
+    def timeline(self, now: float, *, fold_idle: bool = True) -> Timeline | None:
+        """All attempts along the time; what runs without a living engine has ended with the last entry."""
+        end = now if self._is_alive else self.state.updated_at
+        return timeline(self.history(), end, fold_idle=fold_idle)
+
+    def journal(self, *, event: str = "", task: str = "", page: int = 1) -> JournalPage:
+        """The entries up to the last look."""
+        entries = self._entries()
+        return journal_page(entries, self._lines, event=event, task=task, page=page)
+
+    def journal_lines(self) -> str:
+        """The entries as lines of JSON."""
+        lines = ({"seq": one.seq, "at": one.at, "event": one.event} for one in self._entries())
+        return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines)
+
+    def _entries(self) -> list[Entry]:
+        return [one for one in self._repository.journal.read(self._session) if one.seq <= self.state.seq]
+
     def _read(self, *, first: bool) -> tuple[tuple[Entry, ...], tuple[EventLine, ...]]:
-        known, team = None if first else self.state, self._repository.team(self.state)
+        known, team = None if first else self.state, self._team
         entries = self._repository.journal.read(self._session, known.seq if known else 0)
         self.state, lines = event_lines(known, entries, team, clock.LOCAL)
+        self._lines += lines
         started = self.state.attempts.running.values() if first else _started(entries)
         logs = self._repository.folder(self.state) / "logs"
         for one in started:

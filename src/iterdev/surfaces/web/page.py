@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from iterdev.app.live.watch import RepositoryWatch, SessionWatch
 from iterdev.app.sessions import Repository
+from iterdev.core.errors import IterdevError
 from iterdev.core.types import SessionId
 from iterdev.surfaces.web.watching import Watching
 
@@ -78,6 +79,14 @@ class PageRequest(Struct, frozen=True, kw_only=True):
         raise NoSuchPage(why)
 
 
+class File(Struct, frozen=True, kw_only=True):
+    """A text to download; a browser shows none of it."""
+
+    name: str
+    text: str
+
+
+MakeFile = Callable[[PageRequest], File]
 MakePage = Callable[[PageRequest], Page]
 
 
@@ -110,6 +119,14 @@ class Done(Struct, frozen=True, kw_only=True):
 
 class Moved(Exception):
     """The session has changed since the form was shown; it is to be looked at again."""
+
+
+class Unfit(Exception):
+    """A row of a form is wrong."""
+
+    def __init__(self, error: IterdevError, row: int | None) -> None:
+        super().__init__(error.message)
+        self.error, self.row = error, row
 
 
 Act = Callable[[ActRequest], Done]

@@ -3,7 +3,7 @@
 import traceback
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 from anyio import to_thread
@@ -22,21 +22,42 @@ from iterdev.core.types import SessionId
 from iterdev.core.views.session import session_document
 from iterdev.surfaces.web import guard
 from iterdev.surfaces.web.credentials import Credentials, Locked, TooManyStreams
-from iterdev.surfaces.web.page import Act, ActRequest, MakePage, Moved, NoSuchPage, Page, PageRequest, Part
+from iterdev.surfaces.web.page import (
+    Act,
+    ActRequest,
+    MakeFile,
+    MakePage,
+    Moved,
+    NoSuchPage,
+    Page,
+    PageRequest,
+    Part,
+    Unfit,
+)
 from iterdev.surfaces.web.rendering import FOLDER, Rendered, document, render, render_text
 from iterdev.surfaces.web.stream import Stream
-from iterdev.surfaces.web.views.repository import needs, sessions
-from iterdev.surfaces.web.views.session import pipeline, preview, question
+from iterdev.surfaces.web.views.repository import needs, new_session, sessions
+from iterdev.surfaces.web.views.session import journal, pipeline, plan, preview, question, task, timeline
 from iterdev.surfaces.web.watching import Watching
 
 PAGES: Mapping[str, MakePage] = {
     "/": needs.page,
     "/sessions": sessions.page,
+    "/new": new_session.page,
     "/s/{session}": pipeline.page,
+    "/s/{session}/timeline": timeline.page,
+    "/s/{session}/t/{task}": task.page,
+    "/s/{session}/plan": plan.page,
+    "/s/{session}/journal": journal.page,
     "/s/{session}/q/{gate}": question.page,
     "/s/{session}/do/{act}": preview.page,
 }
+FILES: Mapping[str, MakeFile] = {
+    "/s/{session}/journal.jsonl": journal.download,
+}
 ACTS: Mapping[str, Act] = {
+    "/new": new_session.begin,
+    "/s/{session}/plan": plan.save,
     "/s/{session}/q/{gate}": question.answer,
     "/s/{session}/do/{act}": preview.carry_out,
 }
@@ -63,6 +84,7 @@ class Application:
         self._pages = [Route(path, self._page, methods=["GET"]) for path in PAGES]
         routes = [
             *self._pages,
+            *(Route(path, self._file, methods=["GET"]) for path in FILES),
             *acts,
             Route(guard.LOGIN, self._log_in, methods=["POST"]),
             Route("/events", self._events, methods=["GET"]),
@@ -94,6 +116,18 @@ class Application:
             return self._error_page(asked, status, error.message, error.hint)
         return HTMLResponse(document(rendered, asked), status_code=rendered.page.status)
 
+    async def _file(self, request: Request) -> Response:
+        asked = self._asked(request.url.path, request.query_params, request.path_params)
+        return await to_thread.run_sync(self._downloaded, request.scope["route"].path, asked)
+
+    def _downloaded(self, path: str, asked: PageRequest) -> Response:
+        try:
+            file = FILES[path](asked)
+        except (NoSuchPage, IterdevError) as error:
+            return PlainTextResponse(f"{error}\n", status_code=HTTPStatus.NOT_FOUND)
+        disposition = f"attachment; filename*=utf-8''{quote(file.name, safe='')}"
+        return PlainTextResponse(file.text.encode("utf-8", "replace"), headers={"content-disposition": disposition})
+
     def _error_page(self, asked: PageRequest, status: HTTPStatus, text: str, hint: str = "") -> Response:
         part = Part(name="error", template="error.html", values={"text": text, "hint": hint})
         page = Page(title=status.phrase, parts=(part,), status=status, is_live=False)
@@ -113,7 +147,8 @@ class Application:
         """Renders the page of an address, for the stream."""
         parts = urlsplit(address)
         scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "headers": []}
-        for route in self._pages:
+        own = () if parts.scheme or parts.netloc else self._pages
+        for route in own:
             match, found = route.matches(scope)
             if match is Match.FULL:
                 asked = self._asked(parts.path, QueryParams(parts.query), found["path_params"])
@@ -154,6 +189,9 @@ class Application:
             return JSONResponse({"error": str(missing)}, HTTPStatus.NOT_FOUND)
         except Moved as moved:
             return JSONResponse({"error": str(moved), "look_again": True}, HTTPStatus.CONFLICT)
+        except Unfit as unfit:
+            answer = {"error": unfit.error.message, "hint": unfit.error.hint, "row": unfit.row}
+            return JSONResponse(answer, HTTPStatus.BAD_REQUEST)
         except IterdevError as error:
             status = HTTPStatus.CONFLICT if isinstance(error, NeedsConfirmation) else HTTPStatus.BAD_REQUEST
             status = HTTPStatus.SERVICE_UNAVAILABLE if isinstance(error, HostError) else status

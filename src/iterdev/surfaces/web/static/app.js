@@ -148,12 +148,28 @@ async function send(form, button) {
       return location.replace(address);
     }
     problem.textContent = [answer.error, answer.hint].filter(Boolean).join(" · ");
-    form.dispatchEvent(new CustomEvent("refused", { detail: answer }));
+    for (const row of form.querySelectorAll("tr[data-row]")) {
+      row.classList.toggle("wrong", row.dataset.row === String(answer.row));
+    }
   } catch {
     problem.textContent = "iterdev web does not answer; was it stopped?";
   }
   for (const one of form.elements) if (one.type === "submit") one.disabled = false;
 }
+
+// What the server would say to a form as it is filled in now.
+let soon = null;
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form[data-preview]");
+  if (!form) return;
+  clearTimeout(soon);
+  soon = setTimeout(async () => {
+    const response = await fetch(`${form.action}?${new URLSearchParams(new FormData(form))}`);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const id = `part-${form.dataset.preview}`;
+    Idiomorph.morph(byId(id), page.getElementById(id).innerHTML, { morphStyle: "innerHTML" });
+  }, 300);
+});
 
 document.addEventListener("submit", (event) => {
   const form = event.target;

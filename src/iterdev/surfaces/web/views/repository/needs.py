@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from iterdev.core.types import Status
 from iterdev.core.views.attention import NeedKind
+from iterdev.core.views.pages.task_list import TaskFilter
 from iterdev.core.views.session import SessionView
-from iterdev.core.views.task_list import TaskFilter
 from iterdev.core.views.tasks import TaskView
 from iterdev.surfaces.web.page import Page, PageRequest, Part
 from iterdev.surfaces.web.views.need_cards import need_cards

@@ -1,5 +1,7 @@
 """What every page of a session begins with: what was asked, how far it is, and what needs the user."""
 
+from msgspec.structs import replace
+
 from iterdev.core.types import Status
 from iterdev.core.views.session import SessionView
 from iterdev.surfaces.web.page import Page, PageRequest, Part
@@ -15,6 +17,13 @@ def head(request: PageRequest, view: SessionView) -> Part:
         "may_act": request.may_act,
     }
     return Part(name="head", template="session_head.html", values=values)
+
+
+def past_page(request: PageRequest, view: SessionView, last: int, place: str, *parts: Part) -> Page:
+    """A page of a session as it was at an entry before the last one; it does not change, and nothing can be done."""
+    note = Part(name="past", template="past.html", values={"view": view, "last": last})
+    made = session_page(request, replace(view, needs=()), place, f"Entry {view.seq}", *parts)
+    return replace(made, parts=(note, *made.parts), is_live=False)
 
 
 def session_page(request: PageRequest, view: SessionView, place: str, title: str, *parts: Part) -> Page:

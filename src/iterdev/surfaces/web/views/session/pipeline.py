@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from iterdev.app.live.watch import SessionWatch
+from iterdev.app.live.watch import SessionPicture
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.layout import Column, Layout
-from iterdev.core.views.task_list import TaskFilter
+from iterdev.core.views.pages.task_list import TaskFilter
 from iterdev.core.views.tasks import TaskView
 from iterdev.surfaces.web.page import Page, PageRequest, Part
-from iterdev.surfaces.web.views.session.head import session_page
+from iterdev.surfaces.web.views.session.head import past_page, session_page
 
 WIDTH, HEIGHT = 168, 46
 """Of the box of a task, in units of the picture, which are pixels at first."""
@@ -60,26 +60,29 @@ def page(request: PageRequest) -> Page:
         status=request.query.get("status", ""), role=request.query.get("role", ""), text=request.query.get("q", "")
     )
     everything = request.query.get("all") == "1"
+    at = request.number("at", 0)
     with request.session() as watched:
-        view = watched.view(room=0)
-        tasks = watched.tasks(wanted, request.number("page", 1))
-        drawn = picture(watched, watched.layout(everything=everything), {task.id: task for task in tasks.tasks})
+        last = watched.view(room=0).seq
+        shown = watched.as_of(at) if at and at < last else watched
+        view = shown.view(room=0)
+        tasks = shown.tasks(wanted, request.number("page", 1))
+        drawn = picture(shown, shown.layout(everything=everything), {task.id: task for task in tasks.tasks})
     values = {"view": view, "list": tasks, "statuses": list(Status), "styles": STYLES, "everything": everything}
-    return session_page(
-        request,
-        view,
-        "pipeline",
-        "",
+    past = shown is not watched
+    parts = (
         Part(name="picture", template="picture.html", values={"picture": drawn, "view": view}),
         Part(name="tasks", template="tasks.html", values=values),
     )
+    if past:
+        return past_page(request, view, last, "pipeline", *parts)
+    return session_page(request, view, "pipeline", "", *parts)
 
 
 def style_of(task: TaskView) -> str:
     return "asks" if task.asks_for_more else STYLES[task.effective_status]
 
 
-def picture(watched: SessionWatch, layout: Layout, known: Mapping[TaskId, TaskView]) -> Picture:
+def picture(watched: SessionPicture, layout: Layout, known: Mapping[TaskId, TaskView]) -> Picture:
     """The place of everything; tasks whose view is not known yet are looked up."""
     places: dict[TaskId, tuple[int, int]] = {}
     headings, boxes = [], []

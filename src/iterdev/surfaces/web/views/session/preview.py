@@ -9,8 +9,8 @@ from iterdev.app import completion, resume, rollback
 from iterdev.app.sessions import Repository
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId, Status
+from iterdev.core.views.pages.task_list import TaskFilter
 from iterdev.core.views.previews import Preview
-from iterdev.core.views.task_list import TaskFilter
 from iterdev.surfaces.web.page import ActRequest, Done, Moved, NoSuchPage, Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import session_page
 
