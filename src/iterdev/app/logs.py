@@ -11,7 +11,7 @@ from msgspec import Struct
 from iterdev.app.edits import require_task
 from iterdev.core.formatting import duration
 from iterdev.core.ids import moment
-from iterdev.core.types import SessionId
+from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.effects import LOG
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
@@ -76,6 +76,11 @@ class LogTail:
             whole, newline, _ = file.read(size - begin).rpartition(b"\n")
         self._done = begin + len(whole) + len(newline)
         return whole.decode("utf-8", "replace").splitlines()
+
+
+def attempt_log(repository: Repository, session: SessionId, task: TaskId, number: int) -> LogTail:
+    """What the agent of an attempt says, from its beginning, or from where the log was cut."""
+    return LogTail(repository.folder(repository.state(session)) / "logs" / f"{task}-{number}.log")
 
 
 class _LogFiles:

@@ -64,6 +64,15 @@ def diff(repository: Repository, session: SessionId, change: Change) -> DiffView
     )
 
 
+def changed_files(repository: Repository, change: Change) -> tuple[FileChange, ...]:
+    return diffs.files(repository.top, change.base, change.tip)
+
+
+def file_diff(repository: Repository, change: Change, path: str) -> str:
+    """The difference of one file, for surfaces that show a long change file by file."""
+    return diffs.file_text(repository.top, change.base, change.tip, path)
+
+
 def show(repository: Repository, change: Change, *, stat: bool = False, plain: bool = False) -> None:
     """Prints the change as git does: with the user's pager and colours, or `plain`."""
     diffs.show(repository.top, change.base, change.tip, stat=stat, plain=plain)

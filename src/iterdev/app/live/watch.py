@@ -25,9 +25,10 @@ from iterdev.core.views.layout import Layout, layout
 from iterdev.core.views.pages.journal import JournalPage, journal_page
 from iterdev.core.views.pages.task_details import TaskDetails, task_details
 from iterdev.core.views.pages.task_list import TaskFilter, TaskList, task_list
-from iterdev.core.views.pages.timeline import Timeline, timeline
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.core.views.tasks import TaskView, task_view
+from iterdev.core.views.team import FindingView
+from iterdev.core.views.timeline import Timeline, timeline
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.teams.contract import Team
@@ -100,6 +101,10 @@ class SessionPicture:
         """The picture of the task graph."""
         return layout(self.state, everything=everything)
 
+    def findings(self) -> tuple[FindingView, ...]:
+        """What reviews found."""
+        return self._team.findings(self.state)
+
 
 class SessionWatch(SessionPicture):
     """A session as it is in the journal, looked at again and again; all views of one look show the same entry."""
@@ -108,7 +113,7 @@ class SessionWatch(SessionPicture):
         self, repository: Repository, session: SessionId, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(repository, repository.state(session))
-        self._session, self._monotonic = session, monotonic
+        self.session, self._monotonic = session, monotonic
         self._version: tuple[int, int] | None = None
         self._checked_at = float("-inf")
         self._tails: dict[tuple[TaskId, int], LogTail] = {}
@@ -129,20 +134,19 @@ class SessionWatch(SessionPicture):
 
     def history(self) -> History:
         """All attempts up to the last look; what is new is added to what was asked for before."""
-        news = self._repository.journal.read(self._session, self._history.seq)
+        news = self._repository.journal.read(self.session, self._history.seq)
         seen = [entry for entry in news if entry.seq <= self.state.seq]
         self._history = history.evolve(self._history, seen, self._team)
         return self._history
 
     def as_of(self, seq: int) -> SessionPicture:
         """The session as it was after an entry of its journal; no engine drives the past."""
-        entries = self._repository.journal.read(self._session)[: max(seq, 1)]
+        entries = self._repository.journal.read(self.session)[: max(seq, 1)]
         return SessionPicture(self._repository, replay(entries, self._team))
 
-    def timeline(self, now: float, *, fold_idle: bool = True) -> Timeline | None:
-        """All attempts along the time; what runs without a living engine has ended with the last entry."""
-        end = now if self._is_alive else self.state.updated_at
-        return timeline(self.history(), end, fold_idle=fold_idle)
+    def timeline(self, now: float) -> Timeline:
+        """All attempts on one axis; what runs without a living engine has ended with the last entry."""
+        return timeline(self.history(), now if self._is_alive else self.state.updated_at)
 
     def journal(self, *, event: str = "", task: str = "", page: int = 1) -> JournalPage:
         """The entries up to the last look."""
@@ -155,11 +159,11 @@ class SessionWatch(SessionPicture):
         return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines)
 
     def _entries(self) -> list[Entry]:
-        return [one for one in self._repository.journal.read(self._session) if one.seq <= self.state.seq]
+        return [one for one in self._repository.journal.read(self.session) if one.seq <= self.state.seq]
 
     def _read(self, *, first: bool) -> tuple[tuple[Entry, ...], tuple[EventLine, ...]]:
         known, team = None if first else self.state, self._team
-        entries = self._repository.journal.read(self._session, known.seq if known else 0)
+        entries = self._repository.journal.read(self.session, known.seq if known else 0)
         self.state, lines = event_lines(known, entries, team, clock.LOCAL)
         self._lines += lines
         started = self.state.attempts.running.values() if first else _started(entries)
@@ -190,12 +194,15 @@ def _started(entries: Iterable[Entry]) -> list[AttemptStarted]:
 
 
 class RepositoryWatch:
-    """All sessions of a repository, looked at again and again; those that are not decided are kept folded."""
+    """All sessions of a repository, looked at again and again; those that are not decided are kept folded.
 
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+    One that the caller watches already is not folded twice; the caller looks at it.
+    """
+
+    def __init__(self, repository: Repository, watched: SessionWatch | None = None) -> None:
+        self._repository, self._watched = repository, watched
         self._version: tuple[int, int] | None = None
-        self._undecided: dict[SessionId, SessionWatch] = {}
+        self._undecided: dict[SessionId, SessionWatch] = {watched.session: watched} if watched else {}
         self._decided: dict[SessionId, SessionWatch] = {}
         """Those that were asked for last."""
         self._overviews: dict[SessionId, tuple[SessionSummary, SessionView]] = {}
@@ -213,7 +220,7 @@ class RepositoryWatch:
             undecided = (one.id for one in self._summaries if one.phase is not Phase.archived and not one.accepted)
             known = self._undecided
             self._undecided = {one: known.get(one) or SessionWatch(self._repository, one) for one in undecided}
-        changes = [watched.look() for watched in self._undecided.values()]
+        changes = [one.look() for one in self._undecided.values() if one is not self._watched]
         changed = version != before or any(one and one.engine_changed for one in changes)
         if changed:
             self._needs = None

@@ -8,8 +8,10 @@ from iterdev.core.types import Phase, Role
 
 KEPT = "kept active"
 
+TIMELINE = "timeline.svg"
+"""The picture of all attempts, which the report refers to."""
 DELIVERABLES = (
-    *("context.md", "results.csv", "task-ledger.json", "discoveries.ndjson"),
+    *("context.md", TIMELINE, "results.csv", "task-ledger.json", "discoveries.ndjson"),
     *("design", "code", "verify", "review", "wisdom"),
 )
 """The files and folders of a session that are exported."""

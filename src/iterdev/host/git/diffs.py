@@ -41,6 +41,11 @@ def text(top: Path, old: str, new: str, *, stat: bool = False) -> str:
     return git("diff", *EXACT, *_form(stat=stat), old, new, cwd=top).stdout
 
 
+def file_text(top: Path, old: str, new: str, path: str) -> str:
+    """The difference of one file; bytes that are not UTF-8 are replaced."""
+    return git("diff", *EXACT, "--no-renames", old, new, "--", f":(top,literal){path}", cwd=top).stdout
+
+
 def show(top: Path, old: str, new: str, *, stat: bool = False, plain: bool = False) -> None:
     """Prints a difference as `git diff` does, with the pager and the colours of the user's configuration.
 

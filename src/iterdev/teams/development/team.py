@@ -99,6 +99,7 @@ class DevelopmentTeam(contract.Team):
     report = staticmethod(views.team_report)
     view = staticmethod(views.team_view)
     milestone = staticmethod(views.milestone)
+    findings = staticmethod(views.findings)
     listed_choices = staticmethod(views.listed_choices)
     choice_descriptions = staticmethod(views.choice_descriptions)
     task_notes = staticmethod(views.task_notes)

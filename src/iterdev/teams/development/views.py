@@ -9,8 +9,8 @@ from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Status, TaskId
-from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
+from iterdev.core.types import Severity, Status, TaskId
+from iterdev.core.views.team import FindingView, TaskNotes, TeamReport, TeamView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
 from iterdev.teams.development.events import RoundStarted, SprintRecord, SprintStarted, TestsMeasured
@@ -98,6 +98,30 @@ def milestone(event: TeamEvent) -> str:
             return f"sprint {sprint}"
         case _:
             return ""
+
+
+def findings(state: State) -> tuple[FindingView, ...]:
+    views = (
+        FindingView(
+            id=critic.identity(finding),
+            severity=finding.grade,
+            dimension=finding.dimension,
+            file=finding.file,
+            line=_line_number(finding.line),
+            text=finding.description,
+            suggestion=finding.suggestion,
+            reported_by=reviews,
+            fixed_in=fixed_in,
+        )
+        for finding, reviews, fixed_in in critic.reported_findings(state)
+    )
+    return tuple(sorted(views, key=lambda view: list(Severity).index(view.severity)))
+
+
+def _line_number(line: int | str | None) -> int | None:
+    """The first number of what an agent gave as the line, such as 12-15."""
+    found = re.search("[0-9]{1,9}", str(line or ""))
+    return int(found[0]) if found else None
 
 
 def listed_choices(gate: Gate) -> int:

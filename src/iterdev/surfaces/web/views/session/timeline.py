@@ -1,21 +1,20 @@
-"""W4: every attempt along the time, with questions, pauses, rounds and the cost; and the same as a table."""
+"""W4: every attempt along the time, with questions, rounds and rollbacks; and the same as a table."""
 
 import time
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from iterdev.core.views.history import AttemptOutcome, SpanKind
-from iterdev.core.views.pages.timeline import Bar, Timeline
+from iterdev.core.views.history import AttemptOutcome
+from iterdev.core.views.timeline import Bar, Timeline, attempt_text
 from iterdev.surfaces.web.page import Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import session_page
 
-NAMES, WIDTH, LANE, HEAD = 190, 1000, 26, 28
-"""Of the picture: the column of names, the axis, the height of a lane, and of the line with the times."""
-COST = 44
+NAMES, WIDTH, LANE, HEAD = 190, 1000, 26, 40
+"""Of the picture: the column of names, the axis, the height of a lane, and of the lines with marks and times."""
 NARROWEST = 3.0
 STEP = 5.0
-"""Seconds by which the end of a running attempt moves; the browser gets a new picture when it does."""
+"""Seconds by which the end of a running attempt moves."""
 
 
 class Rect(Struct, frozen=True, kw_only=True):
@@ -23,6 +22,7 @@ class Rect(Struct, frozen=True, kw_only=True):
     x: float
     width: float
     y: int
+    text: str
 
     @property
     def style(self) -> str:
@@ -30,36 +30,24 @@ class Rect(Struct, frozen=True, kw_only=True):
         return f"{self.bar.attempt.outcome}{undone}"
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    kind: SpanKind
-    x: float
-    width: float
-    text: str
-
-
 class Drawing(Struct, frozen=True, kw_only=True):
     width: int
     height: int
     lanes: tuple[tuple[str, int], ...]
     rects: tuple[Rect, ...]
-    lines: tuple[Line, ...]
-    ticks: tuple[tuple[float, float], ...]
-    folds: tuple[tuple[float, float, float], ...]
-    cost: str
-    """The points of a line."""
-    cost_y: int
+    marks: tuple[tuple[float, str], ...]
+    ticks: tuple[tuple[float, str], ...]
+    breaks: tuple[tuple[float, str], ...]
 
 
 def page(request: PageRequest) -> Page:
-    fold = request.query.get("fold") != "no"
     with request.session() as watched:
-        view = watched.view(room=0)
-        drawn = watched.timeline(_step(), fold_idle=fold)
+        view, drawn, past = watched.view(room=0), watched.timeline(_step()), watched.history()
     values = {
         "view": view,
-        "timeline": drawn,
-        "drawing": drawing(drawn) if drawn else None,
-        "fold": fold,
+        "drawing": drawing(drawn) if drawn.rows else None,
+        "attempts": past.attempts,
+        "spans": [one for one in past.spans if one.text or one.kind != "wave"],
         "outcomes": list(AttemptOutcome),
     }
     part = Part(name="timeline", template="timeline.html", values=values)
@@ -74,66 +62,27 @@ def _step() -> float:
 
 def drawing(timeline: Timeline) -> Drawing:
     """Where everything is, in units of the picture."""
-    lanes = [(lane.task, HEAD + row * LANE) for row, lane in enumerate(timeline.lanes)]
-    bottom = HEAD + len(lanes) * LANE
-    most = max((point.tokens for point in timeline.cost), default=0)
-    points = (
-        [(_x(point.at), bottom + COST - (COST - 8) * point.tokens / most) for point in timeline.cost] if most else []
-    )
+    lanes = [(row.task, HEAD + place * LANE) for place, row in enumerate(timeline.rows)]
     return Drawing(
         width=NAMES + WIDTH + 10,
-        height=bottom + (COST + 8 if points else 8),
+        height=HEAD + len(lanes) * LANE + 8,
         lanes=tuple(lanes),
         rects=tuple(
-            Rect(bar=bar, x=_x(bar.begin), width=max(round((bar.end - bar.begin) * WIDTH, 1), NARROWEST), y=y + 4)
-            for lane, (_, y) in zip(timeline.lanes, lanes, strict=True)
-            for bar in lane.bars
-        ),
-        lines=tuple(
-            Line(
-                kind=mark.span.kind,
-                x=_x(mark.begin),
-                width=round((mark.end - mark.begin) * WIDTH, 1),
-                text=_text(mark.span.kind, mark.span.name, mark.span.text),
+            Rect(
+                bar=bar,
+                x=_x(bar.begin),
+                width=max(round((bar.end - bar.begin) * WIDTH, 1), NARROWEST),
+                y=y + 4,
+                text=attempt_text(bar.attempt),
             )
-            for mark in timeline.marks
+            for row, (_, y) in zip(timeline.rows, lanes, strict=True)
+            for bar in row.bars
         ),
-        ticks=tuple((_x(tick.at), tick.seconds) for tick in timeline.ticks),
-        folds=tuple(
-            (_x(fold.begin), round((fold.end - fold.begin) * WIDTH, 1), fold.seconds) for fold in timeline.folds
-        ),
-        cost=" ".join(
-            f"{x:g},{y:g}" for x, y in [(NAMES, bottom + COST), *_steps(points), (NAMES + WIDTH, points[-1][1])]
-        )
-        if points
-        else "",
-        cost_y=bottom,
+        marks=tuple((_x(mark.at), mark.text) for mark in timeline.marks),
+        ticks=tuple((_x(tick.at), tick.text) for tick in timeline.ticks),
+        breaks=tuple((_x(cut.at), cut.text) for cut in timeline.breaks),
     )
 
 
 def _x(place: float) -> float:
     return round(NAMES + place * WIDTH, 1)
-
-
-def _steps(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The cost rises at the end of an attempt, and not before."""
-    found: list[tuple[float, float]] = []
-    before = None
-    for x, y in points:
-        if before is not None:
-            found.append((x, before))
-        found.append((x, y))
-        before = y
-    return found
-
-
-def _text(kind: SpanKind, name: str, text: str) -> str:
-    match kind:
-        case SpanKind.milestone:
-            return name
-        case SpanKind.rollback:
-            return f"rolled back to before {name}"
-        case SpanKind.pause:
-            return f"{name} is paused: {text}"
-        case _:
-            return f"{kind} {name}: {text}"
