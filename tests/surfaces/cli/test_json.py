@@ -45,6 +45,7 @@ WITHOUT_A_SESSION = {
         "resolve",
         "run",
         "sessions",
+        "web",
     ),
     *("skill install", "skill remove", "skill status", "wisdom list", "wisdom reject"),
     *PROTOCOLS,

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from iterdev.app import answer, completion, feedback, resume, rollback
 from iterdev.core.types import SessionId, TaskId
-from iterdev.core.views.previews import AcceptPreview, ArchivePreview, RetryPreview, RollbackPreview
+from iterdev.core.views.previews import AcceptPreview, ArchivePreview, ResumePreview, RetryPreview, RollbackPreview
 from iterdev.engine.repository import Repository
 
-AnyPreview: TypeAlias = AcceptPreview | ArchivePreview | RetryPreview | RollbackPreview
+AnyPreview: TypeAlias = AcceptPreview | ArchivePreview | ResumePreview | RetryPreview | RollbackPreview
 REASON = "the user wants it"
 
 
@@ -98,7 +98,9 @@ def preview(repository: Repository, act: Act) -> AnyPreview | None:
             return rollback.preview_rollback(repository, session, target)
         case Archive(session=session):
             return completion.preview_archive(repository, session)
-        case Answer() | Resume() | Comment():
+        case Resume(session=session):
+            return resume.preview_resume(repository, session)
+        case Answer() | Comment():
             return None
         case _:
             assert_never(act)

@@ -53,6 +53,8 @@ class Need(Struct, frozen=True, kw_only=True):
     """The reason, in one sentence."""
     commands: tuple[str, ...] = ()
     """What can be pasted, the likeliest first."""
+    gate: str = ""
+    """The id of the question, if it is one."""
 
 
 def needs(
@@ -99,8 +101,15 @@ def _questions(state: State, gates: Sequence[GateView], *, engine_alive: bool) -
     then = () if engine_alive or state.lifecycle.detached else (_command(state, "resume"),)
     for gate in gates:
         answers = (_command(state, "answer", gate.id, choice) for choice in gate.choices[: gate.listed])
-        kind, since = NeedKind.question, gate.opened_at
-        yield _need(state, kind, gate.question, *answers, *then, about=gate.about, since=since)
+        yield Need(
+            kind=NeedKind.question,
+            session=state.session.id,
+            about=gate.about,
+            since=gate.opened_at,
+            text=gate.question,
+            commands=(*answers, *then),
+            gate=gate.id,
+        )
 
 
 def _failures(state: State, outcome: OutcomeView) -> Iterator[Need]:

@@ -18,7 +18,7 @@ from iterdev.surfaces.cli.output.console import discard_output
 ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
-    *("clean", "import", "pr", "feedback add", "feedback link", "feedback close", "wisdom reject", "mcp"),
+    *("clean", "import", "pr", "web", "feedback add", "feedback link", "feedback close", "wisdom reject", "mcp"),
     *("skill install", "skill remove"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
@@ -43,6 +43,7 @@ COMMANDS = {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
         "follow": "Print a line for each event of a session that is worth knowing, as it happens",
+        "web": "Show the sessions of this repository in a browser, answer questions and accept work there",
         "why": "Show exactly what a task waits for",
         "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
         "report": "Print the report of a session",

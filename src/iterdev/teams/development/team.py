@@ -129,6 +129,10 @@ class DevelopmentTeam(contract.Team):
     def session_prefix(self, engine: Engine) -> str:
         return "ids" if engine is Engine.wave else "IDS"
 
+    def suggested_pipeline(self, requirement: str) -> tuple[str, str]:
+        analysis = analyse(requirement)
+        return analysis.pipeline, f"score {analysis.score}, complexity {analysis.complexity.level}"
+
     def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
         _check_reviewer(settings, agents)
         analysis, warning = analyse(request.requirement, request.files), ""
