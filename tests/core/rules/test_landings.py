@@ -233,6 +233,9 @@ def test_work_that_was_taken_out_is_parked_if_its_next_attempt_fails() -> None:
     queue.end(name(2), Failed(error="the tests fail with the change", commit="c"))
 
     assert queue.status(name(2)) is Status.failed
+    assert queue.state.tasks.progress[name(2)].error == (
+        "the tests fail with the change; the work is parked as refs/iterdev/toy-x/WRITE-002/2"
+    )
     assert ["the tests fail with the change" in debt.description for debt in queue.state.debt] == [True]
 
 

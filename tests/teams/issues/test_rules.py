@@ -373,5 +373,6 @@ def test_a_build_that_fails_together_with_another_is_built_again_and_then_parked
     assert [(one.task, one.status) for one in out] == [("BUILD-002", Status.pending), ("BUILD-002", Status.failed)]
     assert unsuccessful == ["BUILD-002"]
     assert [debt.source_task_id for debt in run.state.debt] == ["BUILD-002"]
+    assert [line for line in ISSUES.view(run.state).verdicts if "BUILD-002" in line] == []
     assert [one.type for one in run.state.messages.sent if "BUILD-002 failed" in one.summary] == ["impl_failed"]
     assert compare(run.entries, ISSUES).difference is None
