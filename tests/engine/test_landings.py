@@ -124,3 +124,19 @@ def test_a_run_that_is_stopped_ends_the_tests_and_repeats_them_when_it_goes_on(r
     assert next(event.passed for event in session.seen(LandingTestEnded)) is None
     assert session.repository.state(session.id).tasks.count(Status.completed) == 3
     assert repo.git("worktree", "list").count("\n") == 0
+
+
+def test_a_test_that_writes_into_the_table_while_landings_are_tested_is_not_believed(repo: Repo) -> None:
+    session = Session(repo, 2, Engine.beat)
+    table = session.repository.folder(session.repository.state(session.id)) / "tasks.csv"
+    adds = f"""tail -n 1 '{table}' | sed 's/WRITE-002/WRITE-009/' >> '{table}'"""
+    session.check.write_text(
+        CHECK.replace('echo WRITE-*.txt >> "$0.runs"\n', f'echo WRITE-*.txt >> "$0.runs"\n{adds}\n')
+    )
+    session.go()
+
+    session.run()
+
+    state = session.repository.state(session.id)
+    assert list(state.tasks.plan) == ["WRITE-001", "WRITE-002"]
+    assert ["WRITE-009 is new" in warning for warning in state.warnings] == [True]

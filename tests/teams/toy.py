@@ -96,7 +96,7 @@ class Writers(Toy):
 
 def written(task: TaskId) -> Task:
     """A task of a writer that waits for nothing."""
-    return Task(id=task, title=f"Write {task}", description="", role="writer", fields=NoFields(), wave=1)
+    return Task(id=task, title=f"Write {task}", description="write it", role="writer", fields=NoFields(), wave=1)
 
 
 TOY = Toy()
