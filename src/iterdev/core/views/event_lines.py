@@ -133,9 +133,8 @@ def _of_queue(event: Event) -> str:
             return f"the tests are run with the work of {_names(tasks)} before it lands"
         case LandingTestEnded(tasks=tasks, passed=bool(passed)):
             return f"the tests {'pass' if passed else 'fail'} with the work of {_names(tasks)}"
-        case LandingTakenOut(task=task, error=error, status=status):
-            became = "is tried once more" if status is Status.pending else "failed"
-            return f"{task} {became}: {error}"
+        case LandingTakenOut(task=task, error=error, status=Status.failed):
+            return f"{task} failed: {error}"
         case _:
             return ""
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.errors import UserError
+from iterdev.core.rules.landings import under_way
 from iterdev.core.rules.table_edits import TableRow, claim, left_out
 from iterdev.core.session.fold import replay
 from iterdev.core.session.lifecycle import TIMELINE
@@ -127,7 +128,7 @@ class Projector:
             if strict and not beside_agents:
                 raise
             return Edited()
-        at_work = {state.tasks.plan[task].role for task in state.attempts.running}
+        at_work = {state.tasks.plan[task].role for task in under_way(state)}
         if guarded and (claims := [words for row, known in rows if (words := claim(row, *known, at_work=at_work))]):
             return self._refuse(state, body, ", ".join(claims))
         if missing and not removable:
