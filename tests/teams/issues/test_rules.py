@@ -396,14 +396,15 @@ def test_solutions_and_shared_files_are_put_on_the_discovery_board() -> None:
 
 
 @pytest.mark.parametrize("engine", Engine)
-def test_an_update_brings_the_users_branch_in_and_is_told_to_be_untested(engine: Engine) -> None:
+def test_an_update_brings_the_users_branch_in_and_is_tested_before_it_lands(engine: Engine) -> None:
     run = Run(1, engine=engine)
 
     run.go_on(UpdateRequested(branch="main", commit="c" * 40), EngineStarted(2, run.state.branch.tip))
 
     assert run.state.tasks.plan["UPDATE-001"].title == f"Bring in main ({'c' * 12})"
     assert run.state.tasks.status("UPDATE-001") is Status.completed
-    assert ISSUES.view(run.state).shortcomings == ("UPDATE-001: nothing could be verified: the tests were not run",)
+    assert run.tested[-1:] == [("UPDATE-001",)]
+    assert ISSUES.view(run.state).shortcomings == ()
 
 
 def test_the_end_names_the_issues_that_are_not_resolved_and_why() -> None:
