@@ -129,12 +129,7 @@ class Run:
         engine: Engine = Engine.wave,
         pipeline: str | None = None,
     ) -> None:
-        self._agents, self._answers = agents, {"plan": "accept", **(answers or {})}
-        self.starts: list[tuple[TaskId, ...]] = []
-        """The tasks that were running whenever one started."""
-        self.tested: list[tuple[TaskId, ...]] = []
-        """The tasks whose work was tested together, run by run."""
-        self._fails = fails
+        self._play(agents, {"plan": "accept", **(answers or {})}, fails)
         request = Request(
             requirement="Resolve them", auto=auto, concurrency=concurrency, engine=engine, pipeline=pipeline
         )
@@ -146,10 +141,16 @@ class Run:
     def of(cls, happened: Sequence[Event]) -> "Run":
         """A session that has begun elsewhere goes on, with what agents usually do."""
         run = cls.__new__(cls)
-        run._agents, run._answers, run.starts = (lambda _task, _state: None), {}, []
-        run._fails, run.tested = (lambda _works: False), []
+        run._play(lambda _task, _state: None, {}, lambda _tasks: False)
         run._begin(happened)
         return run
+
+    def _play(self, agents: Agents, answers: Mapping[str, str], fails: Callable[[set[str]], bool]) -> None:
+        self._agents, self._answers, self._fails = agents, answers, fails
+        self.starts: list[tuple[TaskId, ...]] = []
+        """The tasks that were running whenever one started."""
+        self.tested: list[tuple[TaskId, ...]] = []
+        """The tasks whose work was tested together, run by run."""
 
     def _begin(self, happened: Sequence[Event]) -> None:
         self.entries = [Entry(1, 1.0, happened[0])]

