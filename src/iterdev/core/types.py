@@ -124,6 +124,10 @@ class TaskFields:
 
     __slots__ = ()
 
+    def for_start(self) -> object:
+        """What of them matters for the start of a task; ready tasks that are equal in it are looked at together."""
+        return self
+
 
 class TeamState:
     """Base class of a team's own part of the state."""

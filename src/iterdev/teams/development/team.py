@@ -105,6 +105,7 @@ class DevelopmentTeam(contract.Team):
     choice_descriptions = staticmethod(views.choice_descriptions)
     task_notes = staticmethod(views.task_notes)
     initial = staticmethod(Development)
+    may_have_nothing_to_do = staticmethod(sprints.may_have_nothing_to_do)
     nothing_to_do = staticmethod(sprints.nothing_to_do)
     result_schema = staticmethod(result_schema)
 
