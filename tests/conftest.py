@@ -63,7 +63,12 @@ sys.exit(step.get("exit", 0))
 """
 
 SLOW = (
-    *("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/"),
+    *(
+        "tests/crash/",
+        "tests/conformance/test_coding_agents.py",
+        "tests/conformance/test_clients.py",
+        "tests/e2e/coding/",
+    ),
     *("tests/test_bench.py", "tests/test_corpus.py"),
 )
 

@@ -97,8 +97,12 @@ def test_each_client_can_read_its_settings_and_finds_the_server(home: Path) -> N
 
     claude = json.loads((home / ".claude.json").read_text())
     codex = tomllib.loads((home / ".codex/config.toml").read_text())
-    assert claude["mcpServers"]["iterdev"] == {"type": "stdio", "command": "/opt/a b/iterdev", "args": ["mcp"]}
-    assert codex["mcp_servers"]["iterdev"]["args"] == ["mcp"]
+    assert claude["mcpServers"]["iterdev"] == {
+        "type": "stdio",
+        "command": "/opt/a b/iterdev",
+        "args": ["mcp", "--no-prompts"],
+    }
+    assert codex["mcp_servers"]["iterdev"]["args"] == ["mcp", "--no-prompts"]
     assert codex["mcp_servers"]["iterdev"]["tools"]["run"] == {"approval_mode": "approve"}
     assert codex["projects"]["/a b"] == {"trust_level": "trusted"}
     assert tomllib.loads((home / ".gemini/commands/team-issue.toml").read_text())["prompt"].count("{{args}}") == 1

@@ -13,8 +13,10 @@ from msgspec import Struct
 from iterdev.app.clients.skill_text import ALLOWED, SKILLS, Skill, body
 
 SERVER = "iterdev"
-PATIENCE = 600
-"""Seconds for one call of a tool: `wait` takes up to 300."""
+ARGUMENTS = ("mcp", "--no-prompts")
+"""Of the command: Gemini CLI renames commands that a prompt has the name of."""
+PATIENCE = 4000
+"""Seconds for one call of a tool: `wait` takes up to an hour, so that the model need not be asked meanwhile."""
 CLAUDE_TYPED = "what stands after `Arguments:` at the end of this text"
 TYPED = "what the user typed after the name of this skill"
 
@@ -115,7 +117,8 @@ def _claude(place: Place) -> Iterator[Part]:
     yield JsonEntry(path=servers, keys=("mcpServers", SERVER), value={"type": "stdio", **_command(place)})
     if place.allow:
         follow = (f"Bash({place.program} {command} *)" for command in ("follow", "status"))
-        items = (*(f"mcp__{SERVER}__{tool}" for tool in ALLOWED), *follow)
+        called = (f"Skill({skill.name})" for skill in SKILLS)
+        items = (*(f"mcp__{SERVER}__{tool}" for tool in ALLOWED), *called, *follow)
         yield JsonItems(path=own / "settings.json", keys=("permissions", "allow"), items=items)
 
 
@@ -127,7 +130,7 @@ def _codex(place: Place) -> Iterator[Part]:
         path = place.root / ".agents/skills" / skill.name / "agents/openai.yaml"
         yield OwnFile(path=path, text=text, comment=("# ", ""))
     config = place.folder("CODEX_HOME", ".codex") / "config.toml"
-    lines = [f"[mcp_servers.{SERVER}]", f"command = {json.dumps(place.program)}", 'args = ["mcp"]']
+    lines = [f"[mcp_servers.{SERVER}]", f"command = {json.dumps(place.program)}", f"args = {json.dumps(ARGUMENTS)}"]
     lines.append(f"tool_timeout_sec = {PATIENCE}")
     for tool in ALLOWED if place.allow else ():
         lines += ["", f"[mcp_servers.{SERVER}.tools.{tool}]", 'approval_mode = "approve"']
@@ -172,7 +175,7 @@ def _opencode(place: Place) -> Iterator[Part]:
         yield OwnFile(path=commands / f"{skill.name}.md", text=text)
     file = config / "opencode.jsonc"
     path = file if file.exists() else config / "opencode.json"
-    value = {"type": "local", "command": [place.program, "mcp"], "enabled": True, "timeout": PATIENCE * 1000}
+    value = {"type": "local", "command": [place.program, *ARGUMENTS], "enabled": True, "timeout": PATIENCE * 1000}
     yield JsonEntry(path=path, keys=("mcp", SERVER), value=value)
 
 
@@ -184,4 +187,4 @@ def _shared_skills(place: Place) -> Iterator[Part]:
 
 
 def _command(place: Place) -> dict[str, object]:
-    return {"command": place.program, "args": ["mcp"]}
+    return {"command": place.program, "args": list(ARGUMENTS)}

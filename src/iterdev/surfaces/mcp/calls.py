@@ -44,6 +44,8 @@ ROOM = 20
 """Tasks that are shown: an answer stays in the context of the client's model."""
 LONGEST_PATCH = 20_000
 """Characters of a patch."""
+STILL_THERE = 60.0
+"""Seconds after which it is said again where the work is: a client may give up on a call that is silent."""
 LOOK = 1.0
 """Seconds between two looks whether an engine is still there, if nothing is written."""
 
@@ -241,20 +243,17 @@ class Calls:
         """Looks until the session asks, has ended, or the time is over; what happens meanwhile is said."""
         repository = Repository(self._folder)
         watched = SessionWatch(repository, named_or_last_active(repository, name))
-        looked_at, said = float("-inf"), ""
+        looked_at, told_at, said, number = float("-inf"), float("-inf"), "", 0
         while True:
             changed, now = watched.look(), time.monotonic()
             if changed or now > looked_at + LOOK:
                 looked_at, seen = now, _seen(watched, repository)
                 if standing(seen.view, seen.now) is not Standing.working:
                     return seen
-                if call.progress_token is not None and session_tasks.progress(seen.view) != said:
-                    said = session_tasks.progress(seen.view)
-                    params: Document = {
-                        "progressToken": call.progress_token,
-                        "progress": seen.view.seq,
-                        "message": said,
-                    }
+                news = session_tasks.progress(seen.view)
+                if call.progress_token is not None and (news != said or now > told_at + STILL_THERE):
+                    told_at, said, number = now, news, number + 1
+                    params: Document = {"progressToken": call.progress_token, "progress": number, "message": news}
                     anyio.from_thread.run(self._client.notify, "notifications/progress", params)
             if now >= end:
                 return _seen(watched, repository)

@@ -1,9 +1,11 @@
 """`iterdev mcp`: the server for one client of a person, in the repository that the client works in."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from iterdev.mcp.server import Server
+from iterdev.mcp.tools import Prompt
 from iterdev.surfaces.mcp.calls import Calls, Client
 from iterdev.surfaces.mcp.prompts import PROMPTS
 from iterdev.surfaces.mcp.stdio import Connection, standard_streams
@@ -17,16 +19,16 @@ Start it only when the user asks for team-iterdev or team-issue by name. Pass on
 them yourself. Only the user accepts the work."""
 
 
-async def serve() -> None:
+async def serve(*, with_prompts: bool = True) -> None:
     folder = Path(os.environ.get(FOLDER) or Path.cwd())
     async with standard_streams() as (lines, write):
         connection = Connection(write)
-        await connection.serve(offered(folder, connection), lines)
+        await connection.serve(offered(folder, connection, PROMPTS if with_prompts else ()), lines)
 
 
-def offered(folder: Path, client: Client) -> Server:
+def offered(folder: Path, client: Client, prompts: Sequence[Prompt] = PROMPTS) -> Server:
     """What a client can do with the repository that the folder is in."""
     calls = Calls(folder, client)
     return Server(
-        tools=TOOLS, use=calls.use, prompts=PROMPTS, instructions=INSTRUCTIONS, is_stateless=True, tasks=calls
+        tools=TOOLS, use=calls.use, prompts=prompts, instructions=INSTRUCTIONS, is_stateless=True, tasks=calls
     )

@@ -6,7 +6,8 @@ from msgspec import Meta, Struct
 
 from iterdev.mcp.tools import Hints, Tool
 
-LONGEST_WAIT = 300
+LONGEST_WAIT = 3600
+"""Seconds. A client whose own limit is shorter has to ask for less; `iterdev skill install` sets the limits higher."""
 
 SessionName = Annotated[
     str, Meta(description="The id of a session, or the beginning of it; empty: the last active one")
