@@ -264,10 +264,28 @@ ARCHIVED = msgspec.structs.replace(
     settings='[session]\ncompletion_action = "auto_archive"\n',
     at_end=True,
 )
+
+
+def _with_question(state: State | None) -> Step:
+    """Answers every question with its default."""
+    if state and state.gates.open:
+        gate = next(iter(state.gates.open.values()))
+        return Answer(gate.id, gate.choices[0])
+    return RunSession("patch" if state and state.gates.answers else "ask")
+
+
+NOTIFIED = msgspec.structs.replace(
+    ARCHIVED,
+    request=Request(requirement="Add a greeting", pipeline=Pipeline.patch),
+    next_step=_with_question,
+    settings='[notify]\ncommand = ["sh", "-c", "cat >> $HOME/told"]\n',
+    at_end=False,
+)
 ACCEPTED = msgspec.structs.replace(ARCHIVED, settings="")
 SCENARIOS = {
     "archived": ARCHIVED,
     "toy": TOY_SESSION,
+    "notified": NOTIFIED,
     "one-sprint": ONE_SPRINT,
     "batches": msgspec.structs.replace(ONE_SPRINT, next_step=partial(_next_batch, "sprint")),
     "update": WITH_UPDATE,

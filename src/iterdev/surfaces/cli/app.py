@@ -16,7 +16,7 @@ from iterdev.surfaces.cli.output.console import discard_output
 ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
-    *("clean", "import", "pr", "feedback add", "feedback link", "feedback close", "wisdom reject"),
+    *("clean", "import", "pr", "notify test", "feedback add", "feedback link", "feedback close", "wisdom reject"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -28,7 +28,7 @@ COMMANDS = {
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
         "accept": "Bring a session's branch into your branch",
-        "pr": "Push a session's branch and open a pull request, with its report as the text",
+        "pr": "Push a session's branch and open its pull request, or bring it up to date",
         "update": "Bring the branch that a session came from into the session, and run the tests on the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
@@ -63,6 +63,7 @@ COMMANDS = {
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
         "help": "Print the help of a command; without a name, list the commands",
         "clean": "Remove branches, refs and worktrees of sessions that are provably not needed any more",
+        "notify": "Try the notifications that are configured",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
 }
