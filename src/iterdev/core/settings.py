@@ -139,7 +139,8 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
 
 FROM_ENVIRONMENT = "env:"
 """Begins a value that is in a variable of the environment."""
-LOOPBACK = ("http://localhost", "http://127.0.0.1", "http://[::1]")
+ENCRYPTED = ("https://", *(f"http://{host}{end}" for host in ("localhost", "127.0.0.1", "[::1]") for end in ":/"))
+"""How an address begins that nobody else can read along: encrypted, or on this machine."""
 
 
 class NotifySettings(Struct, frozen=True, kw_only=True):
@@ -280,7 +281,7 @@ def _invalid_addresses(table: Mapping[str, object]) -> Iterator[str]:
     slack, webhook = table.get("slack"), table.get("webhook")
     if isinstance(slack, str) and not slack.startswith(FROM_ENVIRONMENT):
         yield "slack has to name a variable of the environment, such as `env:SLACK_WEBHOOK`"
-    if isinstance(webhook, str) and not webhook.startswith((FROM_ENVIRONMENT, "https://", *LOOPBACK)):
+    if isinstance(webhook, str) and not webhook.startswith((FROM_ENVIRONMENT, *ENCRYPTED)):
         yield "webhook has to be an address with https://, or `env:NAME`"
     elif isinstance(webhook, str) and "@" in webhook.partition("://")[2].partition("/")[0]:
         yield "webhook has a password; put the address into a variable and write `env:NAME`"

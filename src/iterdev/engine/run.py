@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from iterdev.agents import registry
 from iterdev.agents.contract import Agent, UnavailableAgent
-from iterdev.core.errors import HostError, IterdevError, UserError
+from iterdev.core.errors import HostError, IterdevError
 from iterdev.core.request import policy
 from iterdev.core.session.events import EngineStarted, Event, Paused, PolicyChanged, WorkerEnded, WorkerStarted
 from iterdev.core.session.state import State
@@ -40,7 +40,7 @@ from iterdev.host.git import pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
-from iterdev.host.notifications.channel import channels
+from iterdev.host.notifications.channel import Channel, Misconfigured, channels
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.signals import treat_as_interrupt
 from iterdev.host.processes.spawn import Supervisor
@@ -67,7 +67,7 @@ class RunObserver(Struct, frozen=True, kw_only=True):
     """Called with the task and the text for every line of an agent."""
     notify: Callable[[str], None] = lambda _: None
     """Called with text that the user should read at once."""
-    alert: Callable[[str], None] = lambda _: None
+    alert: Callable[[str], object] = lambda _: None
     """Called with a message for the terminal's own notifications, if they are configured."""
     detached: bool = False
     """The engine runs in the background, where `ask` only waits."""
@@ -221,14 +221,14 @@ class _Run(Struct, frozen=True):
             yield
             return
         folder = context.pool.base_files(state.session.base, settings.command) if settings.command else None
-        try:
-            found = list(channels(settings, context.spawn, folder or context.top, self.observer.alert))
-        except UserError as error:
-            performer.warn(f"no notifications are sent: {error.message}")
-            yield
-            return
+        usable: list[Channel] = []
+        for one in channels(settings, context.spawn, folder or context.top, self.observer.alert):
+            if isinstance(one, Misconfigured):
+                performer.warn(f"no notifications are sent by {one.name}: {one.problem}")
+            else:
+                usable.append(one)
         journal = notifier.Journal(record=performer.append, warn=performer.warn, redact=self.repository.redact)
-        async with notifier.Notifier(self.log, found, settings.on, journal, self.effect).opened():
+        async with notifier.Notifier(self.log, usable, settings.on, journal, self.effect).opened():
             yield
 
     def _start(self, performer: Performer) -> None:

@@ -13,11 +13,11 @@ import anyio
 import msgspec
 import pytest
 
-from iterdev.core.errors import HostError, UserError
+from iterdev.core.errors import HostError
 from iterdev.core.settings import NotifySettings
 from iterdev.core.types import SessionId
 from iterdev.core.views.notifications import Notification
-from iterdev.host.notifications.channel import Channel, channels
+from iterdev.host.notifications.channel import Channel, Misconfigured, channels
 from iterdev.host.notifications.programs import DesktopChannel
 from iterdev.host.notifications.webhook import SlackChannel, WebhookChannel, signature
 from iterdev.host.processes.spawn import Supervisor
@@ -176,8 +176,9 @@ def programs(tmp_path: Path, name: str, script: str) -> dict[str, str]:
 def send_by(settings: NotifySettings, folder: Path, environment: dict[str, str]) -> None:
     async def sending() -> None:
         async with Supervisor() as supervisor:
-            for channel in channels(settings, supervisor.spawn, folder, lambda _: None, environment):
-                await channel.send(MESSAGE)
+            (channel,) = channels(settings, supervisor.spawn, folder, lambda _: None, environment)
+            assert not isinstance(channel, Misconfigured)
+            await channel.send(MESSAGE)
 
     anyio.run(sending)
 
@@ -230,15 +231,29 @@ def test_on_a_mac_the_text_is_an_argument_and_no_part_of_the_script(tmp_path: Pa
     assert not any("tasks" in line for line in lines[:6])
 
 
-def test_an_address_in_a_variable_that_is_not_set_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match='names the variable "SLACK_WEBHOOK", which is not set'):
-        send_by(NotifySettings(slack="env:SLACK_WEBHOOK"), tmp_path, {})
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        ({}, 'the variable "HOOK" is not set'),
+        ({"HOOK": "http://example.org/"}, 'the variable "HOOK" has no address with https://'),
+        ({"HOOK": "file:///etc/passwd"}, 'the variable "HOOK" has no address with https://'),
+    ],
+)
+def test_a_channel_without_a_usable_address_is_named_and_the_others_are_used(
+    tmp_path: Path, environment: dict[str, str], problem: str
+) -> None:
+    settings = NotifySettings(terminal=True, slack="env:HOOK")
+
+    terminal, slack = channels(settings, Supervisor().spawn, tmp_path, lambda _: None, environment)
+
+    assert (isinstance(terminal, Misconfigured), slack) == (False, Misconfigured("slack", problem))
 
 
 def test_the_terminal_gets_the_message_through_the_surface(tmp_path: Path) -> None:
     heard: list[str] = []
     (channel,) = channels(NotifySettings(terminal=True), Supervisor().spawn, tmp_path, heard.append, {})
 
+    assert not isinstance(channel, Misconfigured)
     send(channel)
 
     assert heard == ["iterdev: question: Run <these> 4 tasks?"]

@@ -6,13 +6,13 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
-from iterdev.core.errors import IterdevError, UserError
+from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.core.settings import FILE
 from iterdev.core.types import SessionId
 from iterdev.core.views.notifications import Notification
 from iterdev.engine.notifier import LIMIT
 from iterdev.engine.repository import Repository
-from iterdev.host.notifications.channel import channels
+from iterdev.host.notifications.channel import Misconfigured, channels
 from iterdev.host.processes.spawn import Supervisor
 
 TEST = Notification(
@@ -29,8 +29,13 @@ class Tried(Struct, frozen=True, kw_only=True):
     """Why the message could not be sent."""
 
 
-async def try_channels(folder: Path, alert: Callable[[str], None]) -> tuple[Tried, ...]:
-    """One try for each, the result of each."""
+async def try_channels(folder: Path, alert: Callable[[str], bool]) -> tuple[Tried, ...]:
+    """One try for each. `alert` says whether there is a terminal."""
+
+    def require_terminal(text: str) -> None:
+        if not alert(text):
+            raise HostError("there is no terminal")
+
     repository = Repository(folder)
     settings = repository.settings.notify
     if not settings.is_used:
@@ -38,7 +43,10 @@ async def try_channels(folder: Path, alert: Callable[[str], None]) -> tuple[Trie
         raise UserError(f"No notifications are configured in {FILE}", hint=hint)
     tried: list[Tried] = []
     async with Supervisor() as supervisor:
-        for channel in channels(settings, supervisor.spawn, repository.top, alert):
+        for channel in channels(settings, supervisor.spawn, repository.top, require_terminal):
+            if isinstance(channel, Misconfigured):
+                tried.append(Tried(channel=channel.name, error=channel.problem))
+                continue
             error = ""
             try:
                 with anyio.fail_after(LIMIT):

@@ -3,11 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from iterdev.core.errors import UserError
-from iterdev.core.settings import FILE, FROM_ENVIRONMENT, NotifySettings
+from msgspec import Struct
+
+from iterdev.core.settings import ENCRYPTED, FROM_ENVIRONMENT, NotifySettings
 from iterdev.core.views.notifications import Notification
 from iterdev.host.notifications.programs import CommandChannel, DesktopChannel
 from iterdev.host.processes.spawn import Spawn
@@ -29,21 +31,28 @@ class TerminalChannel:
 
     name = "terminal"
 
-    def __init__(self, alert: Callable[[str], None]) -> None:
+    def __init__(self, alert: Callable[[str], object]) -> None:
         self._alert = alert
 
     async def send(self, notification: Notification) -> None:
         self._alert(f"{notification.title}: {notification.text}")
 
 
+class Misconfigured(Struct, frozen=True):
+    """A channel that cannot be used, and why."""
+
+    name: str
+    problem: str
+
+
 def channels(
     settings: NotifySettings,
     spawn: Spawn,
     folder: Path,
-    alert: Callable[[str], None],
+    alert: Callable[[str], object],
     environment: Mapping[str, str] = os.environ,
-) -> Iterator[Channel]:
-    """Those that are configured; programs run in the folder. Raises `UserError` for a variable that is not set."""
+) -> Iterator[Channel | Misconfigured]:
+    """Those that are configured; programs run in the folder."""
     if settings.terminal:
         yield TerminalChannel(alert)
     if settings.desktop:
@@ -54,17 +63,21 @@ def channels(
         # It takes 50 ms to load, and most runs do not need it.
         from iterdev.host.notifications.webhook import SlackChannel, WebhookChannel  # noqa: PLC0415
 
+        signed = partial(WebhookChannel, secret=environment.get(SECRET, ""))
         if settings.webhook:
-            yield WebhookChannel(_address("webhook", settings.webhook, environment), environment.get(SECRET, ""))
+            yield _at("webhook", settings.webhook, environment, signed)
         if settings.slack:
-            yield SlackChannel(_address("slack", settings.slack, environment))
+            yield _at("slack", settings.slack, environment, SlackChannel)
 
 
-def _address(key: str, value: str, environment: Mapping[str, str]) -> str:
-    if not value.startswith(FROM_ENVIRONMENT):
-        return value
-    name = value.removeprefix(FROM_ENVIRONMENT)
-    if not environment.get(name):
-        problem = f'[notify] {key} of {FILE} names the variable "{name}", which is not set'
-        raise UserError(problem, hint=f"export {name}=https://...")
-    return environment[name]
+def _at(
+    name: str, value: str, environment: Mapping[str, str], make: Callable[[str], Channel]
+) -> Channel | Misconfigured:
+    """The channel to an address, or to the one in a variable."""
+    variable = value.removeprefix(FROM_ENVIRONMENT) if value.startswith(FROM_ENVIRONMENT) else ""
+    address = environment.get(variable, "") if variable else value
+    if not address:
+        return Misconfigured(name, f'the variable "{variable}" is not set')
+    if not address.startswith(ENCRYPTED):
+        return Misconfigured(name, f'the variable "{variable}" has no address with https://')
+    return make(address)

@@ -17,13 +17,13 @@ def test_a_terminal_gets_a_notification_and_its_bell_without_codes_of_others(mon
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
 
-    print_alert("iterdev: question: go\x07 \x1b]0;on\n?")
+    assert print_alert("iterdev: question: go\x07 \x1b]0;on\n?")
 
     assert screen.getvalue().startswith("\x1b]9;iterdev: question: go")
     assert (screen.getvalue().count("\x1b"), screen.getvalue().count("\x07")) == (1, 2)
 
 
 def test_a_pipe_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    print_alert("iterdev: question")
+    assert not print_alert("iterdev: question")
 
     assert capsys.readouterr() == ("", "")
