@@ -33,6 +33,8 @@ LANDING = (
 """What is done about work that waits to land."""
 ACCEPT_SAMPLE = 3
 """The distance of those that an accept touches."""
+NOTIFY_SAMPLE = 3
+"""The distance of those of a run that tells the user something."""
 ENGINES = pytest.mark.parametrize("engine", ["wave", "beat"])
 
 Record = Callable[[str, object], None]
@@ -172,6 +174,14 @@ def test_a_kill_after_the_last_event_is_made_up_for_by_the_next_command(
 
     record_property("kill points", {engine: kill_points(runs)})
     assert kill_points(runs) > 15
+    assert with_problems(runs) == []
+
+
+def test_nothing_is_told_twice_wherever_an_engine_is_killed(scratch: Path, record_property: Record) -> None:
+    runs = drive(scratch, "wave", "notified", step=NOTIFY_SAMPLE)
+
+    record_property("kill points", {"notified": kill_points(runs)})
+    assert kill_points(runs) > 10
     assert with_problems(runs) == []
 
 

@@ -108,6 +108,21 @@ class AcceptStyle(StrEnum):
     """As one commit of the user."""
 
 
+class NotificationKind(StrEnum):
+    """What the user can be told of while an engine runs; most are kinds of needs."""
+
+    question = "question"
+    budget = "budget"
+    """The question whether to go on when a budget is spent."""
+    failed = "failed"
+    conflict = "conflict"
+    stalled = "stalled"
+    agent = "agent"
+    denied = "denied"
+    ready = "ready"
+    paused = "paused"
+
+
 class ConflictStrategy(StrEnum):
     """What is done when two tasks changed the same file side by side."""
 

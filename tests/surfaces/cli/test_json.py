@@ -42,6 +42,7 @@ WITHOUT_A_SESSION = {
         "doctor",
         "help",
         "import",
+        "notify test",
         "resolve",
         "run",
         "sessions",

@@ -1,10 +1,11 @@
-"""What left the session: work that the user's branch has, and pull requests."""
+"""What left the session: work that the user's branch has, pull requests, and notifications."""
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from iterdev.core.draft import without
 from iterdev.core.types import AcceptStyle
 
 
@@ -38,7 +39,15 @@ class PullRequestOpened(Struct, frozen=True, kw_only=True, tag=True):
     """The commit that was pushed."""
 
 
-DeliveryEvent = Accepted | AcceptUndone | PullRequestOpened
+class Notified(Struct, frozen=True, tag=True):
+    """The user is about to be told: written before it is sent, so that nothing is sent twice."""
+
+    appeared: Mapping[str, str] = {}
+    """The text of each need, by what identifies it."""
+    gone: tuple[str, ...] = ()
+
+
+DeliveryEvent = Accepted | AcceptUndone | PullRequestOpened | Notified
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -46,6 +55,8 @@ class Delivery(Struct, frozen=True, kw_only=True):
     """The last one that was not undone; the session may have changed since."""
     pull_requests: Mapping[str, PullRequestOpened] = {}
     """By branch."""
+    notified: Mapping[str, str] = {}
+    """Needs that the user was told of, and not yet that they are gone."""
 
 
 def evolve(part: Delivery, event: DeliveryEvent, _: float) -> Delivery:
@@ -56,3 +67,5 @@ def evolve(part: Delivery, event: DeliveryEvent, _: float) -> Delivery:
             return replace(part, accepted=None)
         case PullRequestOpened(branch=branch):
             return replace(part, pull_requests={**part.pull_requests, branch: event})
+        case Notified(appeared, gone):
+            return replace(part, notified={**without(part.notified, *gone), **appeared})

@@ -112,7 +112,8 @@ def _concerned() -> dict[type, tuple[tuple[str, Evolve | None], ...]]:
 
 
 CONCERNED = _concerned()
-NOT_WORK = frozenset({events.EngineStarted, events.EnvironmentMade, events.Paused, messages.Announced, ClockChanged})
+ENGINES_OWN = (events.EngineStarted, events.EnvironmentMade, events.Paused, delivery.Notified)
+NOT_WORK = frozenset({*ENGINES_OWN, messages.Announced, ClockChanged})
 """The events that `State.last` does not mention."""
 
 

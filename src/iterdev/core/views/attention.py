@@ -5,6 +5,7 @@ from datetime import tzinfo
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.formatting import counted
 from iterdev.core.ids import ZONE
@@ -101,15 +102,9 @@ def _questions(state: State, gates: Sequence[GateView], *, engine_alive: bool) -
     then = () if engine_alive or state.lifecycle.detached else (_command(state, "resume"),)
     for gate in gates:
         answers = (_command(state, "answer", gate.id, choice) for choice in gate.choices[: gate.listed])
-        yield Need(
-            kind=NeedKind.question,
-            session=state.session.id,
-            about=gate.about,
-            since=gate.opened_at,
-            text=gate.question,
-            commands=(*answers, *then),
-            gate=gate.id,
-        )
+        kind, since = NeedKind.question, gate.opened_at
+        asked = _need(state, kind, gate.question, *answers, *then, about=gate.about, since=since)
+        yield replace(asked, gate=gate.id)
 
 
 def _failures(state: State, outcome: OutcomeView) -> Iterator[Need]:

@@ -19,7 +19,7 @@ ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
     *("clean", "import", "pr", "web", "feedback add", "feedback link", "feedback close", "wisdom reject", "mcp"),
-    *("skill install", "skill remove"),
+    *("skill install", "skill remove", "notify test"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -31,7 +31,7 @@ COMMANDS = {
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
         "accept": "Bring a session's branch into your branch",
-        "pr": "Push a session's branch and open a pull request, with its report as the text",
+        "pr": "Push a session's branch and open its pull request, or bring it up to date",
         "update": "Bring the branch that a session came from into the session, and run the tests on the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
@@ -69,6 +69,7 @@ COMMANDS = {
         "mcp": "Serve people's own MCP clients on standard input and output",
         "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
         "clean": "Remove branches, refs and worktrees of sessions that are provably not needed any more",
+        "notify": "Try the notifications that are configured",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
 }

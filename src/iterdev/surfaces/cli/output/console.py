@@ -100,6 +100,16 @@ def print_warning(text: str) -> None:
     _print(text, error=True)
 
 
+def print_alert(text: str) -> bool:
+    """A notification of the terminal, and its bell; False where there is no terminal."""
+    if not sys.stderr.isatty():
+        return False
+    shown = " ".join(plain(text).split())
+    sys.stderr.write(f"\x1b]9;{shown}\x07\a")
+    sys.stderr.flush()
+    return True
+
+
 def print_error(error: IterdevError) -> None:
     _print(f"iterdev: {error.message}", error=True)
     if error.hint:
