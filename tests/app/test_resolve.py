@@ -6,7 +6,7 @@ from tests.conftest import Repo
 from iterdev.app.issues import edit
 from iterdev.app.issues.resolve import Words, find_issues, known_ids, read_words, start_resolving
 from iterdev.app.start import Request
-from iterdev.core.errors import UserError
+from iterdev.core.errors import HostError, UserError
 from iterdev.engine.repository import Repository
 from iterdev.teams.issues.state import issue_part
 
@@ -71,6 +71,19 @@ def test_who_builds_is_named_by_the_option_the_configuration_or_else_gemini(
     state = repository.state(session)
     assert (state.session.agents.get("implementer") or repository.settings.agent_for("implementer")) == builder
     assert issue_part(state).method == (named or "gemini")
+
+
+def test_both_agents_that_auto_stands_for_are_looked_for_before_anything_is_spent(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    repository = Repository(repo.path)
+    issue = edit.create(repository, {"title": "Broken"})
+
+    with pytest.raises(HostError, match="codex"):
+        start_resolving(repository, Request(requirement=issue.id), [issue], "auto")
+
+    assert repository.sessions() == []
 
 
 @pytest.mark.requirement("R145", "R158")

@@ -52,6 +52,7 @@ def test_ids_that_do_not_exist_are_told_and_valid_ones_asked_for(repo: Repo, ter
         (["GH-9"], 'There is no issue "GH-9"'),
         (["--all-pending"], "No issue is pending"),
         (["GH-1 --mode=ful"], '"ful" is not a mode (did you mean "full"?)'),
+        (["--mode=full --all-pending"], "No issue is pending"),
         (["GH-1", "--mode", "ful"], "'ful' is not one of 'quick', 'full', 'batch'"),
         (["GH-1", "--exec", "codexx"], '"codexx" is neither an agent nor "auto" (did you mean "codex"?)'),
         (["GH-1", "--role-agent", "developer=mine"], 'There is no role "developer"'),

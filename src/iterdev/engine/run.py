@@ -83,7 +83,7 @@ def check_agents(repository: Repository, state: State, team: Team, agent: Callab
     """Fails unless each agent that the session needs, or one that takes over from it, can be used."""
     settings = repository.settings
     needed = {state.session.agents.get(role) or settings.agent_for(role) for role in team.roles_needed(state)}
-    for wanted in sorted(needed):
+    for wanted in sorted(needed | team.agents_needed(state)):
         chain = fallback_chain(wanted, settings.fallbacks)
         for name in chain:
             registry.make(name, settings.agents, repository.top)

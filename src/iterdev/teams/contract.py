@@ -134,6 +134,10 @@ class Team(TeamRules, TeamViews, Protocol):
         """The roles whose agents the session will need, as far as is known."""
         return set(self.workers)
 
+    def agents_needed(self, state: State) -> set[str]:
+        """Agents that tasks to come will name themselves, instead of that of their role."""
+        return set()
+
     def plan_cells(self, task: Task) -> Mapping[str, str]:
         """The cells of its own plan columns."""
         return {}

@@ -9,6 +9,7 @@ from tests.conftest import Repo
 from tests.issue_agents import use_program, use_script
 
 from iterdev.app import inspect
+from iterdev.app.answer import answer
 from iterdev.app.issues import edit, resolve, show
 from iterdev.app.resume import run_session
 from iterdev.app.start import Request
@@ -162,6 +163,30 @@ def test_a_build_that_fails_leaves_the_other_groups_and_names_its_issues(repo: R
     assert set(found.values()) == {IssueStatus.completed, IssueStatus.failed}
     (reason,) = (text for text in inspect.status(repository, session).outcome.reasons if "not resolved" in text)
     assert reason == f"{', '.join(lost)} are not resolved: BUILD-002 failed: it broke"
+
+
+def test_issues_of_a_session_that_failed_before_it_built_them_say_why(repo: Repo) -> None:
+    use_program(repo, fails=["SOLVE-002"])
+
+    repository, _ = resolved(repo, 5)
+
+    assert issue_statuses(repository) == dict.fromkeys(names(5), IssueStatus.failed)
+    assert {one.feedback[-1].content for one in show.issue_list(repository).issues} == {"it broke"}
+
+
+def test_issues_of_a_session_whose_plan_is_rejected_are_pending_again(repo: Repo) -> None:
+    use_program(repo)
+    repository = Repository(repo.path)
+    issue = edit.create(repository, {"title": "Broken"})
+    session = resolve.start_resolving(repository, Request(requirement=issue.id), [issue], None)
+    run = partial(run_session, repository, session, RunObserver())
+    anyio.run(run)
+    assert issue_statuses(repository) == {issue.id: IssueStatus.planning}
+
+    answer(repository, session, "plan", "reject")
+    anyio.run(run)
+
+    assert issue_statuses(repository) == {issue.id: IssueStatus.registered}
 
 
 TEST = """\

@@ -129,6 +129,12 @@ class IssueTeam(contract.Team):
         audits = issue_part(state).pipeline is not Pipeline.quick
         return {role for role in WORKERS if audits or role is not Role.reviewer}
 
+    def agents_needed(self, state: State) -> set[str]:
+        """With the method `auto`, the solutions decide which of two builds."""
+        part, builds = issue_part(state), state.tasks.of_role(Role.implementer)
+        is_open = part.method == rules.AUTO and not any(task.agent for task in builds)
+        return {rules.SMALL, rules.LARGE} if is_open else set()
+
 
 ISSUES = IssueTeam()
 BUILDER = Role.implementer

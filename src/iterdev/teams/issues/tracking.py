@@ -11,9 +11,10 @@ from iterdev.core.session import events as kernel
 from iterdev.core.session.events import Entry
 from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
-from iterdev.core.types import UNSUCCESSFUL, TaskId
+from iterdev.core.types import UNSUCCESSFUL, Status, TaskId
 from iterdev.teams.issues import audit, events
-from iterdev.teams.issues.state import issues_of_build, resolved
+from iterdev.teams.issues.roles import Role
+from iterdev.teams.issues.state import issue_part, issues_of_build, resolved
 from iterdev.tracker import rules
 from iterdev.tracker.events import TrackerEvent
 from iterdev.tracker.issues import Feedback, FeedbackType, IssueStatus, Stage
@@ -43,6 +44,11 @@ def tracker_rules(state: State, entry: Entry) -> Iterator[TrackerRule]:
             yield from (partial(_moved, one.candidate.issue_id, IssueStatus.queued) for one in order.entries)
         case kernel.AttemptStarted(task=task):
             yield from (partial(_moved, issue, IssueStatus.executing) for issue in issues_of_build(state, task))
+        case kernel.RollbackStarted(undone=undone):
+            undoing = (issue for task in undone for issue in issues_of_build(state, task))
+            yield from (partial(_moved, issue, IssueStatus.queued) for issue in dict.fromkeys(undoing))
+        case kernel.Finished(why):
+            yield from (rule for issue in _unbuilt(state) for rule in _left(state, issue, ended_early=bool(why)))
         case event if isinstance(event, ENDS):
             yield from (
                 rule for issue in issues_of_build(state, event.task) for rule in _ended(state, event.task, issue)
@@ -60,6 +66,35 @@ def _ended(state: State, task: TaskId, issue: str) -> Iterator[TrackerRule]:
         yield partial(_commented, issue, feedback)
     elif issue in resolved(state) and not state.conflicts.unresolved:
         yield partial(_moved, issue, IssueStatus.completed)
+
+
+def _unbuilt(state: State) -> list[str]:
+    """The issues of which no task that builds them has ended."""
+    ended = {
+        issue
+        for task in state.tasks.of_role(Role.implementer)
+        if state.tasks.status(task.id).is_final
+        for issue in issues_of_build(state, task.id)
+    }
+    return [issue for issue in issue_part(state).issues if issue not in ended]
+
+
+def _left(state: State, issue: str, *, ended_early: bool) -> Iterator[TrackerRule]:
+    """A session that the user ended leaves its issues to others; one that failed before it built them says why."""
+    failed = (progress.error for _, progress in state.tasks.rows() if progress.status is Status.failed)
+    if ended_early:
+        yield partial(_released, issue)
+    else:
+        feedback = Feedback(type=FeedbackType.failure, stage=Stage.plan, content=next(failed, "not built"))
+        yield partial(_moved, issue, IssueStatus.failed)
+        yield partial(_commented, issue, feedback)
+
+
+def _released(issue: str, tracker: Tracker, _: float) -> Sequence[TrackerEvent]:
+    if issue not in tracker.issues:
+        return ()
+    has_solution = tracker.issues[issue].bound_solution_id is not None
+    return rules.moved(tracker, issue, IssueStatus.planned if has_solution else IssueStatus.registered)
 
 
 def _moved(issue: str, status: IssueStatus, tracker: Tracker, _: float) -> Sequence[TrackerEvent]:

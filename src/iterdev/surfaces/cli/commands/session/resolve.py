@@ -29,7 +29,15 @@ WHICH = "Which issues (such as ISS-20260308-120000 or GH-42)"
 EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
 
 
-@click.command(help="Run one session of the issue team on the issues that TEXT names")
+class WithFlagsInText(click.Command):
+    """Flags may stand in the quoted TEXT, also at its beginning, where click would take all of it for one option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = (arg.split() if arg.startswith("--") and " " in arg else [arg] for arg in args)
+        return super().parse_args(ctx, [word for some in words for word in some])
+
+
+@click.command(cls=WithFlagsInText, help="Run one session of the issue team on the issues that TEXT names")
 @click.argument("text", nargs=-1)
 @arguments.yes
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
@@ -124,5 +132,5 @@ def _issues(
 def _problem(found: resolving.Found) -> str:
     if not found.missing:
         return "The request names no issue"
-    why = f" in the tracker, and GitHub was not asked: {found.unreached}" if found.unreached else ""
+    why = f" in the tracker; {found.unreached}" if found.unreached else ""
     return f'There is no issue "{", ".join(found.missing)}"{why}'
