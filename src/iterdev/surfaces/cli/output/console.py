@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from iterdev.core.errors import IterdevError
 from iterdev.core.formatting import plain
 from iterdev.surfaces.cli.output.wrapping import wrapped
 
+STDERR = 2
 _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that JSON leaves as they are."""
 
@@ -102,12 +104,13 @@ def print_warning(text: str) -> None:
 
 def print_alert(text: str) -> bool:
     """A notification of the terminal, and its bell; False where there is no terminal."""
-    if not sys.stderr.isatty():
-        return False
     shown = " ".join(plain(text).split())
-    sys.stderr.write(f"\x1b]9;{shown}\x07\a")
-    sys.stderr.flush()
-    return True
+    with suppress(OSError):
+        if os.isatty(STDERR):
+            # Not through the stream: while a live picture is shown, that breaks lines.
+            os.write(STDERR, f"\x1b]9;{shown}\x07\a".encode("utf-8", "backslashreplace"))
+            return True
+    return False
 
 
 def print_error(error: IterdevError) -> None:
