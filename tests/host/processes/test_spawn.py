@@ -317,7 +317,7 @@ async def test_a_monitor_that_is_killed_leaves_nothing(supervisor: Supervisor, e
 
 @pytest.mark.parametrize("then", ["sleep 600", "while :; do kill -STOP $PPID; done"], ids=["once", "again and again"])
 async def test_a_program_that_stops_its_monitor_is_ended_at_its_limit_all_the_same(
-    env: dict[str, str], stop: str
+    env: dict[str, str], then: str
 ) -> None:
     async with (
         Supervisor(grace=0.1) as supervisor,
