@@ -5,6 +5,7 @@ from tests.app.conftest import Team
 from tests.app.test_clean import names, reasons, refs
 
 from iterdev.app.branches.clean import clean
+from iterdev.app.branches.update import request_update
 from iterdev.app.completion import AcceptOptions, accept, archive, preview_accept, undo_accept
 from iterdev.app.rollback import roll_back
 from iterdev.core.errors import UserError
@@ -129,6 +130,21 @@ def test_work_that_is_done_again_after_a_squash_is_squashed_again(done: Team) ->
     assert refusal.value.hint == f"iterdev accept {done.session} --squash"
     assert (again.style, again.before) == (AcceptStyle.squash, first.commit)
     assert done.repo.git("show", "main:DEV-001.txt") == "another way"
+
+
+def test_after_an_update_git_itself_knows_what_the_branch_has(done: Team) -> None:
+    accept(done.repository, done.session, options=SQUASH)
+    done.repo.write("mine.txt", "mine\n")
+    mine = done.repo.commit("mine")
+    request_update(done.repository, done.session)
+    done.resume()
+    roll_back(done.repository, done.session, "VERIFY-002")
+    done.resume()
+
+    accepted = accept(done.repository, done.session)
+
+    assert (accepted.style, accepted.before) == (AcceptStyle.fast_forward, mine)
+    assert accepted.commit == done.repository.state(done.session).branch.tip
 
 
 def test_the_preview_names_the_command_with_its_options(done: Team) -> None:

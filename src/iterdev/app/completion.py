@@ -127,7 +127,7 @@ def _check_accept(repository: Repository, state: State, options: AcceptOptions) 
 def _how(repository: Repository, state: State, options: AcceptOptions) -> acceptance.How:
     """Work that came as other commits before goes on in the same way: git would merge it a second time."""
     session, previous = state.session.id, state.delivery.accepted
-    known = previous if previous and acceptance.base_of(repository.top, previous) else None
+    known = previous if previous and acceptance.base_of(repository.top, previous, state.branch.tip) else None
     style = options.style or (known.style if known else AcceptStyle.fast_forward)
     own_author = known.own_author if known and options.own_author is None else bool(options.own_author)
     if known and known.style is AcceptStyle.squash and style is not AcceptStyle.squash:

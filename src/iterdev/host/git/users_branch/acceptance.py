@@ -87,11 +87,11 @@ def _source(top: Path, work: str, tree: str, how: How) -> str:
         return commits.commit_tree(top, tree, (refs.head(top),), how.message, own_author.NOBODY)
     if not how.own_author:
         return work
-    known = base_of(top, how.previous)
+    known = base_of(top, how.previous, work)
     return own_author.rewritten(top, work, known, how.previous.commit if how.previous and known else "")
 
 
-def base_of(top: Path, previous: Accepted | None) -> str:
+def base_of(top: Path, previous: Accepted | None, work: str) -> str:
     """The session's commit whose change the branch has in other commits; empty if git itself knows what it has.
 
     A later change of the session is then merged as what has changed since that commit. If the user has taken the work
@@ -102,6 +102,8 @@ def base_of(top: Path, previous: Accepted | None) -> str:
         return ""
     if refs.is_ancestor(top, previous.work, head) or not refs.is_ancestor(top, previous.commit, head):
         return ""
+    if refs.is_ancestor(top, previous.commit, work):
+        return ""  # The session was brought up to date with the branch since.
     again, complete, _ = try_merge_since(top, previous.before, head, previous.commit)
     is_there = not complete or again == commits.tree_of(top, head)
     return previous.work if is_there else ""
@@ -112,7 +114,7 @@ def merged_tree(top: Path, session: SessionId, into: str, work: str, previous: A
     require_branch(top, into)
     _require_clean(top, "accept")
     branch = ids.branch(session)
-    base = base_of(top, previous)
+    base = base_of(top, previous, work)
     head = refs.head(top)
     merged, complete, conflicts = try_merge_since(top, base, head, work) if base else try_merge(top, head, work)
     if not complete:
