@@ -1,18 +1,27 @@
 """What the pages show, and what their forms do."""
 
+import json
 from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.app.conftest import DEV, Sessions, Team, failed, running_engine, team
 from tests.e2e.conftest import every_file
 from tests.surfaces.web.conftest import Site, filled
 
+from iterdev.app import feedback, tech_debt
+from iterdev.app.issues.edit import create
+from iterdev.core.collaboration.messages import MessageSent
+from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
-from iterdev.core.types import SessionId, Status
+from iterdev.core.types import SessionId, Severity, Status, TaskId
 from iterdev.surfaces.web.rendering import FOLDER
+from iterdev.teams.development.events import ReviewScored
+from iterdev.teams.development.results import Finding, Review, Scores
+from iterdev.teams.development.roles import Signal
 
 __all__ = ["team"]
 HOSTILE = "<script>window.ran=1</script><img src=x onerror=window.ran=1>'\"{{7*7}}\x1b]8;;javascript:x\x07\u202e&"
@@ -42,18 +51,20 @@ def opened(sessions: Sessions, session: SessionId) -> str:
     return repr(sessions.state(session).gates.opened_at["plan"])
 
 
-def pages(site: Site, session: str) -> list[str]:
-    names = {"session": session, "task": "DEV-001", "gate": "plan", "act": "retry"}
+def pages(site: Site, session: str, issue: str) -> list[str]:
+    names = {"session": session, "task": "DEV-001", "gate": "plan", "act": "retry", "issue": issue}
     found = {path for method, path in site.routes() if method == "GET"}
     return [filled(path, **names) for path in sorted(found - {"/events"})]
 
 
 def test_every_page_of_a_session_is_shown(site: Site, sessions: Sessions) -> None:
     session = asking(sessions)
+    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", "b" * 40))
+    issue = create(sessions.repository, {"title": "Broken"}).id
 
-    answers = {path: site.get(path).status for path in pages(site, session)}
+    answers = {path: site.get(path).status for path in pages(site, session, issue)}
 
-    assert len(answers) > 10
+    assert len(answers) > 25
     assert set(answers.values()) == {HTTPStatus.OK}
 
 
@@ -77,7 +88,19 @@ def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) ->
         ),
     )
 
-    for path in pages(site, session):
+    issue = create(sessions.repository, {"title": HOSTILE, "context": HOSTILE, "tags": [HOSTILE]}).id
+    feedback.add(sessions.repository, session, HOSTILE, severity="high", category="bug")
+    tech_debt.add(sessions.repository, session, tech_debt.Debt(description=HOSTILE))
+    said = {"task": "DEV-001", HOSTILE: HOSTILE}
+    log.refresh()
+    log.record(MessageSent(sender=HOSTILE, to=HOSTILE, kind=HOSTILE, summary=HOSTILE, data=said))
+    folder = sessions.repository.folder(sessions.state(session))
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / "DEV-001-1.log").write_text(f"{HOSTILE}\n")
+    line = {"type": "odd", "worker": HOSTILE, "data": {HOSTILE: [HOSTILE]}}
+    (folder / "discoveries.ndjson").write_text(json.dumps(line))
+
+    for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script"]:
         if path.startswith(("/static", "/api")) or path.endswith("jsonl"):
             continue
         text = site.get(path).text
@@ -253,6 +276,129 @@ def test_the_journal_shows_the_session_as_it_was_and_can_be_downloaded(site: Sit
     assert file.headers["content-type"].startswith("text/plain")
     assert file.headers["content-disposition"].startswith("attachment;")
     assert file.text.count("\n") == sessions.state(session).seq
+
+
+def reviewed(sessions: Sessions) -> SessionId:
+    """A session whose work has landed on its branch, with a review."""
+    session = sessions.start("Fix it")
+    repo = sessions.repo
+    repo.git("switch", "-q", f"iterdev/{session}")
+    repo.write("till.py", "def total(cart):\n    return 'all'\n")
+    repo.write("yarn.lock", "x\n" * 50)
+    tip = repo.commit("work")
+    repo.git("switch", "-q", "main")
+    base = repo.git("rev-parse", "main")
+    scores = Scores(correctness=4, completeness=6, maintainability=8, security=7)
+    wrong = Finding(severity="high", description=f"wrong {HOSTILE}", file="till.py", line="2-3", dimension="security")
+    far = Finding(severity="low", description="far away", file="till.py", line=99)
+    review = Review(id="REVIEW-001", status="completed", scores=scores, issues=(wrong, far))
+    row = msgspec.structs.replace(sessions.state(session).tasks.plan[DEV], id=TaskId("REVIEW-001"), role="reviewer")
+    sessions.log(session).record(
+        events.TasksAdded((row,)),
+        events.AttemptStarted(DEV, 1, "mine", base),
+        events.AttemptEnded(
+            task=DEV,
+            number=1,
+            agent="mine",
+            requests=1,
+            outcome=events.Done(findings="done", commit=tip, changed=("till.py",), usage=Usage(input_tokens=1200)),
+            status=Status.landing,
+        ),
+        events.Landed(task=DEV, tip=tip, changed=("till.py",), status=Status.completed),
+        ReviewScored(
+            task=TaskId("REVIEW-001"), review=review, score=6.1, signal=Signal.revision_needed, grade=Severity.high
+        ),
+    )
+    return session
+
+
+def test_findings_stand_at_their_lines_and_lock_files_are_closed(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+
+    text = site.get(f"/s/{session}/changes").text
+    opened_file = site.get(f"/s/{session}/changes?file=yarn.lock").text
+
+    code = text.index('<span class="tk">return</span>')
+    assert code < text.index("wrong &lt;script&gt;")
+    assert text.index("far away") < text.index('<table class="diff">')
+    assert "yarn.lock" in text
+    assert "· generated · closed" in text
+    assert opened_file.count('<tr class="added">') == 50
+    assert Elements(text).tags.count("script") == 2
+
+
+def test_reviews_have_their_scores_and_findings(site: Site, sessions: Sessions) -> None:
+    text = site.get(f"/s/{reviewed(sessions)}/review").text
+
+    assert 'value="6.1" aria-label="Score 6.1 of 10"' in text
+    assert "Open findings (2)" in text
+
+
+def test_a_change_names_no_other_commit_than_the_session_knows(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+
+    answers = [
+        site.get(f"/s/{session}/changes?{query}")
+        for query in ("task=HEAD", "task=--output=/tmp/x", "round=7", "file=../../etc/passwd", "file=--no-index")
+    ]
+
+    assert {answer.status for answer in answers} == {HTTPStatus.OK}
+    assert all("root:" not in answer.text for answer in answers)
+    assert "There is no task" in answers[0].text
+
+
+def test_a_comment_on_a_change_becomes_feedback_on_its_task(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    fields = {"text": "too long", "where": "till.py:2", "task": "DEV-001", "severity": "high"}
+
+    answer = site.post(f"/s/{session}/comment", fields)
+    empty = site.post(f"/s/{session}/comment", {"text": " "})
+
+    (item,) = sessions.state(session).feedback
+    assert answer.status == HTTPStatus.OK
+    assert (item.description, item.source_task_id, item.severity) == ("till.py:2: too long", "DEV-001", "high")
+    assert empty.status == HTTPStatus.BAD_REQUEST
+
+
+def test_cards_of_the_boards_are_moved_by_their_forms(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+    site.post(
+        "/boards/feedback",
+        {"do": "add", "session": session, "text": "cut", "severity": "high", "category": "ux"},
+    )
+    given = sessions.state(session).feedback[0].feedback_id
+    debt = tech_debt.add(sessions.repository, session, tech_debt.Debt(description="copied")).debt_id
+    issue = create(sessions.repository, {"title": "Broken"}).id
+
+    closed = site.post("/boards/feedback", {"do": "close", "session": session, "id": given})
+    moved = site.post("/boards/debt", {"session": session, "id": debt, "status": "deferred"})
+    queued = site.post(f"/issues/{issue}", {"status": "paused"})
+    wrong = site.post("/boards/debt", {"session": session, "id": debt, "status": "odd"})
+
+    state = sessions.state(session)
+    assert {closed.status, moved.status, queued.status} == {HTTPStatus.OK}
+    assert (state.feedback[0].status, state.debt[0].status) == ("closed", "deferred")
+    assert 'aria-label="paused"' in site.get("/issues").text.partition(issue)[0]
+    assert wrong.status == HTTPStatus.BAD_REQUEST
+
+
+def test_the_output_is_searched_as_a_whole_and_a_link_in_its_place_is_not_followed(
+    site: Site, sessions: Sessions, tmp_path: Path
+) -> None:
+    session = sessions.start("Fix it", *failed()[:1])
+    logs = sessions.repository.folder(sessions.state(session)) / "logs"
+    logs.mkdir()
+    (logs / "DEV-001-1.log").write_text("Reading\nWRITING \x1b[31mred\x1b[0m\nwriting again\n")
+
+    found = site.get(f"/s/{session}/t/DEV-001/output?q=writing").text
+    (tmp_path / "secret").write_text("the secret\n")
+    (logs / "DEV-001-1.log").unlink()
+    (logs / "DEV-001-1.log").symlink_to(tmp_path / "secret")
+    linked = site.get(f"/s/{session}/t/DEV-001/output").text
+
+    assert "<strong>2 lines</strong> have “writing”" in found
+    assert "<mark>WRITING</mark> red" in found
+    assert "the secret" not in linked
 
 
 def test_the_documents_for_programs_are_those_of_the_command_line(site: Site, sessions: Sessions) -> None:

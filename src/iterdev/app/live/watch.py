@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from iterdev.app.edits import require_task
 from iterdev.app.logs import LogTail
+from iterdev.core.collaboration.wisdom import Note
 from iterdev.core.session.events import AttemptStarted, Entry
 from iterdev.core.session.fold import replay
 from iterdev.core.session.state import State
@@ -22,15 +23,27 @@ from iterdev.core.views.attention import Need, in_order
 from iterdev.core.views.event_lines import EventLine, event_lines
 from iterdev.core.views.history import History
 from iterdev.core.views.layout import Layout, layout
+from iterdev.core.views.pages.collaboration import (
+    ConflictView,
+    LockView,
+    MessagePage,
+    conflict_views,
+    lock_views,
+    message_page,
+    notes,
+)
+from iterdev.core.views.pages.cost import CostView, cost_view
 from iterdev.core.views.pages.journal import JournalPage, journal_page
 from iterdev.core.views.pages.task_details import TaskDetails, task_details
 from iterdev.core.views.pages.task_list import TaskFilter, TaskList, task_list
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.core.views.tasks import TaskView, task_view
-from iterdev.core.views.team import FindingView
+from iterdev.core.views.team import FindingView, ReviewView, TestRunView
 from iterdev.core.views.timeline import Timeline, timeline
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
+from iterdev.store.session_folder import discoveries
+from iterdev.store.session_folder.discoveries import Line
 from iterdev.teams.contract import Team
 
 INTERVAL = 0.1
@@ -101,6 +114,25 @@ class SessionPicture:
         """The picture of the task graph."""
         return layout(self.state, everything=everything)
 
+    def reviews(self) -> tuple[ReviewView, ...]:
+        return self._team.reviews(self.state)
+
+    def test_runs(self) -> tuple[TestRunView, ...]:
+        return self._team.test_runs(self.state)
+
+    def locks(self) -> tuple[LockView, ...]:
+        return lock_views(self.state)
+
+    def conflicts(self) -> tuple[ConflictView, ...]:
+        return conflict_views(self.state)
+
+    def messages(self, *, sender: str = "", to: str = "", kind: str = "", page: int = 1) -> MessagePage:
+        return message_page(self.state, sender=sender, to=to, kind=kind, page=page)
+
+    def notes(self) -> tuple[Note, ...]:
+        """What the session learned, and what it was told by earlier ones."""
+        return notes(self.state)
+
     def findings(self) -> tuple[FindingView, ...]:
         """What reviews found."""
         return self._team.findings(self.state)
@@ -147,6 +179,16 @@ class SessionWatch(SessionPicture):
     def timeline(self, now: float) -> Timeline:
         """All attempts on one axis; what runs without a living engine has ended with the last entry."""
         return timeline(self.history(), now if self._is_alive else self.state.updated_at)
+
+    def cost(self) -> CostView:
+        return cost_view(self.state, self.history())
+
+    def discoveries(self) -> list[Line]:
+        """What agents and people wrote on the board of the session."""
+        return discoveries.read(self._repository.folder(self.state) / discoveries.NAME)
+
+    def attempt_log(self, task: TaskId, number: int) -> LogTail:
+        return LogTail(self._repository.folder(self.state) / "logs" / f"{task}-{number}.log")
 
     def journal(self, *, event: str = "", task: str = "", page: int = 1) -> JournalPage:
         """The entries up to the last look."""

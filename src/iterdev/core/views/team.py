@@ -62,6 +62,39 @@ class FindingView(Struct, frozen=True, kw_only=True):
     """The first later review that does not report it any more."""
 
 
+class ReviewView(Struct, frozen=True, kw_only=True):
+    """One review, with what changed since the one before."""
+
+    task: TaskId
+    score: float | None
+    passed: bool
+    verdict: str
+    scores: tuple[tuple[str, float], ...] = ()
+    """By dimension."""
+    fixed: int | None = None
+    """Findings of the review before that are gone; None for a first review."""
+    still_there: int | None = None
+    new: int = 0
+
+
+class TestRunView(Struct, frozen=True, kw_only=True):
+    """One run of the tests, compared with the session's base."""
+
+    task: TaskId
+    command: str
+    percent: float | None
+    """None if the tests say nothing, for the reason in `note`."""
+    total: int
+    passed: bool
+    failures: tuple[str, ...] = ()
+    regressions: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    known_failures: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    note: str = ""
+    output: str = ""
+
+
 class TeamReport(Struct, frozen=True, kw_only=True):
     title: str
     header: tuple[tuple[str, str], ...] = ()
@@ -96,6 +129,14 @@ class TeamViews(Protocol):
 
     def findings(self, state: State) -> tuple[FindingView, ...]:
         """The problems that reviews found, the gravest first."""
+        return ()
+
+    def reviews(self, state: State) -> tuple[ReviewView, ...]:
+        """The reviews in the order of their tasks."""
+        return ()
+
+    def test_runs(self, state: State) -> tuple[TestRunView, ...]:
+        """The runs of the tests, in the order of their tasks."""
         return ()
 
     def choice_descriptions(self, gate: Gate, state: State) -> Mapping[str, str]:

@@ -36,8 +36,22 @@ from iterdev.surfaces.web.page import (
 )
 from iterdev.surfaces.web.rendering import FOLDER, Rendered, document, render, render_text
 from iterdev.surfaces.web.stream import Stream
-from iterdev.surfaces.web.views.repository import needs, new_session, sessions
-from iterdev.surfaces.web.views.session import journal, pipeline, plan, preview, question, task, timeline
+from iterdev.surfaces.web.views.repository import boards, costs, issues, needs, new_session, sessions
+from iterdev.surfaces.web.views.session import (
+    changes,
+    collaboration,
+    cost,
+    journal,
+    output,
+    pipeline,
+    plan,
+    preview,
+    question,
+    review,
+    task,
+    tests,
+    timeline,
+)
 from iterdev.surfaces.web.watching import Watching
 
 PAGES: Mapping[str, MakePage] = {
@@ -47,8 +61,23 @@ PAGES: Mapping[str, MakePage] = {
     "/s/{session}": pipeline.page,
     "/s/{session}/timeline": timeline.page,
     "/s/{session}/t/{task}": task.page,
+    "/s/{session}/t/{task}/output": output.page,
+    "/s/{session}/output": output.newest,
+    "/s/{session}/changes": changes.page,
+    "/s/{session}/review": review.page,
+    "/s/{session}/tests": tests.page,
+    "/s/{session}/cost": cost.page,
+    "/s/{session}/locks": collaboration.locks,
+    "/s/{session}/bus": collaboration.bus,
+    "/s/{session}/board": collaboration.board,
     "/s/{session}/plan": plan.page,
     "/s/{session}/journal": journal.page,
+    boards.FEEDBACK: boards.feedback_board,
+    boards.DEBT: boards.debt_board,
+    boards.WISDOM: boards.wisdom_board,
+    "/issues": issues.page,
+    "/issues/{issue}": issues.one,
+    "/cost": costs.page,
     "/s/{session}/q/{gate}": question.page,
     "/s/{session}/do/{act}": preview.page,
 }
@@ -58,6 +87,12 @@ FILES: Mapping[str, MakeFile] = {
 ACTS: Mapping[str, Act] = {
     "/new": new_session.begin,
     "/s/{session}/plan": plan.save,
+    "/s/{session}/comment": changes.comment,
+    boards.FEEDBACK: boards.change_feedback,
+    boards.DEBT: boards.change_debt,
+    boards.WISDOM: boards.reject_wisdom,
+    "/issues": issues.create,
+    "/issues/{issue}": issues.move,
     "/s/{session}/q/{gate}": question.answer,
     "/s/{session}/do/{act}": preview.carry_out,
 }

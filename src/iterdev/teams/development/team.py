@@ -101,6 +101,8 @@ class DevelopmentTeam(contract.Team):
     view = staticmethod(views.team_view)
     milestone = staticmethod(views.milestone)
     findings = staticmethod(views.findings)
+    reviews = staticmethod(views.reviews)
+    test_runs = staticmethod(views.test_runs)
     listed_choices = staticmethod(views.listed_choices)
     choice_descriptions = staticmethod(views.choice_descriptions)
     task_notes = staticmethod(views.task_notes)

@@ -78,19 +78,34 @@ const KEEP = {
 const sameTime = (one, other) => one.dataset.ago === other.dataset.ago && one.dataset.since === other.dataset.since;
 
 function apply(patch) {
-  const part = byId(`part-${patch.part}`);
-  if (!part) return location.reload();
+  const whole = byId(`part-${patch.part}`);
+  if (!whole) return location.reload();
+  const part = whole.querySelector("[data-grows]") ?? whole;
   if (patch.added !== undefined) {
-    const log = part.querySelector("[data-grows]") ?? part;
-    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-    log.insertAdjacentHTML("beforeend", patch.added);
-    if (atEnd && log.dataset.follow !== "no") log.scrollTop = log.scrollHeight;
+    part.insertAdjacentHTML("beforeend", patch.added);
+    follow();
   } else {
     Idiomorph.morph(part, patch.html, { morphStyle: "innerHTML", ignoreActiveValue: true, callbacks: KEEP });
   }
   showTimes();
   showNeeds();
   showRow();
+}
+
+// --- the output of an agent: its end is shown until the person scrolls or says otherwise ---
+
+let following = true;
+
+function follow() {
+  const log = document.querySelector("[data-grows]");
+  if (log && following) log.scrollTop = log.scrollHeight;
+}
+
+function toggleFollow(button) {
+  following = !following;
+  button.setAttribute("aria-pressed", following);
+  button.textContent = following ? "following" : "follow";
+  follow();
 }
 
 function connect() {
@@ -181,6 +196,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
+  if ("followToggle" in button.dataset) toggleFollow(button);
   if (button.dataset.dialog) byId(button.dataset.dialog).showModal();
   if (button.dataset.copy) {
     await navigator.clipboard.writeText(button.dataset.copy);
@@ -265,6 +281,7 @@ if ("login" in body.dataset) {
   document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
   showTimes();
   showNeeds();
+  if (!location.hash) follow();
   setInterval(() => document.hidden || showTimes(), 1000);
   connect();
 }
