@@ -1,5 +1,6 @@
 """Pull requests against a server that answers as GitHub does."""
 
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 
@@ -10,8 +11,10 @@ from tests.github_server import TOKEN, GitHub, github_server
 from iterdev.app.branches.pull_request import (
     BEGIN,
     END,
+    UNSEEN,
     OpenedPullRequest,
     PullRequestOptions,
+    inert,
     open_pull_request,
     with_report,
 )
@@ -100,6 +103,28 @@ def test_an_agent_cannot_end_the_report(done: Team, server: GitHub) -> None:
 
     assert "mine now" in text
     assert (text.count(BEGIN), text.count(END), text.endswith(END)) == (1, 1, True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Fixes #99",
+        "closes o/other#7",
+        "resolves GH-12, and gh-13",
+        "fixed https://github.com/o/other/issues/3",
+        "ask @somebody or @o/team",
+    ],
+)
+def test_what_agents_said_closes_no_issue_and_calls_nobody(said: str) -> None:
+    shown = inert(said)
+
+    assert shown.replace(UNSEEN, "") == said
+    assert not re.search(r"#\d|GH-\d|/issues/\d|@\w", shown, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("text", ["ann@example.com", "# Report", "C# 7", "a-GH-b", "no 3 of #x"])
+def test_other_text_of_agents_stays_as_it_is(text: str) -> None:
+    assert inert(text) == text
 
 
 def test_after_a_rollback_what_iterdev_pushed_is_replaced(done: Team, server: GitHub) -> None:

@@ -4,6 +4,7 @@ The report is between two markers; what people write around them stays.
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -31,6 +32,9 @@ MOST_TITLE, MOST_BODY = 120, 60_000
 """GitHub refuses a text of more than 65,536 characters."""
 CUT = "\n\n(The report is longer.)"
 BEGIN, END = "<!-- iterdev: begin -->", "<!-- iterdev: end -->"
+REFERENCE = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|discussions)/(?=\d)", re.IGNORECASE)
+UNSEEN = "\u2060"
+"""A character without width, which joins words."""
 MOST_COMMENTS = 20
 
 
@@ -114,7 +118,7 @@ def _open_findings(repository: Repository, state: State) -> tuple[FindingView, .
 
 def _comment(finding: FindingView) -> str:
     suggested = f" Suggestion: {finding.suggestion}" if finding.suggestion else ""
-    return f"**{finding.severity}**: {finding.text}{suggested}"
+    return f"**{finding.severity}**: {inert(finding.text)}{inert(suggested)}"
 
 
 def with_report(text: str, report: str) -> str:
@@ -144,7 +148,7 @@ def _add_findings(
     placed = {(one.file, one.line) for one in comments}
     others = [one for one in most if (one.file, one.line) not in placed]
     left = len(wanted.findings) - len(most)
-    lines = [f"- **{one.severity}** {one.file or 'no file'}: {' '.join(one.text.split())}" for one in others]
+    lines = [f"- **{one.severity}** {one.file or 'no file'}: {inert(' '.join(one.text.split()))}" for one in others]
     lines += [f"- and {counted(left, 'more finding')}, in the report"] if left else []
     text = "\n".join((marker, "What the review of the session found:", "", *lines))
     target.add_review(number, github.Review(commit=tip, text=repository.redact(text), comments=tuple(comments)))
@@ -176,11 +180,16 @@ def _title(state: State) -> str:
 
 
 def _body(report: str, numbers: Sequence[int]) -> str:
-    """The report between its markers. It quotes agents, which must not end it."""
+    """The report between its markers. It quotes agents, which must not end it, close other issues, or call people."""
     fixed = "".join(f"Fixes #{number}\n" for number in numbers)
-    safe = report.replace("<!-- iterdev:", "<!-- iterdev :")
+    safe = inert(report.replace("<!-- iterdev:", "<!-- iterdev :"))
     text = safe if len(safe) <= MOST_BODY else safe[:MOST_BODY] + CUT
     return f"{BEGIN}\n{fixed}\n{text.rstrip()}\n{END}" if fixed else f"{BEGIN}\n{text.rstrip()}\n{END}"
+
+
+def inert(text: str) -> str:
+    """The text as it looks, with nothing that GitHub acts on: mentions of people, and references to issues."""
+    return REFERENCE.sub(rf"\g<0>{UNSEEN}", text)
 
 
 def _remote(repository: Repository) -> str:
