@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from iterdev.core.rules import landings, outcomes
+from iterdev.core.rules import branch_updates, landings, outcomes
 from iterdev.core.session.attempts import LandingTestReport
 from iterdev.core.session.landing_events import LandingTestStarted
 from iterdev.core.session.state import State
@@ -64,7 +64,9 @@ class Landings:
         self._transact("LandingRefused", lambda state, _: refused(state))
 
     async def _job(self, state: State, tasks: tuple[TaskId, ...], commit: str) -> Job:
-        team, base = self._log.team, state.branch.base
+        # An update is compared with the user's branch as it brings it in: what fails there is not its fault.
+        updates = filter(None, (branch_updates.brought_in(state, task) for task in reversed(tasks)))
+        team, base = self._log.team, next(updates, state.branch.base)
         row, progress = state.tasks.plan[tasks[0]], state.tasks.progress[tasks[0]]
         return Job(
             session=state.session.id,
@@ -79,7 +81,7 @@ class Landings:
             schema={},
             limit=state.policy.attempt_limit,
             changed=await in_thread(commits.changed_files, self._top, base, commit),
-            baseline=team.baseline(state),
+            baseline=team.baseline(state) if base == state.branch.base else (),
             pass_rate=team.pass_rate(state),
             together=tasks,
         )

@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import Repo
 from tests.execution.elsewhere import elsewhere
 
+from iterdev.app.branches.update import request_update
 from iterdev.app.issues.edit import IssueFields, init
 from iterdev.app.resume import retry, run_session
 from iterdev.app.start import Request, start
@@ -60,6 +61,14 @@ elif role == "implementer":
         # The last one replaces what the first one wrote.
         path.write_text((before.replace("GH-1\n", "GH-1, revised\n") if issue == "GH-10" else before) + f"{issue}\n")
 pathlib.Path(os.environ["ITERDEV_RESULT"]).write_text(json.dumps(result))
+"""
+TEST = """\
+import unittest
+
+
+class It(unittest.TestCase):
+    def test_it(self):
+        self.assertTrue({holds})
 """
 NOT_TOGETHER = """\
 import unittest, pathlib
@@ -195,6 +204,21 @@ def test_of_twelve_issues_of_which_four_change_the_same_file_nothing_is_lost(
     text = repo.git("show", f"{branch(session)}:shared.txt").splitlines()
     assert text == ["first", "GH-1, revised", "GH-4", "GH-7", "GH-10"]
     assert compare(repository.journal.read(session), ISSUES).difference is None
+
+
+def test_an_update_is_not_blamed_for_tests_that_fail_on_the_users_branch(repo: Repo, repository: Repository) -> None:
+    repo.write("tests/__init__.py", "")
+    put(repo, "tests/test_fine.py", TEST.format(holds=True))
+    session = resolve(repository, 3)
+    put(repo, "tests/test_broken.py", TEST.format(holds=False))
+
+    request_update(repository, session)
+    go_on(repository, session)
+
+    state = repository.state(session)
+    assert {row.status for row in state.tasks.progress.values()} == {Status.completed}, state.warnings
+    assert state.branch.base == repo.git("rev-parse", "main")
+    assert "tests/test_broken.py" in on_branch(repo, session)
 
 
 def lost_lines(repo: Repo, tip: str, work: Progress) -> Iterator[str]:

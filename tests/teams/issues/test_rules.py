@@ -409,6 +409,17 @@ def test_an_update_brings_the_users_branch_in_and_is_tested_before_it_lands(engi
     assert ISSUES.view(run.state).shortcomings == ()
 
 
+def test_an_update_with_which_the_tests_fail_is_parked_at_once_because_no_agent_made_it() -> None:
+    run = Run(1, fails=lambda tasks: "UPDATE-001" in tasks)
+
+    run.go_on(UpdateRequested(branch="main", commit="c" * 40), EngineStarted(2, run.state.branch.tip))
+
+    assert run.tested == [("UPDATE-001",)]
+    assert run.state.tasks.status("UPDATE-001") is Status.failed
+    assert run.state.tasks.progress["UPDATE-001"].error.endswith(f"the work is parked as {'c' * 40}")
+    assert [debt.source_task_id for debt in run.state.debt] == ["UPDATE-001"]
+
+
 def test_the_end_names_the_issues_that_are_not_resolved_and_why() -> None:
     def fails(task: Task, _: State) -> Failed | None:
         return Failed(error="the tests fail:\ntest_x") if task.id == "BUILD-002" else None

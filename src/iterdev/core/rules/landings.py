@@ -70,26 +70,34 @@ def tested(state: State, team: TeamRules, report: LandingTestReport) -> tuple[Ev
 def _taken_out(state: State, task: TaskId, failed: LandingTestEnded) -> tuple[Event, ...]:
     found, progress = failed.verification, state.tasks.progress[task]
     why = failure_summary(found) if found else ""
-    error, debt = parked(state, task, f"the tests fail together with what landed since the work began, {why}")
-    again = state.landing_queue.taken_out.get(task, 0) < state.policy.landing_returns
+    error = f"the tests fail together with what landed since the work began, {why}"
+    # No agent made an update, so that trying again would change nothing.
+    again = bool(progress.attempt) and state.landing_queue.taken_out.get(task, 0) < state.policy.landing_returns
+    where, debt = _parked(state, task, error)
     out = LandingTakenOut(
         task=task,
         commit=progress.commit or "",
-        error=error,
+        error=error if again else where,
         output=found.output[-OUTPUT_KEPT:] if found else "",
         status=Status.pending if again else Status.failed,
     )
     if not again:
-        return out, *debt
+        return out, debt
     return out, Warned(f"{task} is taken out of the landing queue, and tried once more: {error}", announced=False)
 
 
 def parked(state: State, task: TaskId, error: str) -> tuple[str, tuple[Event, ...]]:
     """The error and the debt of work that failed again after it was taken out; all other work leaves no debt."""
-    row, progress = state.tasks.plan[task], state.tasks.progress[task]
     if not state.landing_queue.taken_out.get(task):
         return error, ()
-    where = f"{error}; the work is parked as {ids.kept_ref(state.session.id, task, progress.attempt)}"
+    where, debt = _parked(state, task, error)
+    return where, (debt,)
+
+
+def _parked(state: State, task: TaskId, error: str) -> tuple[str, tech_debt.DebtIdentified]:
+    row, progress = state.tasks.plan[task], state.tasks.progress[task]
+    kept = ids.kept_ref(state.session.id, task, progress.attempt) if progress.attempt else progress.commit
+    where = f"{error}; the work is parked as {kept}"
     debt = tech_debt.Debt(
         source_task_id=task,
         description=f"{row.title} ({task}) is not on the branch: {where}",
@@ -97,4 +105,4 @@ def parked(state: State, task: TaskId, error: str) -> tuple[str, tuple[Event, ..
         detection_date=state.updated_at,
         related_files=progress.changed,
     )
-    return where, (tech_debt.identified(state.debt, debt),)
+    return where, tech_debt.identified(state.debt, debt)
