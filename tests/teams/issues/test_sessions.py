@@ -184,7 +184,9 @@ def test_issues_of_a_session_whose_plan_is_rejected_are_pending_again(repo: Repo
     assert issue_statuses(repository) == {issue.id: IssueStatus.planning}
 
     answer(repository, session, "plan", "reject")
-    anyio.run(run)
+    # No agent is needed for that.
+    (repo.path / "iterdev.toml").write_text('[run]\nagent = "gone"\n[agents.gone]\ncommand = ["/nowhere"]\n')
+    anyio.run(partial(run_session, Repository(repo.path), session, RunObserver()))
 
     assert issue_statuses(repository) == {issue.id: IssueStatus.registered}
 
