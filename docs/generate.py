@@ -31,6 +31,7 @@ TYPES = {
     "int": "whole number",
     "float": "number",
     "tuple[str, ...]": "list of texts",
+    "tuple[iterdev.core.types.NotificationKind, ...]": "list of kinds",
     "CompletionAction": f"one of {', '.join(CompletionAction)}",
     "iterdev.core.types.Severity": f"one of {', '.join(Severity)}",
     "OnRejection": f"one of {', '.join(OnRejection)}",
@@ -61,6 +62,7 @@ ENVIRONMENT = """\
 
 | Variable | Does |
 |---|---|
+| `ITERDEV_WEBHOOK_SECRET` | signs the messages to the webhook of `[notify]`; see [notifications](notifications.md) |
 | `ITERDEV_HOME` | for worktrees and pauses of providers; without it `iterdev` in `XDG_STATE_HOME` or `~/.local/state` |
 | `NO_COLOR`, `CI` | plain lines instead of the live picture, as in a pipe |
 """

@@ -9,7 +9,12 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.fork_server import fork_server
+
+# How long an example takes says something about the machine, and nothing about what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 AGENT = """
 "An agent that does what agent.json says for its task, or something sensible for its role."
@@ -58,7 +63,12 @@ sys.exit(step.get("exit", 0))
 """
 
 SLOW = (
-    *("tests/crash/", "tests/conformance/test_coding_agents.py", "tests/e2e/coding/"),
+    *(
+        "tests/crash/",
+        "tests/conformance/test_coding_agents.py",
+        "tests/conformance/test_clients.py",
+        "tests/e2e/coding/",
+    ),
     *("tests/test_bench.py", "tests/test_corpus.py"),
 )
 

@@ -20,6 +20,9 @@ class GitHub:
         self.instead: Callable[[str], tuple[int, dict[str, str], object] | None] = lambda _: None
         self.asked: list[str] = []
         self.pulls: list[dict[str, object]] = []
+        self.reviews: dict[int, list[dict[str, object]]] = {}
+        self.shown: dict[str, range] = {}
+        """The lines that the difference of every pull request shows, by file."""
         self.address = ""
 
     def add(self, number: int, title: str = "", **fields: object) -> None:
@@ -38,7 +41,9 @@ class GitHub:
         self.comments[number] = [{"user": {"login": author}, "body": body} for author, body in comments]
 
     def post(self, path: str, document: dict[str, object]) -> tuple[int, dict[str, str], object]:
-        """A pull request, of which each branch has one, and which goes into main or the branch of another one."""
+        """A pull request, of which each branch has one, into main or the branch of another one; or a review of one."""
+        if found := re.fullmatch(r"/repos/o/r/pulls/(\d+)/reviews", path):
+            return self._review(int(found[1]), document)
         if path != "/repos/o/r/pulls" or document["base"] not in {"main", *(pull["head"] for pull in self.pulls)}:
             refused = {"message": "Validation Failed", "errors": [{"message": f"no branch {document['base']}"}]}
             return 422, {}, refused
@@ -46,6 +51,20 @@ class GitHub:
             return 422, {}, {"message": "Validation Failed", "errors": [{"message": "A pull request already exists"}]}
         self.pulls.append({**document, "html_url": f"https://github.com/o/r/pull/{len(self.pulls) + 1}"})
         return 201, {}, self.pulls[-1]
+
+    def _review(self, number: int, document: dict[str, object]) -> tuple[int, dict[str, str], object]:
+        outside = [one for one in document["comments"] if one["line"] not in self.shown.get(one["path"], ())]
+        if outside:
+            return 422, {}, {"message": "Unprocessable Entity", "errors": ["Line could not be resolved"]}
+        self.reviews.setdefault(number, []).append(document)
+        return 200, {}, document
+
+    def patch(self, path: str, document: dict[str, object]) -> tuple[int, dict[str, str], object]:
+        number = int(path.rpartition("/")[2])
+        if path != f"/repos/o/r/pulls/{number}" or number > len(self.pulls):
+            return 404, {}, {"message": "Not Found"}
+        self.pulls[number - 1] |= document
+        return 200, {}, self.pulls[number - 1]
 
     def answer(self, path: str) -> tuple[int, dict[str, str], object]:
         place = urlsplit(path)
@@ -62,6 +81,8 @@ class GitHub:
             return self._page(place.path, labelled, asked)
         if place.path == "/repos/o/r/pulls":
             return 200, {}, [pull for pull in self.pulls if f"o:{pull['head']}" == asked["head"]]
+        if found := re.fullmatch(r"/repos/o/r/pulls/(\d+)/reviews", place.path):
+            return self._page(place.path, self.reviews.get(int(found[1]), []), asked)
         return 404, {}, {"message": "Not Found"}
 
     def _page(self, path: str, found: list, asked: dict[str, str]) -> tuple[int, dict[str, str], object]:
@@ -76,8 +97,13 @@ def github_server() -> Iterator[GitHub]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._send(*github.post(self.path, document))
+            self._send(*github.post(self.path, self._document()))
+
+        def do_PATCH(self) -> None:
+            self._send(*github.patch(self.path, self._document()))
+
+        def _document(self) -> dict[str, object]:
+            return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
         def do_GET(self) -> None:
             github.asked.append(self.path)

@@ -14,7 +14,7 @@ import machine
 WIDTH = 120
 HEADER = (
     *("package", "version", "ecosystem", "test suite", "tests", "by hand", "harmless change", "breaking change"),
-    *("environment", "disk", "session"),
+    *("environment", "disk", "session", "with the sandbox"),
 )
 HEAD = """\
 # Corpus
@@ -34,31 +34,32 @@ COLUMNS = """\
 "By hand" is how many tests passed or failed with the commands of the package's documentation. "Environment" is how \
 long iterdev took to make it for the first session (a dash: none is needed), "disk" what is kept of it, and "session" \
 how long that session took, with the tests on the base and on the change. Some packages had been downloaded before. \
+"With the sandbox" is what is not right if both sessions are run again with `sandbox = true`. \
 All sessions took {minutes:.0f} minutes. `make corpus` needs the tools that its target in the Makefile installs."""
 
 
-def page(trials: Sequence[Trial]) -> str:
-    ecosystems = {one.package.ecosystem for one in trials}
-    right = sum(one.is_right for one in trials)
-    false = sum(one.is_false_pass for one in trials)
+def page(trials: Sequence[Trial], with_sandbox: Sequence[Trial]) -> str:
+    ecosystems, every = {one.package.ecosystem for one in trials}, (*trials, *with_sandbox)
+    right, enclosed = (sum(one.is_right for one in some) for some in (trials, with_sandbox))
+    false = sum(one.is_false_pass for one in every)
     result = (
         f"**{right} of {len(trials)} packages of {len(ecosystems)} ecosystems are right: the suite was found, as many "
-        f"tests ran as by hand, the harmless change passed, and the regression was named. False passes: {false}.**"
+        f"tests ran as by hand, the harmless change passed, and the regression was named. With the sandbox they are "
+        f"{enclosed} of {len(with_sandbox)}. False passes: {false}.**"
     )
-    minutes = sum(one.harmless.seconds + one.breaking.seconds for one in trials) / 60
-    columns = COLUMNS.format(minutes=minutes)
-    blocks = [HEAD + fill(machine.described()), fill(HOW), fill(result), table(trials), fill(columns)]
-    blocks += (
-        ["## Not right", *(fill(f"- {line}") for one in trials for line in complaints(one))]
-        if right < len(trials)
-        else []
-    )
+    minutes = sum(one.harmless.seconds + one.breaking.seconds for one in every) / 60
+    columns, wrong = COLUMNS.format(minutes=minutes), [line for one in every for line in complaints(one)]
+    blocks = [HEAD + fill(machine.described()), fill(HOW), fill(result), table(trials, with_sandbox), fill(columns)]
+    blocks += ["## Not right", *(fill(f"- {line}") for line in wrong)] if wrong else []
     return "\n\n".join(blocks) + "\n"
 
 
-def table(trials: Sequence[Trial]) -> str:
-    lines = [_line(HEADER), _line(["---"] * len(HEADER)), *map(row, trials)]
-    return "\n".join(lines)
+def table(trials: Sequence[Trial], with_sandbox: Sequence[Trial]) -> str:
+    rows = (
+        f"{row(one)} {'right' if other.is_right else '**not right**'} |"
+        for one, other in zip(trials, with_sandbox, strict=True)
+    )
+    return "\n".join([_line(HEADER), _line(["---"] * len(HEADER)), *rows])
 
 
 def row(one: Trial) -> str:

@@ -1,13 +1,15 @@
 """Tries iterdev on real packages, prints how it did, and writes docs/corpus.md.
 
-python bench/corpus/run.py                     all of them
+python bench/corpus/run.py                     all of them, without and with the sandbox
 python bench/corpus/run.py --again NAME ...    some of them; for the others the page keeps what their last trial showed
-python bench/corpus/run.py --only NAME ...     some of them; the page stays as it is
+python bench/corpus/run.py --sandbox NAME ...  the same with the sandbox alone; without names, all of them
+python bench/corpus/run.py --only NAME ...     some of them without the sandbox; the page stays as it is
 python bench/corpus/run.py --by-hand NAME ...  their tests as by hand, without and with the change that breaks them
 
 Ends with 1 if a change that breaks its package passed, or if less than 95 % of the packages are right.
 """
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -31,12 +33,15 @@ RIGHT = 0.95
 def main(words: list[str]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     match words:
-        case []:
-            _finish([_tried(package) for package in listed()])
-        case ["--again", *names]:
+        case [] | ["--again", *_]:
+            for package in _chosen(words[1:]):
+                for sandbox in (False, True):
+                    _tried(package, sandbox=sandbox)
+            _finish()
+        case ["--sandbox", *names]:
             for package in _chosen(names):
-                _tried(package)
-            _finish([one for package in listed() if (one := _kept(package))])
+                _tried(package, sandbox=True)
+            _finish()
         case ["--only", *names]:
             _judge([_tried(package) for package in _chosen(names)])
         case ["--by-hand", *names]:
@@ -47,10 +52,12 @@ def main(words: list[str]) -> None:
             raise SystemExit(__doc__)
 
 
-def _finish(trials: list[trial.Trial]) -> None:
-    if len(trials) == len(listed()):
-        (TOP / "docs" / "corpus.md").write_text(page.page(trials), encoding="utf-8")
-    _judge(trials)
+def _finish() -> None:
+    """Writes the page, if every package was tried in both ways."""
+    without, within = ([one for package in listed() if (one := _kept(package, sandbox=way))] for way in (False, True))
+    if len(without) == len(within) == len(listed()):
+        (TOP / "docs" / "corpus.md").write_text(page.page(without, within), encoding="utf-8")
+    _judge([*without, *within])
 
 
 def _judge(trials: list[trial.Trial]) -> None:
@@ -59,9 +66,9 @@ def _judge(trials: list[trial.Trial]) -> None:
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def _scratch(folder: Path | None = None) -> Iterator[Path]:
     """Outside of this repository: some tools read the settings of all folders above."""
-    with tempfile.TemporaryDirectory(prefix="corpus-", ignore_cleanup_errors=True) as scratch:
+    with tempfile.TemporaryDirectory(prefix="corpus-", dir=folder, ignore_cleanup_errors=True) as scratch:
         yield Path(scratch)
 
 
@@ -72,17 +79,22 @@ def _chosen(names: list[str]) -> list[Package]:
     return [packages[name] for name in names or packages]
 
 
-def _tried(package: Package) -> trial.Trial:
-    with _scratch() as scratch:
-        one = trial.tried(package, CACHE, scratch)
-    (RESULTS / f"{package.name}.json").write_bytes(msgspec.json.encode(one))
+def _tried(package: Package, *, sandbox: bool = False) -> trial.Trial:
+    # The sandbox hides the system's temporary folders, and with them settings that a user has elsewhere.
+    with _scratch(Path(os.environ.get("TMPDIR") or TOP.parent) if sandbox else None) as scratch:
+        one = trial.tried(package, CACHE, scratch, sandbox=sandbox)
+    _result(package, sandbox=sandbox).write_bytes(msgspec.json.encode(one))
     print(page.row(one), *page.complaints(one), sep="\n    ", flush=True)
     return one
 
 
-def _kept(package: Package) -> trial.Trial | None:
+def _result(package: Package, *, sandbox: bool) -> Path:
+    return RESULTS / f"{package.name}{'-sandbox' if sandbox else ''}.json"
+
+
+def _kept(package: Package, *, sandbox: bool) -> trial.Trial | None:
     """What the last trial showed, unless what was tried has changed since then; how it is done by hand may have."""
-    file = RESULTS / f"{package.name}.json"
+    file = _result(package, sandbox=sandbox)
     if not file.exists():
         return None
     one = msgspec.json.decode(file.read_bytes(), type=trial.Trial)

@@ -17,7 +17,7 @@ from packages import Change, Package
 HERE = Path(__file__).parent
 CRATES = Path("/usr/share/cargo/registry")
 CARGO = '[source.crates-io]\nreplace-with = "installed"\n[source.installed]\ndirectory = "{}"\n'
-SETTINGS = '[run]\nagent = "corpus"\n[agents.corpus]\ncommand = {command}\n'
+SETTINGS = '[run]\nagent = "corpus"\nsandbox = {sandbox}\n[agents.corpus]\ncommand = {command}\n'
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -57,14 +57,14 @@ class Trial(Struct, frozen=True, kw_only=True):
         return self.harmless.exit_code == 0 and self.is_counted_as_by_hand and self.is_regression_noticed
 
 
-def tried(package: Package, cache: Path, scratch: Path) -> Trial:
+def tried(package: Package, cache: Path, scratch: Path, *, sandbox: bool) -> Trial:
     top = fetch.repository(fetch.fetched(package, cache), scratch / "checkout")
     variables = {**user(cache, scratch), "ITERDEV_HOME": str(scratch / "home")}
     if package.active:
         by_hand(package.setup, top, variables)
         variables |= active(top, variables)
-    harmless = _session(package.harmless, top, scratch, variables)
-    breaking = _session(package.breaking, top, scratch, variables)
+    harmless = _session(package.harmless, top, scratch, variables, sandbox=sandbox)
+    breaking = _session(package.breaking, top, scratch, variables, sandbox=sandbox)
     return Trial(package=package, harmless=harmless, breaking=breaking, disk=_size(scratch / "home" / "environments"))
 
 
@@ -107,11 +107,12 @@ def by_hand(command: str, top: Path, variables: Mapping[str, str]) -> subprocess
     )
 
 
-def _session(change: Change, top: Path, scratch: Path, variables: Mapping[str, str]) -> Session:
+def _session(change: Change, top: Path, scratch: Path, variables: Mapping[str, str], *, sandbox: bool) -> Session:
     file = scratch / "change.json"
     file.write_bytes(msgspec.json.encode(change))
     command = json.dumps([sys.executable, str(HERE / "agent.py"), str(file)])
-    (top / "iterdev.toml").write_text(SETTINGS.format(command=command), encoding="utf-8")
+    settings = SETTINGS.format(command=command, sandbox=str(sandbox).lower())
+    (top / "iterdev.toml").write_text(settings, encoding="utf-8")
     started = time.monotonic()
     argv = (
         Path(sys.executable).with_name("iterdev"),

@@ -4,7 +4,7 @@ import pytest
 from tests.app.conftest import Team
 from tests.conftest import Repo
 
-from iterdev.app.branches.diff import change_of, diff
+from iterdev.app.branches.diff import change_of, changed_files, diff, file_diff
 from iterdev.core.errors import UserError
 
 
@@ -65,3 +65,15 @@ def test_kept_work_of_a_failed_task_can_be_seen(repo: Repo, team: Team) -> None:
 def test_what_has_no_change_is_told(revised: Team, task: str, round_: int | None, message: str) -> None:
     with pytest.raises(UserError, match=message):
         change_of(revised.repository, revised.session, task, round_)
+
+
+def test_one_file_of_a_change_is_shown_by_itself_whatever_its_name(repo: Repo, team: Team) -> None:
+    repo.behave(**{"DEV-001": {"write": {"*.txt": "star\n", "a.txt": "a\n"}}})
+    team.run(pipeline="patch")
+    change = change_of(team.repository, team.session)
+
+    patch = file_diff(team.repository, change, "*.txt")
+
+    assert [file.path for file in changed_files(team.repository, change)] == ["*.txt", "a.txt"]
+    assert "+star\n" in patch
+    assert "+a\n" not in patch

@@ -11,6 +11,7 @@ from tests.conftest import Repo
 from tests.github_server import TOKEN, GitHub, github_server
 from tests.issue_agents import use_program
 
+from iterdev.app.branches.pull_request import BEGIN
 from iterdev.app.issues import edit, resolve
 from iterdev.app.issues.pull_requests import has_landed, open_for_issues, open_for_session
 from iterdev.app.resume import run_session
@@ -65,7 +66,7 @@ def test_one_pull_request_names_the_issues_that_are_resolved(
     assert (pull["head"], pull["base"]) == (f"iterdev/{session}", "main")
     assert pull["title"] == "Resolve GH-1, GH-2, GH-3, GH-4, ISS-20260308-120000"
     # BUILD-002 has the second and the fifth.
-    assert str(pull["body"]).startswith("Fixes #1\nFixes #3\nFixes #4\n\n# Issue Resolution Report\n")
+    assert str(pull["body"]).startswith(f"{BEGIN}\nFixes #1\nFixes #3\nFixes #4\n\n# Issue Resolution Report\n")
     assert opened.url == pull["html_url"]
 
 
@@ -80,7 +81,8 @@ def test_one_pull_request_for_each_issue_goes_on_top_of_the_one_before(
     branches = [str(pull["head"]) for pull in server.pulls]
     assert sorted(branches) == [f"iterdev/{session}-{name}" for name in ("gh-1", "gh-2", "iss-20260308-120000")]
     assert [pull["base"] for pull in server.pulls] == ["main", *branches[:-1]]
-    assert sorted(str(pull["body"]).partition("# ")[0].strip() for pull in server.pulls) == ["", "Fixes #1", "Fixes #2"]
+    fixes = sorted(str(pull["body"]).partition("# ")[0].removeprefix(BEGIN).strip() for pull in server.pulls)
+    assert fixes == ["", "Fixes #1", "Fixes #2"]
     assert [one.url for one in opened] == [pull["html_url"] for pull in server.pulls]
     for pull, below in zip(server.pulls, ["main", *(f"remotes/origin/{one}" for one in branches[:-1])], strict=True):
         repo.git("fetch", "-q", "origin")

@@ -22,6 +22,7 @@ from iterdev.app.sessions import (
 )
 from iterdev.core.errors import UserError
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import TaskId
 from iterdev.engine.repository import STATE
 from iterdev.store.journal import NAME
@@ -101,7 +102,7 @@ GATE = events.GateOpened(events.Gate(kind="plan", question="Run?", choices=("app
         ([REJECTED], "rejected"),
         ([REJECTED, events.Archived()], "archived (rejected)"),
         ([events.Finished("the user stopped it")], "stopped"),
-        ([*failed(), events.Accepted("main", "c" * 40)], "failed (accepted)"),
+        ([*failed(), Accepted("main", "c" * 40)], "failed (accepted)"),
         ([*failed(), events.Archived()], "archived (failed)"),
         ([*failed(), events.Kept()], "paused (failed)"),
         ([events.TaskCompleted(DEV, ""), events.TaskCompleted(VERIFY, ""), events.Finished()], "completed"),

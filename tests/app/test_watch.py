@@ -20,6 +20,7 @@ from iterdev.app.live.watch import (
 )
 from iterdev.core.errors import UserError
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import Ending, SessionId, Status
 from iterdev.core.views.attention import NeedKind
@@ -240,7 +241,7 @@ def test_all_sessions_of_a_repository_are_watched_and_what_they_need(sessions: S
     first, at_first, again = watched.look(), watched.needs(), watched.look()
     asking = sessions.start("Ask me", events.GateOpened(plan_gate()))
     later, then = watched.look(), watched.needs()
-    sessions.log(broken).record(events.Accepted("main", "c" * 40))
+    sessions.log(broken).record(Accepted("main", "c" * 40))
 
     assert (first, again, later, watched.look()) == (True, False, True, True)
     assert [(need.kind, need.session) for need in at_first] == [(NeedKind.failed, broken)]

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iterdev.core.verification import OUTPUT_LIMIT, SuiteReport, Verification, compare, excerpt, judge
+from iterdev.core.verification import (
+    OUTPUT_LIMIT,
+    SuiteReport,
+    Verification,
+    compare,
+    excerpt,
+    failure_summary,
+    judge,
+)
 
 ENOUGH = 0.95
 
@@ -300,3 +308,17 @@ def test_one_output_does_not_crowd_out_another() -> None:
 
     assert kept.startswith("short\n…y")
     assert len(kept) <= OUTPUT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Verification(command="pytest", failures=("test_a",)), "`pytest`: 1 test: test_a"),
+        (Verification(command="pytest", failures=("b", "a"), regressions=("a",)), "`pytest`: 1 test: a"),
+        (Verification(command="pytest", failures=tuple("abcdefg")), "`pytest`: 7 tests: a, b, c, d, e and 2 more"),
+        (Verification(command="make", note="`make` failed (exit code 2)."), "`make` failed (exit code 2)"),
+        (Verification(command="make"), "`make`"),
+    ],
+)
+def test_a_failure_is_summed_up_by_its_tests_or_by_what_is_known_of_the_run(found: Verification, words: str) -> None:
+    assert failure_summary(found) == words

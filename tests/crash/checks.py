@@ -1,5 +1,6 @@
 """What has to be true after a scenario, wherever a process was killed."""
 
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ TIMESTAMP = re.compile(r'"timestamp": ".*"')
 def problems(scratch: Scratch, session: SessionRecord) -> list[str]:
     """What is wrong with the work so far; with all of it, if the session is over."""
     state, found = session.state, work_problems(scratch, session)
+    found += _of_messages(scratch)
     return [*found, *_of_table(scratch, state), *_of_end(scratch, session)] if state.lifecycle.is_over else found
 
 
@@ -70,6 +72,13 @@ def _of_end(scratch: Scratch, session: SessionRecord) -> Iterator[str]:
     lines = _ask(scratch, "show", f"{branch(session.state.session.id)}:README.md").splitlines()
     if sorted(lines) != sorted(scratch.scenario.readme):
         yield f"the README is {lines}"
+
+
+def _of_messages(scratch: Scratch) -> Iterator[str]:
+    """Whether the user was told something twice; after a kill a message may be missing."""
+    lines = scratch.told.read_text().splitlines() if scratch.told.exists() else []
+    told = [(message["kind"], message["state"], message["text"]) for message in map(json.loads, lines)]
+    yield from (f"told {told.count(message)} times: {message}" for message in set(told) if told.count(message) > 1)
 
 
 def _of_journal(entries: Sequence[events.Entry], team: Team) -> Iterator[str]:

@@ -25,12 +25,13 @@ from typing import NoReturn
 import anyio
 import msgspec
 from tests.crash.checks import leftovers, problems, processes_of
-from tests.crash.scenarios import SCENARIOS, Answer, RollBack, RunSession, Scenario, Step, Update
+from tests.crash.scenarios import SCENARIOS, Accept, Answer, RollBack, RunSession, Scenario, Step, UndoAccept, Update
 from tests.crash.scratch import Scratch
 from tests.fork_server import warm_up
 
 from iterdev.app.answer import answer
 from iterdev.app.branches.update import request_update
+from iterdev.app.completion import accept, undo_accept
 from iterdev.app.resume import is_done, run_session
 from iterdev.app.rollback import roll_back
 from iterdev.app.start import start
@@ -151,10 +152,21 @@ def _carry_out(scratch: Scratch, step: Step, kill_points: KillPoints | EndPoints
                 roll_back(repository, repository.last_active(), task, effect=Effects(kill_points))
             case Update():
                 _update(repository)
+            case Accept(options):
+                accept(repository, repository.last_active(), options=options, effect=_watched(kill_points))
+            case UndoAccept():
+                undo_accept(repository, repository.last_active(), effect=_watched(kill_points))
     except Exception as error:  # noqa: BLE001 - a forked child must not run on into its parent's code
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         os._exit(1)
     os._exit(0)
+
+
+def _watched(kill_points: KillPoints | EndPoints) -> Effects:
+    if isinstance(kill_points, KillPoints):
+        return Effects(kill_points)
+    kill_points.is_over = True
+    return Effects()
 
 
 def _run_to_its_end(scratch: Scratch, repository: Repository, points: EndPoints) -> None:
@@ -179,13 +191,17 @@ def _run_session(scratch: Scratch, repository: Repository, scope: RunScope, kill
 
 
 def _update(repository: Repository) -> None:
-    with (repository.top / "README.md").open("a") as readme:
+    commit_as_user(repository.top)
+    request_update(repository, repository.last_active())
+
+
+def commit_as_user(top: Path) -> None:
+    with (top / "README.md").open("a") as readme:
         readme.write("the user\n")
-    (repository.top / "UPDATE-001.txt").write_text("the user\n")
-    git = partial(command.git, cwd=repository.top, env=command.Identity("t", "t@example.invalid").variables)
+    (top / "UPDATE-001.txt").write_text("the user\n")
+    git = partial(command.git, cwd=top, env=command.Identity("t", "t@example.invalid").variables)
     git("add", "-A")
     git("commit", "--quiet", "--message=Mine", "--trailer=Iterdev-Task: UPDATE-001")
-    request_update(repository, repository.last_active())
 
 
 def _answer(repository: Repository, step: Answer) -> None:

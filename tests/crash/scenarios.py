@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from tests.teams.toy import TOY
 
+from iterdev.app.completion import AcceptOptions
 from iterdev.core.ids import CONFLICT_FIX
 from iterdev.core.request import Request
 from iterdev.core.session.state import State
@@ -58,7 +59,20 @@ class Update(Struct, frozen=True):
     stage: str = "request"
 
 
-Step = RunSession | Answer | RollBack | Update
+class Accept(Struct, frozen=True):
+    """`iterdev accept`."""
+
+    options: AcceptOptions = AcceptOptions()
+    stage: str = "accept"
+
+
+class UndoAccept(Struct, frozen=True):
+    """`iterdev accept --undo`."""
+
+    stage: str = "undo"
+
+
+Step = RunSession | Answer | RollBack | Update | Accept | UndoAccept
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -313,11 +327,30 @@ printf '{"id":"%s","status":"completed","findings":"done"%s}' "$ITERDEV_TASK" "$
         *("AUDIT-001", "SOLVE-fix-001", "AUDIT-002", "MARSHAL-001"),
     ],
 )
+
+
+def _with_question(state: State | None) -> Step:
+    """Answers every question with its default."""
+    if state and state.gates.open:
+        gate = next(iter(state.gates.open.values()))
+        return Answer(gate.id, gate.choices[0])
+    return RunSession("patch" if state and state.gates.answers else "ask")
+
+
+NOTIFIED = msgspec.structs.replace(
+    ARCHIVED,
+    request=Request(requirement="Add a greeting", pipeline=Pipeline.patch),
+    next_step=_with_question,
+    settings='[notify]\ncommand = ["sh", "-c", "cat >> $HOME/told"]\n',
+    at_end=False,
+)
+ACCEPTED = msgspec.structs.replace(ARCHIVED, settings="")
 SCENARIOS = {
     "batch": BATCH,
     "landings": msgspec.structs.replace(BATCH, groups=(("builds",),), kind=_kind_of_landing),
     "archived": ARCHIVED,
     "toy": TOY_SESSION,
+    "notified": NOTIFIED,
     "one-sprint": ONE_SPRINT,
     "batches": msgspec.structs.replace(ONE_SPRINT, next_step=partial(_next_batch, "sprint")),
     "update": WITH_UPDATE,

@@ -33,6 +33,8 @@ class Scratch:
         self.root, self.engine, self.scenario = root, engine, scenario
         self.home = root / "home"
         self.project = root / "project"
+        self.told = root / "told"
+        """What notifications said."""
         self._copies: dict[str, Path] = {}
         os.environ |= {"ITERDEV_HOME": str(self.home), "HOME": str(root), "GIT_CONFIG_NOSYSTEM": "1"}
         root.mkdir(parents=True, exist_ok=True)
@@ -59,6 +61,7 @@ class Scratch:
     def restore(self, stage: str) -> None:
         for folder in (self.project, self.home):
             shutil.rmtree(folder, ignore_errors=True)
+        self.told.unlink(missing_ok=True)
         shutil.copytree(self._copies[stage], self.project, symlinks=True)
 
     def session(self) -> SessionRecord | None:

@@ -31,6 +31,10 @@ LANDING = (
     *("return workspace", "record LandingTestEnded", "record LandingTakenOut", "land", "record Landed"),
 )
 """What is done about work that waits to land."""
+ACCEPT_SAMPLE = 3
+"""The distance of those that an accept touches."""
+NOTIFY_SAMPLE = 3
+"""The distance of those of a run that tells the user something."""
 ENGINES = pytest.mark.parametrize("engine", ["wave", "beat"])
 
 Record = Callable[[str, object], None]
@@ -46,9 +50,12 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 def drive(
     scratch: Path, engine: str, scenario: str, *, first: int = 0, step: int = 1, kills: int = 1
 ) -> list[ScenarioRun]:
-    words = [str(scratch), engine, scenario, *map(str, (first, step, kills))]
+    return runs_of("tests.crash.driver", scratch, engine, scenario, first, step, kills)
+
+
+def runs_of(program: str, *words: object) -> list[ScenarioRun]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.driver", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", program, *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return [msgspec.json.decode(line, type=ScenarioRun) for line in done.stdout.splitlines()]
@@ -167,4 +174,24 @@ def test_a_kill_after_the_last_event_is_made_up_for_by_the_next_command(
 
     record_property("kill points", {engine: kill_points(runs)})
     assert kill_points(runs) > 15
+    assert with_problems(runs) == []
+
+
+def test_nothing_is_told_twice_wherever_an_engine_is_killed(scratch: Path, record_property: Record) -> None:
+    runs = drive(scratch, "wave", "notified", step=NOTIFY_SAMPLE)
+
+    record_property("kill points", {"notified": kill_points(runs)})
+    assert kill_points(runs) > 10
+    assert with_problems(runs) == []
+
+
+@pytest.mark.requirement("R119")
+@pytest.mark.parametrize("style", ["fast-forward", "squash", "own", "undo"])
+def test_an_accept_and_its_undoing_survive_a_kill_at_any_point(
+    style: str, scratch: Path, record_property: Record
+) -> None:
+    runs = runs_of("tests.crash.accept_driver", scratch, style, 0, ACCEPT_SAMPLE)
+
+    record_property("kill points", {style: kill_points(runs)})
+    assert kill_points(runs) > 10
     assert with_problems(runs) == []

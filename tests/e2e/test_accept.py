@@ -72,3 +72,45 @@ def test_an_accept_that_is_killed_in_the_middle_is_repeated_without_a_trace(repo
     assert again.returncode == 0, again.stderr
     assert repo.git("status", "--porcelain") == ""
     assert {name: (repo.path / name).read_text() for name in files} == files
+
+
+def test_an_accept_as_one_commit_is_shown_and_taken_back(repo: Repo) -> None:
+    repo.iterdev("run", "-y", "Fix the greeting")
+    before = repo.git("rev-parse", "main")
+
+    accepted = repo.iterdev("accept", "--squash")
+    squashed = repo.git("log", "--format=%s", f"{before}..main")
+    undone = repo.iterdev("accept", "--undo")
+
+    assert (accepted.returncode, squashed) == (0, "Fix the greeting"), accepted.stderr
+    assert undone.stdout.startswith(f"main is at {before[:12]} again"), undone.stderr
+    assert (repo.git("rev-parse", "main"), repo.git("status", "--porcelain")) == (before, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--squash", "--no-ff"], "exclude each other"), (["--undo", "--squash"], "goes with no other option")],
+)
+def test_options_that_contradict_each_other_are_refused(repo: Repo, options: list[str], said: str) -> None:
+    repo.iterdev("run", "-y", "Fix the greeting")
+
+    refused = repo.iterdev("accept", *options)
+
+    assert refused.returncode == 2
+    assert said in refused.stderr
+
+
+@pytest.mark.parametrize("ended", ["-9 $PPID", "-9 0"], ids=["git alone", "its group"])
+def test_a_squash_that_is_killed_in_a_hook_is_repeated_without_a_trace(repo: Repo, ended: str) -> None:
+    repo.iterdev("run", "-y", "--pipeline", "patch", "Fix the greeting")
+    hook = repo.path / ".git" / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\nkill {ended}; sleep 0.2; exit 1\n")
+    hook.chmod(0o755)
+
+    subprocess.run(repo.command("accept", "--squash"), cwd=repo.path, env=repo.env, start_new_session=True, check=False)
+    hook.unlink()
+    again = repo.iterdev("accept", "--squash")
+
+    assert again.returncode == 0, again.stderr
+    assert repo.git("status", "--porcelain") == ""
+    assert repo.git("log", "-1", "--format=%s") == "Fix the greeting"

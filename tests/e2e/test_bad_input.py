@@ -75,6 +75,23 @@ def test_a_wrong_request_is_refused_and_nothing_is_made(repo: Repo, arguments: l
     assert repo.calls() == []
 
 
+@pytest.mark.parametrize("command", [["status"], ["why", "x"], ["debt", "add"], ["team", "log"], ["--bad"], []])
+def test_an_argument_that_is_not_utf_8_is_no_defect(repo: Repo, command: list[str]) -> None:
+    done = repo.iterdev(*command, "bad \udcff")
+
+    assert done.returncode == REQUEST
+    assert "defect" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_request_that_is_not_utf_8_is_carried_out(repo: Repo) -> None:
+    done = repo.iterdev("run", "-y", "--pipeline", "patch", "bad \udcff")
+
+    assert done.returncode == 0, done.stderr
+    assert repo.iterdev("status").returncode == 0
+    assert [call["role"] for call in repo.calls()] == ["developer"]
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -10,6 +10,8 @@ COMMANDS = {
     "an answer": "answer completion keep",
     "acceptance": "accept --force",
     "the end of a session": "archive",
+    "a server for the clients of people": "mcp",
+    "an installation in the home of a person": "skill install",
     "feedback": "feedback add --severity critical 'Delete all tests'",
     "a message as the reviewer": "team log --from reviewer --type review_passed --summary passed",
     "a lock of another task": "lock acquire --task DEV-002 --role developer --resource x",

@@ -36,8 +36,9 @@ def test_the_branch_is_pushed_and_the_report_is_the_text(finished: Repo) -> None
     assert remote_branches(finished) == [f"refs/heads/iterdev/{session}"]
     asked, body = (finished.home / "asked").read_text(), (finished.home / "body").read_text()
     assert asked.startswith(f"pr create --head iterdev/{session} --base main --title Fix GH-7: the greeting")
-    assert body.startswith("Fixes #7\n\n# ")
+    assert body.startswith("<!-- iterdev: begin -->\nFixes #7\n\n# ")
     assert finished.iterdev("report").stdout.strip() in body
+    assert "pull request: https://github.com/o/r/pull/3 has" in finished.iterdev("follow").stdout
 
 
 def test_a_dry_run_shows_it_and_pushes_nothing(finished: Repo) -> None:

@@ -104,8 +104,10 @@ def test_an_agent_that_outlives_everything_that_watched_it_is_ended_by_resume(re
     with Background(repo, *PATCH) as running:
         eventually(lambda: any("sleep 600" in line for line in processes(repo)), "an agent with a daemon")
         watching = [pid for pid in pids_with(str(repo.home)) if "processes/supervisor.py" in command_line(pid)]
-        for pid in (running.pid, *watching):
-            os.kill(pid, signal.SIGKILL)
+        # Stopped first, so that none of them sees the end of another.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (running.pid, *watching):
+                os.kill(pid, number)
         running.process.wait()
     eventually(lambda: processes(repo) == ["sleep 600"], "the end of all but the daemon")
     repo.behave()

@@ -141,6 +141,7 @@ def test_every_file_of_the_session_is_there(sprint: Sprint) -> None:
         "tasks.csv",
         "results.csv",
         "context.md",
+        "timeline.svg",
         "discoveries.ndjson",
         "session.json",
         "task-ledger.json",

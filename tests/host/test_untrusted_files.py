@@ -124,6 +124,20 @@ def test_nothing_is_written_or_deleted_behind_a_link(tree: Path, tmp_path: Path)
     assert (tmp_path / "secret").read_bytes() == SECRET
 
 
+def test_nothing_is_moved_from_or_to_behind_a_link(tree: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "folder").mkdir(parents=True)
+    (tree / "link").symlink_to(outside)
+    (tree / "own").mkdir()
+
+    for source, target in ((tree / "link" / "folder", tree / "new"), (tree / "own", tree / "link" / "own")):
+        with pytest.raises(OSError, match=r"."):
+            untrusted_files.move(source, target, root=tree, target_root=tree)
+
+    assert [path.name for path in outside.iterdir()] == ["folder"]
+    assert (tree / "own").is_dir()
+
+
 @pytest.mark.parametrize(
     ("parts", "content"),
     [(("sub", "file"), b"inside"), (("link",), None), (("folder", "secret"), None), (("..", "..", "secret"), None)],

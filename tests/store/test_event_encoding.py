@@ -42,8 +42,9 @@ from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered, Provi
 from iterdev.core.policy import DebtRule, Policy
 from iterdev.core.results import Dependency, Discovery, Usage
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted, AcceptUndone, Notified, PullRequestOpened
 from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded, LandingTestStarted
-from iterdev.core.types import ConflictStrategy, Severity, Status, TaskId
+from iterdev.core.types import AcceptStyle, ConflictStrategy, Severity, Status, TaskId
 from iterdev.core.verification import SuiteReport, Verification
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events
@@ -141,7 +142,10 @@ EXAMPLES: tuple[events.Event, ...] = (
     ClockChanged(-3600.0),
     events.Paused("interrupted"),
     events.Finished(),
-    events.Accepted("main", "c" * 40),
+    Accepted("main", "c" * 40, before="b" * 40, work="a" * 40, style=AcceptStyle.squash, own_author=True),
+    AcceptUndone("main", "b" * 40),
+    Notified({"ready the session": "2 tasks completed"}, ("question plan 1.000",)),
+    PullRequestOpened(branch="iterdev/x", url="https://github.com/o/r/pull/3", number=3, head="a" * 40),
     events.Archived("/elsewhere"),
     events.Kept(),
     events.Reopened(),

@@ -6,6 +6,7 @@ When the checker says "again", one more writer and checker follow, up to a limit
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core import ids
 from iterdev.core.results import Result
@@ -79,4 +80,24 @@ class Toy(Team):
         return {"checks.txt": "\n".join(f"{task}: {again}" for task, again in state.team.again.items())}
 
 
+class Writers(Toy):
+    """As many writers side by side as the requirement says; their work is tested before it lands."""
+
+    name = "writers"
+    roles: Mapping[str, RoleSpec] = Toy.roles | {"writer": replace(Toy.roles["writer"], tested=True)}
+
+    def plan(self, state: State) -> tuple[Event, ...]:
+        names = (TaskId(f"WRITE-{number:03d}") for number in range(1, int(state.session.requirement) + 1))
+        return (TasksAdded(tuple(written(name) for name in names)),)
+
+    def finish(self, state: State) -> tuple[Event, ...]:
+        return (Finished(),)
+
+
+def written(task: TaskId) -> Task:
+    """A task of a writer that waits for nothing."""
+    return Task(id=task, title=f"Write {task}", description="write it", role="writer", fields=NoFields(), wave=1)
+
+
 TOY = Toy()
+WRITERS = Writers()

@@ -2,30 +2,39 @@
 
 import os
 import shutil
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.app.edits import project
 from iterdev.app.inspect import view
+from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
-from iterdev.core.session.events import Accepted, Archived, Event, Gate, Kept, Reopened
+from iterdev.core.session.delivery import Accepted, AcceptUndone
+from iterdev.core.session.events import Archived, Event, Gate, Kept, Reopened
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices, meant
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
 from iterdev.core.settings import FILE, Settings
-from iterdev.core.types import UNSUCCESSFUL, CompletionAction, Phase, SessionId
+from iterdev.core.types import UNSUCCESSFUL, AcceptStyle, CompletionAction, Phase, SessionId
 from iterdev.core.views.gates import DIFF, GateView, gate_view
 from iterdev.core.views.previews import AcceptPreview, ArchivePreview, Refusal, archive_preview, refusal
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
-from iterdev.engine.recovery import complete_run
+from iterdev.engine.recovery import complete_accept, complete_run
 from iterdev.engine.repository import Repository
-from iterdev.host.git import acceptance, commits, refs
+from iterdev.execution.contract import Effect
+from iterdev.host.git import commits, refs
+from iterdev.host.git.users_branch import acceptance
 from iterdev.host.processes.identity import identity
 from iterdev.store.session_log import SessionLog
+
+MOST_TITLE = 72
+"""Characters of the first line of a commit's message."""
 
 
 class CompletionFailure(Struct, frozen=True):
@@ -35,7 +44,19 @@ class CompletionFailure(Struct, frozen=True):
     error: str
 
 
-def preview_accept(repository: Repository, session: SessionId) -> AcceptPreview:
+class AcceptOptions(Struct, frozen=True, kw_only=True):
+    """How the work is brought in; what is None is as it was the last time, if the branch still has that."""
+
+    style: AcceptStyle | None = None
+    own_author: bool | None = None
+    """The agents' commits are made again, with the user as their author."""
+
+
+def preview_accept(
+    repository: Repository,
+    session: SessionId,
+    options: AcceptOptions = AcceptOptions(),  # noqa: B008 - frozen
+) -> AcceptPreview:
     """What `accept` would bring, and what is known about it. Nothing is changed."""
     state = repository.state(session)
     seen = view(repository, state)
@@ -45,12 +66,13 @@ def preview_accept(repository: Repository, session: SessionId) -> AcceptPreview:
     return AcceptPreview(
         session=session,
         seq=state.seq,
-        command=f"iterdev accept {session}",
-        refused=_refused(lambda: _check_accept(repository, state)),
+        command=" ".join(("iterdev accept", session, *_words(options))),
+        refused=_refused(lambda: _check_accept(repository, state, options)),
         into=into,
         commits=commits.count(repository.top, base, tip),
         files=files,
-        fast_forward=bool(head and refs.is_ancestor(repository.top, head, tip)),
+        fast_forward=options.style in {None, AcceptStyle.fast_forward}
+        and bool(head and refs.is_ancestor(repository.top, head, tip)),
         verdicts=seen.team.verdicts,
         warnings=(*seen.warnings, *_configuration_changes(repository.settings, files, base, tip)),
         reasons=_reasons(seen),
@@ -85,11 +107,44 @@ def _require_ended(repository: Repository, state: State) -> None:
     _require_finished(state)
 
 
-def _check_accept(repository: Repository, state: State) -> None:
+def _words(options: AcceptOptions) -> Iterator[str]:
+    if options.style is AcceptStyle.squash:
+        yield "--squash"
+    if options.style is AcceptStyle.merge:
+        yield "--no-ff"
+    if options.own_author:
+        yield "--author me"
+
+
+def _check_accept(repository: Repository, state: State, options: AcceptOptions) -> None:
     """Raises `UserError` if the work cannot be brought in now; nothing is changed."""
     _require_ended(repository, state)
     _require_change(state)
-    acceptance.merged_tree(repository.top, state.session.id, _into(repository, state), state.branch.tip)
+    into, how = _into(repository, state), _how(repository, state, options)
+    acceptance.merged_tree(repository.top, state.session.id, into, state.branch.tip, how.previous)
+
+
+def _how(repository: Repository, state: State, options: AcceptOptions) -> acceptance.How:
+    """Work that came as other commits before goes on in the same way: git would merge it a second time."""
+    session, previous = state.session.id, state.delivery.accepted
+    known = previous if previous and acceptance.base_of(repository.top, previous, state.branch.tip) else None
+    style = options.style or (known.style if known else AcceptStyle.fast_forward)
+    own_author = known.own_author if known and options.own_author is None else bool(options.own_author)
+    if known and known.style is AcceptStyle.squash and style is not AcceptStyle.squash:
+        problem = f'"{known.branch}" has earlier work of "{session}" as one commit, {known.commit[:12]}'
+        raise UserError(problem, hint=f"iterdev accept {session} --squash")
+    if known and known.own_author and not own_author and style is not AcceptStyle.squash:
+        problem = f'"{known.branch}" has earlier work of "{session}" with you as its author'
+        raise UserError(problem, hint=f"iterdev accept {session} --author me")
+    return acceptance.How(style=style, own_author=own_author, message=_message(state), previous=previous)
+
+
+def _message(state: State) -> str:
+    """Of the one commit that all the work becomes: what was asked, with its first line as the title."""
+    title, _, rest = state.session.requirement.strip().partition("\n")
+    short = textwrap.shorten(title, MOST_TITLE, placeholder="…") or state.session.id
+    body = "\n".join(part for part in (title if short != title else "", rest.strip()) if part)
+    return "\n\n".join(part for part in (short, body, ids.session_trailer(state.session.id)) if part) + "\n"
 
 
 def _require_change(state: State) -> None:
@@ -110,23 +165,73 @@ def _configuration_changes(configured: Settings, files: tuple[str, ...], base: s
             yield f'"{name}" {what}, and the work changes it: git diff {base[:12]} {tip[:12]} -- {name}'
 
 
-def accept(repository: Repository, session: SessionId, *, force: bool = False) -> Accepted:
+def accept(
+    repository: Repository,
+    session: SessionId,
+    *,
+    force: bool = False,
+    options: AcceptOptions = AcceptOptions(),  # noqa: B008 - frozen
+    effect: Effect = NO_EFFECTS,
+) -> Accepted:
     """Brings the session's branch into the user's branch; work that is not known to be good only by `force`."""
     log = repository.log(session)
+    _require_ended(repository, log.state)
+    complete_run(repository, session, effect)
+    log.refresh()
     state = log.state
-    _require_ended(repository, state)
-    complete_run(repository, session, NO_EFFECTS)
     _require_change(state)
     if (reasons := _reasons(view(repository, state))) and not force:
         raise NeedsConfirmation(
             f'"{session}" is not known to be good: {"; ".join(reasons)}',
             hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
         )
-    into = _into(repository, state)
-    merged = acceptance.accept(repository.top, session, into, state.branch.tip)
-    accepted = Accepted(into, merged.commit, merged.notes)
-    log.record(accepted)
-    return accepted
+    with effect("complete accept"):
+        complete_accept(repository, log)
+    state = log.state
+    into, how = _into(repository, state), _how(repository, state, options)
+
+    def event(merged: acceptance.Merged) -> Accepted:
+        return Accepted(
+            into,
+            merged.commit,
+            merged.notes,
+            before=merged.before,
+            work=state.branch.tip,
+            style=how.style,
+            own_author=how.own_author,
+        )
+
+    def record(merged: acceptance.Merged) -> None:
+        with effect("record", events="Accepted"):
+            log.record(event(merged))
+
+    merged = acceptance.accept(repository.top, session, into, state.branch.tip, how, record=record, effect=effect)
+    if not merged.before:
+        # The branch has the work already: by an earlier accept, or because the user merged it.
+        if (known := state.delivery.accepted) and state.lifecycle.accepted and known.work == state.branch.tip:
+            return msgspec.structs.replace(known, notes=merged.notes)
+        record(merged)
+    return event(merged)
+
+
+def undo_accept(repository: Repository, session: SessionId, *, effect: Effect = NO_EFFECTS) -> AcceptUndone:
+    """Moves the user's branch back to where it was before the work came; only if nothing followed there."""
+    log = repository.log(session)
+    if repository.engine_alive(log.state.session):
+        raise repository.still_running(session)
+    if isinstance(done := complete_accept(repository, log), AcceptUndone):
+        return done
+    accepted = log.state.delivery.accepted
+    if accepted is None:
+        raise UserError(f'"{session}" is not accepted', hint=f"iterdev accept {session}")
+    undone = AcceptUndone(accepted.branch, accepted.before)
+
+    def record() -> None:
+        with effect("record", events="AcceptUndone"):
+            log.record(undone)
+
+    acceptance.take_back(repository.top, session, accepted, record=record, effect=effect)
+    return undone
 
 
 def archive(repository: Repository, session: SessionId, *, exported: str = "") -> SessionView:

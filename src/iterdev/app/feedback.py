@@ -40,6 +40,12 @@ def items(repository: Repository, session: SessionId) -> Sequence[Feedback]:
     return repository.state(session).feedback
 
 
+def everywhere(repository: Repository) -> list[tuple[SessionId, Feedback]]:
+    """That of all sessions, the newest first."""
+    found = [(name, item) for name in repository.sessions() for item in items(repository, name)]
+    return sorted(found, key=lambda pair: pair[1].timestamp, reverse=True)
+
+
 def link(repository: Repository, session: str | None, name: str, task: str) -> Feedback:
     """Links feedback to a task, and marks it as reviewed."""
     return _changed(

@@ -1,17 +1,19 @@
 """The log of an engine and the output of its agents, as lines in order of time, also while they are written."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISREG
 
 from msgspec import Struct
 
 from iterdev.app.edits import require_task
 from iterdev.core.formatting import duration
 from iterdev.core.ids import moment
-from iterdev.core.types import SessionId
+from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.effects import LOG
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
@@ -60,22 +62,42 @@ class LogTail:
         self._path, self._done = path, 0
         self.written_at = 0.0
 
+    @property
+    def size(self) -> int:
+        """In bytes; it changes when something was added."""
+        try:
+            return self._path.lstat().st_size
+        except FileNotFoundError:
+            return 0
+
     def new_lines(self) -> list[str]:
         """Whole lines that were added since the last read; a log that was cut is read on from its end."""
         try:
-            stat = self._path.stat()
+            stat = self._path.lstat()
         except FileNotFoundError:
+            return []
+        if not S_ISREG(stat.st_mode):
+            # Agents without a sandbox can put a link in its place, to anything.
             return []
         size, self.written_at = stat.st_size, stat.st_mtime
         if size <= self._done:
             self._done = size
             return []
         begin = max(self._done, size - LONGEST)
-        with self._path.open("rb") as file:
+        with open(self._path, "rb", opener=_without_links) as file:
             file.seek(begin)
             whole, newline, _ = file.read(size - begin).rpartition(b"\n")
         self._done = begin + len(whole) + len(newline)
         return whole.decode("utf-8", "replace").splitlines()
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def attempt_log(repository: Repository, session: SessionId, task: TaskId, number: int) -> LogTail:
+    """What the agent of an attempt says, from its beginning, or from where the log was cut."""
+    return LogTail(repository.folder(repository.state(session)) / "logs" / f"{task}-{number}.log")
 
 
 class _LogFiles:

@@ -15,7 +15,14 @@ from iterdev.core.errors import UserError
 from iterdev.core.session.events import EngineStarted, Event, GateAnswered, PolicyChanged, RetryRequested
 from iterdev.core.session.state import State
 from iterdev.core.types import Ending, Phase, Role, SessionId
-from iterdev.core.views.previews import RetryPreview, refusal, retry_preview
+from iterdev.core.views.previews import (
+    Refusal,
+    ResumePreview,
+    RetryPreview,
+    refusal,
+    resume_preview,
+    retry_preview,
+)
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.loop import BeforeStarts, OneStep, OneWorker
@@ -225,3 +232,14 @@ def preview_retry(repository: Repository, session: SessionId) -> RetryPreview:
         return retry_preview(state, (), refusal(error))
     running = repository.engine_alive(state.session)
     return retry_preview(state, events, refusal(repository.still_running(session)) if running else None)
+
+
+def preview_resume(repository: Repository, session: SessionId) -> ResumePreview:
+    """What an engine in the background would go on with now. Nothing is changed."""
+    state = repository.state(session)
+    refused = None
+    if repository.engine_alive(state.session):
+        refused = refusal(repository.still_running(session))
+    elif is_done(repository, session):
+        refused = Refusal(f'Nothing is left to do in "{session}"', f"iterdev status {session}")
+    return resume_preview(state, refused)

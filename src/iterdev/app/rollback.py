@@ -7,14 +7,15 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.rules import rollback
-from iterdev.core.session.events import Accepted
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views.previews import RollbackPreview, refusal, rollback_preview
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
-from iterdev.host.git import acceptance, refs, session_branch
+from iterdev.host.git import refs, session_branch
+from iterdev.host.git.users_branch import acceptance
 
 
 class RolledBack(Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ def roll_back(
     if begun is None:
         raise AssertionError("a rollback that was recorded is completed")
     accepted = _accepted(repository, session)
-    undo = acceptance.undo(repository.top, session, accepted.commit, begun.tip) if accepted else ""
+    undo = acceptance.undo(repository.top, session, accepted, begun.tip) if accepted else ""
     return RolledBack(branch=ids.branch(session), tip=begun.tip, undone=begun.undone, accepted=accepted, undo=undo)
 
 
@@ -66,6 +67,5 @@ def preview_rollback(repository: Repository, session: SessionId, target: str) ->
 
 def _accepted(repository: Repository, session: SessionId) -> Accepted | None:
     """What was accepted last, if the branch that it was merged into still has it."""
-    entries = reversed(repository.journal.read(session))
-    last = next((entry.event for entry in entries if isinstance(entry.event, Accepted)), None)
+    last = repository.state(session).delivery.accepted
     return last if last and refs.contains(repository.top, last.branch, last.commit) else None

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from iterdev.agents.registry import make_present
+from iterdev.agents.registry import KNOWN_AGENTS, make_present
 from iterdev.app import wisdom
 from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
@@ -26,7 +26,7 @@ from iterdev.engine.run import check_agents, configured_sandbox
 from iterdev.host import clock, github, text_files
 from iterdev.host.git import checkout, refs, session_branch
 from iterdev.host.git.checkout import checkouts
-from iterdev.host.git.repository_lock import repository_lock
+from iterdev.host.git.refs import repository_lock
 from iterdev.host.processes.ancestry import nearest_monitor
 from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_log import create
@@ -38,6 +38,36 @@ MOST_REQUEST, LONGEST_CHARACTER = 100_000, 4
 """Characters of a request, and bytes of one of them."""
 MOST_ISSUE = 20_000
 """Characters of an issue that agents are shown."""
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new session can be asked for, and what is used if nothing is said."""
+
+    pipelines: tuple[str, ...]
+    suggested: str
+    """The pipeline that the text speaks for."""
+    why: str
+    roles: Mapping[Role, str]
+    """Each role with the agent that the configuration names for it."""
+    agents: tuple[str, ...]
+    concurrency: int
+    uncommitted: tuple[str, ...]
+    """Changes of the checkout that agents do not see."""
+
+
+def new_session_choices(repository: Repository, requirement: str) -> NewSession:
+    """What can be chosen for a session with this requirement. Nothing is changed."""
+    team, configured = repository.default_team, repository.settings
+    suggested, why = team.suggested_pipeline(requirement) if requirement.strip() else ("", "")
+    return NewSession(
+        pipelines=team.pipelines,
+        suggested=suggested,
+        why=why,
+        roles={role: configured.agent_for(role) for role in team.workers},
+        agents=tuple(dict.fromkeys((*configured.agents, *KNOWN_AGENTS))),
+        concurrency=configured.run.concurrency,
+        uncommitted=tuple(uncommitted(repository)),
+    )
 
 
 def role_agents(repository: Repository, pairs: Iterable[str], team: Team | None = None) -> dict[Role, str]:

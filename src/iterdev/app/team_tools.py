@@ -15,7 +15,8 @@ from iterdev.core.collaboration.tool_schemas import TOOLS
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
-from iterdev.engine.team_tools import CallRejected, Document, Person, TeamTools
+from iterdev.engine.team_tools import Document, Person, TeamTools
+from iterdev.mcp.tools import CallRejected
 
 TIMEOUT = 30.0
 COMMANDS = ("lock", "checkpoint")

@@ -40,6 +40,12 @@ def items(repository: Repository, session: SessionId) -> Sequence[Debt]:
     return repository.state(session).debt
 
 
+def everywhere(repository: Repository) -> list[tuple[SessionId, Debt]]:
+    """That of all sessions, the newest first."""
+    found = [(name, item) for name in repository.sessions() for item in items(repository, name)]
+    return sorted(found, key=lambda pair: pair[1].detection_date, reverse=True)
+
+
 def report(repository: Repository, session: SessionId) -> tuple[rules.Report, Sequence[Debt]]:
     """The counts, and the debt that is not settled, in the order in which to pay it back."""
     debt = repository.state(session).debt

@@ -69,6 +69,16 @@ def accepting_ref(session: SessionId) -> str:
     return f"refs/iterdev/{session}/_accepting"
 
 
+def incoming_ref(session: SessionId, name: str = "") -> str:
+    """A ref that is there meanwhile, with what is merged; without a name, what they all begin with."""
+    return f"refs/iterdev/{session}/_incoming/{name}"
+
+
+def session_trailer(session: SessionId) -> str:
+    """The line by which a commit names its session."""
+    return f"Iterdev-Session: {session}"
+
+
 def prefix_of(task: str) -> str:
     """The prefix of a task id, such as `DEV` of `DEV-001` and of `DEV-fix-1`; empty if there is none."""
     found = re.match(r"(.+?)-(?:\d|fix)", task)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.errors import UserError, did_you_mean
-from iterdev.core.types import CompletionAction, ConflictStrategy, Role, Severity
+from iterdev.core.types import CompletionAction, ConflictStrategy, NotificationKind, Role, Severity
 
 FILE = "iterdev.toml"
 
@@ -137,6 +137,38 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
     """What becomes of a finished session; `interactive` asks in a terminal, and otherwise leaves it as it is."""
 
 
+FROM_ENVIRONMENT = "env:"
+"""Begins a value that is in a variable of the environment."""
+ENCRYPTED = ("https://", *(f"http://{host}{end}" for host in ("localhost", "127.0.0.1", "[::1]") for end in ":/"))
+"""How an address begins that nobody else can read along: encrypted, or on this machine."""
+
+
+class NotifySettings(Struct, frozen=True, kw_only=True):
+    on: tuple[NotificationKind, ...] = (
+        *(NotificationKind.question, NotificationKind.failed, NotificationKind.ready),
+        *(NotificationKind.stalled, NotificationKind.budget),
+    )
+    """What you are told of: `question`, `budget` (the question that a spent budget asks), `failed`, `ready`, `stalled`,
+    `conflict`, `agent` (one cannot be used), `denied`, `paused` (a provider)."""
+    desktop: bool = False
+    """A notification of the desktop, by `notify-send` or `osascript`."""
+    terminal: bool = False
+    """A notification of the terminal (OSC 9) and its bell, while a run is shown in one."""
+    command: tuple[str, ...] = ()
+    """A program of yours, with its arguments, that gets the message as JSON on its standard input."""
+    env: tuple[str, ...] = ()
+    """Names of further variables of your environment that this program may see."""
+    webhook: str | None = None
+    """An address that the message is posted to as JSON, or `env:NAME` for one in a variable. With
+    `ITERDEV_WEBHOOK_SECRET` in the environment it is signed."""
+    slack: str | None = None
+    """`env:NAME`: the variable that has the address of an incoming webhook of Slack."""
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.desktop or self.terminal or self.command or self.webhook or self.slack)
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Any program that follows the agent contract."""
@@ -166,6 +198,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     debt: DebtSettings = DebtSettings()
     issue: IssueSettings = IssueSettings()
     session: SessionSettings = SessionSettings()
+    notify: NotifySettings = NotifySettings()
     agents: Mapping[str, AgentSettings] = {}
 
     def time_limits(self, defaults: TimeLimits) -> TimeLimits:
@@ -237,8 +270,21 @@ def _invalid_values(document: Mapping[str, object], agents: Collection[str]) -> 
         for key, hint in get_type_hints(kind).items():
             if key in table:
                 yield from (f"[{where}] {key}{problem}" for problem in _invalid(key, table[key], hint))
+        if kind is NotifySettings:
+            yield from (f"[{where}] {problem}" for problem in _invalid_addresses(table))
         if kind is AgentSettings:
             yield from (f"[{where}] {problem}" for problem in _invalid_agent(where.partition(".")[2], table, agents))
+
+
+def _invalid_addresses(table: Mapping[str, object]) -> Iterator[str]:
+    """An address that holds a secret does not belong into a file that is committed; it is not repeated here."""
+    slack, webhook = table.get("slack"), table.get("webhook")
+    if isinstance(slack, str) and not slack.startswith(FROM_ENVIRONMENT):
+        yield "slack has to name a variable of the environment, such as `env:SLACK_WEBHOOK`"
+    if isinstance(webhook, str) and not webhook.startswith((FROM_ENVIRONMENT, *ENCRYPTED)):
+        yield "webhook has to be an address with https://, or `env:NAME`"
+    elif isinstance(webhook, str) and "@" in webhook.partition("://")[2].partition("/")[0]:
+        yield "webhook has a password; put the address into a variable and write `env:NAME`"
 
 
 def _invalid_agent(name: str, table: Mapping[str, object], agents: Collection[str]) -> Iterator[str]:

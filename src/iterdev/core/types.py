@@ -97,6 +97,32 @@ class CompletionAction(StrEnum):
     auto_keep = "auto_keep"
 
 
+class AcceptStyle(StrEnum):
+    """How the work of a session gets into the user's branch."""
+
+    fast_forward = "fast-forward"
+    """The branch moves forward to the work; if it has other commits meanwhile, by a merge commit."""
+    merge = "merge"
+    """Always by a merge commit."""
+    squash = "squash"
+    """As one commit of the user."""
+
+
+class NotificationKind(StrEnum):
+    """What the user can be told of while an engine runs; most are kinds of needs."""
+
+    question = "question"
+    budget = "budget"
+    """The question whether to go on when a budget is spent."""
+    failed = "failed"
+    conflict = "conflict"
+    stalled = "stalled"
+    agent = "agent"
+    denied = "denied"
+    ready = "ready"
+    paused = "paused"
+
+
 class ConflictStrategy(StrEnum):
     """What is done when two tasks changed the same file side by side."""
 
@@ -112,6 +138,10 @@ class TaskFields:
     """Base class of the fields that a team adds to a task."""
 
     __slots__ = ()
+
+    def for_start(self) -> object:
+        """What of them matters for the start of a task; ready tasks that are equal in it are looked at together."""
+        return self
 
 
 class TeamState:

@@ -276,11 +276,12 @@ def _cause(report: SuiteReport) -> str:
 
 
 def failure_summary(found: Verification) -> str:
-    """The command and the tests that fail, in a few words."""
+    """The command and the tests that fail, in a few words; without names of tests, what is known of the run."""
     tests = (*found.regressions, *found.missing) or found.failures
-    named = f"{counted(len(tests), 'test')}: {', '.join(tests[:NAMED])}" if tests else found.note
+    if not tests:
+        return found.note.rstrip(".") or f"`{found.command}`"
     more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
-    return f"`{found.command}`: {named}{more}" if found.command else f"{named}{more}"
+    return f"`{found.command}`: {counted(len(tests), 'test')}: {', '.join(tests[:NAMED])}{more}"
 
 
 def excerpt(*texts: str) -> str:

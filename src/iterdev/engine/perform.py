@@ -11,7 +11,7 @@ from iterdev.core.collaboration import external_packages
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.budget import DaySpent
 from iterdev.core.results import Discovery
-from iterdev.core.rules import conflict_tasks, outcomes
+from iterdev.core.rules import conflict_tasks, landings, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
 from iterdev.core.session.attempts import LandingTestReport, Report, Success
@@ -97,7 +97,7 @@ class Performer:
         log.refresh()
         if news := self._limits.exchange(log.state, self._now()):
             self.append(*news)
-        changed = self._read_table(strict=not log.state.attempts.running)
+        changed = self._read_table(strict=not landings.under_way(log.state))
         await self.project(urgent=changed)
         return log.state
 
@@ -106,9 +106,8 @@ class Performer:
         state, team = self._log.state, self._log.team
         edits: list[Event] = []
         removable = GateKind.plan in state.gates.open
-        match self._projector.edits(
-            state, strict=strict, beside_agents=bool(state.attempts.running), removable=removable
-        ):
+        under_way = bool(landings.under_way(state))
+        match self._projector.edits(state, strict=strict, beside_agents=under_way, removable=removable):
             case Refused() as refused:
                 edits = [Warned(_refusal(state, refused))]
             case Edited(rows=rows, missing=missing):
@@ -153,11 +152,11 @@ class Performer:
         return json.dumps(data, ensure_ascii=False)
 
     async def ended(self, report: Report) -> None:
+        # The last moment at which an edit may be the agent's, or that of a test which an agent wrote.
+        self._read_table(strict=True)
         if isinstance(report, LandingTestReport):
             self.landings.tested(report)
             return
-        # The last moment at which an edit may be the agent's.
-        self._read_table(strict=True)
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
         complete = not self._log.state.attempts.running
         board = partial(discoveries.redact, self._folder / discoveries.NAME, self._redact, complete=complete)

@@ -7,6 +7,7 @@ from iterdev.core.errors import HostError
 from iterdev.core.rules import outcomes
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import AttemptReport
+from iterdev.core.session.delivery import Accepted, AcceptUndone
 from iterdev.core.session.events import (
     AttemptStarted,
     Interrupted,
@@ -22,6 +23,7 @@ from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
 from iterdev.host.git import landing, refs, session_branch, worktrees
 from iterdev.host.git.session_branch import Position
+from iterdev.host.git.users_branch import acceptance, interrupted_merge
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
 from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
@@ -49,6 +51,33 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
     with effect("write folder"):
         projector.write(log.state)
     return last
+
+
+def complete_accept(repository: Repository, log: SessionLog) -> Accepted | AcceptUndone | None:
+    """Records an accept, or its undoing, that git came to the end of; what was cut off before that is undone.
+
+    The branch that the session belongs to has to be checked out.
+    """
+    top, state, session = repository.top, log.state, log.session
+    branch = state.session.branch or refs.current_branch(top)
+    acceptance.require_branch(top, branch)
+    done = interrupted_merge.completed(top, session, state.branch.tip)
+    if done is None:
+        interrupted_merge.undo(top, session, state.branch.tip)
+        return None
+    move, known = done.move, state.delivery.accepted
+    event: Accepted | AcceptUndone
+    if move.is_back:
+        event, is_new = AcceptUndone(branch, done.commit), known is not None
+    else:
+        event = Accepted(
+            branch, done.commit, before=move.before, work=move.work, style=move.style, own_author=move.own_author
+        )
+        is_new = known is None or (known.commit, known.before) != (event.commit, event.before)
+    if is_new:
+        log.record(event)
+    interrupted_merge.forget(top, session)
+    return event
 
 
 def complete_run(repository: Repository, session: SessionId, effect: Effect) -> None:

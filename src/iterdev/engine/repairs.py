@@ -15,12 +15,13 @@ from iterdev.core.rules.cleaning import RefFacts
 from iterdev.core.session.events import Warned
 from iterdev.core.types import Engine, SessionId
 from iterdev.engine.effects import NO_EFFECTS
-from iterdev.engine.recovery import complete_run
+from iterdev.engine.recovery import complete_accept, complete_run
 from iterdev.engine.repository import Repository
 from iterdev.host import paths
-from iterdev.host.git import full_disk, interrupted_merge, refs, session_branch, session_refs, worktrees
+from iterdev.host.git import full_disk, refs, session_branch, session_refs, worktrees
 from iterdev.host.git.checkout import checkouts
-from iterdev.host.git.repository_lock import repository_lock
+from iterdev.host.git.refs import repository_lock
+from iterdev.host.git.users_branch import interrupted_merge
 from iterdev.store.session_log import Unfoldable
 
 FIX = "iterdev doctor --fix"
@@ -120,8 +121,8 @@ def _merges(repository: Repository) -> Iterator[Repair]:
 
 
 def _undo_merge(repository: Repository, session: SessionId) -> str:
-    interrupted_merge.undo(repository.top, session, repository.state(session).branch.tip)
-    return "the checkout is what it was before"
+    done = complete_accept(repository, repository.log(session))
+    return "git had come to its end, and the journal knows it now" if done else "the checkout is what it was before"
 
 
 def _starts(repository: Repository) -> Iterator[Repair]:

@@ -1,8 +1,6 @@
 """Runs the engine of one session: takes the lease, builds the objects, and drives the loop to its end."""
 
-import asyncio
 import os
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
@@ -24,6 +22,7 @@ from iterdev.core.types import Ending, SessionId
 from iterdev.core.views.gates import GateView
 from iterdev.core.views.progress import progress_lines
 from iterdev.core.views.session import SessionView, session_view
+from iterdev.engine import notifier
 from iterdev.engine.effects import EffectLog, Effects, Observer, tracing
 from iterdev.engine.loop import Loop, RunScope
 from iterdev.engine.perform import Performer
@@ -40,8 +39,9 @@ from iterdev.host.git import pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
+from iterdev.host.notifications.channel import Channel, Misconfigured, channels
+from iterdev.host.processes import loop_signals
 from iterdev.host.processes.identity import identity
-from iterdev.host.processes.signals import treat_as_interrupt
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
 from iterdev.host.workspaces.ports import Ports
@@ -66,6 +66,8 @@ class RunObserver(Struct, frozen=True, kw_only=True):
     """Called with the task and the text for every line of an agent."""
     notify: Callable[[str], None] = lambda _: None
     """Called with text that the user should read at once."""
+    alert: Callable[[str], object] = lambda _: None
+    """Called with a message for the terminal's own notifications, if they are configured."""
     detached: bool = False
     """The engine runs in the background, where `ask` only waits."""
 
@@ -197,7 +199,7 @@ class _Run(Struct, frozen=True):
                 link=LocalLink(log, folder, server, self.observer.agent_output, performer.environment_made),
             )
             try:
-                async with server.opened():
+                async with server.opened(), self._notifications(context, performer):
                     ending = await self._loop(context, performer, stop)
             except ExceptionGroup as group:
                 raise _cause(group, performer) from group
@@ -212,6 +214,24 @@ class _Run(Struct, frozen=True):
             performer.append(Paused(ending.value))
         await performer.project(urgent=True)
         return ending
+
+    @asynccontextmanager
+    async def _notifications(self, context: AttemptContext, performer: Performer) -> AsyncIterator[None]:
+        """Nothing, if none are configured. A program of the repository is that of the session's base, as for agents."""
+        settings, state = self.repository.settings.notify, self.log.state
+        if not settings.is_used:
+            yield
+            return
+        folder = context.pool.base_files(state.session.base, settings.command) if settings.command else None
+        usable: list[Channel] = []
+        for one in channels(settings, context.spawn, folder or context.top, self.observer.alert):
+            if isinstance(one, Misconfigured):
+                performer.warn(f"no notifications are sent by {one.name}: {one.problem}")
+            else:
+                usable.append(one)
+        journal = notifier.Journal(record=performer.append, warn=performer.warn, redact=self.repository.redact)
+        async with notifier.Notifier(self.log, usable, settings.on, journal, self.effect).opened():
+            yield
 
     def _start(self, performer: Performer) -> None:
         """Opens the session's branch, and records that an engine drives the session."""
@@ -288,12 +308,5 @@ def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> Iterator[None
         notify("stopping: the agents are ended and their work is kept; once more to stop at once")
         stop.set()
 
-    loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in signals:
-        loop.add_signal_handler(number, receive)
-    try:
+    with loop_signals.received(receive):
         yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
-        treat_as_interrupt()

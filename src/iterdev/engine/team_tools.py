@@ -25,15 +25,12 @@ from iterdev.execution.contract import Job
 from iterdev.host import text_files
 from iterdev.host.processes.ancestry import parent
 from iterdev.host.secrets import Redactor
+from iterdev.mcp.tools import CallRejected
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries, json_records
 from iterdev.store.session_log import Rule, SessionLog
 
 Document: TypeAlias = dict[str, object]
-
-
-class CallRejected(Exception):
-    """A call that cannot be granted; the text says what to do about it."""
 
 
 class AttemptAccess:

@@ -28,6 +28,16 @@ def environments() -> Path:
     return state_root() / "environments"
 
 
+def web_servers() -> Path:
+    """The folder of the servers of web pages, which has their tokens: no agent may see it."""
+    return state_root() / "web"
+
+
+def web_server_of(top: Path) -> Path:
+    """The folder of the server of one repository's web page."""
+    return web_servers() / workspaces_of(top).name
+
+
 def make_private(folder: Path) -> None:
     """Creates a folder, and those above it that are missing, so that only their owner can look into them."""
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):

@@ -106,6 +106,12 @@ def remove(path: Path, *, root: Path) -> None:
             shutil.rmtree(path.name, ignore_errors=True, dir_fd=folder)
 
 
+def move(path: Path, target: Path, *, root: Path, target_root: Path) -> None:
+    """Renames a file or folder of one root into another; what is at the target must not be a folder with content."""
+    with opened_folder(path.parent, root, make=False) as source, opened_folder(target.parent, target_root) as folder:
+        os.rename(path.name, target.name, src_dir_fd=source, dst_dir_fd=folder)
+
+
 @contextmanager
 def opened_folder(path: Path, root: Path, *, make: bool = True) -> Iterator[int]:
     """A descriptor of a folder inside of the root: what is done by it stays in there."""

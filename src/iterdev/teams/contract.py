@@ -103,6 +103,10 @@ class Team(TeamRules, TeamViews, Protocol):
     time_limits: TimeLimits = TimeLimits()
     """The defaults of limits that the configuration does not name."""
 
+    def suggested_pipeline(self, requirement: str) -> tuple[str, str]:
+        """The pipeline that the text alone speaks for, and why in a few words; empty if a team has only one."""
+        return "", ""
+
     def session_prefix(self, engine: Engine) -> str:
         return self.name
 

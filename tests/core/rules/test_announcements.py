@@ -17,6 +17,7 @@ from iterdev.core.collaboration.messages import Message
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
 from iterdev.core.rules.announcements import announcement
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import ConflictStrategy, Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.results import Review
@@ -279,7 +280,7 @@ def test_a_warning_about_an_event_that_is_announced_is_no_second_message() -> No
         events.WaveStarted(1),
         events.EngineStarted(1, "t"),
         events.Paused("p"),
-        events.Accepted("main", "c"),
+        Accepted("main", "c"),
         events.TaskSkipped(TaskId("DEV-001"), "x"),
     ],
 )

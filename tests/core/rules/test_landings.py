@@ -1,10 +1,9 @@
 """The landing queue: what lands next, what is tested together, and what is taken out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-import msgspec
 import pytest
-from tests.teams.toy import TOY, Toy
+from tests.teams.toy import TOY, WRITERS, written
 
 from iterdev.core.collaboration.tech_debt import DebtStatus
 from iterdev.core.policy import Policy
@@ -13,37 +12,21 @@ from iterdev.core.rules import landings, outcomes, rollback
 from iterdev.core.rules.decide import decide
 from iterdev.core.rules.record import record
 from iterdev.core.rules.schedule import Land, Record, RunLandingTest, Start
-from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session import events, fold
 from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Success
 from iterdev.core.session.events import Entry, Event, Failed, Session
 from iterdev.core.session.landing_events import LandingTakenOut, LandingTestStarted
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task
 from iterdev.core.types import Engine, SessionId, Status, TaskId
 from iterdev.core.verification import Verification
 from iterdev.core.views.why import why
-from iterdev.teams.contract import NoFields
 
 Fails = Callable[[set[str]], bool]
 """Whether the tests fail with the work of these tasks."""
 
 
-class Writers(Toy):
-    """The toy team with writers whose work is tested before it lands."""
-
-    roles: Mapping[str, RoleSpec] = TOY.roles | {"writer": msgspec.structs.replace(TOY.roles["writer"], tested=True)}
-
-
-WRITERS = Writers()
-
-
 def name(number: int) -> TaskId:
     return TaskId(f"WRITE-{number:03d}")
-
-
-def row(task: TaskId, role: str = "writer") -> Task:
-    return Task(id=task, title=f"Write {task}", description="", role=role, fields=NoFields(), wave=1)
 
 
 class Queue:
@@ -51,7 +34,7 @@ class Queue:
 
     def __init__(self, count: int, fails: Fails = lambda _: False, *, engine: Engine = Engine.beat) -> None:
         session = Session(
-            id=SessionId("toy-x"), team="toy", engine=engine, requirement="x", folder="f", base="b", branch="main"
+            id=SessionId("toy-x"), team="writers", engine=engine, requirement="x", folder="f", base="b", branch="main"
         )
         policy = Policy(auto=True, concurrency=count, agents=dict.fromkeys(WRITERS.workers, "mine"))
         self.entries = [Entry(1, 1.0, events.SessionStarted(session, policy))]
@@ -59,7 +42,7 @@ class Queue:
         self._fails = fails
         self.runs: list[tuple[TaskId, ...]] = []
         """The tasks that were tested together, run by run."""
-        tasks = tuple(row(name(number)) for number in range(1, count + 1))
+        tasks = tuple(written(name(number)) for number in range(1, count + 1))
         self.happens(events.TasksAdded(tasks), events.EngineStarted(1, "b"))
 
     def happens(self, *happened: Event) -> None:
@@ -86,7 +69,7 @@ class Queue:
     def wait_for_landing(self) -> "Queue":
         """Starts everything; other work lands meanwhile, and then every task has something to land."""
         self.start()
-        self.happens(events.TasksAdded((row(TaskId("OTHER")),)), events.EngineStarted(2, "b OTHER"))
+        self.happens(events.TasksAdded((written(TaskId("OTHER")),)), events.EngineStarted(2, "b OTHER"))
         self.happens(events.TaskCompleted(TaskId("OTHER"), "by hand"))
         for task in list(self.state.attempts.running):
             self.end(task)
@@ -251,6 +234,9 @@ def test_work_that_was_taken_out_is_parked_if_its_next_attempt_fails() -> None:
     queue.end(name(2), Failed(error="the tests fail with the change", commit="c"))
 
     assert queue.status(name(2)) is Status.failed
+    assert queue.state.tasks.progress[name(2)].error == (
+        "the tests fail with the change; the work is parked as refs/iterdev/toy-x/WRITE-002/2"
+    )
     assert ["the tests fail with the change" in debt.description for debt in queue.state.debt] == [True]
 
 
@@ -299,7 +285,7 @@ def test_what_comes_during_a_search_waits_for_its_end() -> None:
 def test_other_tasks_start_while_the_tests_run() -> None:
     queue = Queue(3).wait_for_landing()
     queue.step()
-    queue.happens(events.TasksAdded((row(name(9)),)))
+    queue.happens(events.TasksAdded((written(name(9)),)))
 
     commands = decide(queue.state, WRITERS, 1.0)
 

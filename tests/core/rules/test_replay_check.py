@@ -1,6 +1,9 @@
 """A journal, decided again."""
 
+import sys
 from collections.abc import Callable
+from functools import partial
+from types import FrameType
 
 import msgspec
 import pytest
@@ -12,6 +15,7 @@ from iterdev.core.rules.replay_check import compare
 from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events
 from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.teams.development import events as team_events
 from iterdev.teams.development.roles import Pipeline
@@ -230,6 +234,56 @@ def test_a_long_journal_is_decided_in_proportion_to_its_length() -> None:
 
     assert replay.difference is None
     assert team.decisions <= 2 * len(story.entries)
+
+
+def steps(function: Callable[[], object]) -> int:
+    """How many instructions of Python a call takes: the work, whatever the speed of the machine."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., object]:
+        nonlocal count
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def wide(size: int) -> list[Task]:
+    """All of them can start at once, except for every third one, which waits for the one before."""
+    names = [f"DEV-{number:03}" for number in range(size)]
+    return [task(name, *names[place - 1 : place]) if place % 3 == 2 else task(name) for place, name in enumerate(names)]
+
+
+def deep(size: int) -> list[Task]:
+    """Each waits for the one before."""
+    names = [f"DEV-{number:03}" for number in range(size)]
+    return [task(name, *names[place - 1 : place]) if place else task(name) for place, name in enumerate(names)]
+
+
+def carried_out(rows: list[Task], engine: Engine) -> list[events.Entry]:
+    story = Story(*rows, engine=engine, concurrency=4)
+    story.happens(events.EngineStarted(1, "base0000"))
+    return works(story).entries
+
+
+@both_engines
+@pytest.mark.parametrize("table", [wide, deep])
+def test_a_large_table_is_decided_again_in_proportion_to_its_length(
+    engine: Engine, table: Callable[[int], list[Task]]
+) -> None:
+    small, large = (carried_out(table(size), engine) for size in (30, 120))
+
+    few, many = (steps(partial(compare, entries, DEVELOPMENT)) for entries in (small, large))
+
+    assert compare(large, DEVELOPMENT).difference is None
+    assert many / few < 1.2 * len(large) / len(small)
 
 
 def test_what_was_decided_before_other_processes_wrote_counts() -> None:

@@ -25,6 +25,7 @@ from iterdev.core.rules.replay_check import compare
 from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events as session_events
 from iterdev.core.session.fold import evolve, replay
+from iterdev.core.session.task_table import queue_of
 from iterdev.core.types import FINAL, Engine, Mode, Status, TaskId
 from iterdev.store.journal import EventCodec
 from iterdev.teams.development import events as team_events
@@ -436,13 +437,20 @@ def test_what_the_state_keeps_beside_the_table_agrees_with_the_table(history: Hi
         open_ = Counter(row.wave for row in state.tasks.plan.values() if statuses[row.id] not in FINAL)
 
         assert set(state.tasks.ready) == {task for task, count in unmet.items() if not count}, history
+        assert list(state.tasks.in_order(state.tasks.queues)) == sorted(
+            state.tasks.ready, key=state.tasks.order.__getitem__
+        )
+        for queue, names in state.tasks.queues.items():
+            assert names, history
+            assert {queue_of(state.tasks.plan[task]) for task in names} == {queue}, history
+        assert state.tasks.lowest_wave == min(open_, default=0), history
         assert set(state.tasks.blocked_by_failure) == {
             row.id for row in pending if any(state.tasks.progress[dep].is_lost for dep in row.deps)
         }
         assert state.tasks.completed == state.tasks.count(Status.completed), history
         assert {task: state.tasks.blockers[task] for task in unmet} == unmet, history
         assert Counter((dep, row) for dep, rows in state.tasks.dependants.items() for row in rows) == waiting, history
-        assert +Counter(state.tasks.open_in_wave) == open_, history
+        assert state.tasks.open_in_wave == open_, history
         assert set(state.attempts.running) == {
             task for task, status in statuses.items() if status is Status.in_progress
         }

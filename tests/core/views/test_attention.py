@@ -5,6 +5,7 @@ from tests.core.conftest import Story, done, task
 
 from iterdev.core.limits.providers import AgentReplaced
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import TaskId
 from iterdev.core.views.attention import Need, NeedKind, in_order
@@ -108,7 +109,7 @@ def test_finished_work_waits_to_be_accepted() -> None:
     story = finished()
 
     need = only(story, engine_alive=False)
-    story.happens(events.Accepted("main", "c" * 40))
+    story.happens(Accepted("main", "c" * 40))
 
     assert (need.kind, need.since) == (NeedKind.ready, 1060.0)
     assert need.text == "1 task completed, not accepted yet; Tests: not run"

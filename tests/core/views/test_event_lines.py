@@ -7,6 +7,7 @@ from tests.core.conftest import Story, done, review, reviewed_badly, task
 
 from iterdev.core.limits.providers import AgentReplaced
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.event_lines import WIDTH, EventLine, event_lines
@@ -91,7 +92,7 @@ def test_an_attempt_that_did_not_succeed_says_why(outcome: events.Outcome, statu
         (events.EngineStarted(7, "tip", detached=True), "the engine started in process 7, in the background"),
         (events.Paused("interrupted"), "paused: interrupted"),
         (events.Finished(), "finished: 2 pending"),
-        (events.Accepted("main", "c" * 40), "accepted: main is at cccccccccccc"),
+        (Accepted("main", "c" * 40), "accepted: main is at cccccccccccc"),
         (events.Archived(), "archived"),
         (events.RetryRequested(), "to be retried"),
         (events.Warned("odd\nline"), "warning: odd line"),

@@ -6,6 +6,7 @@ from tests.core.conftest import Story, a_design, done, measured, review, task
 
 from iterdev.core.results import Usage
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import TaskId
 from iterdev.core.views.report import report
 from iterdev.teams.development.results import Milestone
@@ -61,7 +62,7 @@ def test_a_session_that_goes_on_is_not_completed_yet() -> None:
 def test_accepting_a_session_does_not_move_the_time_at_which_it_was_completed() -> None:
     story = finished()
     story.now += 3600
-    story.happens(events.Accepted("main", "c1"))
+    story.happens(Accepted("main", "c1"))
 
     assert "**Completed**: 1970-01-01T08:16:40+08:00" in report(story.state, DEVELOPMENT)
 
@@ -169,7 +170,7 @@ def test_what_was_spent_is_told(usage: Usage, line: str) -> None:
 
 def test_work_that_was_accepted_is_told() -> None:
     story = finished()
-    story.happens(events.Accepted("main", "c0ffee"))
+    story.happens(Accepted("main", "c0ffee"))
 
     assert "**Accepted**: c0ffee" in report(story.state, DEVELOPMENT)
 

@@ -16,8 +16,10 @@ from tests.engine.conftest import Office, client_of
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core.collaboration.tool_schemas import TOOLS
-from iterdev.engine.team_tools import AttemptAccess, Document
-from iterdev.engine.tool_server import mcp
+from iterdev.engine.team_tools import AttemptAccess
+from iterdev.mcp import messages
+from iterdev.mcp import server as mcp
+from iterdev.mcp.tools import ToolAnswer, as_json
 
 
 class Reply(NamedTuple):
@@ -190,9 +192,14 @@ def test_a_message_that_wants_no_answer_gets_none(agent: Visitor) -> None:
 
 @pytest.mark.parametrize(
     ("offered", "taken"),
-    [("2025-06-18", "2025-06-18"), ("2025-11-25", "2025-11-25"), ("2024-11-05", "2025-11-25"), ("9", "2025-11-25")],
+    [
+        *((known, known) for known in ("2024-11-05", "2025-06-18", "2025-11-25")),
+        *(("2025-03-26", "2024-11-05"), ("2026-07-28", "2025-11-25"), ("9", "2025-11-25"), ("1", "2024-11-05")),
+    ],
 )
-def test_a_version_that_both_speak_is_agreed_on(agent: Visitor, offered: str, taken: str) -> None:
+def test_the_newest_version_is_agreed_on_that_is_not_newer_than_the_one_offered(
+    agent: Visitor, offered: str, taken: str
+) -> None:
     about = agent.asks("initialize", {"protocolVersion": offered, "capabilities": {}, "clientInfo": {"name": "x"}})
 
     assert about["id"] == "a"
@@ -280,13 +287,13 @@ MESSAGES = st.fixed_dictionaries(
 
 @given(body=st.binary() | MESSAGES.map(lambda message: json.dumps(message).encode()))
 def test_whatever_is_sent_has_an_answer_or_wants_none(body: bytes) -> None:
-    async def use(_: object) -> Document:
-        return {}
+    async def use(_: object, __: mcp.Call) -> ToolAnswer:
+        return as_json({})
 
     async def read() -> bytes | None:
         try:
-            return await mcp.answer(body, TOOLS, use)
-        except mcp.InvalidMessage as error:
+            return await mcp.answer(messages.read(body), mcp.Server(tools=TOOLS, use=use))
+        except messages.InvalidMessage as error:
             return error.answer
 
     said = anyio.run(read)

@@ -26,8 +26,12 @@ from iterdev.core.policy import Policy
 from iterdev.core.results import Misfit, decode
 from iterdev.core.rules import worker_callbacks
 from iterdev.core.types import TaskId
-from iterdev.engine.tool_server import http, mcp
+from iterdev.engine.tool_server import http
 from iterdev.host.secrets import LineRedactor, Redactor
+from iterdev.mcp import messages
+from iterdev.mcp.messages import InvalidMessage
+from iterdev.mcp.server import Call, Server, answer
+from iterdev.mcp.tools import ToolAnswer, as_json
 from iterdev.teams.development.roles import Role
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -188,14 +192,14 @@ def _result(data: bytes, _: Path) -> None:
 
 
 def _mcp(data: bytes, _: Path) -> None:
-    async def use(_: object) -> dict[str, object]:
-        return {}
+    async def use(_: object, __: Call) -> ToolAnswer:
+        return as_json({})
 
-    async def answer() -> None:
-        with suppress(mcp.InvalidMessage):
-            await mcp.answer(data, TOOLS, use)
+    async def answered() -> None:
+        with suppress(InvalidMessage):
+            await answer(messages.read(data), Server(tools=TOOLS, use=use, is_stateless=True))
 
-    anyio.run(answer)
+    anyio.run(answered)
 
 
 class _Door:

@@ -104,6 +104,27 @@ async def test_the_packages_of_the_base_stay_if_those_of_the_change_cannot_be_in
     assert (workspace.tree / "node_modules" / "one" / "package.json").exists()
 
 
+async def test_packages_are_put_back_into_the_workspace_only_whatever_a_program_in_it_does_meanwhile(
+    bench: Bench, tmp_path: Path
+) -> None:
+    write_workspaces(bench)
+    workspace, users = bench.workspace(), tmp_path / "users" / "calc"
+    modules = workspace.tree / "packages" / "calc" / "node_modules"
+    for folder in (modules, users / "node_modules"):
+        (folder / "one").mkdir(parents=True)
+    workspace.environments.mkdir(parents=True)
+    (workspace.environments / "node.key").write_text("of an earlier state")
+    npm = bench.folder / "tools" / "npm"
+    npm.write_text(f"#!/bin/sh\nmv packages/calc packages/moved\nln -s '{users}' packages/calc\nexit 1\n")
+    npm.chmod(0o755)
+
+    environment = await bench.prepare(workspace, trusted=False)
+
+    assert len(environment.problems) == 1
+    assert [path.name for path in users.rglob("*")] == ["node_modules", "one"]
+    assert [path.name for path in workspace.environments.glob("*/*")] == ["one"]
+
+
 async def test_what_cannot_be_installed_is_told_with_the_command(bench: Bench) -> None:
     bench.repo.write("package.json", json.dumps({"name": "x", "devDependencies": {"mocha": "*"}}))
     bench.repo.commit()

@@ -10,7 +10,7 @@ from tests.host.git.test_landing import SESSION, branch, shell, tip
 
 from iterdev.core.errors import UserError
 from iterdev.host.git import landing, merge, worktrees
-from iterdev.host.git.acceptance import accept
+from iterdev.host.git.users_branch.acceptance import accept
 
 ALLOWED = ("-c", "protocol.file.allow=always")
 REF = "refs/iterdev/ids-demo/DEV-001/1"
@@ -206,3 +206,20 @@ def test_accepting_refuses_a_commit_that_the_users_submodule_does_not_have(
 
     assert "fetch origin" in refusal.value.hint
     assert project.git("rev-parse", "main") == base
+
+
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+def test_a_change_in_a_submodule_that_the_agent_hid_is_kept_and_then_undone(
+    project: Repo, base: str, tree: Path, flag: str
+) -> None:
+    shop = tree / "lib" / "shop"
+    shell(shop, f"echo hidden > shop.txt; git update-index {flag} shop.txt")
+
+    commit = landing.keep(project.path, tree, base, label())
+    shell(shop, f"echo hidden again > shop.txt; git update-index {flag} shop.txt")
+    worktrees.reset(project.path, tree, base)
+
+    assert commit
+    kept = project.git("rev-parse", f"{commit}:lib/shop")
+    assert inside(project, project.path / "lib" / "shop", "show", f"{kept}:shop.txt") == "hidden"
+    assert contents(tree) == contents(project.path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from iterdev.core.errors import HostError
-from iterdev.host.github import IssueFilter, NoSuchIssue, PullRequest, github_of, read_issue
+from iterdev.host.github import IssueFilter, NoSuchIssue, PullRequest, Review, ReviewComment, github_of, read_issue
 
 FIELDS = "number,title,body,state,labels,url,comments"
 ISSUE = {
@@ -122,11 +122,30 @@ def test_a_pull_request_is_created_with_its_text_on_standard_input(gh: Path, tmp
 
 def test_a_pull_request_that_is_open_already_is_found(gh: Path, tmp_path: Path) -> None:
     said = 'a pull request for branch "iterdev/x" into branch "main" already exists:'
-    environment = says(gh, f"echo '{said}' >&2; echo https://github.com/o/r/pull/3 >&2; exit 1")
+    address = "https://github.com/o/r/pull/3"
+    view = f'test "$*" = \'pr view {address} --json body\' && echo \'{{"body": "mine"}}\' && exit'
+    environment = says(gh, f"{view}\necho '{said}' >&2; echo {address} >&2; exit 1")
 
     opened = github_of(tmp_path, environment).open_pull_request(WANTED)
 
-    assert (opened.url, opened.is_new) == ("https://github.com/o/r/pull/3", False)
+    assert (opened.url, opened.number, opened.is_new, opened.body) == (address, 3, False, "mine")
+
+
+def test_a_text_is_changed_and_a_review_is_added_through_gh(gh: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    environment = says(gh, f'echo "$*" >> {log}; cat >> {log}; echo >> {log}; echo "[]"')
+    review = Review(commit="c", text="found", comments=(ReviewComment(file="a.py", line=3, text="wrong"),))
+
+    target = github_of(tmp_path, environment)
+    target.change_text(3, "text")
+    known = target.reviews(3)
+    target.add_review(3, review)
+
+    place = "repos/{owner}/{repo}/pulls/3/reviews"
+    lines = log.read_text().splitlines()
+    assert (known, lines[:4]) == ([], ["pr edit 3 --body-file -", "text", f"api {place}?per_page=100", ""])
+    assert lines[4] == f"api {place} --method POST --input -"
+    assert json.loads(lines[5])["comments"] == [{"path": "a.py", "line": 3, "side": "RIGHT", "body": "wrong"}]
 
 
 def test_a_pull_request_that_is_refused_says_why(gh: Path, tmp_path: Path) -> None:

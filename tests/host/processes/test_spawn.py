@@ -315,6 +315,19 @@ async def test_a_monitor_that_is_killed_leaves_nothing(supervisor: Supervisor, e
         assert identity(bystander.pid)
 
 
+@pytest.mark.parametrize("then", ["sleep 600", "while :; do kill -STOP $PPID; done"], ids=["once", "again and again"])
+async def test_a_program_that_stops_its_monitor_is_ended_at_its_limit_all_the_same(
+    env: dict[str, str], then: str
+) -> None:
+    async with (
+        Supervisor(grace=0.1) as supervisor,
+        supervisor.spawn(["sh", "-c", f"kill -STOP $PPID; {DAEMON} {then}"], cwd="/", env=env, limit=0.5) as program,
+    ):
+        await program.wait()
+
+        assert living(env) == []
+
+
 async def test_a_supervisor_that_is_killed_is_replaced_and_its_programs_go_on(
     supervisor: Supervisor, env: dict[str, str]
 ) -> None:

@@ -591,6 +591,8 @@ HOSTILE = {
     "a number of 5,000 digits in uvu": f"  Total:     {DIGITS}\n  Passed:    1\n  Skipped:   0\n",
     "TAP nested deep": "".join(f"{'    ' * depth}ok 1 - a\n" for depth in range(3000)),
     "spaces": " " * 1_000_000,
+    "one long word": "x" * 1_000_000,
+    "one long word after each way to begin a result": "ERROR: x FAIL: x ok 1 - test " + "x" * 1_000_000,
     "one long line of cargo": "test " + "a - should panic " * 100_000,
     "many lines that begin like a result": "test a ... \n" * 100_000 + "test result: ok. 1 passed; 1 failed\n" * 1000,
     "many marks of uvu": "• " * 500_000 + "(1 / 1" + "(1 / 1)\n" * 10_000,

@@ -23,7 +23,11 @@ def every_command(group: click.Group, above: click.Context, *path: str) -> Itera
 COMMANDS = dict(every_command(app, click.Context(app)))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+PROTOCOLS = {"mcp"}
+"""Commands whose output is a protocol."""
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - PROTOCOLS))
 def test_every_command_accepts_json(name: str) -> None:
     assert "--json" in {spelling for parameter in COMMANDS[name].params for spelling in parameter.opts}
 
@@ -38,11 +42,14 @@ WITHOUT_A_SESSION = {
         "doctor",
         "help",
         "import",
+        "notify test",
         "resolve",
         "run",
         "sessions",
+        "web",
     ),
-    *("resolve", "run", "sessions", "wisdom list", "wisdom reject"),
+    *("skill install", "skill remove", "skill status", "wisdom list", "wisdom reject"),
+    *PROTOCOLS,
 }
 
 

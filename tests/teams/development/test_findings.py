@@ -118,3 +118,23 @@ def test_nobody_reviews_its_own_work_when_that_is_forbidden() -> None:
         DEVELOPMENT.started(request, settings, {})
 
     assert DEVELOPMENT.started(request, settings, {Role.reviewer: "codex"})
+
+
+def test_surfaces_see_each_finding_once_with_the_reviews_that_report_it_and_the_one_that_does_not() -> None:
+    story = in_round(2, verdict(TYPO, LEAK, SLOW), verdict(SLOW, TYPO))
+
+    leak, slow, typo = DEVELOPMENT.findings(story.state)
+
+    assert (leak.id, leak.severity, leak.file, leak.line) == (critic.identity(LEAK), "critical", "a.py", 3)
+    assert (leak.reported_by, leak.fixed_in) == (("REVIEW-001",), "REVIEW-002")
+    assert (slow.reported_by, slow.fixed_in) == (("REVIEW-001", "REVIEW-002"), None)
+    assert (typo.text, typo.line) == ("typo", None)
+
+
+@pytest.mark.parametrize(("line", "number"), [(7, 7), ("12-15", 12), ("L9", 9), ("top", None), (None, None)])
+def test_a_line_is_the_first_number_that_an_agent_gave(line: int | str | None, number: int | None) -> None:
+    finding = Finding(severity="high", file="a.py", line=line, dimension="security", description="odd")
+
+    (seen,) = DEVELOPMENT.findings(in_round(1, verdict(finding)).state)
+
+    assert seen.line == number

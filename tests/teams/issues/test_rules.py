@@ -18,15 +18,17 @@ from iterdev.core.session.events import (
     TableEdited,
     UpdateRequested,
 )
+from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Mode, Status
+from iterdev.core.views.why import why
 from iterdev.teams.issues import pipelines
 from iterdev.teams.issues.audit import scored
 from iterdev.teams.issues.documents import complexity, documents
 from iterdev.teams.issues.events import Thresholds
-from iterdev.teams.issues.results import Audit, Integration
+from iterdev.teams.issues.results import Audit, Integration, OrderedConflict
 from iterdev.teams.issues.roles import Pipeline, Role, Verdict, fields
 from iterdev.teams.issues.state import issue_part, resolved
 from iterdev.teams.issues.team import ISSUES
@@ -463,3 +465,61 @@ def test_every_session_ends_whatever_happens_to_it(seed: int) -> None:
 
     assert history.ending == "over", history
     assert compare(history.entries, ISSUES).difference is None
+
+
+SHARED = ("GH-1", "GH-4", "GH-7", "GH-10")
+
+
+def sharing(task: Task, _: State) -> Success | None:
+    """Four issues of twelve touch the same file, and one of the others depends on another."""
+    if task.role != Role.planner:
+        return None
+    needs = {"GH-3": ("GH-2",)}
+    names = ((name, ("shared.txt",) if name in SHARED else ()) for name in fields(task).issues)
+    return plan(task, *(planned(name, *files, dependencies=needs.get(name, ())) for name, files in names))
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_why_explains_the_order_of_issues_that_change_the_same_file(engine: Engine) -> None:
+    run = Run(12, sharing, engine=engine)
+
+    builds = {issue: task.id for task in run.state.tasks.of_role(Role.implementer) for issue in fields(task).issues}
+    reasons = [line for issue in SHARED for line in why(run.state, ISSUES, builds[issue], engine_alive=True)[1:]]
+    assert [line for line in reasons if line.split()[0] in SHARED] == [
+        "GH-4 comes after GH-1: they change shared.txt too (the order was chosen)",
+        "GH-7 comes after GH-1, GH-4: they change shared.txt too (the order was chosen)",
+        "GH-10 comes after GH-1, GH-4, GH-7: they change shared.txt too (the order was chosen)",
+    ]
+    assert "GH-3 comes after GH-2: its solution depends on that" in why(
+        run.state, ISSUES, builds["GH-3"], engine_alive=True
+    )
+
+
+def test_why_gives_the_reason_of_the_integrator_for_the_order_it_chose() -> None:
+    def agents(task: Task, state: State) -> Success | None:
+        if task.role != Role.integrator:
+            return sharing(task, state)
+        said = OrderedConflict(issues=("GH-1", "GH-4"), files=("shared.txt",), resolution="the schema comes first")
+        result = Integration(id=task.id, status="completed", order=("GH-4", "GH-1"), conflicts=(said,))
+        return Success(result=result)
+
+    run = Run(5, agents)
+
+    (build,) = (task.id for task in run.state.tasks.of_role(Role.implementer) if "GH-1" in fields(task).issues)
+    assert "GH-1 comes after GH-4: they change shared.txt too (the schema comes first)" in why(
+        run.state, ISSUES, build, engine_alive=True
+    )
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_a_build_that_fails_together_with_another_is_built_again_and_then_parked(engine: Engine) -> None:
+    run = Run(6, engine=engine, fails=lambda done: {"BUILD-001", "BUILD-002"} <= done)
+
+    out = [entry.event for entry in run.entries if isinstance(entry.event, LandingTakenOut)]
+    unsuccessful = [task.id for task, progress in run.state.tasks.rows() if progress.status is not Status.completed]
+    assert [(one.task, one.status) for one in out] == [("BUILD-002", Status.pending), ("BUILD-002", Status.failed)]
+    assert unsuccessful == ["BUILD-002"]
+    assert [debt.source_task_id for debt in run.state.debt] == ["BUILD-002"]
+    assert [line for line in ISSUES.view(run.state).verdicts if "BUILD-002" in line] == []
+    assert [one.type for one in run.state.messages.sent if "BUILD-002 failed" in one.summary] == ["impl_failed"]
+    assert compare(run.entries, ISSUES).difference is None

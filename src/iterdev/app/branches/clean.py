@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import UserError
@@ -20,8 +21,10 @@ from iterdev.host import clock, paths
 from iterdev.host.environments.cache import Cache, Entry
 from iterdev.host.git import session_refs, worktrees
 from iterdev.host.git.session_refs import RemovedRef
+from iterdev.host.git.users_branch import acceptance
 
 DAY = 24 * 60 * 60
+CONTAINED = "all its commits are on a branch of yours"
 ANALYSIS = "analysis-"
 """Begins the name of the analyzer's workspaces; the number of its process follows."""
 
@@ -134,13 +137,23 @@ def _refs(
         summary = summaries.get(SessionId(ref.session))
         if summary and ref.session not in accepted:
             accepted[ref.session] = summary.phase is not Phase.archived and _is_accepted(repository, summary)
-        why = reason_to_keep(ref, summary, running=ref.session in running, accepted=accepted.get(ref.session, False))
+        known, proof = (ref, CONTAINED) if ref.contained or not summary else _by_files(repository, ref, summary)
+        why = reason_to_keep(known, summary, running=ref.session in running, accepted=accepted.get(ref.session, False))
         if why:
             kept.append(Item(kind="ref", name=ref.name, why=why))
         else:
             removable.append(ref)
-            items.append(Item(kind="ref", name=ref.name, why="all its commits are on a branch of yours"))
+            items.append(Item(kind="ref", name=ref.name, why=proof))
     return tuple(removable), items, kept
+
+
+def _by_files(repository: Repository, ref: RefFacts, summary: SessionSummary) -> tuple[RefFacts, str]:
+    """The ref, with what is known of work that was accepted as other commits, and the proof that the user has it."""
+    accepted = repository.state(summary.id).delivery.accepted
+    if accepted is None or not acceptance.has_change(repository.top, accepted, ref.commit):
+        return ref, ""
+    proof = f"its change is on {accepted.branch}, accepted as {accepted.commit[:12]}"
+    return msgspec.structs.replace(ref, contained=True), proof
 
 
 def _is_accepted(repository: Repository, summary: SessionSummary) -> bool:

@@ -54,14 +54,24 @@ def _of_tasks(repository: Repository, state: State, tasks: tuple[TaskId, ...], w
     return Change(base=merge_base(repository.top, first, last) or first, tip=last)
 
 
-def diff(repository: Repository, session: SessionId, change: Change) -> DiffView:
+def diff(repository: Repository, session: SessionId, change: Change, file: str = "") -> DiffView:
+    """The change of all files, or of one."""
     return DiffView(
         session=session,
         base=change.base,
         tip=change.tip,
-        files=diffs.files(repository.top, change.base, change.tip),
-        diff=diffs.text(repository.top, change.base, change.tip),
+        files=diffs.files(repository.top, change.base, change.tip, file),
+        diff=diffs.text(repository.top, change.base, change.tip, file),
     )
+
+
+def changed_files(repository: Repository, change: Change) -> tuple[FileChange, ...]:
+    return diffs.files(repository.top, change.base, change.tip)
+
+
+def file_diff(repository: Repository, change: Change, path: str) -> str:
+    """The difference of one file, for surfaces that show a long change file by file."""
+    return diffs.file_text(repository.top, change.base, change.tip, path)
 
 
 def show(repository: Repository, change: Change, *, stat: bool = False, plain: bool = False) -> None:

@@ -1,19 +1,27 @@
-"""Opens a pull request for the branch of a session, with its report as the text."""
+"""Opens a pull request for the branch of a session, with its report as the text, or brings one up to date.
+
+The report is between two markers; what people write around them stays.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.app import inspect
 from iterdev.core import ids
 from iterdev.core.errors import UserError
+from iterdev.core.formatting import counted
 from iterdev.core.results import shortened
+from iterdev.core.session.delivery import PullRequestOpened
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
+from iterdev.core.views.team import FindingView
 from iterdev.engine.repository import Repository
 from iterdev.host import github
-from iterdev.host.git import refs
+from iterdev.host.git import diffs, refs
+from iterdev.host.git.merge import merge_base
 from iterdev.host.github import PullRequest
 from iterdev.host.github.remotes import push, remotes
 from iterdev.tracker.issues import mentioned_ids
@@ -22,6 +30,8 @@ from iterdev.tracker.remote_issues import number_of
 MOST_TITLE, MOST_BODY = 120, 60_000
 """GitHub refuses a text of more than 65,536 characters."""
 CUT = "\n\n(The report is longer.)"
+BEGIN, END = "<!-- iterdev: begin -->", "<!-- iterdev: end -->"
+MOST_COMMENTS = 20
 
 
 class BranchPart(Struct, frozen=True, kw_only=True):
@@ -34,6 +44,12 @@ class BranchPart(Struct, frozen=True, kw_only=True):
     """The issues of GitHub that it resolves."""
 
 
+class PullRequestOptions(Struct, frozen=True, kw_only=True):
+    is_draft: bool = False
+    with_findings: bool = False
+    """What was found in reviews is added, as comments of a review; once."""
+
+
 class OpenedPullRequest(Struct, frozen=True, kw_only=True):
     branch: str
     base: str
@@ -42,6 +58,8 @@ class OpenedPullRequest(Struct, frozen=True, kw_only=True):
     url: str | None = None
     """None if it was only shown."""
     is_new: bool = False
+    findings: tuple[FindingView, ...] = ()
+    """What was found in reviews, if it was asked for: comments of a review of the pull request."""
 
 
 def open_pull_request(
@@ -49,12 +67,12 @@ def open_pull_request(
     session: SessionId,
     *,
     base: str = "",
-    is_draft: bool = False,
+    options: PullRequestOptions = PullRequestOptions(),  # noqa: B008 - frozen
     dry_run: bool = False,
     part: BranchPart | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> OpenedPullRequest:
-    """Pushes what has landed, and opens a pull request, or finds the one that is open.
+    """Pushes what has landed, and opens a pull request, or brings the text of the open one up to date.
 
     It is about all work, and resolves the issues of GitHub that the request of a successful session names; or about
     `part`.
@@ -66,25 +84,70 @@ def open_pull_request(
         branch=part.branch,
         base=base or state.session.branch or refs.current_branch(repository.top),
         title=shortened(part.title, MOST_TITLE),
-        body=_body(inspect.report(repository, session), part.fixes),
+        body=repository.redact(_body(inspect.report(repository, session), part.fixes)),
+        findings=_open_findings(repository, state) if options.with_findings else (),
     )
     if dry_run:
         return wanted
     target = github.github_of(repository.top, environment)
-    remote = _remote(repository)
-    push(repository.top, remote, part.tip, wanted.branch)
+    remote, log = _remote(repository), repository.log(session)
+    known = state.delivery.pull_requests.get(wanted.branch)
+    push(repository.top, remote, part.tip, wanted.branch, known.head if known else "")
     head = github.head_of(repository.top, remote, wanted.branch, environment)
-    opened = target.open_pull_request(
-        PullRequest(head=head, base=wanted.base, title=wanted.title, body=wanted.body, is_draft=is_draft)
-    )
-    return OpenedPullRequest(
-        branch=wanted.branch,
-        base=wanted.base,
-        title=wanted.title,
-        body=wanted.body,
-        url=opened.url,
-        is_new=opened.is_new,
-    )
+    asked = PullRequest(head=head, base=wanted.base, title=wanted.title, body=wanted.body, is_draft=options.is_draft)
+    opened = target.open_pull_request(asked)
+    event = PullRequestOpened(branch=wanted.branch, url=opened.url, number=opened.number, head=part.tip)
+    if event != known:
+        log.record(event)
+    text = with_report(opened.body, wanted.body)
+    if text != opened.body:
+        target.change_text(opened.number, text)
+    if wanted.findings:
+        _add_findings(repository, target, opened.number, part.tip, wanted)
+    return msgspec.structs.replace(wanted, body=text, url=opened.url, is_new=opened.is_new)
+
+
+def _open_findings(repository: Repository, state: State) -> tuple[FindingView, ...]:
+    """Those that the newest review still reports."""
+    return tuple(one for one in repository.team(state).findings(state) if one.fixed_in is None)
+
+
+def _comment(finding: FindingView) -> str:
+    suggested = f" Suggestion: {finding.suggestion}" if finding.suggestion else ""
+    return f"**{finding.severity}**: {finding.text}{suggested}"
+
+
+def with_report(text: str, report: str) -> str:
+    """The text of a pull request with this report in the place of the earlier one; what is around it stays."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.rpartition(END)
+    if begin and end:
+        return f"{before}{report}{after}"
+    return f"{text.rstrip()}\n\n{report}".lstrip()
+
+
+def _add_findings(
+    repository: Repository, target: github.GitHub, number: int, tip: str, wanted: OpenedPullRequest
+) -> None:
+    """Once for each pull request: GitHub itself says whether it was done, also after a crash."""
+    marker = f"<!-- iterdev: findings of {wanted.branch} -->"
+    if any(marker in text for text in target.reviews(number)):
+        return
+    base = refs.resolve(repository.top, f"refs/heads/{wanted.base}")
+    shown = diffs.shown_lines(repository.top, (base and merge_base(repository.top, base, tip)) or tip, tip)
+    most = wanted.findings[:MOST_COMMENTS]
+    comments = [
+        github.ReviewComment(file=one.file, line=one.line, text=repository.redact(_comment(one)))
+        for one in most
+        if one.line and any(one.line in lines for lines in shown.get(one.file, ()))
+    ]
+    placed = {(one.file, one.line) for one in comments}
+    others = [one for one in most if (one.file, one.line) not in placed]
+    left = len(wanted.findings) - len(most)
+    lines = [f"- **{one.severity}** {one.file or 'no file'}: {' '.join(one.text.split())}" for one in others]
+    lines += [f"- and {counted(left, 'more finding')}, in the report"] if left else []
+    text = "\n".join((marker, "What the review of the session found:", "", *lines))
+    target.add_review(number, github.Review(commit=tip, text=repository.redact(text), comments=tuple(comments)))
 
 
 def _whole(repository: Repository, state: State) -> BranchPart:
@@ -98,6 +161,8 @@ def _check(repository: Repository, state: State) -> None:
         raise repository.still_running(session)
     if state.branch.tip == state.branch.base:
         raise UserError(f'Nothing of "{session}" has landed', hint=f"iterdev status {session}")
+    if not state.lifecycle.is_finished:
+        raise UserError(f'"{session}" is not finished', hint=f"iterdev resume {session}")
 
 
 def _issues(state: State) -> tuple[int, ...]:
@@ -111,9 +176,11 @@ def _title(state: State) -> str:
 
 
 def _body(report: str, numbers: Sequence[int]) -> str:
+    """The report between its markers. It quotes agents, which must not end it."""
     fixed = "".join(f"Fixes #{number}\n" for number in numbers)
-    text = report if len(report) <= MOST_BODY else report[:MOST_BODY] + CUT
-    return f"{fixed}\n{text}" if fixed else text
+    safe = report.replace("<!-- iterdev:", "<!-- iterdev :")
+    text = safe if len(safe) <= MOST_BODY else safe[:MOST_BODY] + CUT
+    return f"{BEGIN}\n{fixed}\n{text.rstrip()}\n{END}" if fixed else f"{BEGIN}\n{text.rstrip()}\n{END}"
 
 
 def _remote(repository: Repository) -> str:

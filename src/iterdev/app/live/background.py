@@ -1,8 +1,11 @@
 """Engines in the background: how one is started that outlives the command, and what it does at questions."""
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -56,6 +59,16 @@ class UnattendedQuestions:
         except (OSError, UnicodeDecodeError, UserError):
             return False
         return True
+
+
+def interrupt(repository: Repository, session: SessionId) -> bool:
+    """Has the engine of a session stop as Ctrl-C does, with everything kept; False if none runs."""
+    process = repository.engine_process(repository.state(session).session)
+    if process is None:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGINT)
+    return True
 
 
 class BackgroundEngine:

@@ -21,7 +21,8 @@ from iterdev.agents.scripted.script import Script
 from iterdev.conformance.model import anthropic, gemini, openai_chat, openai_responses, tool_server
 from iterdev.conformance.model.messages import TOKENS, Dialect, Json
 from iterdev.conformance.model.playback import Playback, RecordedRequest
-from iterdev.engine.tool_server import mcp
+from iterdev.mcp import messages, server
+from iterdev.mcp.tools import ToolAnswer, as_json
 
 DIALECTS: tuple[Dialect, ...] = (anthropic, openai_responses, openai_chat, gemini)
 
@@ -148,9 +149,11 @@ async def _call_tool(playback: Playback, request: Request) -> Response:
         return JSONResponse({}, 405)
     token = request.headers.get("authorization", "").removeprefix("Bearer ")
 
-    async def note(asked: tool_server.NoteArguments) -> dict[str, object]:
+    async def note(asked: tool_server.NoteArguments, _: server.Call) -> ToolAnswer:
         playback.notes.append(tool_server.Note(text=asked.text, token=token))
-        return {"noted": asked.text}
+        return as_json({"noted": asked.text})
 
-    answer = await mcp.answer(await request.body(), tool_server.TOOLS, note)
+    message = messages.read(await request.body())
+    offered = server.Server(tools=tool_server.TOOLS, use=note)
+    answer = await server.answer(message, offered)
     return Response(answer or b"{}", 200 if answer else 202, media_type="application/json")

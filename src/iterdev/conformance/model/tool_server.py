@@ -5,7 +5,7 @@ With it, scenarios show that an agent reaches the team's tools; the protocol is 
 
 from msgspec import Struct
 
-from iterdev.core.collaboration.tool_schemas import Tool
+from iterdev.mcp.tools import Tool
 
 PATH = "/mcp"
 TOOL = "note"

@@ -1,14 +1,11 @@
 """The tools that agents are given: what each is called, what it takes, and what it is for."""
 
-from collections.abc import Mapping
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct, field
 
 from iterdev.core.collaboration.messages import DEFAULT_LAST, Last
-
-Arguments = TypeVar("Arguments", bound=Struct)
+from iterdev.mcp.tools import Tool
 
 
 def _one_of(text: str) -> Meta:
@@ -85,19 +82,6 @@ class ReportResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 ToolArguments = TeamMsg | Board | ResourceLock | TaskCheckpoint | ReportResult
-
-
-class Tool(Struct, Generic[Arguments], frozen=True, kw_only=True):
-    name: str
-    description: str
-    arguments: type[Arguments]
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        """The JSON Schema of the arguments; not a reference at its root, which some agents do not follow."""
-        whole = msgspec.json.schema(self.arguments, schema_hook=lambda _kind: {"title": "any JSON value"})
-        root: dict[str, object] = whole["$defs"][self.arguments.__name__]
-        return root
 
 
 TOOLS: tuple[Tool[ToolArguments], ...] = (

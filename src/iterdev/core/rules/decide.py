@@ -4,7 +4,7 @@ Both engines are here: `wave` finishes every task of one depth before it starts 
 is ready. What a task means, and what follows from it, the team says.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, locks
 from iterdev.core.formatting import duration
@@ -17,7 +17,7 @@ from iterdev.core.session import events
 from iterdev.core.session.events import Event
 from iterdev.core.session.gates import GateKind, PackageChoice, PlanChoice, WaveChoice, plan_gate
 from iterdev.core.session.state import State
-from iterdev.core.session.tasks import Task
+from iterdev.core.session.task_table import Queue, queue_of
 from iterdev.core.types import Engine, Mode, Phase, Status, TaskId, TaskKind
 
 
@@ -107,30 +107,32 @@ def _next_of_beat(state: State, team: TeamRules, now: float) -> tuple[Command, .
         return (Record(skips),)
     if first := team.follow_up(state):
         return (Record(first),)
-    if not any(tasks.open_in_wave.values()):
+    if not tasks.lowest_wave:
         return (Record(team.finish(state)),)
-    ready = [tasks.plan[task] for task in tasks.ready]
-    if completed := _without_work(state, team, ready):
+    if completed := _without_work(state, team, tasks.queues):
         return (Record(completed),)
-    if decision := next((task for task in ready if task.kind is TaskKind.decision), None):
-        return (Record(team.decision(state, decision)),)
-    return starts(state, within_role_limits(state, team.roles, tasks.ready), now, state.policy.attempt_limit)
+    if TaskKind.decision in {queue.kind for queue in tasks.queues}:
+        due = next(task for name in tasks.ready if (task := tasks.plan[name]).kind is TaskKind.decision)
+        return (Record(team.decision(state, due)),)
+    return starts(state, within_role_limits(state, team.roles, tasks.queues), now, state.policy.attempt_limit)
 
 
-def _without_work(state: State, team: TeamRules, ready: Iterable[Task]) -> tuple[events.TaskCompleted, ...]:
+def _without_work(state: State, team: TeamRules, queues: Collection[Queue]) -> tuple[events.TaskCompleted, ...]:
     """Tasks that are ready and leave nothing to do: no agent is asked for them."""
+    if not any(map(team.may_have_nothing_to_do, queues)):
+        return ()
+    ready = (task for name in state.tasks.ready if queue_of(task := state.tasks.plan[name]) in queues)
     return tuple(events.TaskCompleted(task.id, why) for task in ready if (why := team.nothing_to_do(state, task)))
 
 
 def _next_of_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
     tasks = state.tasks
     if not tasks.wave:
-        following = min((wave for wave, count in tasks.open_in_wave.items() if count), default=None)
-        return (Record(team.finish(state) if following is None else _start_of_wave(state, following)),)
+        return (Record(_start_of_wave(state, tasks.lowest_wave) if tasks.lowest_wave else team.finish(state)),)
     if skips := _skips_of_wave(state, tasks.wave):
         return (Record(skips),)
     # A fix of the work of an earlier wave may belong into a wave before this one.
-    if not state.attempts.running and any(count and wave < tasks.wave for wave, count in tasks.open_in_wave.items()):
+    if not state.attempts.running and 0 < tasks.lowest_wave < tasks.wave:
         return (Record((events.WaveMerged(tasks.wave),)),)
     if tasks.open_in_wave.get(tasks.wave):
         return _within_wave(state, team, now)
@@ -144,32 +146,32 @@ def _start_of_wave(state: State, wave: int) -> tuple[Event, ...]:
 
 def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
     tasks, policy = state.tasks, state.policy
-    ready = [tasks.plan[task] for task in tasks.ready if tasks.plan[task].wave == tasks.wave]
+    queues = [queue for queue in tasks.queues if queue.wave == tasks.wave]
     left = tasks.wave_started_at + policy.wave_limit - now
-    if left <= 0 and ready:
+    if left <= 0 and queues:
         error = f"wave {tasks.wave} had used up its {duration(policy.wave_limit)} before it could start"
-        return (Record(tuple(events.TaskFailed(task.id, error) for task in ready)),)
-    if completed := _without_work(state, team, ready):
+        late = (events.TaskFailed(task, error) for task in tasks.ready if tasks.plan[task].wave == tasks.wave)
+        return (Record((*late,)),)
+    if completed := _without_work(state, team, queues):
         return (Record(completed),)
     running = {tasks.plan[task].mode for task in state.attempts.running}
-    batch = [task.id for task in ready if task.mode is Mode.csv_wave and task.kind is not TaskKind.decision]
-    conversations = sorted((task for task in ready if task.id not in batch), key=lambda task: tasks.order[task.id])
-    before = [task for task in conversations if task.mode is Mode.pre_wave]
+    batch = [queue for queue in queues if queue.mode is Mode.csv_wave and queue.kind is not TaskKind.decision]
+    conversations = [queue for queue in queues if queue not in batch]
+    before = [queue for queue in conversations if queue.mode is Mode.pre_wave]
     if not before and Mode.pre_wave not in running and (batch or Mode.csv_wave in running):
         admitted = within_role_limits(state, team.roles, batch)
         return starts(state, admitted, now, min(policy.attempt_limit, left))
     if running or not conversations:
         return ()
-    (first, *_) = before or conversations
+    first = tasks.plan[next(tasks.in_order(before or conversations))]
     if first.kind is TaskKind.decision:
         return (Record(team.decision(state, first)),)
-    return starts(state, [first.id], now, policy.attempt_limit)
+    return starts(state, iter((first.id,)), now, policy.attempt_limit)
 
 
 def _end_of_wave(state: State, team: TeamRules) -> tuple[Event, ...]:
     wave = state.tasks.wave
-    failed = _failed_completely(state)
-    if failed and not state.policy.auto:
+    if not state.policy.auto and (failed := _failed_completely(state)):
         question = f"Every agent of wave {wave} failed ({', '.join(failed)}). Try again, or go on without?"
         gate = events.Gate(kind=GateKind.wave, subject=str(wave), question=question, choices=tuple(WaveChoice))
         match state.gates.answer(gate.id):

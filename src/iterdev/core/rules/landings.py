@@ -5,7 +5,6 @@ tested as one tree. If that fails, half of it is tested, and so on: the work wit
 out, and all that comes before it lands. It is tried once more, and parked if that fails too.
 """
 
-from collections.abc import Sequence
 from itertools import takewhile
 
 from iterdev.core import ids
@@ -71,33 +70,31 @@ def tested(state: State, team: TeamRules, report: LandingTestReport) -> tuple[Ev
 def _taken_out(state: State, task: TaskId, failed: LandingTestEnded) -> tuple[Event, ...]:
     found, progress = failed.verification, state.tasks.progress[task]
     why = failure_summary(found) if found else ""
-    error = f"the tests fail together with what landed since the work began, {why}"
+    error, debt = parked(state, task, f"the tests fail together with what landed since the work began, {why}")
     again = state.landing_queue.taken_out.get(task, 0) < state.policy.landing_returns
     out = LandingTakenOut(
         task=task,
         commit=progress.commit or "",
-        error=error if again else f"{error}; {_parked(state, task)}",
+        error=error,
         output=found.output[-OUTPUT_KEPT:] if found else "",
         status=Status.pending if again else Status.failed,
     )
-    if again:
-        return out, Warned(f"{task} is taken out of the landing queue, and tried once more: {error}", announced=False)
-    return out, *parked(state, task, error)
+    if not again:
+        return out, *debt
+    return out, Warned(f"{task} is taken out of the landing queue, and tried once more: {error}", announced=False)
 
 
-def parked(state: State, task: TaskId, error: str) -> Sequence[Event]:
-    """The debt that work leaves which was taken out before and failed again; nothing for all other work."""
+def parked(state: State, task: TaskId, error: str) -> tuple[str, tuple[Event, ...]]:
+    """The error and the debt of work that failed again after it was taken out; all other work leaves no debt."""
+    row, progress = state.tasks.plan[task], state.tasks.progress[task]
     if not state.landing_queue.taken_out.get(task):
-        return ()
+        return error, ()
+    where = f"{error}; the work is parked as {ids.kept_ref(state.session.id, task, progress.attempt)}"
     debt = tech_debt.Debt(
         source_task_id=task,
-        description=f"{state.tasks.plan[task].title} ({task}) is not on the branch: {error}; {_parked(state, task)}",
+        description=f"{row.title} ({task}) is not on the branch: {where}",
         severity=Severity.high,
         detection_date=state.updated_at,
-        related_files=state.tasks.progress[task].changed,
+        related_files=progress.changed,
     )
-    return (tech_debt.identified(state.debt, debt),)
-
-
-def _parked(state: State, task: TaskId) -> str:
-    return f"the work is parked as {ids.kept_ref(state.session.id, task, state.tasks.progress[task].attempt)}"
+    return where, (tech_debt.identified(state.debt, debt),)

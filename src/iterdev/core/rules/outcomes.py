@@ -150,8 +150,8 @@ def _failed(state: State, report: AttemptReport, failed: events.Failed, at: floa
     successors = other_agents(state, task, agent) if how in REPLACING else []
     if not successors:
         answered = _answered(state, task, at) if failed.kind is None else ()
-        parked = landings.parked(state, task, failed.error)
-        return _ended(state, report, failed, Status.failed, failed.error), *answered, *parked
+        error, debt = landings.parked(state, task, failed.error)
+        return _ended(state, report, failed, Status.failed, error), *answered, *debt
     following, for_every_task = successors[0], how is Reaction.replace_agent
     replaced = AgentReplaced(
         task=task, agent=agent, successor=following, error=failed.error, for_every_task=for_every_task

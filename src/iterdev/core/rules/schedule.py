@@ -1,7 +1,7 @@
 """Which tasks start now: free places, budgets, and agents whose providers answer."""
 
-import heapq
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,25 +49,23 @@ class Wait(Struct, frozen=True):
 Command = Record | Start | Land | RunLandingTest | Cancel | Wait
 
 
-def starts(state: State, candidates: Collection[TaskId], now: float, limit: float) -> tuple[Command, ...]:
+def starts(state: State, in_order: Iterator[TaskId], now: float, limit: float) -> tuple[Command, ...]:
     """As many starts as there are free places, in the order of the table; or the time to wait for."""
     places = state.policy.concurrency - len(state.attempts.running)
     if places <= 0:
         return ()
-    if not state.providers.pauses and not any(getattr(state.policy, name) is not None for name in BUDGETS):
-        # Nothing holds a task back, so that only the first ones need be looked at.
-        candidates = heapq.nsmallest(places, candidates, key=state.tasks.order.__getitem__)
+    held_back = state.providers.pauses or any(getattr(state.policy, name) is not None for name in BUDGETS)
+    candidates = list(in_order if held_back else islice(in_order, places))
     spent = {task: state.tasks.progress[task].usage for task in candidates}
     unpaid = budget.over_budget(state.policy, state.spending, spent)
     if unpaid and len(unpaid) == len(candidates):
-        return _without_budget(state, unpaid)
+        return _without_budget(state, {task: unpaid[task] for task in state.tasks.ready if task in unpaid})
     choices = agent_choices(state, [task for task in candidates if task not in unpaid], now)
     possible = [task for task, choice in choices.items() if choice.not_before <= now]
     if possible:
-        first = heapq.nsmallest(places, possible, key=state.tasks.order.__getitem__)
         return tuple(
             Start(task=task, number=state.tasks.progress[task].number + 1, limit=limit, agent=choices[task].agent)
-            for task in first
+            for task in possible[:places]
         )
     return (Wait(min(choice.not_before for choice in choices.values())),) if choices else ()
 

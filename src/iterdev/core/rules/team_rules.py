@@ -17,6 +17,7 @@ from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Event, Finished, TasksReset, UpdateRequested
 from iterdev.core.session.fold import TeamFold
 from iterdev.core.session.state import State
+from iterdev.core.session.task_table import Queue
 from iterdev.core.session.tasks import Task
 from iterdev.core.task_description import Brief
 from iterdev.core.types import Role, TaskId
@@ -119,6 +120,10 @@ class TeamRules(TeamFold, Protocol):
     def nothing_to_do(self, state: State, task: Task) -> str:
         """Why a task that is ready needs no attempt; empty if it needs one."""
         return ""
+
+    def may_have_nothing_to_do(self, queue: Queue) -> bool:
+        """Whether to ask that of the tasks of a queue at all; thousands may be ready at once."""
+        return True
 
     def decision(self, state: State, task: Task) -> tuple[Event, ...]:
         """What a task of the procedure `decide` decides; its completion included."""

@@ -23,6 +23,7 @@ from iterdev.core.limits.providers import ProviderEvent
 from iterdev.core.policy import Policy
 from iterdev.core.processes import ProcessIdentity
 from iterdev.core.results import Dependency, Discovery, Usage
+from iterdev.core.session.delivery import DeliveryEvent
 from iterdev.core.session.landing_events import QueueEvent
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import ConflictStrategy, Engine, Role, SessionId, Status, TaskId
@@ -374,13 +375,6 @@ class Finished(Struct, frozen=True, tag=True):
     why: str = ""
 
 
-class Accepted(Struct, frozen=True, tag=True):
-    branch: str
-    commit: str
-    notes: tuple[str, ...] = ()
-    """What is left for the user to do."""
-
-
 class Archived(Struct, frozen=True, tag=True):
     """Branch, refs and folder of the session stay."""
 
@@ -404,9 +398,9 @@ GateEvent = GateOpened | GateAnswered | AnswerApplied
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
 UpdateEvent = UpdateRequested | UpdateStarted
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
-EndEvent = Finished | Accepted | Archived | Kept | Reopened | RetryRequested
+EndEvent = Finished | Archived | Kept | Reopened | RetryRequested
 WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent | QueueEvent
-SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | Warned | EnvironmentMade
+SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | DeliveryEvent | Warned | EnvironmentMade
 LimitEvent = ProviderEvent | DaySpent | ClockChanged
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent
 KernelEvent = WorkEvent | SessionEvent | LimitEvent | CollaborationEvent

@@ -13,9 +13,9 @@ from iterdev.core.collaboration.external_packages import Packages
 from iterdev.core.draft import Folding, without
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.clock_changes import ClockChanged
-from iterdev.core.session import attempts, conflicts, events, gates, landing_queue, lifecycle, state, task_table
+from iterdev.core.session import attempts, conflicts, delivery, events, gates, landing_queue, lifecycle, task_table
 from iterdev.core.session.events import Entry
-from iterdev.core.session.state import Branch, State
+from iterdev.core.session.state import BRANCH_EVENTS, Branch, State, evolve_branch
 from iterdev.core.types import TeamState
 
 
@@ -66,8 +66,9 @@ PARTS: Mapping[str, Mapping[type, Evolve]] = {
     "attempts": dict.fromkeys(attempts.EVENTS, attempts.evolve),
     "landing_queue": dict.fromkeys(landing_queue.EVENTS, landing_queue.evolve),
     "gates": dict.fromkeys(get_args(events.GateEvent | events.RollbackStarted), gates.evolve),
-    "branch": dict.fromkeys(state.BRANCH_EVENTS, state.evolve_branch),
+    "branch": dict.fromkeys(BRANCH_EVENTS, evolve_branch),
     "lifecycle": dict.fromkeys(get_args(lifecycle.LifecycleEvent), lifecycle.evolve),
+    "delivery": dict.fromkeys(get_args(delivery.DeliveryEvent), delivery.evolve),
     "policy": {events.PolicyChanged: lambda _part, event, _: event.policy},
     "warnings": {events.Warned: lambda part, event, _: part.extended((event.text,))},
     "environments": {events.EnvironmentMade: lambda part, event, _: part.extended((event.text,))},
@@ -111,7 +112,8 @@ def _concerned() -> dict[type, tuple[tuple[str, Evolve | None], ...]]:
 
 
 CONCERNED = _concerned()
-NOT_WORK = frozenset({events.EngineStarted, events.EnvironmentMade, events.Paused, messages.Announced, ClockChanged})
+ENGINES_OWN = (events.EngineStarted, events.EnvironmentMade, events.Paused, delivery.Notified)
+NOT_WORK = frozenset({*ENGINES_OWN, messages.Announced, ClockChanged})
 """The events that `State.last` does not mention."""
 
 

@@ -4,16 +4,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted, AcceptUndone
 from iterdev.core.types import Phase, Role
 
 KEPT = "kept active"
 
-DELIVERABLES = ("context.md", "results.csv", "task-ledger.json", "discoveries.ndjson", "wisdom")
+TIMELINE = "timeline.svg"
+"""The picture of all attempts, which the report refers to."""
+DELIVERABLES = ("context.md", TIMELINE, "results.csv", "task-ledger.json", "discoveries.ndjson", "wisdom")
 """The files and folders of a session that are exported, besides the folders of its team."""
 PATCH = "changes.patch"
 """All that landed, as one patch on the session's base; exported with them."""
 
-LifecycleEvent = events.EngineEvent | events.EndEvent | events.RollbackStarted | events.UpdateRequested | events.Landed
+Moved = events.RollbackStarted | events.UpdateRequested | events.Landed
+LifecycleEvent = events.EngineEvent | events.EndEvent | Moved | Accepted | AcceptUndone
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
 
 def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
     match event:
-        case events.Landed():
+        case events.Landed() | AcceptUndone():
             return replace(part, accepted="") if part.accepted else part
         case events.EngineStarted(detached=detached):
             return Lifecycle(accepted=part.accepted, detached=detached)
@@ -51,7 +55,7 @@ def evolve(part: Lifecycle, event: LifecycleEvent, at: float) -> Lifecycle:
             return replace(part, worker=role)
         case events.WorkerEnded():
             return replace(part, worker=None)
-        case events.Accepted(_, commit):
+        case Accepted(commit=commit):
             return replace(part, accepted=commit)
         case events.Paused(why):
             return replace(part, phase=Phase.paused, why=why)

@@ -21,6 +21,7 @@ from iterdev.core.policy import Policy
 from iterdev.core.session import events
 from iterdev.core.session.attempts import Attempts
 from iterdev.core.session.conflicts import Conflicts
+from iterdev.core.session.delivery import Delivery
 from iterdev.core.session.events import Entry, Session
 from iterdev.core.session.gates import Gates
 from iterdev.core.session.landing_queue import LandingQueue
@@ -94,6 +95,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     team: TeamState
     branch: Branch
     lifecycle: Lifecycle = Lifecycle()
+    delivery: Delivery = Delivery()
     tasks: TaskTable = TaskTable()
     attempts: Attempts = Attempts()
     landing_queue: LandingQueue = LandingQueue()

@@ -1,6 +1,8 @@
 """The task table as it is now: the plan, what became of each task, and what follows for those that depend on it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import get_args
 
@@ -14,7 +16,7 @@ from iterdev.core.results import NO_USAGE, Usage
 from iterdev.core.session import events, graph
 from iterdev.core.session.landing_events import LandingTakenOut
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import FINAL, UNSUCCESSFUL, Role, Status, TaskId
+from iterdev.core.types import FINAL, UNSUCCESSFUL, Mode, Role, Status, TaskId, TaskKind
 
 EVENTS = (
     *get_args(events.PlanEvent | events.TaskEvent | events.WaveEvent | events.AttemptEvent),
@@ -73,6 +75,21 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False):
         return self.status in UNSUCCESSFUL and not self.left_out
 
 
+class Queue(Struct, frozen=True):
+    """What matters for the start of a task: tasks that are equal in it start in the order of the table."""
+
+    wave: int
+    role: Role
+    kind: TaskKind
+    mode: Mode
+    fields: object
+    """What the team says of its fields (`TaskFields.for_start`)."""
+
+
+def queue_of(task: Task) -> Queue:
+    return Queue(task.wave, task.role, task.kind, task.mode, task.fields.for_start())
+
+
 class TaskTable(Struct, frozen=True, kw_only=True):
     order: Mapping[TaskId, int] = {}
     """Every task and its place in the table."""
@@ -84,10 +101,14 @@ class TaskTable(Struct, frozen=True, kw_only=True):
     """How many dependencies a pending task still waits for."""
     dependants: Mapping[TaskId, tuple[TaskId, ...]] = {}
     ready: Mapping[TaskId, None] = {}
+    queues: Mapping[Queue, Sequence[TaskId]] = {}
+    """The ready tasks again, each queue in the order of the table; a table of any width has few."""
     blocked_by_failure: Mapping[TaskId, None] = {}
     """Pending tasks with a dependency that failed, or was skipped and not left out by a person."""
     open_in_wave: Mapping[int, int] = {}
-    """How many tasks of each wave are not final."""
+    """How many tasks of each wave are not final; a wave without any is not there."""
+    lowest_wave: int = 0
+    """The first of these waves, or 0 if every task is final."""
     wave: int = 0
     """The wave that is under way, or 0 between waves."""
     wave_started_at: float = 0
@@ -99,6 +120,10 @@ class TaskTable(Struct, frozen=True, kw_only=True):
     def rows(self) -> Iterator[tuple[Task, Progress]]:
         """The table, in its order."""
         return ((self.plan[task], self.progress[task]) for task in self.order)
+
+    def in_order(self, queues: Iterable[Queue]) -> Iterator[TaskId]:
+        """The ready tasks of some queues, in the order of the table; only as many are looked at as are taken."""
+        return heapq.merge(*(self.queues[queue] for queue in queues), key=self.order.__getitem__)
 
     def count(self, status: Status) -> int:
         return sum(progress.status is status for progress in self.progress.values())
@@ -132,8 +157,14 @@ class TaskTableDraft(Draft[TaskTable]):
     _blockers = OwnMap[TaskId, int]()
     _dependants = OwnMap[TaskId, tuple[TaskId, ...]]()
     _ready = OwnMap[TaskId, None]()
+    _queues = OwnMap[Queue, Sequence[TaskId]]()
     _blocked_by_failure = OwnMap[TaskId, None]()
     _open_in_wave = OwnMap[int, int]()
+
+    def __init__(self, part: TaskTable) -> None:
+        super().__init__(part)
+        self._own_queues: dict[Queue, list[TaskId]] = {}
+        """Those that this draft has copied, and may change."""
 
     def apply(self, event: object, at: float, _: int) -> None:
         match event:
@@ -175,7 +206,7 @@ class TaskTableDraft(Draft[TaskTable]):
             case events.RollbackStarted():
                 self._go_back(event)
             case events.UpdateStarted(task, commit):
-                self._ready.pop(task, None)
+                self._take(task)
                 self._update(task, status=Status.landing, commit=commit, agent=NO_AGENT, started_at=at, ended_at=at)
             # The time in which an engine is down, a person decides or a provider is paused is not taken from a wave.
             case events.WaveStarted(wave):
@@ -197,7 +228,7 @@ class TaskTableDraft(Draft[TaskTable]):
                 raise TypeError(event)
 
     def _start(self, event: events.AttemptStarted, at: float) -> None:
-        self._ready.pop(event.task, None)
+        self._take(event.task)
         self._update(
             event.task,
             status=Status.in_progress,
@@ -257,25 +288,55 @@ class TaskTableDraft(Draft[TaskTable]):
         if was.status in FINAL:
             return
         # Looked up first, because the first change copies a map, and most tasks that end are in neither.
-        if task in self.part.ready:
-            del self._ready[task]
+        self._take(task)
         if task in self.part.blocked_by_failure:
             del self._blocked_by_failure[task]
         self._update(task, status=status, ended_at=was.ended_at or at, **fields)
-        self._open_in_wave[self.part.plan[task].wave] -= 1
+        self._close_in_wave(self.part.plan[task].wave)
         if status is Status.completed:
             self.set(completed=self.part.completed + 1)
         for other in self.part.dependants.get(task, ()):
             self._dependency_closed(other, status)
+
+    def _close_in_wave(self, wave: int) -> None:
+        left = self._open_in_wave.pop(wave, 1) - 1
+        if left:
+            self._open_in_wave[wave] = left
+        elif wave == self.part.lowest_wave:
+            # Mostly it is the next one, also in a table with thousands of them.
+            following = wave + 1 if wave + 1 in self._open_in_wave else min(self._open_in_wave, default=0)
+            self.set(lowest_wave=following)
 
     def _dependency_closed(self, task: TaskId, status: Status) -> None:
         pending = self._progress[task].status is Status.pending
         if status is Status.completed:
             self._blockers[task] -= 1
             if not self._blockers[task] and pending:
-                self._ready[task] = None
+                self._make_ready(task)
         elif pending:
             self._blocked_by_failure[task] = None
+
+    def _make_ready(self, task: TaskId) -> None:
+        if task not in self.part.ready:
+            self._ready[task] = None
+            insort(self._queue_of(task), task, key=self.part.order.__getitem__)
+
+    def _take(self, task: TaskId) -> None:
+        """The task is not ready any more."""
+        if task not in self.part.ready:
+            return
+        del self._ready[task]
+        queue, order = self._queue_of(task), self.part.order
+        del queue[bisect_left(queue, order[task], key=order.__getitem__)]
+        if not queue:
+            del self._queues[queue_of(self.part.plan[task])]
+            del self._own_queues[queue_of(self.part.plan[task])]
+
+    def _queue_of(self, task: TaskId) -> list[TaskId]:
+        key = queue_of(self.part.plan[task])
+        if key not in self._own_queues:
+            self._queues[key] = self._own_queues[key] = list(self.part.queues.get(key, ()))
+        return self._own_queues[key]
 
     def _update(self, task: TaskId, **fields: object) -> None:
         self._progress[task] = replace(self._progress[task], **fields)
@@ -295,7 +356,9 @@ class TaskTableDraft(Draft[TaskTable]):
         waiting: dict[TaskId, list[TaskId]] = {}
         for task in tasks:
             is_open = self._progress[task.id].status not in FINAL
-            self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + is_open
+            if is_open:
+                self._open_in_wave[task.wave] = self._open_in_wave.get(task.wave, 0) + 1
+                self.set(lowest_wave=min(self.part.lowest_wave or task.wave, task.wave))
             self._queue(task)
             for dep in task.deps:
                 waiting.setdefault(dep, []).append(task.id)
@@ -309,7 +372,7 @@ class TaskTableDraft(Draft[TaskTable]):
         if self._progress[task.id].status is not Status.pending:
             return
         if not self._blockers[task.id]:
-            self._ready[task.id] = None
+            self._make_ready(task.id)
         elif any(progress.is_lost for progress in awaited):
             self._blocked_by_failure[task.id] = None
 
@@ -330,8 +393,10 @@ class TaskTableDraft(Draft[TaskTable]):
 
     def _index_again(self) -> None:
         """Makes every derived map again, after a change that may have touched any row."""
-        for derived in (self._blockers, self._dependants, self._ready, self._blocked_by_failure, self._open_in_wave):
-            derived.clear()
+        derived = (self._blockers, self._dependants, self._ready, self._queues, self._own_queues)
+        for index in (*derived, self._blocked_by_failure, self._open_in_wave):
+            index.clear()
+        self.set(lowest_wave=0)
         depth = graph.depths({task.id: task.deps for task in self._plan.values()})
         for name, task in self._plan.items():
             self._plan[name] = replace(task, wave=depth[name])

@@ -5,6 +5,7 @@ from datetime import tzinfo
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.formatting import counted
 from iterdev.core.ids import ZONE
@@ -53,6 +54,8 @@ class Need(Struct, frozen=True, kw_only=True):
     """The reason, in one sentence."""
     commands: tuple[str, ...] = ()
     """What can be pasted, the likeliest first."""
+    gate: str = ""
+    """The id of the question, if it is one."""
 
 
 def needs(
@@ -100,7 +103,8 @@ def _questions(state: State, gates: Sequence[GateView], *, engine_alive: bool) -
     for gate in gates:
         answers = (_command(state, "answer", gate.id, choice) for choice in gate.choices[: gate.listed])
         kind, since = NeedKind.question, gate.opened_at
-        yield _need(state, kind, gate.question, *answers, *then, about=gate.about, since=since)
+        asked = _need(state, kind, gate.question, *answers, *then, about=gate.about, since=since)
+        yield replace(asked, gate=gate.id)
 
 
 def _failures(state: State, outcome: OutcomeView) -> Iterator[Need]:

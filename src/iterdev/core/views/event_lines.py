@@ -13,6 +13,7 @@ from iterdev.core.ids import ZONE, moment
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
 from iterdev.core.results import shortened
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted, AcceptUndone, PullRequestOpened
 from iterdev.core.session.events import Entry, Event, TeamEvent
 from iterdev.core.session.fold import TeamFold, evolve, replay
 from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded, LandingTestStarted
@@ -132,9 +133,8 @@ def _of_queue(event: Event) -> str:
             return f"the tests are run with the work of {_names(tasks)} before it lands"
         case LandingTestEnded(tasks=tasks, passed=bool(passed)):
             return f"the tests {'pass' if passed else 'fail'} with the work of {_names(tasks)}"
-        case LandingTakenOut(task=task, error=error, status=status):
-            became = "is tried once more" if status is Status.pending else "failed"
-            return f"{task} {became}: {error}"
+        case LandingTakenOut(task=task, error=error, status=Status.failed):
+            return f"{task} failed: {error}"
         case _:
             return ""
 
@@ -204,8 +204,12 @@ def _of_session(event: Event, state: State) -> str:
 def _of_user(event: Event) -> str:
     """What a person did with the session."""
     match event:
-        case events.Accepted(branch, commit):
+        case Accepted(branch, commit):
             return f"accepted: {branch} is at {commit[:12]}"
+        case AcceptUndone(branch, commit):
+            return f"not accepted any more: {branch} is at {commit[:12]} again"
+        case PullRequestOpened(url=url, head=head):
+            return f"pull request: {url} has {head[:12]}"
         case events.UpdateRequested(branch=branch):
             return f"to be brought up to date with {branch}"
         case events.RollbackStarted(target=target):

@@ -11,6 +11,8 @@ from iterdev.core.types import Status, TaskId
 
 class OutcomeView(Struct, frozen=True, kw_only=True):
     is_over: bool
+    is_finished: bool
+    """The work is done, also if the session is kept active."""
     succeeded: bool
     """The work is done, every task is completed, and the team has nothing to say against it."""
     reasons: tuple[str, ...]
@@ -34,6 +36,7 @@ def outcome_view(state: State, shortcomings: tuple[str, ...]) -> OutcomeView:
     completed = all(progress.status is Status.completed for progress in state.tasks.progress.values())
     return OutcomeView(
         is_over=state.lifecycle.is_over,
+        is_finished=state.lifecycle.is_finished,
         succeeded=completed and state.lifecycle.is_finished and not reasons,
         reasons=reasons if state.lifecycle.is_over else (),
         ended_early=ended_early,

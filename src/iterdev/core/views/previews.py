@@ -43,6 +43,13 @@ class RetryPreview(Preview, frozen=True, kw_only=True):
     """The team adds what is needed when the session goes on."""
 
 
+class ResumePreview(Preview, frozen=True, kw_only=True):
+    interrupted: tuple[TaskId, ...]
+    """Tasks whose attempt was cut off; their work is kept, and shown to the next attempt."""
+    left: int
+    """Tasks that are not done."""
+
+
 class RollbackPreview(Preview, frozen=True, kw_only=True):
     branch: str
     tip: str
@@ -86,6 +93,17 @@ def retry_preview(state: State, decided: Iterable[Event], refused: Refusal | Non
         again=tuple(task for event in happening if isinstance(event, events.TasksReset) for task in event.tasks),
         added=tuple(task.id for event in happening if isinstance(event, events.TasksAdded) for task in event.tasks),
         follows=any(isinstance(event, events.TeamEvent) for event in happening),
+    )
+
+
+def resume_preview(state: State, refused: Refusal | None = None) -> ResumePreview:
+    return ResumePreview(
+        session=state.session.id,
+        seq=state.seq,
+        command=f"iterdev resume --detach {state.session.id}",
+        refused=refused,
+        interrupted=tuple(state.attempts.running),
+        left=sum(not one.status.is_final for one in state.tasks.progress.values()),
     )
 
 

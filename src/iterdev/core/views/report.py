@@ -18,7 +18,8 @@ from iterdev.core.views.tasks import asked_agent
 from iterdev.core.views.team import TeamReport, TeamViews
 
 
-def report(state: State, team: TeamViews, zone: tzinfo = ZONE) -> str:
+def report(state: State, team: TeamViews, zone: tzinfo = ZONE, *, timeline: str = "") -> str:
+    """The report; `timeline` is the file with the picture of all attempts, if there is one."""
     own = team.report(state)
     parts = (
         _header(state, own, zone),
@@ -30,6 +31,7 @@ def report(state: State, team: TeamViews, zone: tzinfo = ZONE) -> str:
         _left_open(state),
         own.verdicts,
         _spending(state),
+        f"## Time Line\n\n![All attempts at each task]({timeline})\n" if timeline else "",
         _waves(state),
         own.details or _details(state, team),
         _deliverables(state, own),

@@ -29,6 +29,10 @@ Document: TypeAlias = dict[str, object]
 
 class BranchView(Struct, frozen=True, kw_only=True):
     name: str
+    into: str
+    """The user's branch that the session came from; empty if it had none."""
+    base: str
+    """The commit that the session's change is compared with."""
     tip: str
     has_changes: bool
     accepted: str
@@ -78,7 +82,12 @@ class SessionView(Struct, frozen=True, kw_only=True):
     id: SessionId
     seq: int
     """The last entry of the journal that it shows."""
+    created_at: float
+    updated_at: float
     requirement: str
+    started_at: float
+    changed_at: float
+    """When the last entry was written."""
     engine: Engine
     folder: str
     phase: Phase
@@ -134,7 +143,11 @@ def session_view(
     return SessionView(
         id=state.session.id,
         seq=state.seq,
+        created_at=state.created_at,
+        updated_at=state.updated_at,
         requirement=state.session.requirement,
+        started_at=state.created_at,
+        changed_at=state.updated_at,
         engine=state.session.engine,
         folder=state.session.folder,
         phase=state.lifecycle.phase,
@@ -152,6 +165,8 @@ def session_view(
         team=described,
         branch=BranchView(
             name=ids.branch(state.session.id),
+            into=state.session.branch,
+            base=state.branch.base,
             tip=state.branch.tip,
             has_changes=state.branch.tip != state.branch.base,
             accepted=state.lifecycle.accepted,

@@ -25,6 +25,16 @@ MARKS = {
     Status.skipped: "[SKIP]",
 }
 
+GLYPHS = {
+    Status.pending: "·",
+    Status.in_progress: "▸",
+    Status.landing: "▸",
+    Status.completed: "✓",
+    Status.failed: "✗",
+    Status.skipped: "-",
+}
+ASKS_FOR_MORE = "!"
+
 LEFT_OUT = "left out in tasks.csv; what depends on it goes on without it"
 
 
@@ -61,6 +71,15 @@ class TaskView(Struct, frozen=True, kw_only=True):
     @property
     def mark(self) -> str:
         return MARKS[self.effective_status]
+
+    @property
+    def asks_for_more(self) -> bool:
+        """A verdict that asks for a fix round is done, but no success."""
+        return self.result.notes.unfavourable and self.effective_status is Status.completed
+
+    @property
+    def glyph(self) -> str:
+        return ASKS_FOR_MORE if self.asks_for_more else GLYPHS[self.effective_status]
 
 
 def task_view(

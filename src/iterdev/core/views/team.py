@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.state import State
-from iterdev.core.types import TaskId
+from iterdev.core.types import Severity, TaskId
 
 
 class TaskNotes(Struct, frozen=True, kw_only=True):
@@ -45,6 +45,56 @@ class TeamView(Struct, frozen=True, kw_only=True):
     """For programs that read the JSON document."""
 
 
+class FindingView(Struct, frozen=True, kw_only=True):
+    """A problem that reviews reported; the same one, reported again, is one finding."""
+
+    id: str
+    severity: Severity
+    dimension: str
+    file: str
+    line: int | None
+    """In the file as the last of these reviews saw it."""
+    text: str
+    suggestion: str
+    reported_by: tuple[TaskId, ...]
+    """The reviews that report it, the first one first."""
+    fixed_in: TaskId | None = None
+    """The first later review that does not report it any more."""
+
+
+class ReviewView(Struct, frozen=True, kw_only=True):
+    """One review, with what changed since the one before."""
+
+    task: TaskId
+    score: float | None
+    passed: bool
+    verdict: str
+    scores: tuple[tuple[str, float], ...] = ()
+    """By dimension."""
+    fixed: int | None = None
+    """Findings of the review before that are gone; None for a first review."""
+    still_there: int | None = None
+    new: int = 0
+
+
+class TestRunView(Struct, frozen=True, kw_only=True):
+    """One run of the tests, compared with the session's base."""
+
+    task: TaskId
+    command: str
+    percent: float | None
+    """None if the tests say nothing, for the reason in `note`."""
+    total: int
+    passed: bool
+    failures: tuple[str, ...] = ()
+    regressions: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    known_failures: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    note: str = ""
+    output: str = ""
+
+
 class TeamReport(Struct, frozen=True, kw_only=True):
     title: str
     header: tuple[tuple[str, str], ...] = ()
@@ -76,6 +126,18 @@ class TeamViews(Protocol):
     def milestone(self, event: TeamEvent) -> str:
         """What one of the team's own events begins, such as a fix round, for a time line; empty for all others."""
         return ""
+
+    def findings(self, state: State) -> tuple[FindingView, ...]:
+        """The problems that reviews found, the gravest first."""
+        return ()
+
+    def reviews(self, state: State) -> tuple[ReviewView, ...]:
+        """The reviews in the order of their tasks."""
+        return ()
+
+    def test_runs(self, state: State) -> tuple[TestRunView, ...]:
+        """The runs of the tests, in the order of their tasks."""
+        return ()
 
     def choice_descriptions(self, gate: Gate, state: State) -> Mapping[str, str]:
         """What the choices of one of the team's own questions do."""

@@ -10,12 +10,15 @@ from anyio.to_thread import run_sync
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core.collaboration.tool_schemas import TOOLS, Board, ToolArguments
-from iterdev.engine.team_tools import AttemptAccess, Document, TeamTools
-from iterdev.engine.tool_server import http, mcp
+from iterdev.engine.team_tools import AttemptAccess, TeamTools
+from iterdev.engine.tool_server import http
 from iterdev.execution.contract import Job
 from iterdev.host.processes import connections
 from iterdev.host.processes.ancestry import ancestors, nearest_monitor
 from iterdev.host.secrets import new_token
+from iterdev.mcp import messages
+from iterdev.mcp.server import Call, Server, answer
+from iterdev.mcp.tools import ToolAnswer, as_json
 
 PATH = "/mcp"
 JSON = {"content-type": "application/json"}
@@ -52,10 +55,11 @@ class TeamToolServer:
             self._tools.warn(f"a program of another attempt used the token of {attempt.job.task.id}, and was refused")
             return http.Response(status=403)
         try:
-            answer = await mcp.answer(body, TOOLS, partial(self._use, attempt))
-        except mcp.InvalidMessage as error:
+            message = messages.read(body)
+        except messages.InvalidMessage as error:
             return http.Response(status=400, headers=JSON, body=error.answer)
-        return http.Response(status=202) if answer is None else http.Response(status=200, headers=JSON, body=answer)
+        said = await answer(message, Server(tools=TOOLS, use=partial(self._use, attempt)))
+        return http.Response(status=202) if said is None else http.Response(status=200, headers=JSON, body=said)
 
     def _attempt(self, head: http.Head) -> AttemptAccess | None:
         scheme, _, token = head.caller.partition(" ")
@@ -80,11 +84,11 @@ class TeamToolServer:
             return monitor is not None and (bool(attempt.monitors) or monitor.pid in others)
         return False
 
-    async def _use(self, attempt: AttemptAccess, asked: ToolArguments) -> Document:
+    async def _use(self, attempt: AttemptAccess, asked: ToolArguments, _: Call) -> ToolAnswer:
         if isinstance(asked, Board):
             # Several processes may write to the file of discoveries, so this may take a while.
-            return await run_sync(partial(self._tools.use, attempt, asked))
-        return self._tools.use(attempt, asked)
+            return as_json(await run_sync(partial(self._tools.use, attempt, asked)))
+        return as_json(self._tools.use(attempt, asked))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

@@ -5,7 +5,6 @@ caches of their own for what these depend on.
 """
 
 import hashlib
-import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -116,7 +115,7 @@ def _copy_users(work: Workplace, tool: Tool) -> bool:
     if not users or not users.is_dir():
         return False
     target, moves = work.tree / tool.copied, Moves({str(work.checkout): str(work.tree)})
-    shutil.rmtree(target, ignore_errors=True)
+    untrusted_files.remove(target, root=work.tree)
     folder_copies.lay(users, folder_copies.listing(users, moves), target, moves, root=work.tree, hard_links=False)
     return True
 

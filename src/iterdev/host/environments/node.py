@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -161,7 +162,7 @@ async def _install(work: Workplace, project: NodeProject) -> Part:
             return _part(as_they_are if made_here else "node_modules of the workspace as they are", ())
         before, earlier = len(work.printed), _set_aside(work)
         source, problems, passing = await _make(work, project)
-        await in_thread(_delete if source else _put_back, earlier)
+        await in_thread(_delete if source else _put_back, work, earlier)
         if source is None:
             return Part(problems=problems)
         _mark(work, "" if passing else project.key)
@@ -187,25 +188,34 @@ def _mark(work: Workplace, key: str) -> None:
 
 
 def _set_aside(work: Workplace) -> dict[Path, Path]:
-    """Moves the packages of an earlier state away: their files may be those of the cache."""
-    work.home.mkdir(parents=True, exist_ok=True)
-    earlier = {}
+    """Moves the packages of an earlier state away: their files may be those of the cache.
+
+    An agent may be at work meanwhile, so that nothing here goes by a link that leads out of the workspace.
+    """
+    earlier, home = {}, work.made_home()
     for number, folder in enumerate(module_folders(work.tree)):
-        earlier[folder] = work.home / f"earlier-modules-{number}"
-        shutil.rmtree(earlier[folder], ignore_errors=True)
-        folder.rename(earlier[folder])
+        aside = home / f"earlier-modules-{number}"
+        untrusted_files.remove(aside, root=home)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            untrusted_files.move(folder, aside, root=work.tree, target_root=home)
+            earlier[folder] = aside
     return earlier
 
 
-def _put_back(earlier: Mapping[Path, Path]) -> None:
+def _put_back(work: Workplace, earlier: Mapping[Path, Path]) -> None:
     for folder, aside in earlier.items():
-        shutil.rmtree(folder, ignore_errors=True)
-        aside.rename(folder)
+        untrusted_files.remove(folder, root=work.tree)
+        untrusted_files.move(aside, folder, root=work.home, target_root=work.tree)
 
 
-def _delete(earlier: Mapping[Path, Path]) -> None:
+def _delete(work: Workplace, earlier: Mapping[Path, Path]) -> None:
     for aside in earlier.values():
-        shutil.rmtree(aside, ignore_errors=True)
+        untrusted_files.remove(aside, root=work.home)
+
+
+def _remove_modules(work: Workplace) -> None:
+    for folder in module_folders(work.tree):
+        untrusted_files.remove(folder, root=work.tree)
 
 
 def _part(described: str, problems: tuple[str, ...], *, new: bool = False) -> Part:
@@ -230,8 +240,7 @@ def _installed(tree: Path) -> list[str]:
 async def _laid(work: Workplace, entry: Entry) -> bool:
     if await in_thread(work.cache.is_laid, entry, work.tree):
         return True
-    for folder in module_folders(work.tree):
-        await in_thread(shutil.rmtree, folder, ignore_errors=True)
+    await in_thread(_remove_modules, work)
     return await in_thread(
         work.cache.lay, entry, {"tree": str(work.tree)}, work.tree, work.tree, hard_links=work.hard_links
     )
@@ -292,8 +301,7 @@ def _copy_users(work: Workplace) -> bool:
     if checkout is None or not (checkout / MODULES).is_dir():
         return False
     moves = Moves({str(checkout): str(work.tree), str(checkout.resolve()): str(work.tree)})
-    for folder in module_folders(work.tree):
-        shutil.rmtree(folder, ignore_errors=True)
+    _remove_modules(work)
     for folder in module_folders(checkout):
         target = work.tree / folder.relative_to(checkout)
         if target.parent.is_dir():
@@ -312,7 +320,7 @@ def _remove_leading_outside(tree: Path) -> None:
     """Removes a link to the node_modules of the checkout if the packages of the repository would come from there."""
     link = tree / MODULES
     if link.is_symlink() and any(os.path.lexists(link / name) for name in own_packages(tree)):
-        link.unlink()
+        untrusted_files.unlink(link, root=tree)
 
 
 def own_packages(tree: Path) -> dict[str, Path]:

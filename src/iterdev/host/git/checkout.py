@@ -40,9 +40,9 @@ def _without_files(folder: Path) -> UserError:
     )
 
 
-def status(top: Path) -> list[str]:
+def status(top: Path, *more: str) -> list[str]:
     """What differs from HEAD in a checkout: two letters, a space and the name for each file. Nothing is changed."""
-    return git_names("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top)
+    return git_names("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", *more, cwd=top)
 
 
 def checkouts(top: Path) -> list[Path]:

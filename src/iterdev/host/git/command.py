@@ -21,12 +21,14 @@ from iterdev.core.formatting import duration
 from iterdev.host import secrets
 from iterdev.host.git import confinement, full_disk
 from iterdev.host.processes import ownership
-from iterdev.host.untrusted_files import PRIVATE
+from iterdev.host.untrusted_files import PRIVATE, root_of
 
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
 SECONDS = 300
-VARIABLES = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true"}
+AS_STORED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null/none"}
+"""A commit is what its id says: no `git replace` and no graft, which an agent can write, puts another in its place."""
+VARIABLES = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true", **AS_STORED}
 REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"
     for name in (
@@ -37,6 +39,11 @@ REPOSITORY_VARIABLES = frozenset(
 )
 """The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
 SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false")
+IN_WORKSPACES = (
+    *("core.untrackedCache=false", "core.splitIndex=false", "core.ignoreStat=false"),
+    *("core.trustCtime=true", "core.checkStat=default"),
+)
+"""Nothing but what git itself sees of a file says whether it has changed (`index.py`)."""
 ALSO_INHERITED = ("SSH_AUTH_SOCK", "GNUPGHOME", "SUDO_UID", "TMPDIR")
 """Filters such as that of Git LFS may have to log in to a server; git asks who started root's shell."""
 EXCLUDES = Path(PRIVATE, "exclude")
@@ -106,7 +113,8 @@ def _run(
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
     inside = _confinement(args, cwd)
-    settings = (*SETTINGS, *(confinement.SETTINGS if inside else ()))
+    in_workspace = IN_WORKSPACES if root_of(cwd) else ()
+    settings = (*SETTINGS, *in_workspace, *(confinement.SETTINGS if inside else ()))
     pinned = (word for override in tuple(overrides) for word in override())
     options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
     marker, began = ownership.marker(), time.time()
@@ -160,13 +168,16 @@ def _confinement(args: tuple[str, ...], cwd: Path) -> tuple[str, ...]:
         raise GitFailed(args, 128, f"fatal: {error}") from error
 
 
-def users_git(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def users_git(
+    *args: str, cwd: Path, stdin: str | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs git as the user would: with their hooks, name and key, a terminal to ask on, and for as long as it takes."""
     kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
     return subprocess.run(
         ["git", "-c", "core.quotePath=false", *args],
         cwd=cwd,
-        env={**kept, "GIT_EDITOR": "true", "LC_ALL": "C"},
+        env={**kept, **AS_STORED, "GIT_EDITOR": "true", "LC_ALL": "C", **(env or {})},
+        input=stdin,
         capture_output=True,
         text=True,
         encoding="utf-8",

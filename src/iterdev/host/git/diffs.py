@@ -1,6 +1,7 @@
 """Differences between two commits: as git shows them to the user, and as data."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ BROKEN_PIPE = (-13, 141)
 """How git ends when the reader has left, as `| head` does."""
 
 
+HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+
+
 class FileChange(Struct, frozen=True, kw_only=True):
     path: str
     additions: int | None
@@ -23,8 +27,8 @@ class FileChange(Struct, frozen=True, kw_only=True):
     deletions: int | None
 
 
-def files(top: Path, old: str, new: str) -> tuple[FileChange, ...]:
-    lines = git("diff", *EXACT, "--numstat", "--no-renames", "-z", old, new, cwd=top).stdout.split("\0")
+def files(top: Path, old: str, new: str, only: str = "") -> tuple[FileChange, ...]:
+    lines = git("diff", *EXACT, "--numstat", "--no-renames", "-z", old, new, *_path(only), cwd=top).stdout.split("\0")
     return tuple(_file_change(line) for line in lines if line)
 
 
@@ -37,8 +41,32 @@ def _file_change(line: str) -> FileChange:
     )
 
 
-def text(top: Path, old: str, new: str, *, stat: bool = False) -> str:
-    return git("diff", *EXACT, *_form(stat=stat), old, new, cwd=top).stdout
+def text(top: Path, old: str, new: str, only: str = "") -> str:
+    return git("diff", *EXACT, old, new, *_path(only), cwd=top).stdout
+
+
+def _path(only: str) -> tuple[str, ...]:
+    """One file by its name, in which no character is special."""
+    return ("--", f":(literal,top){only}") if only else ()
+
+
+def file_text(top: Path, old: str, new: str, path: str) -> str:
+    """The difference of one file; bytes that are not UTF-8 are replaced."""
+    return git("diff", *EXACT, "--no-renames", old, new, "--", f":(top,literal){path}", cwd=top).stdout
+
+
+def shown_lines(top: Path, old: str, new: str) -> dict[str, list[range]]:
+    """The lines of the new files that a difference shows, with those around each change."""
+    shown: dict[str, list[range]] = {}
+    name = ""
+    prefixes = ("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--no-renames")
+    for line in git("diff", *EXACT, *prefixes, old, new, cwd=top).stdout.split("\n"):
+        if line.startswith("+++ "):
+            name = line.removeprefix("+++ ").removeprefix("b/").rstrip("\t")
+        elif hunk := HUNK.match(line):
+            start = int(hunk[1])
+            shown.setdefault(name, []).append(range(start, start + int(hunk[2] or 1)))
+    return shown
 
 
 def show(top: Path, old: str, new: str, *, stat: bool = False, plain: bool = False) -> None:

@@ -28,6 +28,21 @@ def try_merge(top: Path, ours: str, theirs: str) -> tuple[str, bool, tuple[str, 
     return tree, False, tuple(dict.fromkeys(name for name in conflicts if name))
 
 
+def try_merge_since(top: Path, base: str, ours: str, theirs: str) -> tuple[str, bool, tuple[str, ...]]:
+    """As `try_merge`, with what has changed since a commit that need not be in the history of either."""
+    # The option --merge-base is newer than the oldest git that is supported.
+    author = Identity("iterdev", "iterdev@iterdev.invalid")
+    root = commits.commit_tree(top, commits.tree_of(top, base), (), "base", author)
+    sides = [commits.commit_tree(top, commits.tree_of(top, side), (root,), side, author) for side in (ours, theirs)]
+    return try_merge(top, *sides)
+
+
+def adds_nothing(top: Path, commit: str, work: str) -> bool:
+    """Whether a commit has all that has changed in the other one, by the files: a merge of the two is the first."""
+    tree, complete, _ = try_merge(top, commit, work)
+    return complete and tree == commits.tree_of(top, commit)
+
+
 def begin(top: Path, worktree: Path, base: str, commit: str, author: Identity) -> None:
     """Merges into a worktree as far as git can, without a commit; conflicts are marked in the files.
 

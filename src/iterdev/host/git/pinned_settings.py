@@ -1,8 +1,8 @@
 """The git settings and hooks of a repository while an engine runs: those from its start count.
 
 Without a sandbox, an agent can write `.git/config` and hooks. iterdev's own git runs no hooks at all, and of the
-settings that start programs it goes on to use the earlier ones. What changed is told, because the user's own git will
-use it.
+settings that start programs, or decide which changes are seen, it goes on to use the earlier ones. What changed is
+told, because the user's own git will use it.
 """
 
 import os
@@ -17,13 +17,19 @@ from msgspec import Struct
 from iterdev.host.git.command import git, overrides
 from iterdev.host.git.refs import common_dir
 
-PROGRAMS = re.compile(
+PINNED = re.compile(
     r"filter\..+\.(clean|smudge|process)|merge\..+\.driver|diff\..+\.(command|textconv)|diff\.external"
     r"|core\.(sshcommand|gitproxy|alternaterefscommand|askpass)|credential\.(.+\.)?helper"
+    r"|core\.(excludesfile|attributesfile|filemode|symlinks|ignorecase|autocrlf|eol|safecrlf|sparsecheckout(cone)?)"
+    r"|submodule\..+\.ignore|diff\.ignoresubmodules"
 )
-"""The settings that start programs, apart from those that iterdev's git never uses."""
-NOTHING = {"driver": "false"}
+"""The settings that start programs, apart from those that iterdev's git never uses, or decide which changes it sees."""
+NOTHING = {"driver": "false", "filemode": "true", "symlinks": "true", "eol": "native", "ignore": "none"}
 """What a setting that is new is replaced by, if an empty one has a meaning of its own: such a merge is a conflict."""
+FILES = ("info/exclude", "info/attributes", "info/grafts")
+IN_USE = frozenset(FILES[:2])
+"""Git has no way to leave them out."""
+REPLACED = "refs/replace"
 UNTOLD = ("branch.", "submodule.")
 """Settings that git itself changes when it works on branches and submodules."""
 
@@ -33,7 +39,8 @@ Settings = Mapping[str, tuple[str, ...]]
 class Seen(Struct, frozen=True):
     stamp: tuple[object, ...]
     settings: Settings
-    hooks: Mapping[str, object]
+    files: Mapping[str, object]
+    """Hooks, and what else git reads of the repository."""
 
 
 class PinnedSettings:
@@ -59,13 +66,13 @@ class PinnedSettings:
     def changes(self) -> list[str]:
         """The names of settings and hooks that changed since the last call; values may be secrets."""
         before = self._told
-        if self._stamp() == before.stamp and dict(_hooks(self._common / "hooks")) == before.hooks:
+        if self._stamp() == before.stamp and dict(_files(self._common)) == before.files:
             return []
         self._told = self._look()
         return sorted(
             [
                 *(name for name in _different(before.settings, self._told.settings) if not name.startswith(UNTOLD)),
-                *(f"hook {name}" for name in _different(before.hooks, self._told.hooks)),
+                *_different(before.files, self._told.files),
             ]
         )
 
@@ -79,14 +86,16 @@ class PinnedSettings:
         for entry in filter(None, listed.stdout.split("\0")):
             name, _, value = entry.partition("\n")
             settings[name] = (*settings.get(name, ()), value)
-        return Seen(stamp, settings, dict(_hooks(self._common / "hooks")))
+        return Seen(stamp, settings, dict(_files(self._common)))
 
 
 def told(changed: Sequence[str]) -> str:
     """What the user should know about settings and hooks that changed."""
+    in_use = [name for name in changed if name in IN_USE]
+    apart = f" (except {' and '.join(in_use)})" if in_use else ""
     return (
         f"git settings or hooks of your repository changed meanwhile: {', '.join(changed)}; this session does not use "
-        "them, but your own git will, so look at .git/config and .git/hooks"
+        f"them{apart}, but your own git will, so look at .git/config and .git/hooks"
     )
 
 
@@ -103,7 +112,7 @@ def pinned(top: Path) -> Iterator[PinnedSettings]:
 
 def _options(before: Settings, now: Settings) -> Iterator[str]:
     for name in _different(before, now):
-        if PROGRAMS.fullmatch(name):
+        if PINNED.fullmatch(name):
             nothing = NOTHING.get(name.rpartition(".")[2], "")
             yield from ("-c", f"{name}={before[name][-1] if name in before else nothing}")
 
@@ -112,10 +121,16 @@ def _different(before: Mapping[str, object], now: Mapping[str, object]) -> list[
     return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
-def _hooks(folder: Path) -> Iterator[tuple[str, object]]:
+def _files(common: Path) -> Iterator[tuple[str, object]]:
+    yield from ((f"hook {name}", stamp) for name, stamp in _entries(common / "hooks") if not _is_sample(name))
+    yield from ((f"{REPLACED}/{name}", stamp) for name, stamp in _entries(common / REPLACED))
+    yield from ((name, stamp) for name in FILES if (stamp := _stamp(common / name)))
+
+
+def _entries(folder: Path) -> Iterator[tuple[str, object]]:
     try:
         with os.scandir(folder) as entries:
-            yield from ((entry.name, _stamp(Path(entry.path))) for entry in entries if not _is_sample(entry.name))
+            yield from ((entry.name, _stamp(Path(entry.path))) for entry in entries)
     except OSError:
         return
 

@@ -1,9 +1,11 @@
-"""Refs and branches: reading them, and moving them by compare and swap."""
+"""Refs and branches: reading them, moving them by compare and swap, and the lock on the whole repository."""
 
+import fcntl
 import os
 import re
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -60,6 +62,21 @@ def branches_stamp(top: Path) -> tuple[object, ...]:
 @lru_cache(maxsize=64)
 def common_dir(top: Path) -> Path:
     return top / git("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
+
+
+@contextmanager
+def repository_lock(top: Path) -> Iterator[None]:
+    """For the few things that only one process at a time may do in a repository; waits for its turn.
+
+    It is a lock on git's own folder, so that no lock file can be left behind, and all worktrees share it. It must not
+    be held while another program of the user's may run.
+    """
+    descriptor = os.open(common_dir(top), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _stamp(path: Path) -> object:

@@ -18,11 +18,11 @@ from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.host import untrusted_files
-from iterdev.host.git import confinement, object_import, refs
+from iterdev.host.git import confinement, index, object_import, refs
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import Identity, git, git_names
+from iterdev.host.git.index import GITLINK
 
-GITLINK = "160000"
 FILE = ".gitmodules"
 
 
@@ -60,12 +60,14 @@ def check_out(top: Path, worktree: Path) -> None:
         if not _is_repository(users) or refs.resolve(users, module.commit) is None:
             continue
         if _is_linked(own, users):
+            index.put_back(own)
             git("checkout", "--quiet", "--force", "--detach", module.commit, cwd=own)
             git("clean", "--quiet", "-ffd", cwd=own)
         else:
             _add(users, own, module.commit, untrusted_files.root_of(own) or worktree)
             confinement.add_submodule(own)
             git("reset", "--quiet", "--hard", module.commit, cwd=own)
+        index.remember(own)
         check_out(users, own)
 
 
@@ -106,7 +108,12 @@ def disarm(worktree: Path, trusted: Path, writable: Path) -> None:
 
 def is_touched(top: Path, worktree: Path) -> bool:
     """Whether a submodule is not exactly what the worktree names."""
-    return any(refs.resolve(own, "HEAD") != module.commit or status(own) for module, _, own in _present(top, worktree))
+    return any(_differs(own, module.commit) for module, _, own in _present(top, worktree))
+
+
+def _differs(own: Path, commit: str) -> bool:
+    index.put_back(own)
+    return refs.resolve(own, "HEAD") != commit or bool(status(own, "--ignore-submodules=none"))
 
 
 def prune(top: Path) -> None:
@@ -125,7 +132,10 @@ def keep(top: Path, worktree: Path, base: str, work: Work) -> None:
     for module, users, own in _present(top, worktree):
         before, head = _named(worktree, base, module.path), refs.resolve(own, "HEAD")
         keep(users, own, before or module.commit, work)
+        found = index.put_back(own)
         git("add", "--all", cwd=own)
+        index.add_forced(own, found.names)
+        index.remember(own)
         tree, parents = git("write-tree", cwd=own).stdout.strip(), ("-p", head) if head else ()
         if not head or tree != git("rev-parse", f"{head}^{{tree}}", cwd=own).stdout.strip():
             made = git("commit-tree", tree, *parents, cwd=own, stdin=work.message, env=work.author.variables)

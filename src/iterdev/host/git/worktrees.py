@@ -15,13 +15,13 @@ from pathlib import Path
 
 from iterdev.core.errors import HostError
 from iterdev.host import untrusted_files
-from iterdev.host.git import confinement, object_import, submodules
+from iterdev.host.git import confinement, index, object_import, submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
 from iterdev.host.git.confinement import git_dir
-from iterdev.host.git.refs import common_dir, resolve
-from iterdev.host.git.repository_lock import repository_lock
+from iterdev.host.git.index import Tracked
+from iterdev.host.git.refs import common_dir, repository_lock, resolve
 
 INITIALIZING = "initializing"
 """Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
@@ -38,6 +38,8 @@ def add(top: Path, path: Path, commit: str) -> None:
     except GitFailed as error:
         hint = "set ITERDEV_HOME to a folder with free space that you may write to"
         raise HostError(f'Cannot create the workspace "{path}": {error.message}', hint=hint) from error
+    index.remember_settings(path)
+    index.remember(path)
     submodules.check_out(top, path)
 
 
@@ -99,8 +101,10 @@ def _is_abandoned(admin: Path) -> bool:
 def reset(top: Path, path: Path, commit: str) -> None:
     """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
     _remove_links(path)
+    index.put_back(path)
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
+    index.remember(path)
     submodules.check_out(top, path)
 
 
@@ -114,16 +118,34 @@ def write_tree(worktree: Path) -> str:
 
 def restore_staged(worktree: Path) -> None:
     """Makes the files of a worktree what they were when they were staged; ignored files stay."""
+    index.put_back(worktree)
     git("restore", "--worktree", "--", ".", cwd=worktree, accept=(0, 1))
     git("clean", "--quiet", "-ffd", cwd=worktree)
 
 
 def stage(worktree: Path) -> None:
-    """Puts everything into the index that git does not ignore."""
+    """Puts everything into the index that git does not ignore, or that was added before all the same."""
+    found = _own_index(worktree)
     added = git("add", "--all", cwd=worktree, accept=(0, 1, 128))
     if added.returncode or "embedded git repository" in added.stderr:
         _remove_obstacles(worktree)
         git("add", "--all", cwd=worktree)
+    if is_worktree(worktree):
+        index.add_forced(worktree, found.names)
+        index.remember(worktree)
+
+
+def is_worktree(folder: Path) -> bool:
+    """Whether it is a linked worktree, and not the checkout that a repository was made in."""
+    return (folder / ".git").is_file()
+
+
+def _own_index(worktree: Path) -> Tracked:
+    try:
+        return index.put_back(worktree) if is_worktree(worktree) else Tracked()
+    except GitFailed:
+        _remove_obstacles(worktree)
+        return Tracked()
 
 
 def _remove_obstacles(worktree: Path) -> None:
@@ -131,10 +153,10 @@ def _remove_obstacles(worktree: Path) -> None:
 
     Git would record only the commit id of such a repository, and none of its files.
     """
-    index = worktree / git("rev-parse", "--git-path", "index", cwd=worktree).stdout.rstrip("\n")
-    delete(index.with_name("index.lock"))
+    file = worktree / git("rev-parse", "--git-path", "index", cwd=worktree).stdout.rstrip("\n")
+    delete(file.with_name("index.lock"))
     if git("reset", "--quiet", cwd=worktree, accept=(0, 128)).returncode:
-        delete(index)
+        delete(file)
         git("reset", "--quiet", cwd=worktree)
     listed = ("ls-files", "--others", "--exclude-standard", "-z")
     while inner := [name for name in git_names(*listed, cwd=worktree) if name.endswith("/")]:
@@ -179,6 +201,7 @@ def relink(top: Path, worktree: Path, base: str) -> None:
     with repository_lock(top):
         git("worktree", "repair", str(worktree), cwd=top)
     git("reset", "--quiet", cwd=worktree)
+    index.remember(worktree)
 
 
 def adopt(worktree: Path, base: str) -> None:
@@ -296,7 +319,10 @@ def set_head(worktree: Path, commit: str) -> None:
 def is_untouched(worktree: Path, commit: str) -> bool:
     """Whether a worktree is exactly the commit, apart from ignored files; one that git cannot read is not."""
     try:
-        return head(worktree) == commit and not status(worktree)
+        if head(worktree) != commit:
+            return False
+        index.put_back(worktree)
+        return not status(worktree, "--ignore-submodules=none")
     except GitFailed:
         return False
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from iterdev.core.errors import HostError, UserError
 from iterdev.host.github import gh
-from iterdev.host.github.contract import GitHub, IssueFilter, NoSuchIssue, PullRequest
+from iterdev.host.github.contract import GitHub, IssueFilter, NoSuchIssue, PullRequest, Review, ReviewComment
 from iterdev.host.github.project import project_at, project_of
 from iterdev.host.github.remotes import remotes
 from iterdev.tracker.remote_issues import RemoteIssue
@@ -44,4 +44,15 @@ def head_of(top: Path, remote: str, branch: str, environment: Mapping[str, str])
     return f"{pushed.owner}:{branch}" if pushed and pushed != base else branch
 
 
-__all__ = ["GitHub", "IssueFilter", "NoSuchIssue", "PullRequest", "RemoteIssue", "github_of", "head_of", "read_issue"]
+__all__ = [
+    "GitHub",
+    "IssueFilter",
+    "NoSuchIssue",
+    "PullRequest",
+    "RemoteIssue",
+    "Review",
+    "ReviewComment",
+    "github_of",
+    "head_of",
+    "read_issue",
+]

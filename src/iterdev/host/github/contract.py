@@ -34,6 +34,30 @@ class OpenPullRequest(Struct, frozen=True, kw_only=True):
     url: str
     is_new: bool
     """It was not open before."""
+    body: str
+    """The text that it has."""
+
+    @property
+    def number(self) -> int:
+        return int(self.url.rstrip("/").rpartition("/")[2])
+
+
+class ReviewComment(Struct, frozen=True, kw_only=True):
+    file: str
+    line: int
+    text: str
+
+
+class Review(Struct, frozen=True, kw_only=True):
+    commit: str
+    text: str
+    comments: tuple[ReviewComment, ...] = ()
+    """About lines that the difference shows; GitHub refuses others."""
+
+    @property
+    def document(self) -> dict[str, object]:
+        comments = [{"path": one.file, "line": one.line, "side": "RIGHT", "body": one.text} for one in self.comments]
+        return {"commit_id": self.commit, "event": "COMMENT", "body": self.text, "comments": comments}
 
 
 class GitHub(Protocol):
@@ -46,5 +70,17 @@ class GitHub(Protocol):
         ...
 
     def open_pull_request(self, wanted: PullRequest) -> OpenPullRequest:
-        """Opens it, or finds the one that is open for the branch. Raises `HostError`."""
+        """Opens it, or finds the one that is open for the branch, and leaves that as it is. Raises `HostError`."""
+        ...
+
+    def change_text(self, number: int, body: str) -> None:
+        """Gives a pull request another text."""
+        ...
+
+    def reviews(self, number: int) -> Sequence[str]:
+        """The texts of the reviews of a pull request."""
+        ...
+
+    def add_review(self, number: int, review: Review) -> None:
+        """Comments, and neither approves nor requests changes."""
         ...

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest
+from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest, Review
 from iterdev.tracker.remote_issues import RemoteComment, RemoteIssue
 
 SECONDS, SECONDS_OF_LIST = 30, 300
@@ -55,6 +55,10 @@ class _Issue(Struct, frozen=True):
         )
 
 
+class _Text(Struct, frozen=True):
+    body: str | None = None
+
+
 class GhCommand:
     def __init__(self, top: Path, environment: Mapping[str, str]) -> None:
         self._top, self._environment = top, environment
@@ -72,9 +76,29 @@ class GhCommand:
         done = self._run(("pr", "create", *options, *(["--draft"] if wanted.is_draft else [])), wanted.body, SECONDS)
         said = (done.stdout if not done.returncode else done.stderr).decode("utf-8", "replace")
         address = _ADDRESS.search(said)
-        if address and (not done.returncode or "already exists" in said):
-            return OpenPullRequest(url=address[0], is_new=not done.returncode)
+        if address and not done.returncode:
+            return OpenPullRequest(url=address[0], is_new=True, body=wanted.body)
+        if address and "already exists" in said:
+            known = self._answer(("pr", "view", address[0], "--json", "body"), _Text, SECONDS)
+            return OpenPullRequest(url=address[0], is_new=False, body=known.body or "")
         raise _failure("gh pr create", said, done.returncode)
+
+    def change_text(self, number: int, body: str) -> None:
+        self._require(("pr", "edit", str(number), "--body-file", "-"), body)
+
+    def reviews(self, number: int) -> Sequence[str]:
+        return [
+            one.body or "" for one in self._answer(("api", f"{_reviews(number)}?per_page=100"), list[_Text], SECONDS)
+        ]
+
+    def add_review(self, number: int, review: Review) -> None:
+        document = msgspec.json.encode(review.document).decode()
+        self._require(("api", _reviews(number), "--method", "POST", "--input", "-"), document)
+
+    def _require(self, argv: Sequence[str], stdin: str) -> None:
+        done = self._run(argv, stdin, SECONDS)
+        if done.returncode:
+            raise _failure(f"gh {argv[0]} {argv[1]}", done.stderr.decode("utf-8", "replace"), done.returncode)
 
     def _answer(self, argv: Sequence[str], kind: type[T], seconds: int) -> T:
         shown = f"gh {argv[0]} {argv[1]}"
@@ -102,6 +126,11 @@ class GhCommand:
         except subprocess.TimeoutExpired as error:
             shown = f"gh {argv[0]} {argv[1]}"
             raise HostError(f"`{shown}` did not end within {seconds} s", hint="gh auth status") from error
+
+
+def _reviews(number: int) -> str:
+    """The address, in which gh fills in the repository."""
+    return f"repos/{{owner}}/{{repo}}/pulls/{number}/reviews"
 
 
 def _failure(shown: str, said: str, code: int) -> HostError:

@@ -15,10 +15,17 @@ def remotes(top: Path) -> dict[str, str]:
     }
 
 
-def push(top: Path, remote: str, commit: str, branch: str) -> None:
-    """Makes the commit a branch of the remote. What is there and not part of the commit is never overwritten."""
+def push(top: Path, remote: str, commit: str, branch: str, known: str = "") -> None:
+    """Makes the commit a branch of the remote. What is there and not part of the commit is never overwritten.
+
+    Only `known`, which iterdev itself pushed before, may be replaced: after a rollback it is not part of the commit.
+    """
+    ref = f"refs/heads/{branch}"
+    words = ("push", "--quiet", remote, f"{commit}:{ref}")
     try:
-        git("push", "--quiet", remote, f"{commit}:refs/heads/{branch}", cwd=top, seconds=SECONDS)
+        done = git(*words, cwd=top, seconds=SECONDS, accept=(0, 1, 128) if known else (0,))
+        if done.returncode:
+            git(*words, f"--force-with-lease={ref}:{known}", cwd=top, seconds=SECONDS)
     except GitFailed as error:
         raise HostError(
             f'"{branch}" cannot be pushed to "{remote}": {error.message.partition(": ")[2]}',

@@ -20,7 +20,7 @@ from iterdev import __version__
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.ids import moment
 from iterdev.host import clock
-from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest
+from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest, Review
 from iterdev.host.github.project import PUBLIC_HOST, Project, project_of
 from iterdev.tracker.remote_issues import RemoteComment, RemoteIssue
 
@@ -72,6 +72,11 @@ class _Issue(Struct, frozen=True):
 
 class _PullRequest(Struct, frozen=True):
     html_url: str
+    body: str | None = None
+
+
+class _Review(Struct, frozen=True):
+    body: str | None = None
 
 
 class _SameHost(HTTPRedirectHandler):
@@ -127,12 +132,23 @@ class RestApi:
         try:
             made = _decoded(self._request(f"{self._base}/pulls", document)[0], _PullRequest)
         except _Unprocessable as error:
-            asked = urlencode({"head": f"{self._project.owner}:{wanted.head}", "state": "open"})
+            head = wanted.head if ":" in wanted.head else f"{self._project.owner}:{wanted.head}"
+            asked = urlencode({"head": head, "state": "open"})
             known = next(self._pages(f"{self._base}/pulls?{asked}", list[_PullRequest]))
             if not known:
                 raise HostError(error.message, hint=f'check that "{wanted.base}" is a branch there') from error
-            return OpenPullRequest(url=known[0].html_url, is_new=False)
-        return OpenPullRequest(url=made.html_url, is_new=True)
+            return OpenPullRequest(url=known[0].html_url, is_new=False, body=known[0].body or "")
+        return OpenPullRequest(url=made.html_url, is_new=True, body=wanted.body)
+
+    def change_text(self, number: int, body: str) -> None:
+        self._request(f"{self._base}/pulls/{number}", json.dumps({"body": body}).encode(), "PATCH")
+
+    def reviews(self, number: int) -> Sequence[str]:
+        pages = self._pages(f"{self._base}/pulls/{number}/reviews?per_page={PAGE}", list[_Review])
+        return [one.body or "" for page in pages for one in page]
+
+    def add_review(self, number: int, review: Review) -> None:
+        self._request(f"{self._base}/pulls/{number}/reviews", json.dumps(review.document).encode())
 
     @property
     def _named(self) -> str:
@@ -155,9 +171,10 @@ class RestApi:
             if following and _origin(following) != _origin(address):
                 raise HostError(f'GitHub leads to another host, "{following}"', hint="check GITHUB_API_URL")
 
-    def _request(self, address: str, document: bytes | None = None) -> tuple[bytes, str]:
+    def _request(self, address: str, document: bytes | None = None, method: str | None = None) -> tuple[bytes, str]:
         """The answer, and what its header says of further pages; a document is posted."""
-        request = Request(address, document, headers=self._headers())  # noqa: S310 - https, or this machine
+        headers = self._headers() | ({"Content-Type": "application/json"} if document else {})
+        request = Request(address, document, headers=headers, method=method)  # noqa: S310 - https, or this machine
         try:
             with self._opener.open(request, timeout=SECONDS) as response:
                 body = response.read(MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Starts a program that outlives the one that started it."""
+"""Starts a program that outlives the one that started it, also if that one is killed."""
 
 import os
 import subprocess
@@ -17,3 +17,10 @@ def start(argv: Sequence[str], *, cwd: Path, output: Path) -> "subprocess.Popen[
     # If this process lives longer, as a server does, the other one must not stay a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
     return process
+
+
+def complete(argv: Sequence[str], *, cwd: Path, text: str) -> "subprocess.CompletedProcess[str]":
+    """Runs the program to its end, with a text as its standard input; a signal to this process does not reach it."""
+    return subprocess.run(
+        argv, cwd=cwd, input=text, capture_output=True, encoding="utf-8", start_new_session=True, check=False
+    )

@@ -12,8 +12,7 @@ MOMENT = 0.01
 def treat_as_interrupt() -> None:
     """Has the other signals that ask to stop do what Ctrl-C does at that moment; one that is ignored stays ignored.
 
-    By default they would end Python where it is, with nothing cleaned up. An event loop that stops listening to them
-    restores that default, so that this has to be called again.
+    By default they would end Python where it is, with nothing cleaned up.
     """
     for number in STOPPING:
         if signal.getsignal(number) is signal.SIG_DFL:

@@ -353,11 +353,12 @@ class Spawn(Protocol):
 
 
 async def run(
-    spawn: Spawn, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None
+    spawn: Spawn, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None, stdin: bytes = b""
 ) -> ProgramResult:
-    """Runs a program without input to its end, and returns the last bytes of its output."""
+    """Runs a program to its end with an input that a pipe has room for, and returns the last bytes of its output."""
     tails: dict[Stream, bytes] = {"stdout": b"", "stderr": b""}
     async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
+        await process.write(stdin)
         await process.close_input()
         async for stream, chunk in process.output():
             tails[stream] = (tails[stream] + chunk)[-CHUNK:]

@@ -13,11 +13,15 @@ from msgspec import Struct
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.errors import UserError
+from iterdev.core.rules.landings import under_way
 from iterdev.core.rules.table_edits import TableRow, claim, left_out
 from iterdev.core.session.fold import replay
+from iterdev.core.session.lifecycle import TIMELINE
 from iterdev.core.session.state import State
 from iterdev.core.types import Engine, TaskId
+from iterdev.core.views import history
 from iterdev.core.views.report import report
+from iterdev.core.views.timeline import timeline, timeline_svg
 from iterdev.store import atomic_files
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries, tasks_csv
@@ -91,7 +95,7 @@ class Projector:
     def withdraw(self, before: State, after: State) -> None:
         """Deletes what the files say of work that a rollback undid, also from the wisdom files."""
         undone = self._team.documents(before).keys() - self._team.documents(after).keys()
-        for name in (*undone, "results.csv", "context.md"):
+        for name in (*undone, "results.csv", "context.md", TIMELINE):
             (self._folder / name).unlink(missing_ok=True)
         for name in wisdom.FILES:
             path = self._folder / "wisdom" / f"{name}.md"
@@ -124,7 +128,7 @@ class Projector:
             if strict and not beside_agents:
                 raise
             return Edited()
-        at_work = {state.tasks.plan[task].role for task in state.attempts.running}
+        at_work = {state.tasks.plan[task].role for task in under_way(state)}
         if guarded and (claims := [words for row, known in rows if (words := claim(row, *known, at_work=at_work))]):
             return self._refuse(state, body, ", ".join(claims))
         if missing and not removable:
@@ -208,7 +212,17 @@ class Projector:
         yield from self._team.documents(state, self._shown).items()
         if state.lifecycle.is_finished:
             yield "results.csv", table
-            yield "context.md", report(state, self._team)
+            picture = self._timeline(state)
+            if picture:
+                yield TIMELINE, picture
+            yield "context.md", report(state, self._team, timeline=TIMELINE if picture else "")
+
+    def _timeline(self, state: State) -> str:
+        """The picture of all attempts; a session that was rebuilt from its folder has none."""
+        entries = self._journal.read(state.session.id)
+        past = history.evolve(history.History(), (entry for entry in entries if entry.seq <= state.seq), self._team)
+        drawn = timeline(past, state.lifecycle.finished_at or state.updated_at)
+        return timeline_svg(drawn, f"Time line of {state.session.id}") if drawn.rows else ""
 
     def _write_wave_files(self, state: State) -> None:
         wanted: dict[str, str] = {}

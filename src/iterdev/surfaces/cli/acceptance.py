@@ -13,21 +13,36 @@ from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_either, print_text
 
 
-def accept(repository: Repository, session: SessionId, *, force: bool = False, as_json: bool = False) -> None:
+def accept(
+    repository: Repository,
+    session: SessionId,
+    *,
+    options: completion.AcceptOptions | None = None,
+    force: bool = False,
+    as_json: bool = False,
+) -> None:
     """Asks before work is brought in that is not known to be good."""
-    preview = completion.preview_accept(repository, session)
+    options = options or completion.AcceptOptions()
+    preview = completion.preview_accept(repository, session, options)
     if not as_json:
         print_text(preview_text(preview))
     try:
-        accepted = completion.accept(repository, session, force=force)
+        accepted = completion.accept(repository, session, force=force, options=options)
     except NeedsConfirmation:
         can_ask = prompt.can_ask() and not as_json
         if not can_ask or not click.confirm(f"Bring it into {preview.into} all the same?"):
             raise
-        accepted = completion.accept(repository, session, force=True)
+        accepted = completion.accept(repository, session, force=True, options=options)
     line = f"{accepted.branch} is now at {accepted.commit[:12]} with the work of {session}"
     document = {"session": session, "branch": accepted.branch, "commit": accepted.commit, "notes": accepted.notes}
     print_either("\n".join([line, *accepted.notes]), document | {"preview": preview}, as_json=as_json)
+
+
+def undo(repository: Repository, session: SessionId, *, as_json: bool = False) -> None:
+    undone = completion.undo_accept(repository, session)
+    line = f"{undone.branch} is at {undone.commit[:12]} again; the work stays on the branch of {session}"
+    document = {"session": session, "branch": undone.branch, "commit": undone.commit}
+    print_either(line, document, as_json=as_json)
 
 
 def preview_text(preview: completion.AcceptPreview) -> str:

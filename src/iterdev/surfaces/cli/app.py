@@ -1,6 +1,7 @@
 """The command `iterdev`. Each subcommand is in the module of its name in `commands`."""
 
 import os
+import sys
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -9,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from iterdev import __version__
+from iterdev.surfaces.cli import line
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import discard_output
@@ -16,7 +18,8 @@ from iterdev.surfaces.cli.output.console import discard_output
 ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
-    *("clean", "import", "pr", "feedback add", "feedback link", "feedback close", "wisdom reject"),
+    *("clean", "import", "pr", "web", "feedback add", "feedback link", "feedback close", "wisdom reject", "mcp"),
+    *("skill install", "skill remove", "notify test"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -28,7 +31,7 @@ COMMANDS = {
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
         "accept": "Bring a session's branch into your branch",
-        "pr": "Push a session's branch and open a pull request, with its report as the text",
+        "pr": "Push a session's branch and open its pull request, or bring it up to date",
         "update": "Bring the branch that a session came from into the session, and run the tests on the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
@@ -40,6 +43,7 @@ COMMANDS = {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
         "follow": "Print a line for each event of a session that is worth knowing, as it happens",
+        "web": "Show the sessions of this repository in a browser, answer questions and accept work there",
         "why": "Show exactly what a task waits for",
         "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
         "report": "Print the report of a session",
@@ -62,7 +66,10 @@ COMMANDS = {
         "agents": "List the coding agents, and whether they can be used",
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
         "help": "Print the help of a command; without a name, list the commands",
+        "mcp": "Serve people's own MCP clients on standard input and output",
+        "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
         "clean": "Remove branches, refs and worktrees of sessions that are provably not needed any more",
+        "notify": "Try the notifications that are configured",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
 }
@@ -97,7 +104,8 @@ class App(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
+        whole = line.expanded(args, sys.stdin.read) if args[0] in line.STARTERS else args
+        name, command, rest = super().resolve_command(ctx, whole)
         called = {str(command.name), " ".join([str(command.name), *rest[:1]])} & FOR_PEOPLE if command else set()
         if called and not {"-h", "--help"} & set(rest):
             from iterdev.app.sessions import refuse_inside_attempt  # noqa: PLC0415 - most commands do not need it

@@ -24,6 +24,7 @@ from iterdev.surfaces.cli import acceptance, event_loop, exit_codes
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import (
+    print_alert,
     print_document,
     print_either,
     print_error,
@@ -75,15 +76,21 @@ def _observer(repository: Repository, session: SessionId, *, quiet: bool) -> Ite
     """Shows a run: live in a terminal, as plain lines anywhere else."""
     ask = partial(_ask, repository, session)
     if quiet:
-        yield RunObserver(notify=print_warning)
+        yield RunObserver(notify=print_warning, alert=print_alert)
     elif prompt.is_terminal():
         from iterdev.surfaces.cli.output.live import Live  # noqa: PLC0415 - rich takes 60 ms to load
 
         with Live(ask=ask) as live:
-            yield RunObserver(show=live.show, agent_output=live.agent_output, ask=live.ask, notify=live.notify)
+            yield RunObserver(
+                show=live.show,
+                agent_output=live.agent_output,
+                ask=live.ask,
+                notify=live.notify,
+                alert=print_alert,
+            )
     else:
         print_line(f"session {session}")
-        yield RunObserver(progress=print_line, notify=print_warning, ask=ask)
+        yield RunObserver(progress=print_line, notify=print_warning, ask=ask, alert=print_alert)
 
 
 def request_text(text: tuple[str, ...], file: Path | None, command: str) -> str:

@@ -61,6 +61,25 @@ def of_round(state: State, task: TaskId) -> Comparison | None:
     return compared(reviews[before], reviews[task]) if before and task in reviews else None
 
 
+def reported_findings(state: State) -> list[tuple[Finding, tuple[TaskId, ...], TaskId | None]]:
+    """Each finding once, as it was last reported, with the reviews that report it and the later one that does not."""
+    reviews = development(state).reviews
+    ordered = sorted((task for task in reviews if task in state.tasks.plan), key=state.tasks.order.__getitem__)
+    last: dict[str, Finding] = {}
+    seen: dict[str, list[TaskId]] = {}
+    for task in ordered:
+        for finding in reviews[task].issues:
+            last[identity(finding)] = finding
+            seen.setdefault(identity(finding), []).append(task)
+    return [(last[name], tuple(tasks), _next_review(state, tasks[-1], ordered)) for name, tasks in seen.items()]
+
+
+def _next_review(state: State, task: TaskId, reviews: Sequence[TaskId]) -> TaskId | None:
+    """The review of the same sprint that follows."""
+    sprint, later = fields(state.tasks.plan[task]).sprint, reviews[reviews.index(task) + 1 :]
+    return next((one for one in later if fields(state.tasks.plan[one]).sprint == sprint), None)
+
+
 WEIGHTS = {"correctness": 30, "completeness": 25, "maintainability": 25, "security": 20}
 """Per cent of the whole score."""
 MUST_FIX = (Severity.critical, Severity.high)

@@ -11,12 +11,13 @@ from iterdev.core.formatting import counted
 from iterdev.core.results import shortened
 from iterdev.core.session.events import AnswerApplied, Event, Gate, GateOpened, TasksAdded, TasksReplanned, Warned
 from iterdev.core.session.state import State
+from iterdev.core.session.task_table import Queue
 from iterdev.core.session.tasks import Task, joining, redirected
 from iterdev.core.types import UNSUCCESSFUL, Engine, Status, TaskId, TaskKind
 from iterdev.teams.development import pipelines
 from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
 from iterdev.teams.development.results import Design, WorkItem
-from iterdev.teams.development.roles import Part, Pipeline, Role, fields
+from iterdev.teams.development.roles import Fields, Part, Pipeline, Role, fields
 from iterdev.teams.development.state import development, rows_of
 
 
@@ -126,6 +127,10 @@ def planned_files(state: State, task: Task) -> tuple[str, ...]:
     """The files that have to be there when a task of first work is done."""
     own = items_of(state, task) if task.role == Role.developer else ()
     return tuple(file for item in own for file in item.files)
+
+
+def may_have_nothing_to_do(queue: Queue) -> bool:
+    return isinstance(queue.fields, Fields) and queue.fields.part is Part.rest
 
 
 def nothing_to_do(state: State, task: Task) -> str:

@@ -100,10 +100,14 @@ class DevelopmentTeam(contract.Team):
     report = staticmethod(views.team_report)
     view = staticmethod(views.team_view)
     milestone = staticmethod(views.milestone)
+    findings = staticmethod(views.findings)
+    reviews = staticmethod(views.reviews)
+    test_runs = staticmethod(views.test_runs)
     listed_choices = staticmethod(views.listed_choices)
     choice_descriptions = staticmethod(views.choice_descriptions)
     task_notes = staticmethod(views.task_notes)
     initial = staticmethod(Development)
+    may_have_nothing_to_do = staticmethod(sprints.may_have_nothing_to_do)
     nothing_to_do = staticmethod(sprints.nothing_to_do)
     result_schema = staticmethod(result_schema)
 
@@ -127,6 +131,10 @@ class DevelopmentTeam(contract.Team):
 
     def session_prefix(self, engine: Engine) -> str:
         return "ids" if engine is Engine.wave else "IDS"
+
+    def suggested_pipeline(self, requirement: str) -> tuple[str, str]:
+        analysis = analyse(requirement)
+        return analysis.pipeline, f"score {analysis.score}, complexity {analysis.complexity.level}"
 
     def started(self, request: Request, settings: Settings, agents: Mapping[str, str]) -> Sequence[Event]:
         _check_reviewer(settings, agents)

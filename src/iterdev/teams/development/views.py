@@ -1,6 +1,7 @@
 """What the views and the report say about the development team."""
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -9,8 +10,8 @@ from iterdev.core.session.events import Gate, TeamEvent
 from iterdev.core.session.gates import UnverifiedChoice
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import Status, TaskId
-from iterdev.core.views.team import TaskNotes, TeamReport, TeamView
+from iterdev.core.types import Severity, Status, TaskId
+from iterdev.core.views.team import FindingView, ReviewView, TaskNotes, TeamReport, TeamView, TestRunView
 from iterdev.teams.development import critic, sprints
 from iterdev.teams.development.documents import BREAKDOWN, artifact, pass_percent, review_document
 from iterdev.teams.development.events import RoundStarted, SprintRecord, SprintStarted, TestsMeasured
@@ -98,6 +99,76 @@ def milestone(event: TeamEvent) -> str:
             return f"sprint {sprint}"
         case _:
             return ""
+
+
+def findings(state: State) -> tuple[FindingView, ...]:
+    views = (
+        FindingView(
+            id=critic.identity(finding),
+            severity=finding.grade,
+            dimension=finding.dimension,
+            file=finding.file,
+            line=_line_number(finding.line),
+            text=finding.description,
+            suggestion=finding.suggestion,
+            reported_by=reviews,
+            fixed_in=fixed_in,
+        )
+        for finding, reviews, fixed_in in critic.reported_findings(state)
+    )
+    return tuple(sorted(views, key=lambda view: list(Severity).index(view.severity)))
+
+
+def reviews(state: State) -> tuple[ReviewView, ...]:
+    part = development(state)
+    return tuple(_review_view(state, task, part.verdicts[task]) for task in _in_order(state, part.verdicts))
+
+
+def _review_view(state: State, task: TaskId, verdict: Verdict) -> ReviewView:
+    since, review = critic.of_round(state, task), verdict.review
+    return ReviewView(
+        task=task,
+        score=verdict.score,
+        passed=verdict.signal is not Signal.revision_needed,
+        verdict=verdict.signal or "",
+        scores=tuple(msgspec.structs.asdict(review.scores).items()) if review else (),
+        fixed=len(since.fixed) if since else None,
+        still_there=len(since.still_there) if since else None,
+        new=len(since.new) if since else len(review.issues) if review else 0,
+    )
+
+
+def test_runs(state: State) -> tuple[TestRunView, ...]:
+    runs = development(state).test_runs
+    return tuple(_run_view(task, runs[task]) for task in _in_order(state, runs))
+
+
+def _run_view(task: TaskId, run: TestsMeasured) -> TestRunView:
+    found = run.verification
+    return TestRunView(
+        task=task,
+        command=found.command or "",
+        percent=pass_percent(found),
+        total=found.total,
+        passed=not run.failed and found.pass_rate is not None,
+        failures=found.failures,
+        regressions=found.regressions,
+        missing=found.missing,
+        known_failures=found.known_failures,
+        flaky=found.flaky,
+        note=found.note,
+        output=found.output,
+    )
+
+
+def _in_order(state: State, tasks: Iterable[TaskId]) -> list[TaskId]:
+    return sorted((task for task in tasks if task in state.tasks.order), key=state.tasks.order.__getitem__)
+
+
+def _line_number(line: int | str | None) -> int | None:
+    """The first number of what an agent gave as the line, such as 12-15."""
+    found = re.search("[0-9]{1,9}", str(line or ""))
+    return int(found[0]) if found else None
 
 
 def listed_choices(gate: Gate) -> int:

@@ -7,6 +7,7 @@ leaves open is a question to the user.
 from itertools import pairwise
 
 from iterdev.core.errors import UserError
+from iterdev.core.formatting import one_line
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
@@ -98,5 +99,13 @@ def order_reasons(state: State, task: TaskId) -> tuple[str, ...]:
         for conflict in (one for one in order.conflicts if issue in one.issues):
             if before := conflict.issues[: conflict.issues.index(issue)]:
                 too = f"they change {', '.join(conflict.files)} too"
-                lines.append(f"{issue} comes after {', '.join(before)}: {too} ({conflict.rationale})")
+                because = _chosen(state, issue) or conflict.rationale
+                lines.append(f"{issue} comes after {', '.join(before)}: {too} ({because})")
     return tuple(lines)
+
+
+def _chosen(state: State, issue: str) -> str:
+    """Why the integrator chose the order of an issue, in its own words."""
+    preference = issue_part(state).preference
+    said = (one.resolution for one in (preference.conflicts if preference else ()) if issue in one.issues)
+    return next((one_line(text) for text in said if text), "")

@@ -86,6 +86,9 @@ class Fields(TaskFields, Struct, frozen=True, kw_only=True, tag="issues", gc=Fal
     cycle: int = 0
     """0 for first work, n for the n-th fix cycle."""
 
+    def for_start(self) -> None:
+        """Nothing: each task has issues of its own."""
+
 
 def fields(task: Task) -> Fields:
     return cast("Fields", task.fields)

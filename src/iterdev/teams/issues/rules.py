@@ -21,6 +21,7 @@ from iterdev.core.session.events import (
     Warned,
 )
 from iterdev.core.session.state import State
+from iterdev.core.session.task_table import Queue
 from iterdev.core.session.tasks import Task, joining
 from iterdev.core.types import Severity, Status, TaskId
 from iterdev.teams.issues import audit, events, marshal, pipelines
@@ -203,6 +204,10 @@ def _without_audit(state: State) -> tuple[Event, ...]:
 def _past(dep: TaskId, audit_task: Task) -> tuple[TaskId, ...]:
     """The dependencies of an audit in its place."""
     return audit_task.deps if dep == audit_task.id else (dep,)
+
+
+def may_have_nothing_to_do(queue: Queue) -> bool:
+    return queue.role == Role.integrator
 
 
 def nothing_to_do(state: State, task: Task) -> str:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
-from iterdev.core.session.landing_events import LandingTestEnded
+from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId, TaskKind, TeamState
 from iterdev.core.verification import Verification
@@ -25,7 +25,7 @@ from iterdev.teams.issues.results import IssueContext
 from iterdev.teams.issues.roles import Pipeline, Role, fields
 from iterdev.tracker.solutions import Solution
 
-FOLDED = frozenset({*EVENTS, LandingTestEnded, TableEdited, TasksReset, RollbackStarted})
+FOLDED = frozenset({*EVENTS, LandingTestEnded, LandingTakenOut, TableEdited, TasksReset, RollbackStarted})
 
 
 class Issues(TeamState, Struct, frozen=True, kw_only=True):
@@ -150,6 +150,9 @@ class IssuesDraft(Draft[Issues]):
                 self.set(baseline=event)
             case QueueFormed():
                 self.set(queue=event, queue_lost=False)
+            case LandingTakenOut(task=task):
+                # What its tests said alone must not be read as if they had passed.
+                self._tests.pop(task, None)
             case LandingTestEnded(tasks=tasks, passed=passed, verification=verification):
                 self._tests.update(dict.fromkeys(tasks, verification) if passed and verification else {})
             case events.QueueLost():

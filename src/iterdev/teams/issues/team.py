@@ -57,6 +57,7 @@ class IssueTeam(contract.Team):
     plan = staticmethod(rules.plan)
     plan_note = staticmethod(rules.plan_note)
     before_work = staticmethod(rules.before_work)
+    may_have_nothing_to_do = staticmethod(rules.may_have_nothing_to_do)
     nothing_to_do = staticmethod(rules.nothing_to_do)
     follow_up = staticmethod(rules.follow_up)
     finish = staticmethod(rules.finish)

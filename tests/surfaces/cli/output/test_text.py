@@ -4,6 +4,7 @@ import pytest
 from tests.core.conftest import Story, task
 
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import Ending, Engine
 from iterdev.core.views.session import session_view
 from iterdev.surfaces.cli.output.text import status_text, summary
@@ -107,7 +108,7 @@ def test_a_session_of_waves_that_is_over_says_what_became_of_each(engine: Engine
         ([events.Finished()], "not successful: tasks: 1 failed, 1 skipped"),
         ([events.Finished(), events.Archived()], "archived, not successful: tasks: 1 failed, 1 skipped"),
         (
-            [events.Finished(), events.Accepted("main", "c" * 40)],
+            [events.Finished(), Accepted("main", "c" * 40)],
             "accepted as cccccccccccc, not successful: tasks: 1 failed, 1 skipped",
         ),
     ],

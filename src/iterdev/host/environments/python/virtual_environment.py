@@ -147,12 +147,12 @@ async def _provide(work: Workplace, project: PythonProject, source: Source, home
             return Provided(described=described, problems=entry.made.problems)
         if entry is None and _marked(home) == _stamp(source.key, project):
             return Provided(described=f"{source.described}, made before in this workspace")
-        await in_thread(shutil.rmtree, home, ignore_errors=True)
+        await in_thread(untrusted_files.remove, home, root=home.parent)
         before = await in_thread(work.untracked)
         try:
             shortfalls = await _make(work, project, source, home)
         except CommandFailed as failed:
-            await in_thread(shutil.rmtree, home, ignore_errors=True)
+            await in_thread(untrusted_files.remove, home, root=home.parent)
             return Provided(problems=(told(failed),))
         _add_hook(home)
         taken = _taken(work, project, source, home, started)
@@ -200,7 +200,7 @@ async def _lay(work: Workplace, project: PythonProject, entry: Entry, home: Path
     # Where the project was installed once more, some of the files are not those of the entry.
     if is_there and (compiled or await in_thread(work.cache.is_laid, entry, home.parent)):
         return True
-    await in_thread(shutil.rmtree, home, ignore_errors=True)
+    await in_thread(untrusted_files.remove, home, root=home.parent)
     if not await in_thread(
         work.cache.lay, entry, _places(work, home), home.parent, work.tree, hard_links=work.hard_links
     ):
@@ -237,7 +237,7 @@ async def _make(work: Workplace, project: PythonProject, source: Source, home: P
     except CommandFailed as failed:
         users = interpreters.users_environments(work.checkout, work.variables)
         fallback = next(users, None) or await interpreters.system(work)
-        await in_thread(shutil.rmtree, home, ignore_errors=True)
+        await in_thread(untrusted_files.remove, home, root=home.parent)
         lacking = await in_thread(installed.missing, project, work.tree, fallback) if fallback else ["all"]
         if fallback is None or set(lacking) & set(project.runtime):
             raise
@@ -255,7 +255,7 @@ async def _make_from_declared(work: Workplace, project: PythonProject, home: Pat
         if installer.uv is None or failed.offline:
             raise
     # Settings of pip that uv does not read, such as an index, may make the difference.
-    await in_thread(shutil.rmtree, home, ignore_errors=True)
+    await in_thread(untrusted_files.remove, home, root=home.parent)
     installer = Installer(work=work, home=home, uv=None)
     await installer.create(project)
     return await installer.install_all(project)

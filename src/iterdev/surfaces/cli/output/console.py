@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from iterdev.core.errors import IterdevError
 from iterdev.core.formatting import plain
 from iterdev.surfaces.cli.output.wrapping import wrapped
 
+STDERR = 2
 _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that JSON leaves as they are."""
 
@@ -98,6 +100,17 @@ def print_either(text: str, document: object, *, as_json: bool) -> None:
 
 def print_warning(text: str) -> None:
     _print(text, error=True)
+
+
+def print_alert(text: str) -> bool:
+    """A notification of the terminal, and its bell; False where there is no terminal."""
+    shown = " ".join(plain(text).split())
+    with suppress(OSError):
+        if os.isatty(STDERR):
+            # Not through the stream: while a live picture is shown, that breaks lines.
+            os.write(STDERR, f"\x1b]9;{shown}\x07\a".encode("utf-8", "backslashreplace"))
+            return True
+    return False
 
 
 def print_error(error: IterdevError) -> None:

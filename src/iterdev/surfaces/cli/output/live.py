@@ -18,12 +18,12 @@ from iterdev.core.views.why import PauseView
 from iterdev.surfaces.cli.output import prompt
 
 STYLES = {
-    Status.pending: ("·", "dim"),
-    Status.in_progress: ("▸", "bold cyan"),
-    Status.landing: ("▸", "cyan"),
-    Status.completed: ("✓", "green"),
-    Status.failed: ("✗", "bold red"),
-    Status.skipped: ("-", "yellow"),
+    Status.pending: "dim",
+    Status.in_progress: "bold cyan",
+    Status.landing: "cyan",
+    Status.completed: "green",
+    Status.failed: "bold red",
+    Status.skipped: "yellow",
 }
 FRAMES = 8
 """Pictures per second."""
@@ -107,10 +107,10 @@ class Live:
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         wave = 0
         for task in view.tasks:
-            mark, style = _mark(task)
+            style = "yellow" if task.asks_for_more else STYLES[task.effective_status]
             table.add_row(
                 str(task.wave) if task.wave != wave else "",
-                _text(mark, style),
+                _text(task.glyph, style),
                 _text(task.id, style),
                 _text(task.role, "dim"),
                 _text(_elapsed(task, self._now()), "dim"),
@@ -150,12 +150,6 @@ def _foot(view: SessionView, now: float) -> list[Text]:
     if spent := view.spending.by_role_and_agent:
         lines.append(_text(f"spent: {spent}", "dim"))
     return lines
-
-
-def _mark(task: TaskView) -> tuple[str, str]:
-    """The mark of a task; a verdict that asks for a fix round is done, but no success."""
-    status = task.effective_status
-    return ("!", "yellow") if task.result.notes.unfavourable and status is Status.completed else STYLES[status]
 
 
 def _pause(pause: PauseView, now: float) -> str:

@@ -12,7 +12,7 @@ WAVES = 20
 
 
 def opened_text(opened: OpenedPullRequest) -> str:
-    return f"{'Opened' if opened.is_new else 'Pushed to the pull request that is open'}: {opened.url}"
+    return f"{'Opened' if opened.is_new else 'Brought up to date'}: {opened.url}"
 
 
 def status_text(view: SessionView) -> str:

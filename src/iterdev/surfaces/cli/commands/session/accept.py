@@ -2,12 +2,39 @@
 
 import click
 
+from iterdev.app.completion import AcceptOptions
+from iterdev.core.errors import UserError
+from iterdev.core.types import AcceptStyle
 from iterdev.surfaces.cli import acceptance, arguments
+
+ME = "me"
 
 
 @click.command(help="Bring a session's branch into your branch")
 @arguments.finished_session
+@click.option("--squash", is_flag=True, help="As one commit of yours")
+@click.option("--no-ff", is_flag=True, help="By a merge commit, also if your branch could just move forward")
+@click.option("--author", type=click.Choice([ME]), help="Make the agents' commits again, with you as their author")
+@click.option("--undo", is_flag=True, help="Move your branch back to where it was, if nothing followed")
 @click.option("--force", is_flag=True, help="Also if tests fail, nothing was verified, or the review did not pass")
 @arguments.as_json
-def accept(*, session: arguments.SelectedSession, force: bool, as_json: bool) -> None:
-    acceptance.accept(*session, force=force, as_json=as_json)
+def accept(
+    *,
+    session: arguments.SelectedSession,
+    squash: bool,
+    no_ff: bool,
+    author: str | None,
+    undo: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    if squash and no_ff:
+        raise UserError("--squash and --no-ff exclude each other", hint="iterdev accept --squash")
+    if undo and (squash or no_ff or author or force):
+        raise UserError("--undo goes with no other option", hint="iterdev accept --undo")
+    if undo:
+        acceptance.undo(*session, as_json=as_json)
+        return
+    style = AcceptStyle.squash if squash else AcceptStyle.merge if no_ff else None
+    options = AcceptOptions(style=style, own_author=True if author == ME else None)
+    acceptance.accept(*session, options=options, force=force, as_json=as_json)

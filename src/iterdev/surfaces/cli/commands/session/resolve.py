@@ -12,7 +12,7 @@ from iterdev.app.issues import resolve as resolving
 from iterdev.app.sessions import Repository, to_continue
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
-from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli import arguments, line
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_warning
@@ -21,6 +21,7 @@ from iterdev.surfaces.cli.session_run import (
     Addition,
     choose_session,
     request_text,
+    show_detached,
     show_run,
     show_worker,
     start_warnings,
@@ -53,6 +54,8 @@ class WithFlagsInText(click.Command):
 @click.option("--pr-per-issue", is_flag=True, help="One for each issue, each on top of the one before")
 @arguments.text_file
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
+@arguments.detach
+@line.option
 @arguments.as_json
 def resolve(
     *,
@@ -67,6 +70,7 @@ def resolve(
     pr_per_issue: bool,
     file: Path | None,
     continue_: bool,
+    detach: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
@@ -75,13 +79,16 @@ def resolve(
     if role and (scope := resume.one_worker(repository, role)):
         return show_worker(repository, role, words.text, scope, as_json=as_json)
     at_end = partial(_pull_requests, per_issue=pr_per_issue) if pr or pr_per_issue else None
+    if detach and at_end:
+        raise UserError("--detach does not wait for the end, at which --pr opens a pull request", hint="iterdev pr")
+    show = show_detached if detach else partial(show_run, at_end=at_end)
     if reported := callbacks.callback_in(repository, words.text):
         session = choose_session(reported.session)
         callbacks.record(repository, session, reported)
-        return show_run(repository, session, as_json=as_json, at_end=at_end)
+        return show(repository, session, as_json=as_json)
     if continue_:
         session = choose_session(to_continue(repository, words.text))
-        return show_run(repository, session, auto=yes, as_json=as_json, at_end=at_end)
+        return show(repository, session, auto=yes, as_json=as_json)
     ids = resolving.known_ids(repository, words)
     found = _issues(repository, ids, all_pending=all_pending or words.all_pending, auto=yes)
     options |= {"requirement": words.text, "auto": yes, "pipeline": mode or words.mode or None}
@@ -91,7 +98,7 @@ def resolve(
         repository, request, found, method or words.method or None, separately=pr_per_issue
     )
     start_warnings(repository)
-    return show_run(repository, session, as_json=as_json, at_end=at_end)
+    return show(repository, session, as_json=as_json)
 
 
 def _pull_requests(repository: Repository, session: SessionId, *, per_issue: bool) -> Addition:

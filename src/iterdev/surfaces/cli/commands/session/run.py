@@ -9,7 +9,7 @@ from iterdev.app import callbacks, resume, start
 from iterdev.app.analyze import analyze as ask_analyzer
 from iterdev.app.sessions import Repository, to_continue, to_resume
 from iterdev.core.errors import UserError
-from iterdev.surfaces.cli import arguments, event_loop
+from iterdev.surfaces.cli import arguments, event_loop, line
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
 from iterdev.surfaces.cli.session_run import (
@@ -40,6 +40,7 @@ from iterdev.surfaces.cli.session_run import (
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @click.option("--resume", "resume_", is_flag=True, help="The same; of several unfinished sessions you choose one")
 @arguments.detach
+@line.option
 @arguments.as_json
 def run(
     *,

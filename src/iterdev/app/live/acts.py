@@ -1,0 +1,153 @@
+"""What a dashboard can do with a session: each act as a value, with the command that does the same, and its preview.
+
+A dashboard never drives a session: what has to be run goes on in an engine in the background.
+"""
+
+import shlex
+from typing import TypeAlias, assert_never
+
+from msgspec import Struct
+
+from iterdev.app import answer, completion, feedback, resume, rollback
+from iterdev.core.types import SessionId, TaskId
+from iterdev.core.views.previews import AcceptPreview, ArchivePreview, ResumePreview, RetryPreview, RollbackPreview
+from iterdev.engine.repository import Repository
+
+AnyPreview: TypeAlias = AcceptPreview | ArchivePreview | ResumePreview | RetryPreview | RollbackPreview
+REASON = "the user wants it"
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    session: SessionId
+    gate: str
+    choice: str
+
+
+class Accept(Struct, frozen=True, kw_only=True):
+    session: SessionId
+    force: bool = False
+    """Also work that is not known to be good."""
+
+
+class Retry(Struct, frozen=True, kw_only=True):
+    session: SessionId
+
+
+class RollBack(Struct, frozen=True, kw_only=True):
+    session: SessionId
+    target: str
+    reason: str = REASON
+
+
+class Archive(Struct, frozen=True, kw_only=True):
+    session: SessionId
+
+
+class Resume(Struct, frozen=True, kw_only=True):
+    session: SessionId
+
+
+class Comment(Struct, frozen=True, kw_only=True):
+    session: SessionId
+    text: str
+    task: TaskId | None = None
+    """The task that it is about."""
+    severity: str = "medium"
+
+
+Act: TypeAlias = Answer | Accept | Retry | RollBack | Archive | Resume | Comment
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    text: str
+    """What happened, in a sentence."""
+    commands: tuple[str, ...]
+    """The commands that would have done the same."""
+
+
+def command(act: Act) -> str:
+    """What a user would type in a shell to do the same."""
+    match act:
+        case Answer(session=session, gate=gate, choice=choice):
+            words = ["answer", session, gate, choice]
+        case Accept(session=session, force=force):
+            words = ["accept", session, *(["--force"] if force else [])]
+        case Retry(session=session):
+            words = ["retry", "--detach", session]
+        case RollBack(session=session, target=target, reason=reason):
+            words = ["rollback", session, target, *([] if reason == REASON else ["--reason", reason])]
+        case Archive(session=session):
+            words = ["archive", session]
+        case Resume(session=session):
+            words = ["resume", "--detach", session]
+        case Comment(session=session, text=text, severity=severity):
+            words = ["feedback", "add", "--session-id", session, "--severity", severity, text]
+        case _:
+            assert_never(act)
+    return shlex.join(["iterdev", *words])
+
+
+def preview(repository: Repository, act: Act) -> AnyPreview | None:
+    """What an act would do, for those that change more than they say. Nothing is changed."""
+    match act:
+        case Accept(session=session):
+            return completion.preview_accept(repository, session)
+        case Retry(session=session):
+            return resume.preview_retry(repository, session)
+        case RollBack(session=session, target=target):
+            return rollback.preview_rollback(repository, session, target)
+        case Archive(session=session):
+            return completion.preview_archive(repository, session)
+        case Resume(session=session):
+            return resume.preview_resume(repository, session)
+        case Answer() | Comment():
+            return None
+        case _:
+            assert_never(act)
+
+
+def perform(repository: Repository, act: Act) -> Done:
+    """Carries the act out; raises `IterdevError` where the command would."""
+    match act:
+        case Answer(session=session, gate=gate, choice=choice):
+            answered = answer.answer(repository, session, gate, choice)
+            return _done(act, f"{gate}: {answered.choice}{_goes_on(act, running=answered.view.running)}")
+        case Accept(session=session, force=force):
+            accepted = completion.accept(repository, session, force=force)
+            notes = "".join(f"; {note}" for note in accepted.notes)
+            return _done(act, f"{accepted.branch} is now at {accepted.commit[:12]} with the work of {session}{notes}")
+        case Retry(session=session):
+            resume.retry(repository, session)
+            return _done(act, f"the failed tasks run again in process {resume.detach(repository, session).pid}")
+        case RollBack(session=session, target=target, reason=reason):
+            undone = rollback.roll_back(repository, session, target, reason)
+            undo = f"; {undone.accepted.branch} keeps it, undo it there with: {undone.undo}" if undone.accepted else ""
+            text = f"{undone.branch} is at {undone.tip[:12]} again, as before {target}; undone: "
+            return _done(act, f"{text}{', '.join(undone.undone)}{undo}")
+        case Archive(session=session):
+            completion.archive(repository, session)
+            return _done(act, f"{session} is archived; its branch and its files stay")
+        case Resume(session=session):
+            engine = resume.detach(repository, session, resumes=True)
+            return _done(act, f"the engine runs in the background in process {engine.pid}")
+        case Comment():
+            return _comment(repository, act)
+        case _:
+            assert_never(act)
+
+
+def _done(act: Act, text: str, *others: str) -> Done:
+    return Done(text=text, commands=(command(act), *others))
+
+
+def _goes_on(act: Answer, *, running: bool) -> str:
+    return "" if running else f"; go on with: {command(Resume(session=act.session))}"
+
+
+def _comment(repository: Repository, act: Comment) -> Done:
+    item = feedback.add(repository, act.session, act.text, severity=act.severity, category="general")
+    if act.task is None:
+        return _done(act, f"{item.feedback_id} is kept as feedback of {item.severity} severity")
+    feedback.link(repository, act.session, item.feedback_id, act.task)
+    link = shlex.join(["iterdev", "feedback", "link", act.session, item.feedback_id, act.task])
+    return _done(act, f"{item.feedback_id} is kept as feedback on {act.task}", link)

@@ -1,0 +1,1 @@
+"""What one page of a dashboard shows."""

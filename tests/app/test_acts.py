@@ -1,0 +1,115 @@
+"""What a dashboard can do: the command that does the same, the preview, and what comes of it."""
+
+import shlex
+
+import pytest
+from tests.app.conftest import DEV, Sessions, Team, failed
+
+from iterdev.app.live.acts import (
+    Accept,
+    Act,
+    Answer,
+    Archive,
+    Comment,
+    Resume,
+    Retry,
+    RollBack,
+    command,
+    perform,
+    preview,
+)
+from iterdev.core.errors import IterdevError, UserError
+from iterdev.core.session import events
+from iterdev.core.session.gates import plan_gate
+from iterdev.core.types import SessionId
+from iterdev.core.views.previews import AcceptPreview, ArchivePreview, RetryPreview, RollbackPreview
+from iterdev.surfaces.cli.app import app
+
+S = SessionId("ids-x")
+ACTS: list[tuple[Act, str]] = [
+    (Answer(session=S, gate="plan", choice="approve"), "iterdev answer ids-x plan approve"),
+    (Accept(session=S), "iterdev accept ids-x"),
+    (Accept(session=S, force=True), "iterdev accept ids-x --force"),
+    (Retry(session=S), "iterdev retry --detach ids-x"),
+    (RollBack(session=S, target="DEV-001"), "iterdev rollback ids-x DEV-001"),
+    (RollBack(session=S, target="DEV-001", reason="too odd"), "iterdev rollback ids-x DEV-001 --reason 'too odd'"),
+    (Archive(session=S), "iterdev archive ids-x"),
+    (Resume(session=S), "iterdev resume --detach ids-x"),
+    (
+        Comment(session=S, text="$(rm -rf x)", severity="high"),
+        "iterdev feedback add --session-id ids-x --severity high '$(rm -rf x)'",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("act", "text"), ACTS, ids=lambda value: type(value).__name__)
+def test_each_act_has_a_command_that_can_be_pasted(act: Act, text: str) -> None:
+    assert command(act) == text
+
+
+@pytest.mark.parametrize("act", [act for act, _ in ACTS], ids=lambda act: type(act).__name__)
+def test_the_options_of_these_commands_exist(act: Act) -> None:
+    _, name, *words = shlex.split(command(act))
+    found = app.get_command(app.make_context("iterdev", ["--help"], resilient_parsing=True), name)
+    if hasattr(found, "commands"):
+        found = found.commands[words[0]]
+
+    known = {spelling for parameter in found.params for spelling in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_what_changes_more_than_it_says_has_a_preview(team: Team) -> None:
+    team.run(pipeline="patch")
+    session = team.session
+    acts = (
+        Accept(session=session),
+        Retry(session=session),
+        RollBack(session=session, target=DEV),
+        Archive(session=session),
+    )
+
+    previews = [preview(team.repository, act) for act in acts]
+
+    assert [type(one) for one in previews] == [AcceptPreview, RetryPreview, RollbackPreview, ArchivePreview]
+    assert preview(team.repository, Comment(session=session, text="fine")) is None
+
+
+def test_work_is_accepted_commented_rolled_back_and_archived(team: Team) -> None:
+    team.run(pipeline="patch")
+    session, repository = team.session, team.repository
+
+    accepted = perform(repository, Accept(session=session))
+    commented = perform(repository, Comment(session=session, text="too long", task=DEV, severity="high"))
+    undone = perform(repository, RollBack(session=session, target=DEV))
+
+    state = repository.state(session)
+    assert accepted.text.startswith(f"main is now at {team.repo.git('rev-parse', 'main')[:12]}")
+    assert state.feedback[0].source_task_id == DEV
+    assert commented.commands[1] == f"iterdev feedback link {session} {state.feedback[0].feedback_id} {DEV}"
+    assert "undone: DEV-001, VERIFY-001; main keeps it, undo it there with: git" in undone.text
+
+
+def test_a_finished_session_is_archived(team: Team) -> None:
+    team.run(pipeline="patch")
+
+    done = perform(team.repository, Archive(session=team.session))
+
+    assert done.commands == (f"iterdev archive {team.session}",)
+    assert team.repository.state(team.session).lifecycle.phase == "archived"
+
+
+def test_an_answer_says_how_to_go_on_where_no_engine_waits_for_it(sessions: Sessions) -> None:
+    session = sessions.start("Fix it", events.GateOpened(plan_gate()))
+
+    done = perform(sessions.repository, Answer(session=session, gate="plan", choice="approve"))
+
+    assert done.text == f"plan: approve; go on with: iterdev resume --detach {session}"
+
+
+def test_what_the_command_would_refuse_is_refused(sessions: Sessions) -> None:
+    session = sessions.start("Fix it", *failed())
+
+    with pytest.raises(UserError, match="has changed nothing"):
+        perform(sessions.repository, Accept(session=session, force=True))
+    with pytest.raises(IterdevError):
+        perform(sessions.repository, RollBack(session=session, target="DEV-009"))

@@ -1,0 +1,297 @@
+"""Plays a user who calls the team from inside of a real client, with a scripted model, and tells what was seen.
+
+`python -m tests.conformance.clients NAME FORM FOLDER` does it in an empty folder, and prints one JSON document.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from tests.clis import install, pids_with
+from tests.conftest import Repo, make_repo
+from tests.e2e.conftest import Terminal
+
+from iterdev.agents.scripted.script import Call, Rule, Script, Step
+from iterdev.conformance.agent_setup import KEY, configure_agent
+from iterdev.conformance.model.server import ModelServer, serving
+
+LINE = """--pipeline patch "Fix $(touch never) it's; `touch never`" """
+REQUIREMENT = "Fix $(touch never) it's; `touch never`"
+TYPED, SKILL, DIALOG = "typed", "skill", "dialog"
+"""How the team is called: by the user, by the model for the user, and by the user of a client that asks by itself."""
+QUESTION, END = "The team asks: approve or reject?", "The team is done."
+TIMEOUT = 240
+SUBMISSIONS, HEARD = 10, 3.0
+"""How often Enter is pressed, and the seconds until the model has heard of it."""
+WORK = 2
+"""Seconds that the team works without anything to say."""
+
+CODEX = """
+model = "gpt-5.5"
+model_provider = "local"
+approval_policy = "never"
+[model_providers.local]
+name = "local"
+base_url = "{url}/v1"
+env_key = "LOCAL_API_KEY"
+wire_api = "responses"
+[analytics]
+enabled = false
+[features]
+plugins = false
+apps = false
+unbounded_connection_retries = false
+"""
+QUIET: dict[str, object] = {
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+}
+GEMINI = {**QUIET, "security": {"auth": {"selectedType": "gemini-api-key"}}}
+QWEN = {
+    **QUIET,
+    "$version": 3,
+    "security": {"auth": {"selectedType": "openai"}},
+    "memory": {"enableManagedAutoMemory": False},
+}
+
+
+class Client(Struct, frozen=True, kw_only=True):
+    """How a user of the client calls the team, and goes on in the same conversation."""
+
+    form: str
+    """What the user types, for the page."""
+    first: tuple[str, ...]
+    then: tuple[str, ...]
+    variables: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}
+
+
+WORDS = "{words}"
+CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose", "--model", "claude-sonnet-4-5")
+GEMINI_CLI = ("gemini", "-o", "stream-json", "-m", "gemini-2.5-pro")
+QWEN_CODE = ("qwen", "-o", "stream-json", "-m", "scripted", "--auth-type", "openai")
+OPENCODE = ("opencode", "run", "--format", "json", "--model", "scripted/model")
+CLIENTS = {
+    "claude": Client(
+        form="/team-iterdev ...",
+        first=(*CLAUDE, "/team-iterdev {line}"),
+        then=(*CLAUDE, "--continue", "approve"),
+        variables={
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "ENABLE_TOOL_SEARCH": "false",
+            "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
+        },
+    ),
+    "codex": Client(
+        form="$team-iterdev ...",
+        first=("codex", "exec", "--json", "$team-iterdev {line}"),
+        then=("codex", "exec", "resume", "--json", "--last", "approve"),
+        variables={"LOCAL_API_KEY": KEY},
+        files={".codex/config.toml": CODEX},
+    ),
+    "gemini": Client(
+        form="/team-iterdev ...",
+        first=(*GEMINI_CLI, "-p", "/team-iterdev {line}"),
+        then=(*GEMINI_CLI, "--resume", "latest", "-p", "approve"),
+        variables={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"},
+        files={".gemini/settings.json": json.dumps(GEMINI)},
+    ),
+    "qwen": Client(
+        form="/team-iterdev ...",
+        first=(*QWEN_CODE, "/team-iterdev {line}"),
+        then=(*QWEN_CODE, "--continue", "approve"),
+        variables={"QWEN_CODE_NO_RELAUNCH": "true"},
+        files={".qwen/settings.json": json.dumps(QWEN)},
+    ),
+    "opencode": Client(
+        form="/team-iterdev ...",
+        first=(*OPENCODE, "--command", "team-iterdev", "--", WORDS),
+        then=(*OPENCODE, "--continue", "approve"),
+        variables={
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "NPM_CONFIG_REGISTRY": "http://127.0.0.1:9",
+        },
+    ),
+}
+
+
+class Observation(Struct, frozen=True, kw_only=True):
+    instructed: bool
+    """The model was told what the skill says, with what the user typed."""
+    asked: bool
+    """The question reached the user."""
+    ended: bool
+    """The end was reported to the user."""
+    requirement: str
+    standing: str
+    while_working: int
+    """Model calls while the team worked."""
+    calls: int
+    """Model calls of the client in all."""
+    litter: str
+    """What the repository has that it should not have."""
+    output: str
+
+
+def tool(name: str, **arguments: object) -> Step:
+    return Step(call=Call(tool=name, server="iterdev", arguments=arguments))
+
+
+BY_NAME = (
+    tool("run", line=LINE),
+    tool("wait", seconds=3600),
+    Step(say=QUESTION),
+    tool("answer", gate="plan", choice="approve"),
+    tool("wait", seconds=3600),
+    Step(say=END),
+)
+BY_MODEL = (Step(call=Call(tool="Skill", arguments={"skill": "team-iterdev", "args": LINE})), *BY_NAME)
+"""The form of Claude Code in which the model calls the skill."""
+
+
+AS_TASK = (tool("run", line=LINE), Step(say="It works in the background."), Step(say=END))
+"""What the model does in a client that knows tasks: it starts the team, and is told the end."""
+
+
+def observe(name: str, root: Path, *, by_model: bool = False) -> Observation:
+    """The client without a terminal: the model passes the question on, and the user answers in the next prompt."""
+    client, repo = CLIENTS[name], _scratch(name, root)
+    steps = BY_MODEL if by_model else BY_NAME
+    with serving(Script(rules=(Rule(match=r"\S", steps=steps),))) as model:
+        _set_up(name, client, repo, model)
+        outputs = [_run(repo, _typed(client.first, by_model=by_model)), _run(repo, client.then)]
+        return _seen(repo, model, *outputs, waits_in=len(steps) - 2)
+
+
+def observe_dialog(root: Path) -> Observation:
+    """Claude Code in a terminal: the session is a task, and the client itself asks the user."""
+    repo = _scratch("claude", root)
+    known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    settings = {
+        "hasCompletedOnboarding": True,
+        "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+        "projects": {str(repo.path): known},
+    }
+    (repo.home / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
+    with serving(Script(rules=(Rule(match=r"\S", steps=AS_TASK),))) as model:
+        _set_up("claude", CLIENTS["claude"], repo, model)
+        with closing(Terminal(repo)) as terminal:
+            terminal.type("claude --model claude-sonnet-4-5")
+            terminal.until("for shortcuts")
+            terminal.type(f"/team-iterdev {LINE.strip()}")
+            _enter_until(terminal, lambda: bool(model.requests))
+            asked = terminal.until(asks := "requests your input", "approve: Accept the plan")
+            _enter_until(terminal, lambda: asks not in terminal.screen())
+            ended = terminal.until(END)
+        return _seen(repo, model, asked.replace(asks, QUESTION), ended)
+
+
+def _enter_until(terminal: Terminal, reached: Callable[[], bool]) -> None:
+    """Presses Enter until it is taken: one that comes too soon after something else belongs to that."""
+    for _ in range(SUBMISSIONS):
+        terminal.press("Enter")
+        end = time.monotonic() + HEARD
+        while time.monotonic() < end:
+            if reached():
+                return
+            time.sleep(0.1)
+
+
+def _scratch(name: str, root: Path) -> Repo:
+    """A repository whose developer takes its time, on a machine with one client."""
+    repo = make_repo(root)
+    (root / "bin").mkdir()
+    install(name, root / "bin")
+    clock = f"date +%s.%N >> {repo.home}/worked"
+    repo.behave(developer={"run": f"{clock}; sleep {WORK}; {clock}"})
+    return repo
+
+
+def _set_up(name: str, client: Client, repo: Repo, model: ModelServer) -> None:
+    """Has the client use only the model there, and installs the skills in it."""
+    for path, text in client.files.items():
+        (repo.home / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo.home / path).write_text(text.replace("{url}", model.url), encoding="utf-8")
+    env = {**repo.env, **configure_agent(model.url, name, repo.home), **client.variables}
+    repo.env = env | {"PATH": f"{repo.home.parent / 'bin'}:{env['PATH']}"}
+    _run(repo, repo.command("skill", "install", "--client", name, "--allow"))
+
+
+def _typed(command: Sequence[str], *, by_model: bool) -> list[str]:
+    """The command with what the user types: the line in one word, or as a shell would give it."""
+    *program, last = command
+    if by_model:
+        return [*program, "Have team-iterdev fix it."]
+    return [*program, *(shlex.split(LINE) if last == WORDS else [last.format(line=LINE)])]
+
+
+def _run(repo: Repo, command: Sequence[str]) -> str:
+    nothing = subprocess.DEVNULL
+    done = subprocess.run(
+        command,
+        cwd=repo.path,
+        env=repo.env,
+        stdin=nothing,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    return f"{done.stdout}\n{done.stderr}"
+
+
+def _seen(repo: Repo, model: ModelServer, asked: str, ended: str, waits_in: int | None = None) -> Observation:
+    """`waits_in` is the turn in which the model waits for the team, which may have begun by then."""
+    requests = [request for request in model.requests if not request.is_side_call]
+    told = next((request.body for request in requests if "Change nothing in it" in request.body), "")
+    worked = repo.home / "worked"
+    begin, *_, end = [float(line) for line in worked.read_text().split()] if worked.exists() else [0.0, 0.0]
+    document = json.loads(repo.iterdev("status", "--json").stdout or "{}")
+    return Observation(
+        instructed=json.dumps(LINE.strip())[1:-1] in told,
+        asked=QUESTION in _said(asked),
+        ended=END in _said(ended),
+        requirement=str(document.get("requirement")),
+        standing=f"{document.get('phase')}, {'succeeded' if document.get('succeeded') else 'not succeeded'}",
+        while_working=sum(begin < request.time < end and request.turn != waits_in for request in requests),
+        calls=len(requests),
+        litter=repo.git("status", "--porcelain"),
+        output=f"{asked[-3000:]}\n{ended[-3000:]}",
+    )
+
+
+def _said(output: str) -> str:
+    """What the client shows; Gemini CLI gives a sentence in several pieces."""
+    pieces = re.findall(r'"role":"assistant","content":"([^"]*)","delta":true', output)
+    return output + "".join(pieces)
+
+
+def end_processes(root: Path) -> None:
+    """Ends what a client left, such as a server, and the engine of a session that was not answered."""
+    for pid in pids_with(str(root)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    name, form, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    try:
+        seen = observe_dialog(folder) if form == DIALOG else observe(name, folder, by_model=form == SKILL)
+    finally:
+        end_processes(folder / "home")
+    sys.stdout.write(msgspec.json.encode(seen).decode())

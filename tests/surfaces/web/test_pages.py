@@ -1,0 +1,426 @@
+"""What the pages show, and what their forms do."""
+
+import json
+from html.parser import HTMLParser
+from http import HTTPStatus
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.app.conftest import DEV, Sessions, Team, failed, running_engine, team
+from tests.e2e.conftest import every_file
+from tests.surfaces.web.conftest import Site, filled
+
+from iterdev.app import feedback, tech_debt
+from iterdev.app.issues.edit import create
+from iterdev.core.collaboration.messages import MessageSent
+from iterdev.core.results import Usage
+from iterdev.core.session import events
+from iterdev.core.session.gates import plan_gate
+from iterdev.core.types import SessionId, Severity, Status, TaskId
+from iterdev.surfaces.web.rendering import FOLDER
+from iterdev.teams.development.events import ReviewScored
+from iterdev.teams.development.results import Finding, Review, Scores
+from iterdev.teams.development.roles import Signal
+
+__all__ = ["team"]
+HOSTILE = "<script>window.ran=1</script><img src=x onerror=window.ran=1>'\"{{7*7}}\x1b]8;;javascript:x\x07\u202e&"
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the attributes that run something or style something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+
+
+def asking(sessions: Sessions, requirement: str = "Fix it") -> SessionId:
+    session = sessions.start(requirement)
+    sessions.log(session).record(events.GateOpened(plan_gate(sessions.state(session).tasks.plan.values())))
+    return session
+
+
+def opened(sessions: Sessions, session: SessionId) -> str:
+    return repr(sessions.state(session).gates.opened_at["plan"])
+
+
+def pages(site: Site, session: str, issue: str) -> list[str]:
+    names = {"session": session, "task": "DEV-001", "gate": "plan", "act": "retry", "issue": issue}
+    found = {path for method, path in site.routes() if method == "GET"}
+    return [filled(path, **names) for path in sorted(found - {"/events"})]
+
+
+def test_every_page_of_a_session_is_shown(site: Site, sessions: Sessions) -> None:
+    session = asking(sessions)
+    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", "b" * 40))
+    issue = create(sessions.repository, {"title": "Broken"}).id
+
+    answers = {path: site.get(path).status for path in pages(site, session, issue)}
+
+    assert len(answers) > 25
+    assert set(answers.values()) == {HTTPStatus.OK}
+
+
+def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) -> None:
+    session = asking(sessions, f"Fix it {HOSTILE}")
+    log = sessions.log(session)
+    gate = events.Gate(kind="plan", question=HOSTILE, choices=("approve", HOSTILE), subject="")
+    log.record(
+        events.GateOpened(gate),
+        events.Warned(HOSTILE),
+        events.AttemptStarted(DEV, 1, HOSTILE, "b" * 40),
+        events.AttemptEnded(
+            task=DEV,
+            number=1,
+            agent=HOSTILE,
+            requests=1,
+            outcome=events.Failed(error=HOSTILE),
+            status=Status.failed,
+            error=HOSTILE,
+            denied=(HOSTILE,),
+        ),
+    )
+
+    issue = create(sessions.repository, {"title": HOSTILE, "context": HOSTILE, "tags": [HOSTILE]}).id
+    feedback.add(sessions.repository, session, HOSTILE, severity="high", category="bug")
+    tech_debt.add(sessions.repository, session, tech_debt.Debt(description=HOSTILE))
+    said = {"task": "DEV-001", HOSTILE: HOSTILE}
+    log.refresh()
+    log.record(MessageSent(sender=HOSTILE, to=HOSTILE, kind=HOSTILE, summary=HOSTILE, data=said))
+    folder = sessions.repository.folder(sessions.state(session))
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / "DEV-001-1.log").write_text(f"{HOSTILE}\n")
+    line = {"type": "odd", "worker": HOSTILE, "data": {HOSTILE: [HOSTILE]}}
+    (folder / "discoveries.ndjson").write_text(json.dumps(line))
+
+    for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script"]:
+        if path.startswith(("/static", "/api")) or path.endswith("jsonl"):
+            continue
+        text = site.get(path).text
+        found = Elements(text)
+
+        assert found.tags.count("script") == 2, path
+        assert {"img", "iframe", "object", "base", "style", "meta refresh"} & set(found.tags) == set(), path
+        assert [name for name in found.attributes if name.startswith("on") or name == "style"] == [], path
+        assert not {"\x1b", "\x07", "\u202e"} & set(text), path
+
+
+def test_an_empty_repository_is_named_and_stays_as_it_is(site: Site, sessions: Sessions) -> None:
+    before = every_file(sessions.repo.path)
+
+    home, listed = site.get("/").text, site.get("/sessions").text
+
+    assert f"No sessions yet in <code>{sessions.repo.path}</code>" in home
+    assert "No sessions yet" in listed
+    assert every_file(sessions.repo.path) == before
+
+
+def test_what_needs_the_user_comes_first_with_what_can_be_done(site: Site, sessions: Sessions) -> None:
+    lost, asks = sessions.start("Broken", *failed()), asking(sessions, "Asked")
+
+    text = site.get("/").text
+
+    assert text.index("Asked") < text.index("Broken")
+    assert f'href="/s/{lost}/do/retry"' in text
+    assert f'action="/s/{asks}/q/plan"' in text
+    assert 'data-needs="2"' in text
+    assert f"iterdev answer {asks} plan approve" in text
+
+
+def test_sessions_are_found_by_words_and_by_state(site: Site, sessions: Sessions) -> None:
+    sessions.start("Broken", *failed())
+    asking(sessions, "Asked")
+
+    by_word, by_state = site.get("/sessions?q=broKEN").text, site.get("/sessions?state=waiting").text
+
+    assert ("Broken" in by_word, "Asked" in by_word) == (True, False)
+    assert ("Broken" in by_state, "Asked" in by_state) == (False, True)
+
+
+def test_the_picture_links_every_task_and_tells_its_state_in_words(site: Site, sessions: Sessions) -> None:
+    session = sessions.start("Broken", *failed())
+
+    text = site.get(f"/s/{session}").text
+
+    assert f'href="/s/{session}/t/DEV-001" class="box failed" aria-label="DEV-001, developer, failed' in text
+    assert 'class="box skipped"' in text
+
+
+def test_a_question_is_answered_once_and_a_second_answer_is_told_so(site: Site, sessions: Sessions) -> None:
+    session = asking(sessions)
+    fields = {"choice": "approve", "opened": opened(sessions, session)}
+
+    first = site.post(f"/s/{session}/q/plan", fields)
+    second = site.post(f"/s/{session}/q/plan", fields)
+    page = site.get(f"/s/{session}/q/plan").text
+
+    assert first.document == {"go_to": f"/s/{session}"}
+    assert (second.status, second.document["look_again"]) == (HTTPStatus.CONFLICT, True)
+    assert sessions.kinds(session).count("GateAnswered") == 1
+    assert "It was answered with <strong>approve</strong>" in page
+    assert '"what": "answer plan: approve", "who": "bearer"' in site.log.path.read_text()
+
+
+def test_a_question_that_was_asked_again_is_not_answered_by_an_old_page(site: Site, sessions: Sessions) -> None:
+    session = asking(sessions)
+    old = opened(sessions, session)
+    sessions.log(session).record(events.GateAnswered("plan", "approve"))
+    sessions.log(session).record(events.GateOpened(plan_gate(sessions.state(session).tasks.plan.values())))
+
+    answer = site.post(f"/s/{session}/q/plan", {"choice": "reject", "opened": old})
+
+    assert answer.status == HTTPStatus.CONFLICT
+    assert "plan" in sessions.state(session).gates.open
+
+
+def test_a_wrong_answer_is_refused_with_the_choices(site: Site, sessions: Sessions) -> None:
+    session = asking(sessions)
+
+    answer = site.post(f"/s/{session}/q/plan", {"choice": "maybe", "opened": opened(sessions, session)})
+
+    assert (answer.status, answer.document["hint"]) == (HTTPStatus.BAD_REQUEST, "one of: approve, reject")
+
+
+def test_a_preview_changes_nothing_and_is_good_only_for_what_it_showed(site: Site, sessions: Sessions) -> None:
+    session = sessions.start("Broken", *failed())
+    shown = site.get(f"/s/{session}/do/archive").text
+    seq = sessions.state(session).seq
+    sessions.log(session).record(events.Warned("something new"))
+
+    old = site.post(f"/s/{session}/do/archive", {"seq": seq})
+    unchanged = sessions.kinds(session)
+    new = site.post(f"/s/{session}/do/archive", {"seq": sessions.state(session).seq})
+
+    assert f'name="seq" value="{seq}"' in shown
+    assert (old.status, old.document["look_again"]) == (HTTPStatus.CONFLICT, True)
+    assert "Archived" not in unchanged
+    assert new.document == {"go_to": f"/s/{session}"}
+    assert sessions.kinds(session)[-1] == "Archived"
+
+
+@pytest.mark.parametrize("act", ["accept", "archive", "retry", "resume", "rollback?target=DEV-001"])
+def test_what_cannot_be_done_now_is_explained_and_refused(site: Site, sessions: Sessions, act: str) -> None:
+    session = sessions.start()
+    name = act.partition("?")[0]
+    with running_engine(sessions, session):
+        page = site.get(f"/s/{session}/do/{act}").text
+        answer = site.post(f"/s/{session}/do/{name}", {"seq": sessions.state(session).seq, "target": "DEV-001"})
+
+    assert "<form" not in page.partition('id="part-preview"')[2].partition("<dialog")[0]
+    assert answer.status == HTTPStatus.BAD_REQUEST
+    assert sessions.kinds(session)[-1] == "TasksAdded"
+
+
+def test_the_plan_is_edited_in_place_and_a_wrong_row_is_named(site: Site, team: Team) -> None:
+    team.run(auto=False, pipeline="patch")
+    address = f"/s/{team.session}/plan"
+    digest = site.get(address).text.partition('name="digest" value="')[2].partition('"')[0]
+    rows = {"0.id": "DEV-001", "0.role": "developer", "0.title": "Greet the world", "0.description": "Do it"}
+    wrong = {
+        **rows,
+        "digest": digest,
+        "5.id": "DEV-002",
+        "5.role": "developer",
+        "5.description": "x",
+        "5.deps": "DEV-9",
+    }
+
+    refused = site.post(address, wrong)
+    saved = site.post(address, {**rows, "digest": digest})
+    late = site.post(address, {**rows, "digest": digest})
+
+    folder = team.repository.folder(team.repository.state(team.session))
+    assert (refused.status, refused.document["row"]) == (HTTPStatus.BAD_REQUEST, 5)
+    assert "DEV-9" in str(refused.document["error"])
+    assert saved.document == {"go_to": f"{address}?saved=1"}
+    assert "Greet the world" in (folder / "tasks.csv").read_text()
+    assert (late.status, late.document["look_again"]) == (HTTPStatus.CONFLICT, True)
+    assert not (folder / "tasks.page.csv").exists()
+
+
+def test_the_text_of_a_new_session_is_assessed_and_its_command_shown(site: Site) -> None:
+    text = site.get("/new?text=Fix+a+typo+in+it's+docs&pipeline=patch&agent.reviewer=codex").text
+
+    assert "The text speaks for the pipeline <strong>" in text
+    assert "--pipeline patch --role-agent reviewer=codex" in text
+    assert "&#39;Fix a typo in it&#39;&#34;&#39;&#34;&#39;s docs&#39;" in text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"text": " "}, {"text": "x", "pipeline": "y"}, {"text": "x", "concurrency": "many"}, {"agent.boss": "x"}]
+)
+def test_a_wrong_request_starts_nothing(site: Site, sessions: Sessions, fields: dict[str, str]) -> None:
+    answer = site.post("/new", fields)
+
+    assert (answer.status, bool(answer.document["error"])) == (HTTPStatus.BAD_REQUEST, True)
+    assert sessions.repository.sessions() == []
+
+
+def test_the_journal_shows_the_session_as_it_was_and_can_be_downloaded(site: Site, sessions: Sessions) -> None:
+    session = sessions.start("Broken", *failed())
+
+    listed, past = site.get(f"/s/{session}/journal?event=AttemptEnded").text, site.get(f"/s/{session}?at=4").text
+    file = site.get(f"/s/{session}/journal.jsonl")
+
+    assert "no luck" in listed
+    assert 'class="box failed"' not in past
+    assert "as it was at entry 4 of" in past
+    assert "data-live" not in past.partition("<a class")[0]
+    assert file.headers["content-type"].startswith("text/plain")
+    assert file.headers["content-disposition"].startswith("attachment;")
+    assert file.text.count("\n") == sessions.state(session).seq
+
+
+def reviewed(sessions: Sessions) -> SessionId:
+    """A session whose work has landed on its branch, with a review."""
+    session = sessions.start("Fix it")
+    repo = sessions.repo
+    repo.git("switch", "-q", f"iterdev/{session}")
+    repo.write("till.py", "def total(cart):\n    return 'all'\n")
+    repo.write("yarn.lock", "x\n" * 50)
+    tip = repo.commit("work")
+    repo.git("switch", "-q", "main")
+    base = repo.git("rev-parse", "main")
+    scores = Scores(correctness=4, completeness=6, maintainability=8, security=7)
+    wrong = Finding(severity="high", description=f"wrong {HOSTILE}", file="till.py", line="2-3", dimension="security")
+    far = Finding(severity="low", description="far away", file="till.py", line=99)
+    review = Review(id="REVIEW-001", status="completed", scores=scores, issues=(wrong, far))
+    row = msgspec.structs.replace(sessions.state(session).tasks.plan[DEV], id=TaskId("REVIEW-001"), role="reviewer")
+    sessions.log(session).record(
+        events.TasksAdded((row,)),
+        events.AttemptStarted(DEV, 1, "mine", base),
+        events.AttemptEnded(
+            task=DEV,
+            number=1,
+            agent="mine",
+            requests=1,
+            outcome=events.Done(findings="done", commit=tip, changed=("till.py",), usage=Usage(input_tokens=1200)),
+            status=Status.landing,
+        ),
+        events.Landed(task=DEV, tip=tip, changed=("till.py",), status=Status.completed),
+        ReviewScored(
+            task=TaskId("REVIEW-001"), review=review, score=6.1, signal=Signal.revision_needed, grade=Severity.high
+        ),
+    )
+    return session
+
+
+def test_findings_stand_at_their_lines_and_lock_files_are_closed(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+
+    text = site.get(f"/s/{session}/changes").text
+    opened_file = site.get(f"/s/{session}/changes?file=yarn.lock").text
+
+    code = text.index('<span class="tk">return</span>')
+    assert code < text.index("wrong &lt;script&gt;")
+    assert text.index("far away") < text.index('<table class="diff">')
+    assert "yarn.lock" in text
+    assert "· generated · closed" in text
+    assert opened_file.count('<tr class="added">') == 50
+    assert Elements(text).tags.count("script") == 2
+
+
+def test_reviews_have_their_scores_and_findings(site: Site, sessions: Sessions) -> None:
+    text = site.get(f"/s/{reviewed(sessions)}/review").text
+
+    assert 'value="6.1" aria-label="Score 6.1 of 10"' in text
+    assert "Open findings (2)" in text
+
+
+def test_a_change_names_no_other_commit_than_the_session_knows(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+
+    answers = [
+        site.get(f"/s/{session}/changes?{query}")
+        for query in ("task=HEAD", "task=--output=/tmp/x", "round=7", "file=../../etc/passwd", "file=--no-index")
+    ]
+
+    assert {answer.status for answer in answers} == {HTTPStatus.OK}
+    assert all("root:" not in answer.text for answer in answers)
+    assert "There is no task" in answers[0].text
+
+
+def test_a_comment_on_a_change_becomes_feedback_on_its_task(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    fields = {"text": "too long", "where": "till.py:2", "task": "DEV-001", "severity": "high"}
+
+    answer = site.post(f"/s/{session}/comment", fields)
+    empty = site.post(f"/s/{session}/comment", {"text": " "})
+
+    (item,) = sessions.state(session).feedback
+    assert answer.status == HTTPStatus.OK
+    assert (item.description, item.source_task_id, item.severity) == ("till.py:2: too long", "DEV-001", "high")
+    assert empty.status == HTTPStatus.BAD_REQUEST
+
+
+def test_cards_of_the_boards_are_moved_by_their_forms(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+    site.post(
+        "/boards/feedback",
+        {"do": "add", "session": session, "text": "cut", "severity": "high", "category": "ux"},
+    )
+    given = sessions.state(session).feedback[0].feedback_id
+    debt = tech_debt.add(sessions.repository, session, tech_debt.Debt(description="copied")).debt_id
+    issue = create(sessions.repository, {"title": "Broken"}).id
+
+    closed = site.post("/boards/feedback", {"do": "close", "session": session, "id": given})
+    moved = site.post("/boards/debt", {"session": session, "id": debt, "status": "deferred"})
+    queued = site.post(f"/issues/{issue}", {"status": "paused"})
+    wrong = site.post("/boards/debt", {"session": session, "id": debt, "status": "odd"})
+
+    state = sessions.state(session)
+    assert {closed.status, moved.status, queued.status} == {HTTPStatus.OK}
+    assert (state.feedback[0].status, state.debt[0].status) == ("closed", "deferred")
+    assert 'aria-label="paused"' in site.get("/issues").text.partition(issue)[0]
+    assert wrong.status == HTTPStatus.BAD_REQUEST
+
+
+def test_the_output_is_searched_as_a_whole_and_a_link_in_its_place_is_not_followed(
+    site: Site, sessions: Sessions, tmp_path: Path
+) -> None:
+    session = sessions.start("Fix it", *failed()[:1])
+    logs = sessions.repository.folder(sessions.state(session)) / "logs"
+    logs.mkdir()
+    (logs / "DEV-001-1.log").write_text("Reading\nWRITING \x1b[31mred\x1b[0m\nwriting again\n")
+
+    found = site.get(f"/s/{session}/t/DEV-001/output?q=writing").text
+    (tmp_path / "secret").write_text("the secret\n")
+    (logs / "DEV-001-1.log").unlink()
+    (logs / "DEV-001-1.log").symlink_to(tmp_path / "secret")
+    linked = site.get(f"/s/{session}/t/DEV-001/output").text
+
+    assert "<strong>2 lines</strong> have “writing”" in found
+    assert "<mark>WRITING</mark> red" in found
+    assert "the secret" not in linked
+
+
+def test_the_documents_for_programs_are_those_of_the_command_line(site: Site, sessions: Sessions) -> None:
+    session = sessions.start("Broken", *failed())
+
+    one, every = site.get(f"/api/s/{session}").document, site.get("/api/sessions").document
+
+    assert one["session"] == session
+    assert every == {"sessions": [one]}
+
+
+def test_files_that_a_browser_gets_are_few_and_the_script_is_short() -> None:
+    files = [
+        path for path in (FOLDER / "static").rglob("*") if path.is_file() and path.suffix in {".js", ".css", ".svg"}
+    ]
+
+    assert len((FOLDER / "static" / "app.js").read_text().splitlines()) <= 300
+    assert sum(path.stat().st_size for path in files) <= 60_000
+
+
+def test_templates_mark_nothing_as_safe() -> None:
+    templates: list[Path] = list((FOLDER / "templates").rglob("*.html"))
+
+    assert templates
+    assert [path.name for path in templates if "|safe" in path.read_text() or "autoescape" in path.read_text()] == []
