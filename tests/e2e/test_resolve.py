@@ -97,6 +97,7 @@ def test_all_pending_issues_are_resolved_by_the_default_method(repo: Repo) -> No
     ]
 
 
+@pytest.mark.requirement("R144", "R147")
 def test_the_text_may_come_from_standard_input_and_the_plan_names_the_issues(repo: Repo) -> None:
     use_program(repo)
     create_issues(repo, 2)

@@ -10,6 +10,7 @@ from tests.issue_agents import use_program, use_script
 
 from iterdev.app import inspect
 from iterdev.app.answer import answer
+from iterdev.app.branches.update import request_update
 from iterdev.app.issues import edit, resolve, show
 from iterdev.app.resume import run_session
 from iterdev.app.start import Request
@@ -163,6 +164,22 @@ def test_a_build_that_fails_leaves_the_other_groups_and_names_its_issues(repo: R
     assert set(found.values()) == {IssueStatus.completed, IssueStatus.failed}
     (reason,) = (text for text in inspect.status(repository, session).outcome.reasons if "not resolved" in text)
     assert reason == f"{', '.join(lost)} are not resolved: BUILD-002 failed: it broke"
+
+
+def test_an_update_of_a_session_brings_the_users_branch_in_and_tests_it(repo: Repo) -> None:
+    use_program(repo)
+    repository, session = resolved(repo, 1)
+    repo.write("theirs.txt", "theirs")
+    repo.commit("theirs")
+
+    request_update(repository, session)
+    anyio.run(partial(run_session, repository, session, RunObserver()))
+
+    state = repository.state(session)
+    assert set(statuses(repository, session).values()) == {Status.completed}, state.warnings
+    assert {"theirs.txt", "GH-1.txt"} <= set(repo.git("ls-tree", "--name-only", state.branch.tip).split())
+    assert inspect.status(repository, session).outcome.reasons == ()
+    assert issue_statuses(repository) == {"GH-1": IssueStatus.completed}
 
 
 def test_issues_of_a_session_that_failed_before_it_built_them_say_why(repo: Repo) -> None:
