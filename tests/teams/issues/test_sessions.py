@@ -13,6 +13,7 @@ from iterdev.app.answer import answer
 from iterdev.app.branches.update import request_update
 from iterdev.app.issues import edit, resolve, show
 from iterdev.app.resume import run_session
+from iterdev.app.rollback import roll_back
 from iterdev.app.start import Request
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.session.events import AttemptEnded, AttemptStarted
@@ -180,6 +181,15 @@ def test_an_update_of_a_session_brings_the_users_branch_in_and_tests_it(repo: Re
     assert {"theirs.txt", "GH-1.txt"} <= set(repo.git("ls-tree", "--name-only", state.branch.tip).split())
     assert inspect.status(repository, session).outcome.reasons == ()
     assert issue_statuses(repository) == {"GH-1": IssueStatus.completed}
+
+
+def test_a_rollback_queues_the_issue_again(repo: Repo) -> None:
+    use_program(repo)
+    repository, session = resolved(repo, 1)
+
+    roll_back(repository, session, "BUILD-001")
+
+    assert issue_statuses(repository) == {"GH-1": IssueStatus.queued}
 
 
 def test_issues_of_a_session_that_failed_before_it_built_them_say_why(repo: Repo) -> None:
