@@ -97,6 +97,19 @@ def test_all_pending_issues_are_resolved_by_the_default_method(repo: Repo) -> No
     ]
 
 
+@pytest.mark.requirement("R144", "R147")
+def test_the_text_may_come_from_standard_input_and_the_plan_names_the_issues(repo: Repo) -> None:
+    use_program(repo)
+    create_issues(repo, 2)
+
+    asked = repo.iterdev("resolve", "-", stdin="First GH-2,\nthen GH-1. --mode=full\n")
+
+    assert asked.returncode == 5, asked.stderr
+    question = "Question (plan): Run these tasks? They resolve GH-2 (Problem of GH-2), GH-1 (Problem of GH-1)."
+    assert question in asked.stdout
+    assert "AUDIT-001" in asked.stdout
+
+
 def test_the_last_line_names_the_issue_that_is_not_resolved_and_why(repo: Repo) -> None:
     use_program(repo, fails=["BUILD-001"])
     create_issues(repo, 1)

@@ -11,6 +11,7 @@ from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views.previews import RollbackPreview, refusal, rollback_preview
 from iterdev.engine.effects import NO_EFFECTS
+from iterdev.engine.issue_tracker import session_tracker
 from iterdev.engine.recovery import complete_rollback, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
@@ -45,6 +46,8 @@ def roll_back(
             with effect("record", events="RollbackStarted"):
                 log.record(*planned)
             begun = complete_rollback(repository, log, effect)
+        if tracker := session_tracker(repository, log):
+            tracker.catch_up()
     if begun is None:
         raise AssertionError("a rollback that was recorded is completed")
     accepted = _accepted(repository, session)

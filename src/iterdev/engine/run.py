@@ -15,6 +15,7 @@ from iterdev.agents.contract import Agent, UnavailableAgent
 from iterdev.core.errors import HostError, IterdevError
 from iterdev.core.request import policy
 from iterdev.core.session.events import EngineStarted, Event, Paused, PolicyChanged, WorkerEnded, WorkerStarted
+from iterdev.core.session.gates import GateKind, PlanChoice
 from iterdev.core.session.state import State
 from iterdev.core.settings import fallback_chain
 from iterdev.core.types import Ending, SessionId
@@ -81,6 +82,9 @@ def configured_sandbox(repository: Repository) -> bubblewrap.Sandbox | None:
 
 def check_agents(repository: Repository, state: State, team: Team, agent: Callable[[str], Agent]) -> None:
     """Fails unless each agent that the session needs, or one that takes over from it, can be used."""
+    if state.gates.answer(GateKind.plan) == PlanChoice.reject:
+        # All that is left is to end it.
+        return
     settings = repository.settings
     needed = {state.session.agents.get(role) or settings.agent_for(role) for role in team.roles_needed(state)}
     for wanted in sorted(needed | team.agents_needed(state)):

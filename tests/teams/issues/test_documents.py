@@ -88,6 +88,12 @@ def test_the_report_marks_tasks_cuts_findings_and_lists_the_five_deliverables() 
     ]
 
 
+@pytest.mark.requirement("R162")
+def test_a_row_without_issues_is_refused_with_its_line() -> None:
+    with pytest.raises(UserError, match='line 2: the issue_ids of "BUILD-001" are empty'):
+        tasks_csv.parse("id,description\nBUILD-001,build it\n", ISSUES)
+
+
 @pytest.mark.requirement("R157")
 @pytest.mark.parametrize(
     ("engine", "name", "expected"),

@@ -175,7 +175,7 @@ def rejecting(*audits: str) -> object:
     return agents
 
 
-@pytest.mark.requirement("R151", "R155")
+@pytest.mark.requirement("R151", "R155", "R165")
 @pytest.mark.parametrize("engine", Engine)
 def test_a_rejection_adds_a_revision_and_an_audit_before_the_queue_and_the_build(engine: Engine) -> None:
     run = Run(3, rejecting("AUDIT-001"), engine=engine)

@@ -10,8 +10,10 @@ from tests.issue_agents import use_program, use_script
 
 from iterdev.app import inspect
 from iterdev.app.answer import answer
+from iterdev.app.branches.update import request_update
 from iterdev.app.issues import edit, resolve, show
 from iterdev.app.resume import run_session
+from iterdev.app.rollback import roll_back
 from iterdev.app.start import Request
 from iterdev.core.rules.replay_check import compare
 from iterdev.core.session.events import AttemptEnded, AttemptStarted
@@ -165,6 +167,31 @@ def test_a_build_that_fails_leaves_the_other_groups_and_names_its_issues(repo: R
     assert reason == f"{', '.join(lost)} are not resolved: BUILD-002 failed: it broke"
 
 
+def test_an_update_of_a_session_brings_the_users_branch_in_and_tests_it(repo: Repo) -> None:
+    use_program(repo)
+    repository, session = resolved(repo, 1)
+    repo.write("theirs.txt", "theirs")
+    repo.commit("theirs")
+
+    request_update(repository, session)
+    anyio.run(partial(run_session, repository, session, RunObserver()))
+
+    state = repository.state(session)
+    assert set(statuses(repository, session).values()) == {Status.completed}, state.warnings
+    assert {"theirs.txt", "GH-1.txt"} <= set(repo.git("ls-tree", "--name-only", state.branch.tip).split())
+    assert inspect.status(repository, session).outcome.reasons == ()
+    assert issue_statuses(repository) == {"GH-1": IssueStatus.completed}
+
+
+def test_a_rollback_queues_the_issue_again(repo: Repo) -> None:
+    use_program(repo)
+    repository, session = resolved(repo, 1)
+
+    roll_back(repository, session, "BUILD-001")
+
+    assert issue_statuses(repository) == {"GH-1": IssueStatus.queued}
+
+
 def test_issues_of_a_session_that_failed_before_it_built_them_say_why(repo: Repo) -> None:
     use_program(repo, fails=["SOLVE-002"])
 
@@ -184,7 +211,9 @@ def test_issues_of_a_session_whose_plan_is_rejected_are_pending_again(repo: Repo
     assert issue_statuses(repository) == {issue.id: IssueStatus.planning}
 
     answer(repository, session, "plan", "reject")
-    anyio.run(run)
+    # No agent is needed for that.
+    (repo.path / "iterdev.toml").write_text('[run]\nagent = "gone"\n[agents.gone]\ncommand = ["/nowhere"]\n')
+    anyio.run(partial(run_session, Repository(repo.path), session, RunObserver()))
 
     assert issue_statuses(repository) == {issue.id: IssueStatus.registered}
 

@@ -120,6 +120,9 @@ session_and_text = _session_words("given", _text, "[SESSION] TEXT...")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
 detach = click.option("--detach", is_flag=True, help="Run in the background: print the session's id, and return")
+text_file = click.option(
+    "--file", type=click.Path(path_type=Path), metavar="PATH", help="Read TEXT from a file; - is standard input"
+)
 engine = click.option(
     "--engine",
     type=click.Choice(["wave", "beat"]),

@@ -1,6 +1,7 @@
 """Runs a session, shows it, and prints how it ended; for run, resume, retry and demo."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -90,6 +91,15 @@ def _observer(repository: Repository, session: SessionId, *, quiet: bool) -> Ite
     else:
         print_line(f"session {session}")
         yield RunObserver(progress=print_line, notify=print_warning, ask=ask, alert=print_alert)
+
+
+def request_text(text: tuple[str, ...], file: Path | None, command: str) -> str:
+    """The request, which may be in a file or come from standard input."""
+    if text and file:
+        raise UserError(f'TEXT and "--file {file}" exclude each other', hint=f"iterdev {command} --file {file}")
+    if text == ("-",) or file == Path("-"):
+        return start.read_request_from(sys.stdin.buffer)
+    return start.read_request(file) if file else " ".join(text)
 
 
 def start_warnings(repository: Repository) -> None:

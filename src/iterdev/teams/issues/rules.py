@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from iterdev.core.collaboration import tech_debt
-from iterdev.core.results import Discovery
+from iterdev.core.results import Discovery, shortened
 from iterdev.core.rules.team_rules import Interpretation
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import (
@@ -43,6 +43,8 @@ from iterdev.tracker.solutions import Solution
 SOLUTION_GATE = "solution"
 REJECTION_GATE = "rejection"
 PROCEED, REVISE, STOP = "proceed", "revise", "stop"
+NAMED, TITLE_SHOWN = 5, 60
+"""Issues that the question about the plan names, and characters of their titles."""
 AUTO = "auto"
 SMALL, LARGE = "gemini", "codex"
 """The agents that `auto` stands for."""
@@ -51,6 +53,15 @@ SMALL, LARGE = "gemini", "codex"
 def plan(state: State) -> tuple[Event, ...]:
     part = issue_part(state)
     return (TasksAdded(pipelines.first_tasks(part.pipeline, tuple(part.issues), part.method, "", state.scope)),)
+
+
+def plan_note(state: State) -> str:
+    """Which issues the tasks are about."""
+    issues = [
+        f"{one.id} ({shortened(one.description.title, TITLE_SHOWN)})" for one in issue_part(state).issues.values()
+    ]
+    rest = f" and {len(issues) - NAMED} more" if len(issues) > NAMED else ""
+    return f" They resolve {', '.join(issues[:NAMED])}{rest}."
 
 
 def interpret(state: State, task: Task, success: Success) -> Interpretation:

@@ -55,6 +55,7 @@ class IssueTeam(contract.Team):
     time_limits = TimeLimits(wave=1200, interactive=600, finish=120)
 
     plan = staticmethod(rules.plan)
+    plan_note = staticmethod(rules.plan_note)
     before_work = staticmethod(rules.before_work)
     may_have_nothing_to_do = staticmethod(rules.may_have_nothing_to_do)
     nothing_to_do = staticmethod(rules.nothing_to_do)

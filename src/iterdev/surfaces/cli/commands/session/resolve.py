@@ -1,6 +1,7 @@
 """iterdev resolve."""
 
 from functools import partial
+from pathlib import Path
 
 import click
 import msgspec
@@ -19,6 +20,7 @@ from iterdev.surfaces.cli.output.text import opened_text
 from iterdev.surfaces.cli.session_run import (
     Addition,
     choose_session,
+    request_text,
     show_detached,
     show_run,
     show_worker,
@@ -50,6 +52,7 @@ class WithFlagsInText(click.Command):
 @click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
 @click.option("--pr", is_flag=True, help="Open a pull request at the end, with the report as its text")
 @click.option("--pr-per-issue", is_flag=True, help="One for each issue, each on top of the one before")
+@arguments.text_file
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @arguments.detach
 @line.option
@@ -65,13 +68,14 @@ def resolve(
     role: str | None,
     pr: bool,
     pr_per_issue: bool,
+    file: Path | None,
     continue_: bool,
     detach: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
-    words = resolving.read_words(" ".join(text))
+    words = resolving.read_words(request_text(text, file, "resolve"))
     if role and (scope := resume.one_worker(repository, role)):
         return show_worker(repository, role, words.text, scope, as_json=as_json)
     at_end = partial(_pull_requests, per_issue=pr_per_issue) if pr or pr_per_issue else None

@@ -1,6 +1,5 @@
 """iterdev run."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -13,7 +12,14 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments, event_loop, line
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
-from iterdev.surfaces.cli.session_run import choose_session, show_detached, show_run, show_worker, start_warnings
+from iterdev.surfaces.cli.session_run import (
+    choose_session,
+    request_text,
+    show_detached,
+    show_run,
+    show_worker,
+    start_warnings,
+)
 
 
 @click.command(help="Run one session of the development team on TEXT")
@@ -29,9 +35,7 @@ from iterdev.surfaces.cli.session_run import choose_session, show_detached, show
 @click.option("--team", "team_name", metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]")
 @click.option("--analyze", is_flag=True, help="Ask an agent which pipeline fits, instead of judging by the text")
 @click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand")
-@click.option(
-    "--file", type=click.Path(path_type=Path), metavar="PATH", help="Read TEXT from a file; - is standard input"
-)
+@arguments.text_file
 @click.option("--issue", metavar="GH-N", help="Work on an issue of GitHub; TEXT may say what to do about it")
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @click.option("--resume", "resume_", is_flag=True, help="The same; of several unfinished sessions you choose one")
@@ -55,7 +59,7 @@ def run(
     **options: object,
 ) -> ExitCode:
     repository = arguments.current_repository()
-    words = _words(text, file)
+    words = request_text(text, file, "run")
     show = show_detached if detach else show_run
     if role and detach:
         raise UserError("--role and --detach exclude each other", hint="leave --role out to run the whole team")
@@ -82,15 +86,6 @@ def run(
     session = start.start(repository, request, rows)
     start_warnings(repository)
     return show(repository, session, as_json=as_json)
-
-
-def _words(text: tuple[str, ...], file: Path | None) -> str:
-    """The request, which may be in a file or come from standard input."""
-    if text and file:
-        raise UserError(f'TEXT and "--file {file}" exclude each other', hint=f"iterdev run --file {file}")
-    if text == ("-",) or file == Path("-"):
-        return start.read_request_from(sys.stdin.buffer)
-    return start.read_request(file) if file else " ".join(text)
 
 
 def _analyzed(repository: Repository, request: start.Request) -> start.Request:
