@@ -1,6 +1,7 @@
 """Differences between two commits: as git shows them to the user, and as data."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +31,11 @@ def files(top: Path, old: str, new: str) -> tuple[FileChange, ...]:
 
 def _file_change(line: str) -> FileChange:
     added, deleted, path = line.split("\t", 2)
-    return FileChange(
-        path=path,
-        additions=int(added) if added.isdigit() else None,
-        deletions=int(deleted) if deleted.isdigit() else None,
-    )
+    return FileChange(path=path, additions=_lines(added), deletions=_lines(deleted))
+
+
+def _lines(count: str) -> int | None:
+    return int(count) if re.fullmatch("[0-9]{1,18}", count) else None
 
 
 def text(top: Path, old: str, new: str, *, stat: bool = False) -> str:
