@@ -144,3 +144,43 @@ def test_a_planned_file_may_be_deleted_or_left_out(repo: Repo, team: Team) -> No
     assert "- new.py was planned and does not exist" in second
     assert "old.py was planned" not in second
     assert "DEV-001: new.py was planned and does not exist" in run.view.warnings
+
+
+LIBRARY = {
+    "lib/__init__.py": "",
+    "lib/helper.py": "def plus(a, b):\n    return a + b\n",
+    "calc.py": "from lib.helper import plus as add\n",
+}
+TESTED = {
+    ".gitignore": "lib/\n__pycache__/\n",
+    "calc.py": "def add(a, b):\n    return a + b\n",
+    "test_calc.py": (
+        "import unittest\nimport calc\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_add(self):\n        self.assertEqual(calc.add(1, 2), 3)\n"
+    ),
+}
+
+
+def test_code_that_git_ignores_makes_no_test_pass(repo: Repo, team: Team) -> None:
+    team.use_tests("python3 -m unittest")
+    committed(repo, **TESTED)
+    develops(repo, **LIBRARY)
+
+    run = team.run(pipeline="patch")
+
+    _, second = team.prompts("DEV-001")
+    assert "not part of the change: lib/__init__.py, lib/helper.py; " in second
+    assert not run.succeeded
+    assert any("test_add" in text for text in run.lines)
+
+
+def test_code_that_git_ignores_counts_if_the_agent_adds_it(repo: Repo, team: Team) -> None:
+    team.use_tests("python3 -m unittest")
+    committed(repo, **TESTED)
+    repo.behave(**{"DEV-001": {"write": LIBRARY, "run": "git add --force lib"}})
+
+    run = team.run(pipeline="patch")
+
+    assert run.succeeded, run.lines
+    assert repo.git("show", f"iterdev/{team.session}:lib/helper.py").startswith("def plus")
+    assert len(team.prompts("DEV-001")) == 1

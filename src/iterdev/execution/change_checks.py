@@ -13,17 +13,44 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
+from iterdev.core.formatting import one_line
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.host import python_source, static_checks, toml_text, untrusted_files
 from iterdev.host.environments.python.declaration_files import subtable
 from iterdev.host.git import commits, merge
 from iterdev.host.processes.spawn import run
 from iterdev.host.static_checks import ChangedFile, Checked, PythonFile
+from iterdev.host.workspaces import untracked_files
 
 KINDS = (".py", ".json", ".toml")
 GIVEN, ANSWER = "given.json", "answer.json"
 LARGEST_SOURCE = 16 * 1024 * 1024
 """Bytes of a changed file that is read."""
+SOURCES = (
+    *(
+        ".py",
+        ".pyi",
+        ".js",
+        ".cjs",
+        ".mjs",
+        ".jsx",
+        ".ts",
+        ".tsx",
+        ".vue",
+        ".go",
+        ".rs",
+        ".c",
+        ".h",
+        ".cc",
+        ".cpp",
+        ".hpp",
+    ),
+    *(".java", ".kt", ".scala", ".cs", ".swift", ".rb", ".php", ".pl", ".pm", ".ex", ".exs", ".sql", ".sh"),
+)
+OUTPUTS = frozenset({"build", "_build", "dist", "out", "bin", "obj", "target", "coverage", "htmlcov", "site", ".next"})
+"""Folders that tools write to; what is ignored there needs no question."""
+NAMED = 5
+"""Ignored files that are named."""
 LIMIT = 60.0
 """Seconds for the project's interpreter."""
 TEMPLATE = ("{{", "{%")
@@ -46,10 +73,23 @@ async def check_change(attempt: Attempt, commit: str, changed: Sequence[str]) ->
     # A planned file that was deleted has been dealt with.
     planned = [name for name in job.planned if name not in changed]
     checked = await in_thread(static_checks.check, tree, files, planned, partial(commits.ignored, tree))
+    checked = msgspec.structs.replace(checked, doubts=(*checked.doubts, *await in_thread(_ignored, tree)))
     if job.merge:
         return checked
     left = await in_thread(merge.left_conflicts, top, tree, job.base, commit)
     return msgspec.structs.replace(checked, faults=(*left, *checked.faults))
+
+
+def _ignored(tree: Path) -> list[str]:
+    """One sentence about source files that the agent wrote and that are not part of its change."""
+    found = untracked_files.new_ignored(tree)
+    names = [name for name in found if name.endswith(SOURCES) and OUTPUTS.isdisjoint(Path(name).parts)]
+    if not names:
+        return []
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    shown = ", ".join(map(one_line, names[:NAMED]))
+    how = "if the change needs them, change .gitignore or add them with `git add --force`"
+    return [f"git ignores files that you wrote, so that they are not part of the change: {shown}{more}; {how}"]
 
 
 def _content(path: Path) -> bytes | None:

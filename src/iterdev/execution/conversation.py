@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -20,8 +20,10 @@ from iterdev.core.settings import TimeLimits
 from iterdev.execution.context import Attempt, in_thread
 from iterdev.execution.contract import ToolAccess
 from iterdev.execution.kept_work import restore
+from iterdev.host.git.command import GitFailed
 from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.secrets import LineRedactor
+from iterdev.host.workspaces import untracked_files
 from iterdev.store.session_folder import discoveries
 
 CORRECTIONS = 2
@@ -230,9 +232,12 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
         # An agent needs the network to reach its model and the team's tools.
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
         await in_thread(workspace.mark_used)
+        await in_thread(untracked_files.note_ignored, workspace.tree)
         spawn = _noting(tools, attempt.spawn(write=job.role.writes, files=files, programs=programs))
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
                 yield TaskConversation(attempt, conversation, tools, output, session_dir)
         finally:
             output.close()
+            with anyio.CancelScope(shield=True), suppress(GitFailed, OSError):
+                await in_thread(untracked_files.remove_new_ignored, workspace.tree)

@@ -21,6 +21,7 @@ from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.host.git import commits, worktrees
 from iterdev.host.test_suites.invocations import configured
 from iterdev.host.test_suites.suite import Suite
+from iterdev.host.workspaces import untracked_files
 
 NAMED = 5
 """Tests that a summary names."""
@@ -78,6 +79,7 @@ class _Tester(Struct):
         job = self.attempt.job
         prompt = "" if agent.requests else job.prompt
         answer = await agent.ask(prompts.fix_tests(job.task.id, measured, job.changed, job.schema, prompt=prompt))
+        await in_thread(untracked_files.remove_new_ignored, self.attempt.workspace.tree)
         if isinstance(answer, AgentFailure):
             if self._ends_attempt(answer):
                 return answer

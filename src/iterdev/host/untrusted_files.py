@@ -106,6 +106,14 @@ def remove(path: Path, *, root: Path) -> None:
             shutil.rmtree(path.name, ignore_errors=True, dir_fd=folder)
 
 
+def remove_empty(path: Path, *, root: Path) -> bool:
+    """Deletes a folder if nothing is in it, and says whether it did."""
+    with suppress(OSError), opened_folder(path.parent, root, make=False) as folder:
+        os.rmdir(path.name, dir_fd=folder)
+        return True
+    return False
+
+
 def move(path: Path, target: Path, *, root: Path, target_root: Path) -> None:
     """Renames a file or folder of one root into another; what is at the target must not be a folder with content."""
     with opened_folder(path.parent, root, make=False) as source, opened_folder(target.parent, target_root) as folder:

@@ -8,7 +8,13 @@ from tests.host.conftest import label
 
 from iterdev.core.errors import HostError, UserError
 from iterdev.host.git import checkout, commits, landing, worktrees
-from iterdev.host.workspaces.untracked_files import bring, git_variables
+from iterdev.host.workspaces.untracked_files import (
+    bring,
+    git_variables,
+    new_ignored,
+    note_ignored,
+    remove_new_ignored,
+)
 
 ODD = "a [b]*?\\ c"
 
@@ -118,3 +124,54 @@ def test_what_cannot_be_brought_is_an_error_that_names_it(
     with pytest.raises(kind, match=f'"{name}".*{problem}') as caught:
         bring(project.path, tree, **given)
     assert f"`{key}`" in caught.value.hint
+
+
+def written(tree: Path, *names: str) -> None:
+    for name in names:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(name)
+
+
+def test_ignored_files_that_came_with_an_agent_are_removed_and_those_from_before_stay(tree: Path) -> None:
+    written(tree, ".gitignore")
+    (tree / ".gitignore").write_text("lib/\n*.log\n")
+    written(tree, "lib/generated.py", "before.log")
+    note_ignored(tree)
+    written(tree, "lib/inner/new.py", "new.log", "new.txt")
+
+    found = new_ignored(tree)
+    remove_new_ignored(tree)
+
+    assert found == ["lib/inner/new.py", "new.log"]
+    assert sorted(path.name for path in tree.glob("lib/*")) == ["generated.py"]
+    assert (tree / "before.log").exists()
+    assert (tree / "new.txt").exists()
+    assert new_ignored(tree) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["node_modules/x/a.js", "inner/__pycache__/a.pyc", ".venv/bin/a", "target/CACHEDIR.TAG", "made/CMakeCache.txt"],
+)
+def test_what_tools_cache_is_not_removed(tree: Path, name: str) -> None:
+    (tree / ".gitignore").write_text("*\n")
+    note_ignored(tree)
+    beside = str(Path(name).with_name("other.o"))
+    written(tree, name, beside)
+
+    remove_new_ignored(tree)
+
+    assert (tree / name).exists()
+    assert (tree / beside).exists()
+
+
+def test_nothing_behind_a_link_is_removed(tree: Path, tmp_path: Path) -> None:
+    (tree / ".gitignore").write_text("lib\n")
+    note_ignored(tree)
+    written(tmp_path / "users", "new.py")
+    (tree / "lib").symlink_to(tmp_path / "users")
+
+    remove_new_ignored(tree)
+
+    assert (tmp_path / "users" / "new.py").exists()
+    assert not (tree / "lib").is_symlink()

@@ -158,8 +158,9 @@ def _module_name(path: Path, roots: Sequence[Path]) -> str:
 
 def _in_tree(top: Path, module: str) -> Path | None:
     """The file of the workspace that a module of this name should have been loaded from."""
-    for root in source_roots(top):
-        place = root.joinpath(*module.split("."))
+    parts = module.split(".")
+    for root in source_roots(top) if all(map(str.isidentifier, parts)) else ():
+        place = root.joinpath(*parts)
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
             if os.path.isfile(path):  # noqa: PTH113 - a name of any length
                 return path

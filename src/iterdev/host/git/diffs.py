@@ -34,11 +34,11 @@ def files(top: Path, old: str, new: str, only: str = "") -> tuple[FileChange, ..
 
 def _file_change(line: str) -> FileChange:
     added, deleted, path = line.split("\t", 2)
-    return FileChange(
-        path=path,
-        additions=int(added) if added.isdigit() else None,
-        deletions=int(deleted) if deleted.isdigit() else None,
-    )
+    return FileChange(path=path, additions=_lines(added), deletions=_lines(deleted))
+
+
+def _lines(count: str) -> int | None:
+    return int(count) if re.fullmatch("[0-9]{1,18}", count) else None
 
 
 def text(top: Path, old: str, new: str, only: str = "") -> str:

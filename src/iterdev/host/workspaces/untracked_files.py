@@ -1,6 +1,7 @@
 """Untracked files of the checkout that a worktree needs, as copies or links.
 
-Git ignores them in the worktree, so that they are neither committed nor reported as changes.
+Git ignores them in the worktree, so that they are neither committed nor reported as changes. What an agent writes and
+git ignores is not part of its work, and must not be there when tests are to show that the work is complete.
 """
 
 import errno
@@ -17,6 +18,11 @@ from iterdev.host import untrusted_files
 from iterdev.host.git import command
 
 Key = Literal["copy", "link"]
+IGNORED = Path(untrusted_files.PRIVATE, "ignored")
+"""Beside a worktree: the ignored files that were there before an agent came."""
+CACHES = ("node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox")
+CACHE_MARKS = ("CACHEDIR.TAG", "CMakeCache.txt", "meson-info", "pyvenv.cfg")
+"""What a tool puts into a folder that it can make again."""
 IS_TRACKED = ", which have it already, from git"
 
 
@@ -96,6 +102,47 @@ def restoring_tracked_files(worktree: Path) -> Iterator[None]:
 
 def _changed(worktree: Path) -> frozenset[str]:
     return frozenset(command.git_names("diff-files", "--name-only", "-z", cwd=worktree))
+
+
+def note_ignored(worktree: Path) -> None:
+    """To be called before an agent comes."""
+    path = worktree.parent / IGNORED
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"\0".join(map(os.fsencode, sorted(_ignored(worktree)))))
+
+
+def new_ignored(worktree: Path) -> list[str]:
+    """The ignored files that came since, apart from what tools cache."""
+    path = worktree.parent / IGNORED
+    if not path.exists() or not worktree.is_dir():
+        return []
+    known = set(map(os.fsdecode, path.read_bytes().split(b"\0")))
+    caches: dict[Path, bool] = {}
+    return sorted(name for name in _ignored(worktree) - known if not _is_cached(worktree, Path(name).parent, caches))
+
+
+def remove_new_ignored(worktree: Path) -> None:
+    """They are in no commit, so that tests which need them would fail for everybody else."""
+    for name in new_ignored(worktree):
+        untrusted_files.remove(worktree / name, root=worktree)
+        for folder in (worktree / name).relative_to(worktree).parents:
+            if folder == Path() or not untrusted_files.remove_empty(worktree / folder, root=worktree):
+                break
+
+
+def _ignored(worktree: Path) -> set[str]:
+    without = [f":(exclude,glob)**/{name}/**" for name in CACHES]
+    options = ("--others", "--ignored", "--exclude-standard", "-z")
+    return set(command.git_names("ls-files", *options, "--", ".", *without, cwd=worktree))
+
+
+def _is_cached(worktree: Path, folder: Path, known: dict[Path, bool]) -> bool:
+    if folder == Path():
+        return False
+    if folder not in known:
+        marked = any(os.path.lexists(worktree / folder / mark) for mark in CACHE_MARKS)
+        known[folder] = marked or _is_cached(worktree, folder.parent, known)
+    return known[folder]
 
 
 def git_variables(worktree: Path) -> dict[str, str]:
