@@ -16,7 +16,7 @@ from iterdev.surfaces.cli.output.console import discard_output
 ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
-    *("clean", "import", "pr", "feedback add", "feedback link", "feedback close", "wisdom reject"),
+    *("clean", "import", "pr", "watch", "feedback add", "feedback link", "feedback close", "wisdom reject"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -39,6 +39,7 @@ COMMANDS = {
     "inspect": {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
+        "watch": "Watch sessions in a dashboard: tasks, output, changes; answer, accept, retry, roll back",
         "follow": "Print a line for each event of a session that is worth knowing, as it happens",
         "why": "Show exactly what a task waits for",
         "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
