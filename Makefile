@@ -8,7 +8,7 @@ RUNNERS := .test-runners/.installed
 
 KILLS ?= 1000
 
-.PHONY: demo test check soak bench fuzz corpus conformance lock docs clean system corpus-system
+.PHONY: demo test check soak bench fuzz corpus conformance lock docs pictures clean system corpus-system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -36,6 +36,9 @@ corpus: $(STAMP) system corpus-system  ## try iterdev on real packages, and rewr
 
 docs: $(STAMP)  ## write the reference pages again: configuration and commands
 	@$(BIN)/python docs/generate.py
+
+pictures: $(STAMP)  ## draw the pictures of the documentation again, from the demo
+	@$(BIN)/python docs/pictures.py
 
 conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## check the coding agents, and rewrite docs/conformance.md
 	@$(BIN)/python docs/conformance.py

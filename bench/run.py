@@ -13,6 +13,7 @@ from pathlib import Path
 
 import attempt
 import crowd
+import dashboard
 import environments
 import issues
 import journal
@@ -42,6 +43,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     issues.measure,
     environments.measure,
     startup.measure,
+    dashboard.measure,
 )
 NAMED = {measure.__module__: measure for measure in MEASUREMENTS}
 FULL = Effort(

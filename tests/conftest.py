@@ -177,6 +177,10 @@ def repo(tmp_path: Path) -> Repo:
     return make_repo(tmp_path)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-snapshots", action="store_true", help="write the text snapshots again")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives every worker some of the slow tests to begin with, so that only quick ones are left to share in the end."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

@@ -8,7 +8,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from iterdev.app import answer, completion, feedback, resume, rollback
+from iterdev.app import answer, completion, feedback, rollback
 from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views.previews import AcceptPreview, ArchivePreview, ResumePreview, RetryPreview, RollbackPreview
 from iterdev.engine.repository import Repository
@@ -93,7 +93,7 @@ def preview(repository: Repository, act: Act) -> AnyPreview | None:
         case Accept(session=session):
             return completion.preview_accept(repository, session)
         case Retry(session=session):
-            return resume.preview_retry(repository, session)
+            return _preview_retry(repository, session)
         case RollBack(session=session, target=target):
             return rollback.preview_rollback(repository, session, target)
         case Archive(session=session):
@@ -116,9 +116,8 @@ def perform(repository: Repository, act: Act) -> Done:
             accepted = completion.accept(repository, session, force=force)
             notes = "".join(f"; {note}" for note in accepted.notes)
             return _done(act, f"{accepted.branch} is now at {accepted.commit[:12]} with the work of {session}{notes}")
-        case Retry(session=session):
-            resume.retry(repository, session)
-            return _done(act, f"the failed tasks run again in process {resume.detach(repository, session).pid}")
+        case Retry() | Resume():
+            return _go_on(repository, act)
         case RollBack(session=session, target=target, reason=reason):
             undone = rollback.roll_back(repository, session, target, reason)
             undo = f"; {undone.accepted.branch} keeps it, undo it there with: {undone.undo}" if undone.accepted else ""
@@ -127,9 +126,6 @@ def perform(repository: Repository, act: Act) -> Done:
         case Archive(session=session):
             completion.archive(repository, session)
             return _done(act, f"{session} is archived; its branch and its files stay")
-        case Resume(session=session):
-            engine = resume.detach(repository, session, resumes=True)
-            return _done(act, f"the engine runs in the background in process {engine.pid}")
         case Comment():
             return _comment(repository, act)
         case _:
@@ -142,6 +138,22 @@ def _done(act: Act, text: str, *others: str) -> Done:
 
 def _goes_on(act: Answer, *, running: bool) -> str:
     return "" if running else f"; go on with: {command(Resume(session=act.session))}"
+
+
+def _preview_retry(repository: Repository, session: SessionId) -> RetryPreview:
+    from iterdev.app import resume  # noqa: PLC0415 - it loads the engine, which other acts do not need
+
+    return resume.preview_retry(repository, session)
+
+
+def _go_on(repository: Repository, act: Retry | Resume) -> Done:
+    """Has an engine in the background do what is left, or what failed once more."""
+    from iterdev.app import resume  # noqa: PLC0415 - it loads the engine, which other acts do not need
+
+    if isinstance(act, Retry):
+        resume.retry(repository, act.session)
+    engine = resume.detach(repository, act.session, resumes=isinstance(act, Resume))
+    return _done(act, f"the engine runs in the background in process {engine.pid}")
 
 
 def _comment(repository: Repository, act: Comment) -> Done:

@@ -18,8 +18,8 @@ from iterdev.surfaces.cli.output.console import discard_output
 ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
-    *("clean", "import", "pr", "web", "feedback add", "feedback link", "feedback close", "wisdom reject", "mcp"),
-    *("skill install", "skill remove", "notify test"),
+    *("clean", "import", "pr", "watch", "web", "mcp", "feedback add", "feedback link", "feedback close"),
+    *("wisdom reject", "skill install", "skill remove", "notify test"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -42,6 +42,7 @@ COMMANDS = {
     "inspect": {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
+        "watch": "Watch sessions in a dashboard: tasks, output, changes; answer, accept, retry, roll back",
         "follow": "Print a line for each event of a session that is worth knowing, as it happens",
         "web": "Show the sessions of this repository in a browser, answer questions and accept work there",
         "why": "Show exactly what a task waits for",

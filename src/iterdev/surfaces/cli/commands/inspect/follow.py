@@ -21,8 +21,11 @@ QUESTION = "question"
 @click.option("--until", type=click.Choice([QUESTION]), help="End as soon as a question is open, with exit code 5")
 @arguments.as_json
 def follow(*, session: arguments.SelectedSession, until: str | None, as_json: bool) -> ExitCode:
-    if as_json:
-        return _follow_as_document(session, until)
+    return follow_as_document(session, until) if as_json else follow_lines(session, until)
+
+
+def follow_lines(session: arguments.SelectedSession, until: str | None = None) -> ExitCode:
+    """Prints the lines, and how following ended."""
     ended = _follow(session, until, lambda line: print_text(f"{line.when} {line.text}"))
     view = ended.view
     if ended.ending is Ending.over and view.outcome.reasons:
@@ -44,7 +47,7 @@ def _code(ended: Followed) -> ExitCode:
     return exit_codes.of_ending(ended.ending, succeeded=ended.view.outcome.succeeded)
 
 
-def _follow_as_document(session: arguments.SelectedSession, until: str | None) -> ExitCode:
+def follow_as_document(session: arguments.SelectedSession, until: str | None = None) -> ExitCode:
     document = GrowingDocument("events", session=session.id)
     try:
         ended = _follow(session, until, document.add)

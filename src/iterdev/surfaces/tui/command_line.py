@@ -1,0 +1,93 @@
+"""The command line of the dashboard: the words of the commands of iterdev, without `iterdev` and the session."""
+
+import shlex
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from iterdev.app.live.acts import Accept, Act, Answer, Archive, Comment, Resume, Retry, RollBack
+from iterdev.core.errors import UserError, did_you_mean
+from iterdev.core.types import SessionId
+from iterdev.core.views.keys import Action
+
+
+class Go(Struct, frozen=True):
+    """Something to look at."""
+
+    action: Action
+    about: str = ""
+    """A task, the number of a round, or the words of a filter."""
+
+
+Typed: TypeAlias = Act | Go
+COMMANDS = {
+    "accept": "Bring the work into your branch: accept [--force]",
+    "answer": "Answer a question: answer GATE CHOICE",
+    "archive": "Archive the session",
+    "comment": "Tell the team what you think: comment TEXT",
+    "diff": "The changes: diff [TASK or ROUND]",
+    "filter": "Filter the tasks: filter WORDS",
+    "needs": "What needs you",
+    "output": "What an agent says: output TASK",
+    "quit": "Quit; the session goes on",
+    "resume": "Go on in the background",
+    "retry": "Run the failed tasks again",
+    "rollback": "Go back to before a task: rollback TASK [REASON]",
+    "sessions": "All sessions",
+    "status": "The tasks of the session",
+    "timeline": "The time line",
+}
+"""What can be typed, with its help."""
+VIEWS = {
+    "diff": Action.changes,
+    "filter": Action.filter,
+    "needs": Action.needs,
+    "output": Action.output,
+    "quit": Action.quit,
+    "sessions": Action.sessions,
+    "status": Action.session,
+    "timeline": Action.timeline,
+}
+
+
+def parse(text: str, session: SessionId | None) -> Typed:
+    """What is meant; raises `UserError`. A whole line may be pasted, with `iterdev` and the session."""
+    try:
+        words = [word for word in shlex.split(text) if word not in {"iterdev", session}]
+    except ValueError as error:
+        raise UserError(f'"{text}" cannot be read: {error}', hint="close the quotation mark") from error
+    if not words:
+        raise UserError("Nothing was typed", hint="accept")
+    name, *rest = words
+    if name in VIEWS:
+        return Go(VIEWS[name], " ".join(rest))
+    if name not in COMMANDS:
+        raise UserError(f'There is no command "{name}" here{did_you_mean(name, COMMANDS)}', hint=", ".join(COMMANDS))
+    if session is None:
+        raise UserError("There is no session yet", hint='iterdev run "Add a greeting"')
+    return _act(name, rest, session)
+
+
+def _act(name: str, rest: list[str], session: SessionId) -> Act:
+    match name, rest:
+        case "accept", []:
+            return Accept(session=session)
+        case "accept", ["--force"]:
+            return Accept(session=session, force=True)
+        case "answer", [gate, choice]:
+            return Answer(session=session, gate=gate, choice=choice)
+        case "archive", []:
+            return Archive(session=session)
+        case "comment", [_, *_]:
+            return Comment(session=session, text=" ".join(rest))
+        case "resume", [] | ["--detach"]:
+            return Resume(session=session)
+        case "retry", [] | ["--detach"]:
+            return Retry(session=session)
+        case "rollback", [target]:
+            return RollBack(session=session, target=target)
+        case "rollback", [target, *reason]:
+            said = " ".join(word for word in reason if word != "--reason")
+            return RollBack(session=session, target=target, reason=said)
+        case _:
+            raise UserError(f'"{name}" does not take "{" ".join(rest)}"', hint=COMMANDS[name])
