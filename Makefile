@@ -40,8 +40,9 @@ docs: $(STAMP)  ## write the reference pages again: configuration and commands
 pictures: $(STAMP)  ## draw the pictures of the documentation again, from the demo
 	@$(BIN)/python docs/pictures.py
 
-conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## check the coding agents, and rewrite docs/conformance.md
+conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## check the coding agents, and rewrite docs/conformance.md and docs/clients.md
 	@$(BIN)/python docs/conformance.py
+	@$(BIN)/python docs/clients.py
 
 lock: $(STAMP)  ## resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

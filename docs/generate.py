@@ -1,4 +1,4 @@
-"""Writes the pages that the program itself knows best: the configuration and the commands."""
+"""Writes what the program itself knows best: the pages about configuration and commands, and the plugins."""
 # ruff: noqa: INP001 - a script, not a part of a package
 
 import ast
@@ -12,6 +12,7 @@ from typing import get_args, get_origin, get_type_hints
 import click
 from msgspec import Struct
 
+from iterdev.app.clients.plugins import plugin_files
 from iterdev.core import settings
 from iterdev.core.settings import OnRejection
 from iterdev.core.types import CompletionAction, ConflictStrategy, Severity
@@ -172,8 +173,14 @@ def _marked(module: ast.Module) -> Iterator[tuple[str, list[str]]]:
                 yield node.name, names
 
 
+def plugins() -> dict[Path, str]:
+    """The marketplace with the plugins for Claude Code and Codex."""
+    return {HERE.parent / "marketplace" / path: text for path, text in plugin_files().items()}
+
+
 def main() -> None:
-    for path, text in pages().items():
+    for path, text in (pages() | plugins()).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 

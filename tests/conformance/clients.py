@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from tests.clis import install, pids_with
 from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import Terminal
@@ -33,6 +34,8 @@ QUESTION, END = "The team asks: approve or reject?", "The team is done."
 TIMEOUT = 240
 SUBMISSIONS, HEARD = 10, 3.0
 """How often Enter is pressed, and the seconds until the model has heard of it."""
+THINKING = 4.0
+"""Seconds that the model takes for the first answer of a process: codex does not wait until a server has started."""
 WORK = 2
 """Seconds that the team works without anything to say."""
 
@@ -153,10 +156,10 @@ def tool(name: str, **arguments: object) -> Step:
 
 
 BY_NAME = (
-    tool("run", line=LINE),
+    replace(tool("run", line=LINE), sleep=THINKING),
     tool("wait", seconds=3600),
     Step(say=QUESTION),
-    tool("answer", gate="plan", choice="approve"),
+    replace(tool("answer", gate="plan", choice="approve"), sleep=THINKING),
     tool("wait", seconds=3600),
     Step(say=END),
 )
@@ -193,18 +196,21 @@ def observe_dialog(root: Path) -> Observation:
         with closing(Terminal(repo)) as terminal:
             terminal.type("claude --model claude-sonnet-4-5")
             terminal.until("for shortcuts")
-            terminal.type(f"/team-iterdev {LINE.strip()}")
-            _enter_until(terminal, lambda: bool(model.requests))
+            # What is typed while the client starts may be lost.
+            _do_until(
+                lambda: terminal.type(f"/team-iterdev {LINE.strip()}"), lambda: "Fix $(touch" in terminal.screen()
+            )
+            _do_until(lambda: terminal.press("Enter"), lambda: bool(model.requests))
             asked = terminal.until(asks := "requests your input", "approve: Accept the plan")
-            _enter_until(terminal, lambda: asks not in terminal.screen())
+            _do_until(lambda: terminal.press("Enter"), lambda: asks not in terminal.screen())
             ended = terminal.until(END)
         return _seen(repo, model, asked.replace(asks, QUESTION), ended)
 
 
-def _enter_until(terminal: Terminal, reached: Callable[[], bool]) -> None:
-    """Presses Enter until it is taken: one that comes too soon after something else belongs to that."""
+def _do_until(act: Callable[[], None], reached: Callable[[], bool]) -> None:
+    """Types until it is taken: an Enter that comes too soon after something else belongs to that."""
     for _ in range(SUBMISSIONS):
-        terminal.press("Enter")
+        act()
         end = time.monotonic() + HEARD
         while time.monotonic() < end:
             if reached():
@@ -279,6 +285,26 @@ def _said(output: str) -> str:
     """What the client shows; Gemini CLI gives a sentence in several pieces."""
     pieces = re.findall(r'"role":"assistant","content":"([^"]*)","delta":true', output)
     return output + "".join(pieces)
+
+
+def observe_offline(name: str, form: str, folder: Path) -> tuple[dict[str, object], list[str]]:
+    """What is seen in a network that has nothing but loopback, and whom the client asked for."""
+    mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
+    record, scratch = folder / "record.json", folder / "s"
+    scratch.mkdir()
+    here = Path(__file__).parent
+    script = [sys.executable, str(here / "shut_off.py"), str(record)]
+    play = [sys.executable, "-m", "tests.conformance.clients", name, form, str(scratch)]
+    done = subprocess.run(
+        ["unshare", "--net", *mapped, *script, *play],
+        cwd=here.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=3 * TIMEOUT,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout), json.loads(record.read_text(encoding="utf-8"))
 
 
 def end_processes(root: Path) -> None:

@@ -1,18 +1,13 @@
 """The team is called from inside of real clients, which ask the user, report the end, and connect to no other host."""
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.clis import CLIS, OPTIONAL, alive, find_optional_cli
-from tests.conformance.clients import CLIENTS, DIALOG, REQUIREMENT, SKILL, TYPED, end_processes
+from tests.conformance.clients import CLIENTS, DIALOG, REQUIREMENT, SKILL, TYPED, end_processes, observe_offline
 
-HERE = Path(__file__).parent
-TIMEOUT = 600
 CASES = [*((name, TYPED) for name in CLIENTS if name != "claude"), ("claude", SKILL), ("claude", DIALOG)]
 """What a user types in Claude Code is shown by the dialog; `make conformance` plays it without a terminal too."""
 
@@ -25,26 +20,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     end_processes(made)
 
 
-def observed(name: str, form: str, folder: Path) -> tuple[dict[str, object], list[str]]:
-    """What was seen in a network that has nothing but loopback, and whom the client asked for."""
-    mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
-    record = folder / "record.json"
-    scratch = folder / "s"
-    scratch.mkdir()
-    script = [sys.executable, str(HERE / "shut_off.py"), str(record)]
-    play = [sys.executable, "-m", "tests.conformance.clients", name, form, str(scratch)]
-    done = subprocess.run(
-        ["unshare", "--net", *mapped, *script, *play],
-        cwd=HERE.parents[1],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout), json.loads(record.read_text(encoding="utf-8"))
-
-
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_a_user_of_a_client_starts_the_team_is_asked_and_is_told_the_end(
     name: str, form: str, folder: Path, record_property: Callable[[str, object], None]
@@ -54,7 +29,7 @@ def test_a_user_of_a_client_starts_the_team_is_asked_and_is_told_the_end(
         record_property("conformance", f"{name} not installed, not tested as a client")
         return
 
-    seen, asked = observed(name, form, folder)
+    seen, asked = observe_offline(name, form, folder)
 
     output = seen.pop("output")
     assert {key: seen[key] for key in ("instructed", "asked", "ended")} == dict.fromkeys(

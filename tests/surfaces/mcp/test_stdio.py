@@ -156,6 +156,21 @@ def test_a_cancelled_request_gets_no_answer(tmp_path: Path) -> None:
     assert [one["id"] for one in said] == ["last"]
 
 
+def test_a_request_is_answered_also_if_nothing_follows_it(repo: Repo) -> None:
+    line = asked("tools/call", name="sessions", arguments={}).decode()
+
+    done = repo.iterdev("mcp", stdin=f"{line}\n{line}")
+
+    assert (done.returncode, done.stdout.count('"isError":false')) == (0, 2), done
+
+
+def test_waiting_without_a_session_is_an_answer_of_the_tool(repo: Repo) -> None:
+    said, _ = exchanged(repo.path, asked("tools/call", name="wait", arguments={}))
+
+    assert said["result"]["isError"] is True
+    assert "There is no session in" in str(said)
+
+
 def test_lines_are_read_in_any_pieces_and_too_long_ones_are_left_out() -> None:
     text = b"a\n\n  \n" + b"b" * 30 + b"\ncc\n" + b"d" * 11
 

@@ -107,6 +107,12 @@ def skill_file(skill: Skill, program: str, *, for_claude: bool = False) -> str:
     return "\n".join([*lines, "---", "", body(skill, program, typed) + given])
 
 
+def openai_policy(skill: Skill) -> str:
+    """What only Codex reads: the model does not use the skill by itself."""
+    policy = "policy:\n  allow_implicit_invocation: false\n"
+    return f"interface:\n  display_name: {json.dumps(skill.name)}\n{policy}"
+
+
 def _claude(place: Place) -> Iterator[Part]:
     own = place.folder("CLAUDE_CONFIG_DIR", ".claude")
     for skill in SKILLS:
@@ -114,7 +120,7 @@ def _claude(place: Place) -> Iterator[Part]:
         yield OwnFile(path=own / "skills" / skill.name / "SKILL.md", text=text)
     moved = place.scope is Scope.user and "CLAUDE_CONFIG_DIR" in place.environment
     servers = (own if moved else place.root) / (".claude.json" if place.scope is Scope.user else ".mcp.json")
-    yield JsonEntry(path=servers, keys=("mcpServers", SERVER), value={"type": "stdio", **_command(place)})
+    yield JsonEntry(path=servers, keys=("mcpServers", SERVER), value={"type": "stdio", **server_command(place.program)})
     if place.allow:
         follow = (f"Bash({place.program} {command} *)" for command in ("follow", "status"))
         called = (f"Skill({skill.name})" for skill in SKILLS)
@@ -125,10 +131,8 @@ def _claude(place: Place) -> Iterator[Part]:
 def _codex(place: Place) -> Iterator[Part]:
     yield from _shared_skills(place)
     for skill in SKILLS:
-        policy = "policy:\n  allow_implicit_invocation: false\n"
-        text = f"interface:\n  display_name: {json.dumps(skill.name)}\n{policy}"
         path = place.root / ".agents/skills" / skill.name / "agents/openai.yaml"
-        yield OwnFile(path=path, text=text, comment=("# ", ""))
+        yield OwnFile(path=path, text=openai_policy(skill), comment=("# ", ""))
     config = place.folder("CODEX_HOME", ".codex") / "config.toml"
     lines = [f"[mcp_servers.{SERVER}]", f"command = {json.dumps(place.program)}", f"args = {json.dumps(ARGUMENTS)}"]
     lines.append(f"tool_timeout_sec = {PATIENCE}")
@@ -144,7 +148,7 @@ def _gemini(place: Place) -> Iterator[Part]:
         prompt = body(skill, place.program, "the text between the two marks at the end") + "\n<line>{{args}}</line>\n"
         text = f"description = {json.dumps(skill.description)}\nprompt = {json.dumps(prompt)}\n"
         yield OwnFile(path=own / "commands" / f"{skill.name}.toml", text=text, comment=("# ", ""))
-    value = {**_command(place), "timeout": PATIENCE * 1000}
+    value = {**server_command(place.program), "timeout": PATIENCE * 1000}
     yield JsonEntry(path=own / "settings.json", keys=("mcpServers", SERVER), value=value)
     if place.allow:
         tools = json.dumps(list(ALLOWED))
@@ -155,7 +159,7 @@ def _gemini(place: Place) -> Iterator[Part]:
 def _qwen(place: Place) -> Iterator[Part]:
     yield from _shared_skills(place)
     settings = place.folder("QWEN_HOME", ".qwen") / "settings.json"
-    value = {**_command(place), "timeout": PATIENCE * 1000}
+    value = {**server_command(place.program), "timeout": PATIENCE * 1000}
     yield JsonEntry(path=settings, keys=("mcpServers", SERVER), value=value)
     if place.allow:
         items = tuple(f"mcp__{SERVER}__{tool}" for tool in ALLOWED)
@@ -186,5 +190,5 @@ def _shared_skills(place: Place) -> Iterator[Part]:
         yield OwnFile(path=path, text=skill_file(skill, place.program))
 
 
-def _command(place: Place) -> dict[str, object]:
-    return {"command": place.program, "args": list(ARGUMENTS)}
+def server_command(program: str) -> dict[str, object]:
+    return {"command": program, "args": list(ARGUMENTS)}

@@ -92,14 +92,12 @@ def preview(repository: Repository, act: Act) -> AnyPreview | None:
     match act:
         case Accept(session=session):
             return completion.preview_accept(repository, session)
-        case Retry(session=session):
-            return _preview_retry(repository, session)
+        case Retry() | Resume():
+            return _preview_of_going_on(repository, act)
         case RollBack(session=session, target=target):
             return rollback.preview_rollback(repository, session, target)
         case Archive(session=session):
             return completion.preview_archive(repository, session)
-        case Resume(session=session):
-            return resume.preview_resume(repository, session)
         case Answer() | Comment():
             return None
         case _:
@@ -140,10 +138,11 @@ def _goes_on(act: Answer, *, running: bool) -> str:
     return "" if running else f"; go on with: {command(Resume(session=act.session))}"
 
 
-def _preview_retry(repository: Repository, session: SessionId) -> RetryPreview:
+def _preview_of_going_on(repository: Repository, act: Retry | Resume) -> RetryPreview | ResumePreview:
     from iterdev.app import resume  # noqa: PLC0415 - it loads the engine, which other acts do not need
 
-    return resume.preview_retry(repository, session)
+    make = resume.preview_retry if isinstance(act, Retry) else resume.preview_resume
+    return make(repository, act.session)
 
 
 def _go_on(repository: Repository, act: Retry | Resume) -> Done:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 import anyio
 import anyio.from_thread
@@ -34,8 +34,9 @@ from iterdev.core.views.session import SessionView, session_document
 from iterdev.mcp import messages
 from iterdev.mcp.messages import Document, RequestRefused
 from iterdev.mcp.server import Call
-from iterdev.mcp.tools import Asked, Begun, CallRejected, Question, Response, Text, ToolAnswer, as_json
+from iterdev.mcp.tools import Asked, Begun, CallRejected, Response, Text, ToolAnswer, as_json
 from iterdev.surfaces.mcp import session_tasks, tools
+from iterdev.surfaces.mcp.client import Client
 from iterdev.surfaces.mcp.session_tasks import Standing, standing
 
 T = TypeVar("T")
@@ -48,14 +49,6 @@ STILL_THERE = 60.0
 """Seconds after which it is said again where the work is: a client may give up on a call that is silent."""
 LOOK = 1.0
 """Seconds between two looks whether an engine is still there, if nothing is written."""
-
-
-class Client(Protocol):
-    """What can be said to a client before its request is answered."""
-
-    async def ask(self, question: Question) -> Response | None: ...
-
-    async def notify(self, method: str, params: Document) -> None: ...
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -90,7 +83,7 @@ class Calls:
 
         await self._of_task(stop)
 
-    async def _in_thread(self, act: Callable[[], ToolAnswer]) -> ToolAnswer:
+    async def _in_thread(self, act: Callable[[], T]) -> T:
         """What a thread does; an error is an answer of the tool, and the server goes on."""
         try:
             return await run_sync(act)
@@ -219,7 +212,7 @@ class Calls:
             await self._in_thread(partial(self._take, asked.session, call.responses))
         declined = {key for key, said in call.responses.items() if said.choice is None}
         while True:
-            seen = await run_sync(partial(self._until_changed, asked.session, end, call))
+            seen = await self._in_thread(partial(self._until_changed, asked.session, end, call))
             gates = [gate for gate in seen.view.gates if session_tasks.key(gate) not in declined]
             can_ask = call.caller.can_ask and standing(seen.view, seen.now) is Standing.asking
             if not can_ask or not gates:
@@ -234,10 +227,9 @@ class Calls:
             else:
                 await self._in_thread(partial(self._take, seen.view.id, {name: said}))
 
-    def _take(self, session: str, responses: Mapping[str, Response]) -> Text:
+    def _take(self, session: str, responses: Mapping[str, Response]) -> None:
         repository = Repository(self._folder)
         self._answer_open(named_or_last_active(repository, session), responses)
-        return Text(text="")
 
     def _until_changed(self, name: str, end: float, call: Call) -> Seen:
         """Looks until the session asks, has ended, or the time is over; what happens meanwhile is said."""

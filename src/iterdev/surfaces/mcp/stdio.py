@@ -24,6 +24,8 @@ from iterdev.mcp.tools import Question, Response
 LONGEST_MESSAGE = 4 * 1024 * 1024
 MOST_REQUESTS = 32
 """Requests that are answered at once; a further one waits."""
+LAST_ANSWERS = 2.0
+"""Seconds for what is being answered when the client has said everything."""
 CHUNK = 64 * 1024
 TOO_LONG = b""
 """Stands for a message that is too long; it is not read."""
@@ -48,10 +50,13 @@ class Connection:
         self._writing = anyio.Lock()
 
     async def serve(self, server: Server, lines: ObjectReceiveStream[bytes]) -> None:
-        """Answers until the client leaves; what is being answered then is given up."""
+        """Answers until the client leaves; what cannot be answered soon after that is given up."""
         async with anyio.create_task_group() as group:
             async for line in lines:
                 await self._heard(line, server, group)
+            with anyio.move_on_after(LAST_ANSWERS):
+                while self._scopes:  # noqa: ASYNC110 - it is a short time
+                    await anyio.sleep(0.01)
             group.cancel_scope.cancel()
 
     async def ask(self, question: Question) -> Response | None:
@@ -92,10 +97,12 @@ class Connection:
         with scope:
             async with self._room:
                 said = await answer(message, server, self._caller)
-        if self._scopes.get(message.id) is scope:
-            del self._scopes[message.id]
-        if said is not None and not scope.cancel_called:
-            await self._send(said)
+        try:
+            if said is not None and not scope.cancel_called:
+                await self._send(said)
+        finally:
+            if self._scopes.get(message.id) is scope:
+                del self._scopes[message.id]
 
     def _cancel(self, message: Message) -> None:
         with suppress(*UNREADABLE):

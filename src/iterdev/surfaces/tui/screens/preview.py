@@ -10,7 +10,7 @@ from textual.containers import Vertical
 
 from iterdev.app.live.acts import Accept, Act, AnyPreview, command
 from iterdev.core.formatting import counted, shown_name
-from iterdev.core.views.previews import AcceptPreview, ArchivePreview, RetryPreview, RollbackPreview
+from iterdev.core.views.previews import AcceptPreview, ArchivePreview, ResumePreview, RetryPreview, RollbackPreview
 from iterdev.surfaces.tui import render
 from iterdev.surfaces.tui.lines import Lines
 from iterdev.surfaces.tui.palette import line
@@ -40,6 +40,9 @@ def preview_lines(preview: AnyPreview, width: int) -> Iterator[Text]:
             yield from _named("will join the table", preview.added, width)
             if preview.follows:
                 yield from render.wrapped("the team adds what is needed when the session goes on", width)
+        case ResumePreview():
+            yield from render.wrapped(f"{counted(preview.left, 'task')} left to do", width)
+            yield from _named("was cut off, and goes on with what it had done", preview.interrupted, width)
         case RollbackPreview():
             yield from _named("will be done again", preview.again, width)
             yield from _named("will vanish from the table", preview.removed, width)
