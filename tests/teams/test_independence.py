@@ -19,7 +19,7 @@ are full."""
 WORDS = {
     *Role, *Pipeline, *Signal, "REVISION", "CONVERGE", *issue_team.Role, *issue_team.Pipeline, *issue_team.Verdict
 } - SHARED  # fmt: skip
-ALONE = {Pipeline.patch.value, *issue_team.Pipeline, *issue_team.Verdict}
+ALONE = {Pipeline.patch.value, "REVISION", *issue_team.Pipeline, *issue_team.Verdict}
 """Words that mean something else inside a longer text, such as a file name."""
 
 

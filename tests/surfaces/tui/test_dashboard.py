@@ -148,7 +148,7 @@ def test_findings_are_visited_one_after_the_other_and_rounds_by_brackets() -> No
 
     async def steps(pilot: Pilot[bool], dashboard: Dashboard) -> None:
         await press(pilot, "d", "n")
-        places.append(dashboard.screen.patch.current.finding.text)  # type: ignore[attr-defined]
+        places.append(dashboard.screen.diff.current.finding.text)  # type: ignore[attr-defined]
         await press(pilot, "n", "]")
         places.append(screen_text(dashboard).splitlines()[1])
         await press(pilot, "]")

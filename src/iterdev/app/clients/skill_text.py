@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from iterdev.teams.development.team import DEVELOPMENT
+from iterdev.teams.issues.team import ISSUES
+
 ALLOWED = ("run", "resolve", "status", "wait", "answer", "report")
 """Tools of the MCP server that a client may be told to call without asking. Never accept or rollback."""
 
@@ -25,13 +28,13 @@ SKILLS = (
     Skill(
         name="team-iterdev",
         tool="run",
-        what="Runs the iterdev team (architect, developer, tester, reviewer) on this repository.",
+        what=f"Runs the iterdev team ({', '.join(DEVELOPMENT.workers)}) on this repository.",
         hint='[-y] [-c N] [--continue] "task description"',
     ),
     Skill(
         name="team-issue",
         tool="resolve",
-        what="Runs the iterdev issue team (explorer, planner, reviewer, integrator, implementer) on issues.",
+        what=f"Runs the iterdev issue team ({', '.join(ISSUES.workers)}) on issues.",
         hint='[-y] [--mode M] [--exec AGENT] [--all-pending] "GH-42 ..."',
     ),
 )

@@ -29,7 +29,7 @@ class Run(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description="What the team should do")] = ""
     yes: Yes = False
     concurrency: Concurrency = 0
-    pipeline: Annotated[str, Meta(description="patch, sprint or multi-sprint; empty: the text decides")] = ""
+    pipeline: Annotated[str, Meta(description="The pipeline; empty: the text decides")] = ""
 
 
 class Resolve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -26,7 +26,7 @@ class ChangesScreen(View):
     DEFAULT_CSS = """
     #change { layout: vertical; }
     #files { height: auto; max-height: 6; background: $surface; }
-    #patch { height: 1fr; }
+    #diff { height: 1fr; }
     #change.wide { layout: horizontal; }
     #change.wide #files { width: 32%; max-width: 44; height: 1fr; max-height: 100%; }
     """
@@ -41,9 +41,9 @@ class ChangesScreen(View):
 
     def body(self) -> Iterator[Widget]:
         self.files: Lines[FileChange] = Lines(self._file_line, key=lambda file: file.path, id="files")
-        self.patch: Lines[DiffRow] = Lines(diff_line, id="patch")
+        self.diff: Lines[DiffRow] = Lines(diff_line, id="diff")
         yield OneLine(self._title, id="title")
-        yield Container(self.files, self.patch, id="change")
+        yield Container(self.files, self.diff, id="change")
 
     def _title(self, _: int) -> Text:
         changed = self._changed
@@ -84,7 +84,7 @@ class ChangesScreen(View):
     def on_mount(self) -> None:
         self.query_one("#change").set_class(self.app.size.width >= render.WIDE, "wide")
         super().on_mount()
-        self.patch.focus()
+        self.diff.focus()
         self._load()
 
     def show(self, _: Frame) -> None:
@@ -124,21 +124,21 @@ class ChangesScreen(View):
             return
         self._path, self._patch = file.path, patch
         # Beside the scroll bar, which a long patch has.
-        width = (self.patch.size.width or self.app.size.width) - 1
+        width = (self.diff.size.width or self.app.size.width) - 1
         rows = diff_rows(patch, self._findings(file.path), width)
-        self.patch.show(rows, whole=True)
-        self.patch.move_to(0)
+        self.diff.show(rows, whole=True)
+        self.diff.move_to(0)
 
     def on_lines_moved(self) -> None:
         begin(self, self._read_file, replaces=True, group="file")
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
-        (self.patch if event.lines is self.files else self.files).focus()
+        (self.diff if event.lines is self.files else self.files).focus()
 
     def on_key(self, event: events.Key) -> None:
         if event.key in {"left", "right", "tab"}:
-            to_files = event.key == "left" or (event.key == "tab" and self.patch.has_focus)
-            (self.files if to_files else self.patch).focus()
+            to_files = event.key == "left" or (event.key == "tab" and self.diff.has_focus)
+            (self.files if to_files else self.diff).focus()
             event.stop()
             event.prevent_default()
         else:
@@ -166,11 +166,11 @@ class ChangesScreen(View):
 
     def _to_finding(self, step: int) -> None:
         """The next finding of this file, or the first one of the next file that has any."""
-        rows = self.patch.items
+        rows = self.diff.items
         places = [place for place, row in enumerate(rows) if row.kind is RowKind.finding and row.finding]
-        ahead = [place for place in places if (place - self.patch.cursor) * step > 0]
+        ahead = [place for place in places if (place - self.diff.cursor) * step > 0]
         if ahead:
-            self.patch.move_to(min(ahead) if step > 0 else max(ahead))
+            self.diff.move_to(min(ahead) if step > 0 else max(ahead))
             return
         files = self.files.items
         order = range(self.files.cursor + 1, len(files)) if step > 0 else range(self.files.cursor - 1, -1, -1)
@@ -182,6 +182,6 @@ class ChangesScreen(View):
 
     def _place(self) -> str:
         """The file and the line under the cursor, as a comment names them."""
-        above = self.patch.items[: self.patch.cursor + 1]
+        above = self.diff.items[: self.diff.cursor + 1]
         number = next((row.new for row in reversed(above) if row.new is not None), None)
         return f"{self._path}:{number}" if self._path and number else self._path

@@ -28,7 +28,7 @@ KEPT = 400
 
 class MainScreen(View):
     places = (Place.list,)
-    prompt = "words that the tasks have: developer, failed, wave-3 ..."
+    prompt = "words that the tasks have: failed, wave-3 ..."
     DEFAULT_CSS = """
     #columns { background: $background; }
     #left { width: 1fr; }
