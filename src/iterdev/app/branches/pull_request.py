@@ -55,7 +55,7 @@ def open_pull_request(
         branch=ids.branch(session),
         base=base or state.session.branch or refs.current_branch(repository.top),
         title=_title(state),
-        body=_body(inspect.report(repository, session), numbers),
+        body=_body(inspect.report(repository, session, pictures=False), numbers),
     )
     if dry_run:
         return wanted
