@@ -37,7 +37,9 @@ def test_the_branch_is_pushed_and_the_report_is_the_text(finished: Repo) -> None
     asked, body = (finished.home / "asked").read_text(), (finished.home / "body").read_text()
     assert asked.startswith(f"pr create --head iterdev/{session} --base main --title Fix GH-7: the greeting")
     assert body.startswith("<!-- iterdev: begin -->\nFixes #7\n\n# ")
-    assert finished.iterdev("report").stdout.strip() in body.replace("\u2060", "")
+    picture = "\n---\n\n## Time Line\n\n![All attempts at each task](timeline.svg)\n"
+    assert finished.iterdev("report").stdout.replace(picture, "").strip() in body.replace("\u2060", "")
+    assert "timeline.svg" not in body
     assert "pull request: https://github.com/o/r/pull/3 has" in finished.iterdev("follow").stdout
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from iterdev.app.edits import require_task
 from iterdev.core.rules.replay_check import Replay, compare
+from iterdev.core.session.lifecycle import TIMELINE
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
 from iterdev.core.views import report as reports
@@ -35,10 +36,11 @@ def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     return reasons.why(state, team, require_task(state, task), engine_alive=alive, zone=clock.LOCAL)
 
 
-def report(repository: Repository, session: SessionId) -> str:
-    """The report as Markdown."""
+def report(repository: Repository, session: SessionId, *, pictures: bool = True) -> str:
+    """The report as Markdown; its pictures are files of the session folder, and nowhere else."""
     state = repository.state(session)
-    return reports.report(state, repository.team(state), clock.LOCAL)
+    drawn = pictures and (repository.folder(state) / TIMELINE).exists()
+    return reports.report(state, repository.team(state), clock.LOCAL, timeline=TIMELINE if drawn else "")
 
 
 def replay(repository: Repository, session: SessionId) -> Replay:

@@ -278,6 +278,18 @@ async def press(pilot: Pilot[bool], *keys: str) -> None:
         await settle(pilot)
 
 
+def shown(source: StorySource, *keys: str, size: tuple[int, int] = (120, 40)) -> str:
+    """The screen after these keys."""
+    seen: list[str] = []
+
+    async def steps(pilot: Pilot[bool], dashboard: Dashboard) -> None:
+        await press(pilot, *keys)
+        seen.append(screen_text(dashboard))
+
+    drive(source, steps, size)
+    return seen[0]
+
+
 Compare = Callable[[str, str], None]
 
 

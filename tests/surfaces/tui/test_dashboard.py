@@ -10,6 +10,7 @@ from tests.surfaces.tui.conftest import (
     press,
     screen_text,
     settle,
+    shown,
     tasks,
 )
 from textual.pilot import Pilot
@@ -21,18 +22,6 @@ from iterdev.surfaces.tui.dashboard import MOVED_ON, Dashboard
 from iterdev.teams.development.events import ConvergenceForced
 
 S = SessionId("ids-add-export-endpoint-20260308")
-
-
-def after(source: StorySource, *keys: str, size: tuple[int, int] = (120, 40)) -> str:
-    """The screen after these keys."""
-    seen: list[str] = []
-
-    async def steps(pilot: Pilot[bool], dashboard: Dashboard) -> None:
-        await press(pilot, *keys)
-        seen.append(screen_text(dashboard))
-
-    drive(source, steps, size)
-    return seen[0]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +46,7 @@ def test_an_act_is_done_after_it_was_confirmed_and_its_command_is_in_the_log(
 ) -> None:
     source = StorySource(story(), alive=story is asking)  # type: ignore[operator]
 
-    screen = after(source, *keys, ":")
+    screen = shown(source, *keys, ":")
 
     assert source.performed == [act]
     assert "$ iterdev " in screen
@@ -68,7 +57,7 @@ def test_an_act_is_done_after_it_was_confirmed_and_its_command_is_in_the_log(
 def test_nothing_is_done_without_a_confirmation(keys: list[str]) -> None:
     source = StorySource(asking())
 
-    after(source, *keys)
+    shown(source, *keys)
 
     assert source.performed == []
 
@@ -77,7 +66,7 @@ def test_a_preview_is_shown_again_if_the_session_has_moved_on() -> None:
     source = StorySource(finished(), alive=False)
     source.stale = 1
 
-    again = after(source, ":", *"accept", "enter", "enter")
+    again = shown(source, ":", *"accept", "enter", "enter")
 
     assert MOVED_ON in again
     assert source.performed == []
@@ -88,8 +77,8 @@ def test_work_that_is_not_known_to_be_good_is_accepted_by_another_key_only() -> 
     story.happens(ConvergenceForced(sprint=1, raised_by=(TaskId("REVIEW-001"),), problems=(), rounds=3))
     refused, taken = (StorySource(story, alive=False) for _ in range(2))
 
-    screen = after(refused, ":", *"accept", "enter", "enter")
-    after(taken, ":", *"accept", "enter", "f")
+    screen = shown(refused, ":", *"accept", "enter", "enter")
+    shown(taken, ":", *"accept", "enter", "f")
 
     assert "Not good: convergence was forced" in screen
     assert refused.performed == []
@@ -131,8 +120,8 @@ def test_the_cursor_stays_at_its_task_when_tasks_join_the_table() -> None:
 
 
 def test_tasks_are_filtered_by_words_and_escape_shows_all_again() -> None:
-    filtered = after(StorySource(tasks(10)), "/", *"developer failed", "enter", size=(80, 24))
-    whole = after(StorySource(tasks(10)), "/", *"developer failed", "enter", "escape", size=(80, 24))
+    filtered = shown(StorySource(tasks(10)), "/", *"developer failed", "enter", size=(80, 24))
+    whole = shown(StorySource(tasks(10)), "/", *"developer failed", "enter", "escape", size=(80, 24))
 
     assert "DEV-002" in filtered
     assert "DESIGN-001" not in filtered
@@ -140,7 +129,7 @@ def test_tasks_are_filtered_by_words_and_escape_shows_all_again() -> None:
 
 
 def test_two_keys_one_after_the_other_open_what_the_web_page_opens_with_them() -> None:
-    assert "state" in after(StorySource(tasks(10)), "g", "s").splitlines()[1]
+    assert "state" in shown(StorySource(tasks(10)), "g", "s").splitlines()[1]
 
 
 def test_findings_are_visited_one_after_the_other_and_rounds_by_brackets() -> None:
@@ -164,7 +153,7 @@ def test_findings_are_visited_one_after_the_other_and_rounds_by_brackets() -> No
 def test_output_is_searched() -> None:
     source = StorySource(tasks(10), said=[f"line {number}" for number in range(100)])
 
-    screen = after(source, "o", "/", *"line 7", "enter", "n")
+    screen = shown(source, "o", "/", *"line 7", "enter", "n")
 
     assert '"line 7": 2 of 11' in screen
     assert "line 70" in screen
@@ -174,7 +163,7 @@ def test_text_of_others_cannot_send_control_codes_or_forge_lines() -> None:
     story = Story(task("DEV-001"), requirement="\x1b]0;owned\x07x")
     story.fails("DEV-001", "\x1b[2Jno\nluck [bold]x[/bold]")
 
-    text = after(StorySource(story))
+    text = shown(StorySource(story))
 
     assert "no luck [bold]x[/bold]" in text
     assert "owned" not in text
@@ -184,10 +173,10 @@ def test_text_of_others_cannot_send_control_codes_or_forge_lines() -> None:
 def test_a_wrong_command_is_told_with_a_hint_and_can_be_corrected() -> None:
     source = StorySource(finished(), alive=False)
 
-    screen = after(source, ":", *"acept", "enter")
+    screen = shown(source, ":", *"acept", "enter")
 
     assert 'There is no command "acept" here (did you mean "accept"?)' in screen
 
 
 def test_an_error_is_told_with_its_hint() -> None:
-    assert "The plan cannot be edited here" in after(StorySource(asking()), "a", "e")
+    assert "The plan cannot be edited here" in shown(StorySource(asking()), "a", "e")

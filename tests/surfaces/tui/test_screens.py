@@ -12,6 +12,7 @@ from tests.surfaces.tui.conftest import (
     finished,
     press,
     screen_text,
+    shown,
     tasks,
 )
 from textual.pilot import Pilot
@@ -48,23 +49,12 @@ def walk(size: tuple[int, int]) -> dict[str, str]:
     return seen
 
 
-def shown(source: StorySource, size: tuple[int, int], *keys: str) -> str:
-    seen: list[str] = []
-
-    async def steps(pilot: Pilot[bool], dashboard: Dashboard) -> None:
-        await press(pilot, *keys)
-        seen.append(screen_text(dashboard))
-
-    drive(source, steps, size)
-    return seen[0]
-
-
 @sizes
 @pytest.mark.parametrize("count", [0, 10, 1000])
 def test_the_tasks_of_a_session(count: int, size: tuple[int, int], compare: Compare) -> None:
     source = StorySource(tasks(count) if count else None)
 
-    text = shown(source, size)
+    text = shown(source, size=size)
 
     compare(f"main-{count}-{size[0]}x{size[1]}", text)
 
@@ -77,13 +67,13 @@ def test_every_other_screen(name: str, size: tuple[int, int], compare: Compare) 
 
 @sizes
 def test_a_question_with_the_choice_that_is_to_be_confirmed(size: tuple[int, int], compare: Compare) -> None:
-    text = shown(StorySource(asking()), size, "a", "1")
+    text = shown(StorySource(asking()), "a", "1", size=size)
 
     compare(f"question-{size[0]}x{size[1]}", text)
 
 
 @sizes
 def test_what_accept_would_do(size: tuple[int, int], compare: Compare) -> None:
-    text = shown(StorySource(finished(), alive=False), size, ":", *"accept", "enter")
+    text = shown(StorySource(finished(), alive=False), ":", *"accept", "enter", size=size)
 
     compare(f"preview-{size[0]}x{size[1]}", text)

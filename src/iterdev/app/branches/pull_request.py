@@ -88,7 +88,7 @@ def open_pull_request(
         branch=part.branch,
         base=base or state.session.branch or refs.current_branch(repository.top),
         title=shortened(part.title, MOST_TITLE),
-        body=repository.redact(_body(inspect.report(repository, session), part.fixes)),
+        body=repository.redact(_body(inspect.report(repository, session, pictures=False), part.fixes)),
         findings=_open_findings(repository, state) if options.with_findings else (),
     )
     if dry_run:

@@ -31,8 +31,8 @@ def report(state: State, team: TeamViews, zone: tzinfo = ZONE, *, timeline: str 
         _left_open(state),
         own.verdicts,
         _spending(state),
-        f"## Time Line\n\n![All attempts at each task]({timeline})\n" if timeline else "",
         _waves(state),
+        f"## Time Line\n\n![All attempts at each task]({timeline})\n" if timeline else "",
         own.details or _details(state, team),
         _deliverables(state, own),
     )

@@ -149,10 +149,6 @@ class Lines(ScrollView, Generic[Item], can_focus=True):
     def to_end(self) -> None:
         self.scroll_to(y=max(len(self.items) - self.size.height, 0), animate=False)
 
-    @property
-    def is_at_end(self) -> bool:
-        return self.scroll_offset.y >= len(self.items) - self.size.height
-
     def on_key(self, event: events.Key) -> None:
         if self.app.screen is not self.screen:
             # Another screen was opened since; the screen of these rows passes it on.

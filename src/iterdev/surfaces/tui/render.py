@@ -2,13 +2,12 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, tzinfo
 from itertools import chain
 
 from msgspec import Struct
 from rich.text import Text
 
-from iterdev.core.formatting import counted, duration, one_line, plain
+from iterdev.core.formatting import duration, one_line, plain
 from iterdev.core.types import Status, TaskId
 from iterdev.core.views.attention import Need, NeedKind
 from iterdev.core.views.history import PastAttempt
@@ -354,11 +353,3 @@ def _axis(marks: Sequence[Mark], breaks: Sequence[Mark], room: int) -> Text:
             end = at + len(mark.text) + 1
             shown.append_text(line(" "))
     return shown
-
-
-def moment(at: float, zone: tzinfo | None) -> str:
-    return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")
-
-
-def omitted(count: int) -> str:
-    return counted(count, "task")

@@ -79,6 +79,8 @@ class ChangesScreen(View):
         return tuple(one for one in self.frame.findings if one.file == path)
 
     def on_resize(self, event: events.Resize) -> None:
+        if not self._is_ready:
+            return
         self.query_one("#change").set_class(event.size.width >= render.WIDE, "wide")
 
     def on_mount(self) -> None:

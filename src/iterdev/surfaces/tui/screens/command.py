@@ -1,7 +1,6 @@
 """The command line, below a log of what was done and the commands that do the same in a shell."""
 
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.suggester import SuggestFromList
@@ -11,12 +10,12 @@ from iterdev.core.errors import UserError
 from iterdev.surfaces.tui.command_line import COMMANDS, parse
 from iterdev.surfaces.tui.lines import Lines
 from iterdev.surfaces.tui.palette import line
-from iterdev.surfaces.tui.screens.view import Dialog
+from iterdev.surfaces.tui.screens.view import FieldDialog
 
 HINT = "accept, retry, rollback TASK, comment TEXT, diff TASK, output TASK ..."
 
 
-class CommandScreen(Dialog):
+class CommandScreen(FieldDialog):
     DEFAULT_CSS = "CommandScreen { align: center bottom; }"
 
     def __init__(self, typed: str = "") -> None:
@@ -35,7 +34,6 @@ class CommandScreen(Dialog):
 
     def on_mount(self) -> None:
         self._show()
-        self.query_one(Input).focus()
 
     def _show(self, *more: Text) -> None:
         log = [part for entry in self.dashboard.log_entries[-8:] for part in entry]
@@ -52,10 +50,3 @@ class CommandScreen(Dialog):
             return
         self.dismiss()
         self.dashboard.run_typed(typed)
-
-    def on_key(self, event: events.Key) -> None:
-        if self.typed_early(event):
-            return
-        if event.key == "escape":
-            event.stop()
-            self.dismiss()

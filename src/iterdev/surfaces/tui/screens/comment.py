@@ -11,12 +11,12 @@ from iterdev.core.types import Severity, TaskId
 from iterdev.surfaces.tui import render
 from iterdev.surfaces.tui.lines import Lines
 from iterdev.surfaces.tui.palette import OF_SEVERITY, line
-from iterdev.surfaces.tui.screens.view import Dialog
+from iterdev.surfaces.tui.screens.view import FieldDialog
 
 SEVERITIES = (Severity.medium, Severity.high, Severity.critical, Severity.low)
 
 
-class CommentScreen(Dialog):
+class CommentScreen(FieldDialog):
     def __init__(self, place: str, task: TaskId | None) -> None:
         super().__init__()
         self._place, self._task_id = place, task
@@ -32,7 +32,6 @@ class CommentScreen(Dialog):
 
     def on_mount(self) -> None:
         self._show()
-        self.query_one(Input).focus()
 
     def _comment(self) -> Comment | None:
         text, session = self.query_one(Input).value.strip(), self.frame.session
@@ -58,12 +57,7 @@ class CommentScreen(Dialog):
             self.dashboard.perform(comment)
 
     def on_key(self, event: events.Key) -> None:
-        if self.typed_early(event):
-            return
-        if event.key == "escape":
-            event.stop()
-            self.dismiss()
-        elif event.key == "tab":
+        if event.key == "tab":
             event.stop()
             event.prevent_default()
             self._severity = SEVERITIES[(SEVERITIES.index(self._severity) + 1) % len(SEVERITIES)]

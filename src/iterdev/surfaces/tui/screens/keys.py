@@ -11,7 +11,7 @@ from iterdev.core.views.keys import Action, Place, Surface, keys_of
 from iterdev.surfaces.tui.command_line import COMMANDS
 from iterdev.surfaces.tui.lines import Lines
 from iterdev.surfaces.tui.palette import line
-from iterdev.surfaces.tui.screens.view import Dialog
+from iterdev.surfaces.tui.screens.view import FieldDialog
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ def entry_line(entry: Entry, _: int) -> Text:
     return line((f" {entry.pressed:<12}", "key"), (entry.help, "text"), (place, "muted"))
 
 
-class KeysScreen(Dialog):
+class KeysScreen(FieldDialog):
     DEFAULT_CSS = "KeysScreen Lines { height: 1fr; } KeysScreen #box { height: 90%; }"
 
     def compose(self) -> ComposeResult:
@@ -55,7 +55,6 @@ class KeysScreen(Dialog):
 
     def on_mount(self) -> None:
         self.entries.show(entries(), whole=True)
-        self.query_one(Input).focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         words = event.value.casefold().split()
@@ -73,11 +72,7 @@ class KeysScreen(Dialog):
             self.dashboard.type_command(str(chosen.run))
 
     def on_key(self, event: events.Key) -> None:
-        if self.typed_early(event):
-            return
-        if event.key == "escape":
+        if event.key in {"up", "down"}:
             event.stop()
-            self.dismiss()
-        elif event.key in {"up", "down"}:
-            event.stop()
+            event.prevent_default()
             self.entries.move_to(self.entries.cursor + (1 if event.key == "down" else -1))

@@ -82,6 +82,8 @@ class MainScreen(View):
         return self.tasks.current.task if self.tasks.current else None
 
     def on_resize(self, event: events.Resize) -> None:
+        if not self._is_ready:
+            return
         self._set_width(event.size.width)
         self.query_one("#waves").display = event.size.height >= 12
         self.update()

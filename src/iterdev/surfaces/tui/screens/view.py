@@ -124,6 +124,8 @@ class View(Screen[None]):
         super().__init__()
         self._pressed = Pressed(*self.places)
         self.message: tuple[str, str] = ("", "text")
+        self._is_ready = False
+        """Its parts are there: a frame may come before they are, and after they were."""
 
     @property
     def dashboard(self) -> "Dashboard":
@@ -152,19 +154,25 @@ class View(Screen[None]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
+        self._is_ready = True
         self.show(self.frame)
+
+    def on_unmount(self) -> None:
+        self._is_ready = False
 
     def on_screen_resume(self) -> None:
         self.update()
 
     def update(self) -> None:
-        if self.is_mounted:
+        if self._is_ready:
             self.query_one("#head").refresh()
             self.show(self.frame)
 
     def say(self, text: str, style: str = "text") -> None:
         """Shows a sentence above the keys until the next key is pressed."""
         self.message = text, style
+        if not self._is_ready:
+            return
         said = self.query_one("#message", OneLine)
         said.display = bool(text)
         said.refresh()
@@ -245,7 +253,22 @@ class Dialog(ModalScreen[None]):
     def update(self) -> None:
         """What is known has changed."""
 
-    def typed_early(self, event: events.Key) -> bool:
+
+class FieldDialog(Dialog):
+    """A dialog with a field to type in."""
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        if self._typed_early(event):
+            return
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self.dismiss()
+
+    def _typed_early(self, event: events.Key) -> bool:
         """Puts what was typed before the field was there into the field; False if it is no text."""
         field = self.query_one(Input)
         if field.has_focus:
