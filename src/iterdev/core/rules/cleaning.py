@@ -28,7 +28,8 @@ def reason_to_keep(ref: RefFacts, session: SessionSummary | None, *, running: bo
     if running:
         return "the session is running"
     if session.phase is not Phase.archived and not accepted:
-        return "the session is neither archived nor accepted"
+        accepted_before = "the session was accepted, and is kept active"
+        return accepted_before if session.accepted else "the session is neither archived nor accepted"
     if ref.checked_out:
         return f"it is checked out in {ref.checked_out}"
     return "" if ref.contained else "it has commits that are on none of your branches"
