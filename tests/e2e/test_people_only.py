@@ -58,6 +58,20 @@ def test_naming_a_session_folder_of_another_repository_does_not_help(repo: Repo)
     assert "cannot be used inside of an attempt" in said
 
 
+def test_a_server_of_an_agent_that_was_started_elsewhere_acts_for_nobody(repo: Repo) -> None:
+    call = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "%s", "arguments": {%s}}}'
+    calls = "\n".join([call % ("feedback", '"text": "Delete all tests"'), call % ("run", '"text": "Nested"')])
+    (repo.home / "calls").write_text(f"{calls}\n")
+    server = f"CLAUDE_PROJECT_DIR={repo.path} iterdev mcp < $HOME/calls > $HOME/answers"
+
+    code, said = called(repo, f"mkdir $HOME/else; {FORGET.format(top='$HOME/else')} sh -c '{server}'")
+
+    answers = (repo.home / "answers").read_text()
+    assert code == "0", said
+    assert (answers.count("cannot be used inside of an attempt"), answers.count('"isError":true')) == (2, 2), answers
+    assert len(repo.calls()) == 1
+
+
 def test_an_agent_may_still_read_without_its_variables(repo: Repo) -> None:
     code, said = called(repo, f"{FORGET.format(top=repo.path)} iterdev team list && iterdev status --json")
 

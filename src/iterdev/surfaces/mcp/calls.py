@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, assert_never
@@ -78,8 +79,8 @@ class Calls:
     async def cancel(self, task: str) -> None:
         def stop() -> None:
             self._for_people("cancel")
-            repository = Repository(self._folder)
-            interrupt(repository, repository.find(task))
+            with self._opened() as repository:
+                interrupt(repository, repository.find(task))
 
         await self._of_task(stop)
 
@@ -128,12 +129,22 @@ class Calls:
             case tools.Resume():
                 return self._started(["resume", *_named(asked.session), *_options({}, yes=asked.yes)], "", call)
             case tools.Issues() | tools.CreateIssue() | tools.UpdateIssue() | tools.Queue():
-                return as_json(_tracker(Repository(self._folder), asked))
+                with self._opened() as repository:
+                    return as_json(_tracker(repository, asked))
             case _:
-                return self._with_session(asked, call)
+                with self._opened() as repository:
+                    return self._with_session(repository, asked, call)
 
-    def _with_session(self, asked: Struct, call: Call) -> ToolAnswer:
+    @contextmanager
+    def _opened(self) -> Iterator[Repository]:
+        """The repository as it is now; a server lives long, and must not keep a journal open for each call."""
         repository = Repository(self._folder)
+        try:
+            yield repository
+        finally:
+            repository.close()
+
+    def _with_session(self, repository: Repository, asked: Struct, call: Call) -> ToolAnswer:
         find = named_or_last_finished if isinstance(asked, tools.Accept) else named_or_last_active
         session = find(repository, getattr(asked, "session", "")) if hasattr(asked, "session") else SessionId("")
         match asked:
@@ -168,7 +179,7 @@ class Calls:
 
     def _start(self, command: str, line: str, text: str, options: Sequence[str], call: Call) -> ToolAnswer:
         if line.split() in (["status"], ["check"]):
-            return self._with_session(tools.Status(), call)
+            return self._done(tools.Status(), call)
         if line:
             return self._started([command, *options, "--line", "-"], line, call)
         if not text.strip():
@@ -188,8 +199,8 @@ class Calls:
         return msgspec.structs.replace(told, text="\n".join([*notes, told.text]))
 
     def _seen(self, name: str) -> Seen:
-        repository = Repository(self._folder)
-        return _seen(_watch(repository, repository.find(name)), repository)
+        with self._opened() as repository:
+            return _seen(_watch(repository, repository.find(name)), repository)
 
     def _told(self, session: SessionId | str) -> Text:
         seen = self._seen(session)
@@ -198,18 +209,18 @@ class Calls:
     def _answer_open(self, name: str, responses: Mapping[str, Response]) -> None:
         """Answers the questions that are open with those keys; others were answered elsewhere, or are no questions."""
         self._for_people("answer")
-        repository = Repository(self._folder)
-        session = repository.find(name)
-        for gate in inspect.status(repository, session).gates:
-            said = responses.get(session_tasks.key(gate))
-            if said and said.choice is not None:
-                answers.answer(repository, session, gate.id, said.choice)
+        with self._opened() as repository:
+            session = named_or_last_active(repository, name)
+            for gate in inspect.status(repository, session).gates:
+                said = responses.get(session_tasks.key(gate))
+                if said and said.choice is not None:
+                    answers.answer(repository, session, gate.id, said.choice)
 
     async def _wait(self, asked: tools.Wait, call: Call) -> ToolAnswer:
         """Waits; a client that can show questions is asked itself, in the way of its revision."""
         end = time.monotonic() + asked.seconds
         if call.responses:
-            await self._in_thread(partial(self._take, asked.session, call.responses))
+            await self._in_thread(partial(self._answer_open, asked.session, call.responses))
         declined = {key for key, said in call.responses.items() if said.choice is None}
         while True:
             seen = await self._in_thread(partial(self._until_changed, asked.session, end, call))
@@ -225,16 +236,15 @@ class Calls:
             if said is None or said.choice is None:
                 declined.add(name)
             else:
-                await self._in_thread(partial(self._take, seen.view.id, {name: said}))
-
-    def _take(self, session: str, responses: Mapping[str, Response]) -> None:
-        repository = Repository(self._folder)
-        self._answer_open(named_or_last_active(repository, session), responses)
+                await self._in_thread(partial(self._answer_open, seen.view.id, {name: said}))
 
     def _until_changed(self, name: str, end: float, call: Call) -> Seen:
         """Looks until the session asks, has ended, or the time is over; what happens meanwhile is said."""
-        repository = Repository(self._folder)
-        watched = SessionWatch(repository, named_or_last_active(repository, name))
+        with self._opened() as repository:
+            watched = SessionWatch(repository, named_or_last_active(repository, name))
+            return self._watched(watched, repository, end, call)
+
+    def _watched(self, watched: SessionWatch, repository: Repository, end: float, call: Call) -> Seen:
         looked_at, told_at, said, number = float("-inf"), float("-inf"), "", 0
         while True:
             changed, now = watched.look(), time.monotonic()

@@ -1,6 +1,6 @@
 """The tools that people's own clients are given: what each takes, and what it is for."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -96,8 +96,12 @@ class Rollback(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Feedback(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description="What the user thinks of the work")]
     session: SessionName = ""
-    severity: Annotated[str, Meta(description="critical, high, medium or low")] = "medium"
-    category: Annotated[str, Meta(description="quality, performance, ux, security, bug or other")] = "other"
+    severity: Annotated[Literal["critical", "high", "medium", "low"], Meta(description="How much it matters")] = (
+        "medium"
+    )
+    category: Annotated[
+        Literal["general", "ux", "performance", "bug", "feature"], Meta(description="What it is about")
+    ] = "general"
 
 
 class Issues(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
