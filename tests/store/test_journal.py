@@ -217,6 +217,19 @@ def test_a_journal_that_is_opened_again_has_everything(path: Path) -> None:
     second.close()
 
 
+def test_a_connection_keeps_its_locks_when_the_same_process_opens_another_one(path: Path, journal: Journal) -> None:
+    append(journal, DEMO, [started(DEMO), Warned("first")], at=1.0, after=0)
+    Journal(path).close()
+    gate = path.with_name("gate")
+    gate.touch()
+
+    # A process that takes itself for the last one deletes the write-ahead log when it ends.
+    subprocess.run([sys.executable, "-c", WRITER, path, gate, "second", "1"], check=True, capture_output=True)
+
+    assert path.with_name(f"{NAME}-wal").exists()
+    assert [entry.event.text for entry in journal.read(SessionId("shared"))] == ["second 0"]
+
+
 def test_the_settings_survive_a_power_cut(journal: Journal) -> None:
     assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)

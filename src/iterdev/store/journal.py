@@ -361,7 +361,8 @@ def _make_private(path: Path) -> None:
     """Lets only the owner read the journal. The files that SQLite puts beside it get the mode of this one."""
     if _is_read_only(path):
         return
-    # One that exists is not opened: closing it would take away the locks that another connection of this process has.
+    # A file that is there is not opened: closing it would give up the locks that other connections of this process hold
+    # on it, and another process would then take itself for the last one and delete the write-ahead log that they use.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
