@@ -4,7 +4,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -600,17 +599,3 @@ def test_what_was_written_before_1970_is_read(journal: Journal) -> None:
     journal.append(DEMO, [early], after=0)
 
     assert journal.read(DEMO) == [early]
-
-
-def test_a_journal_that_is_opened_twice_in_a_process_stays_locked_against_other_processes(tmp_path: Path) -> None:
-    """A process loses all its locks on a file when it closes any descriptor of it, and SQLite relies on them."""
-    path = tmp_path / NAME
-    write = f"import sqlite3; db = sqlite3.connect({str(path)!r}); db.execute('CREATE TABLE other (x)'); db.close()"
-    with closing(Journal(path)) as journal:
-        journal.sessions()
-        Journal(path).close()
-
-        subprocess.run([sys.executable, "-c", write], check=True)
-
-        assert path.with_name(f"{NAME}-wal").exists(), "another process took itself for the last one, and cleaned up"
-        assert journal.sessions() == []
