@@ -76,7 +76,7 @@ class SuiteRuns(Struct):
     async def _measure(self, suites: Sequence[Suite], *, prove: bool = False) -> tuple[SuiteReport, ...]:
         """Runs the suites; what the tests write into the work tree is removed again."""
         tree = self.attempt.workspace.tree
-        await in_thread(worktrees.stage, tree)
+        await in_thread(worktrees.stage_unless_known, tree)
         reports = [await self._proven(suite) if prove else await self._run_suite(suite) for suite in suites]
         await in_thread(worktrees.restore_staged, tree)
         return tuple(reports)

@@ -13,8 +13,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from iterdev.core.errors import HostError
 from iterdev.host import untrusted_files
+from iterdev.host.folder_stamp import FolderStamp, file_stamp, folder_stamp
 from iterdev.host.git import confinement, object_import, submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
@@ -102,6 +105,37 @@ def reset(top: Path, path: Path, commit: str) -> None:
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
     submodules.check_out(top, path)
+    remember(path, commit)
+
+
+class _Known(Struct, frozen=True):
+    """What a worktree is known to be."""
+
+    commit: str
+    files: FolderStamp
+    index: tuple[int, ...]
+
+
+_known: dict[Path, _Known] = {}
+"""By worktree. Its files are the commit's, and so is its index, for as long as the stamps hold."""
+
+
+def remember(worktree: Path, commit: str, files: FolderStamp | None = None) -> None:
+    """Records that a worktree was exactly the commit when the stamp of its files was taken, or else is so now."""
+    stamp = files or folder_stamp(worktree)
+    if stamp:
+        _known[worktree] = _Known(commit, stamp, file_stamp(git_dir(worktree) / "index"))
+    else:
+        _known.pop(worktree, None)
+
+
+def known_commit(worktree: Path) -> str:
+    """The commit that a worktree is known to be, its index too; empty if it has to be looked at."""
+    known = _known.get(worktree)
+    if known is None:
+        return ""
+    index, files = file_stamp(git_dir(worktree) / "index"), folder_stamp(worktree)
+    return known.commit if files and index == known.index and known.files.still_holds(files, worktree.parent) else ""
 
 
 def write_tree(worktree: Path) -> str:
@@ -114,8 +148,16 @@ def write_tree(worktree: Path) -> str:
 
 def restore_staged(worktree: Path) -> None:
     """Makes the files of a worktree what they were when they were staged; ignored files stay."""
+    if known_commit(worktree):
+        return
     git("restore", "--worktree", "--", ".", cwd=worktree, accept=(0, 1))
     git("clean", "--quiet", "-ffd", cwd=worktree)
+
+
+def stage_unless_known(worktree: Path) -> None:
+    """The same where the index need not be written if it holds everything already."""
+    if not known_commit(worktree):
+        stage(worktree)
 
 
 def stage(worktree: Path) -> None:
@@ -296,9 +338,18 @@ def set_head(worktree: Path, commit: str) -> None:
 def is_untouched(worktree: Path, commit: str) -> bool:
     """Whether a worktree is exactly the commit, apart from ignored files; one that git cannot read is not."""
     try:
-        return head(worktree) == commit and not status(worktree)
+        if head(worktree) != commit:
+            return False
+        if known_commit(worktree) == commit:
+            return True
+        stamp = folder_stamp(worktree)
+        if status(worktree):
+            return False
     except GitFailed:
         return False
+    if stamp:
+        remember(worktree, commit, stamp)
+    return True
 
 
 def restore_files(top: Path, worktree: Path, commit: str, names: Iterable[str]) -> None:
