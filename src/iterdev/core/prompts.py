@@ -7,7 +7,9 @@ request, files, test output, what agents said) is data: it stands between fences
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
+import msgspec
 from msgspec import Struct
 
 from iterdev.core import task_description
@@ -299,7 +301,12 @@ def _rules(role: RoleSpec, context: PromptContext) -> str:
 
 
 def result_form(schema: Mapping[str, object]) -> str:
-    text = json.dumps(_terse(schema), ensure_ascii=False)
+    return _result_form(msgspec.json.encode(schema))
+
+
+@lru_cache(maxsize=64)
+def _result_form(schema: bytes) -> str:
+    text = json.dumps(_terse(json.loads(schema)), ensure_ascii=False)
     return (
         f"Write one JSON object to {RESULT} (the variable ITERDEV_RESULT holds its path), "
         f"or print it as the last thing. It must fit this JSON Schema:\n{fence(text, 'json')}"

@@ -31,11 +31,11 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import TeamToolServer
-from iterdev.execution.context import AttemptContext, in_thread
+from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock
-from iterdev.host.git import pinned_settings, session_branch
+from iterdev.host.git import command, pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
@@ -43,6 +43,7 @@ from iterdev.host.processes.identity import identity
 from iterdev.host.processes.signals import treat_as_interrupt
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
+from iterdev.host.threads import in_thread, prepare_threads
 from iterdev.host.workspaces.ports import Ports
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.contract import Team
@@ -164,6 +165,7 @@ class _Run(Struct, frozen=True):
     async def _run(self, descriptor: int, stop: anyio.Event) -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
+        prepare_threads()
         agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
         sandbox = configured_sandbox(repository)
         pool = repository.workspaces(log.session, sandbox.confine_git if sandbox else None)
@@ -257,7 +259,7 @@ class _Run(Struct, frozen=True):
 @asynccontextmanager
 async def _pinned(top: Path, performer: Performer) -> AsyncIterator[PinnedSettings]:
     """The git settings of the repository; what agents changed of them is told in the end."""
-    with pinned_settings.pinned(top) as settings:
+    with pinned_settings.pinned(top) as settings, command.serving(top):
         yield settings
         if changed := await in_thread(settings.changes):
             performer.warn(pinned_settings.told(changed))

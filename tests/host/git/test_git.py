@@ -248,7 +248,7 @@ def test_a_worktree_whose_files_were_committed_gets_their_commit_without_touchin
         project.path, worktrees.write_tree(tree), [base], "new", Identity("a", "a@example.invalid")
     )
 
-    worktrees.set_head(tree, commit)
+    worktrees.set_head(project.path, tree, commit)
 
     assert worktrees.is_untouched(tree, commit)
     assert (tree / "new.txt").read_text() == "new\n"

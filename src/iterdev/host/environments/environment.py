@@ -13,7 +13,9 @@ from iterdev.host.environments.cache import Cache, Entry
 from iterdev.host.environments.node import NodeProject
 from iterdev.host.environments.python import project
 from iterdev.host.environments.python.project import PythonProject
-from iterdev.host.environments.workplace import Part, RunCommand, Workplace, in_thread
+from iterdev.host.environments.workplace import Part, RunCommand, Workplace
+from iterdev.host.folder_stamp import FolderStamp, folder_stamp
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 from iterdev.host.workspaces.pool import Workspace
 
@@ -135,8 +137,18 @@ class _Projects(Struct, frozen=True):
         return self.python is not None or self.node is not None or self.built
 
 
+_seen: dict[Path, tuple[FolderStamp, _Projects]] = {}
+"""By tree: what was at its top when its files had that stamp."""
+
+
 def _projects(tree: Path) -> _Projects:
-    return _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
+    stamp, seen = folder_stamp(tree), _seen.get(tree)
+    if stamp and seen and seen[0].still_holds(stamp, tree.parent):
+        return seen[1]
+    found = _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
+    if stamp:
+        _seen[tree] = stamp, found
+    return found
 
 
 async def _made(work: Workplace, found: _Projects) -> list[Part]:

@@ -23,7 +23,7 @@ from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
 from iterdev.host.git.confinement import git_dir
-from iterdev.host.git.refs import common_dir, resolve
+from iterdev.host.git.refs import common_dir, detach, resolve
 from iterdev.host.git.repository_lock import repository_lock
 
 INITIALIZING = "initializing"
@@ -261,8 +261,29 @@ def _claim(top: Path, worktree: Path) -> bool:
     return False
 
 
+_links: dict[tuple[Path, Path], tuple[Path, tuple[object, ...]]] = {}
+"""By repository and worktree that are linked: git's folder of it, and the stamps of the files that say so."""
+
+
 def is_linked(top: Path, worktree: Path) -> bool:
     """Whether git would work in the worktree, and on nothing but this repository. Reading files is fast."""
+    if (seen := _links.get((top, worktree))) and _link_stamps(worktree, seen[0]) == seen[1]:
+        return True
+    with suppress(OSError, ValueError):
+        admin = git_dir(worktree)
+        stamps = _link_stamps(worktree, admin)
+        if _leads_to(top, worktree):
+            _links[top, worktree] = admin, stamps
+            return True
+    return False
+
+
+def _link_stamps(worktree: Path, admin: Path) -> tuple[object, ...]:
+    names = ("commondir", "gitdir", "HEAD")
+    return (file_stamp(worktree / ".git"), file_stamp(admin)[:2], *(file_stamp(admin / name) for name in names))
+
+
+def _leads_to(top: Path, worktree: Path) -> bool:
     link, known = worktree / ".git", Path(os.path.realpath(common_dir(top)))
     try:
         if link.is_symlink() or not link.is_file():
@@ -328,11 +349,15 @@ def _head_text(admin: Path) -> str:
     return untrusted_files.read_bytes(admin / "HEAD", root=admin, most=LARGEST_HEAD).decode("utf-8").strip()
 
 
-def set_head(worktree: Path, commit: str) -> None:
+def set_head(top: Path, worktree: Path, commit: str) -> None:
     """Moves the HEAD of a worktree to the commit that was just made of its files; no file is changed."""
-    if (git_dir(worktree) / "MERGE_HEAD").exists():
+    admin = git_dir(worktree)
+    if (admin / "MERGE_HEAD").exists():
         git("merge", "--quit", cwd=worktree)
-    git("update-ref", "--no-deref", "HEAD", commit, cwd=worktree)
+    if confinement.is_confined(worktree):
+        git("update-ref", "--no-deref", "HEAD", commit, cwd=worktree)
+    else:
+        detach(top, f"worktrees/{admin.name}/HEAD", commit)
 
 
 def is_untouched(worktree: Path, commit: str) -> bool:
