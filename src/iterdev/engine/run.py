@@ -179,13 +179,13 @@ class _Run(Struct, frozen=True):
         ):
             await in_thread(end_attempts, log, top, pool, effect)
             self._start(performer)
-            folder = repository.folder(log.state)
+            folder, checkout = repository.folder(log.state), CheckoutWatch(top)
             server = TeamToolServer(TeamTools(log, folder, redact=repository.redact, changed=performer.changed))
             context = AttemptContext(
                 top=top,
                 agent=agent,
                 pool=pool,
-                checkout=CheckoutWatch(top),
+                checkout=checkout,
                 git_settings=git_settings,
                 ports=ports,
                 spawn=supervisor.spawn,
@@ -197,6 +197,8 @@ class _Run(Struct, frozen=True):
             try:
                 async with server.opened():
                     ending = await self._loop(context, performer, stop)
+                if changed := await in_thread(checkout.changes, last=True):
+                    performer.warn(f"your checkout changed meanwhile: {', '.join(changed)}")
             except ExceptionGroup as group:
                 raise _cause(group, performer) from group
         with effect("close workspaces"):

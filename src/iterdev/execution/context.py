@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -11,10 +11,10 @@ from msgspec import Struct, field
 from iterdev.agents.contract import Agent, Permissions
 from iterdev.execution.contract import Effect, Job, SessionLink
 from iterdev.host.environments import environment
-from iterdev.host.git import landing
+from iterdev.host.git import landing, worktrees
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
-from iterdev.host.processes.spawn import Spawn
+from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import Redactor, allowed_environment
 from iterdev.host.threads import in_thread
@@ -121,4 +121,19 @@ class Attempt(Struct, frozen=True):
         readable = (*shown, str(programs)) if programs else shown
         folders = (self.workspace.scratch,) if scratch else ()
         access = Access(write=write, network=network, files=files, readable=readable, folders=folders)
-        return context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn
+        spawn = context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn
+        return _occupying(self.workspace.tree, spawn)
+
+
+def _occupying(tree: Path, spawn: Spawn) -> Spawn:
+    """Starts programs that may change the tree."""
+
+    @asynccontextmanager
+    async def started(
+        argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AsyncIterator[Process]:
+        with worktrees.occupied(tree):
+            async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
+                yield process
+
+    return started

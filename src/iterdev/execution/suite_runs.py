@@ -78,9 +78,9 @@ class SuiteRuns(Struct):
     async def _measure(self, suites: Sequence[Suite], *, prove: bool = False) -> tuple[SuiteReport, ...]:
         """Runs the suites; what the tests write into the work tree is removed again."""
         tree = self.attempt.workspace.tree
-        await in_thread(worktrees.stage_unless_known, tree)
+        commit = await in_thread(worktrees.staged, tree)
         reports = [await self._proven(suite) if prove else await self._run_suite(suite) for suite in suites]
-        await in_thread(worktrees.restore_staged, tree)
+        await in_thread(worktrees.restore_staged, tree, commit)
         return tuple(reports)
 
     async def _run_suite(self, suite: Suite, **variables: str) -> SuiteReport:

@@ -82,3 +82,19 @@ def test_a_branch_that_was_moved_is_noticed(project: Repo, watched: CheckoutWatc
     project.git("branch", "other")
 
     assert [change.split()[:2] for change in watched.changes()] == [["branch", "other"]]
+
+
+def test_what_changes_in_the_pause_after_a_long_look_is_told_in_the_end(project: Repo) -> None:
+    watch = CheckoutWatch(project.path, long=-1)
+    (project.path / "one.txt").write_text("")
+    first = watch.changes()
+    (project.path / "two.txt").write_text("")
+
+    assert (first, watch.changes(), watch.changes(last=True)) == (["one.txt"], [], ["two.txt"])
+
+
+def test_the_last_call_looks_only_if_a_look_was_left_out(project: Repo, watched: CheckoutWatch) -> None:
+    watched.changes()
+    (project.path / "mine.txt").write_text("")
+
+    assert watched.changes(last=True) == []

@@ -1,6 +1,7 @@
 """The user's checkout: where it is, what git says of it, and noticing changes while agents work."""
 
 import shlex
+import time
 from pathlib import Path
 from threading import Lock
 
@@ -10,6 +11,9 @@ from iterdev.host.git import refs
 from iterdev.host.git.command import git, git_names
 
 STATUS = ("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z")
+LONG = 0.1
+REST = 20
+"""The pause after a longer one, as a multiple of its duration."""
 IGNORED = "!! "
 BRANCH = "   branch "
 """What stands before the name of a branch, where status has two letters."""
@@ -100,8 +104,9 @@ class CheckoutWatch:
     of what git ignores.
     """
 
-    def __init__(self, top: Path) -> None:
-        self._top, self._common = top, refs.common_dir(top)
+    def __init__(self, top: Path, long: float = LONG) -> None:
+        """`long`: the seconds that a look may take without a pause after it."""
+        self._top, self._common, self._long = top, refs.common_dir(top), long
         own = Path(git("rev-parse", "--absolute-git-dir", cwd=top).stdout.rstrip("\n"))
         names = ("config", "info/exclude", "info/attributes", "info/sparse-checkout")
         self._git_files = (
@@ -115,12 +120,26 @@ class CheckoutWatch:
         self._branches: list[str] = []
         self._stamp: tuple[FolderStamp, tuple[object, ...]] | None = None
         self._ignored: frozenset[str] = frozenset()
+        self._rests_until = 0.0
+        self._omitted = False
+        """Whether there was a pause instead of the last look."""
         self._seen = self._look()
 
-    def changes(self) -> list[str]:
-        """Files and branches that changed since the last call; agents must not touch them."""
+    def changes(self, *, last: bool = False) -> list[str]:
+        """Files and branches that changed since the last call; agents must not touch them.
+
+        After a look that takes long there is a pause, so that a large checkout does not keep the machine busy: what
+        changes meanwhile is told by the next look; the `last` call makes up for one that was left out.
+        """
         with self._lock:
+            began = time.monotonic()
+            if not self._omitted if last else began < self._rests_until:
+                self._omitted |= not last
+                return []
+            self._omitted = False
             before, self._seen = self._seen, self._look()
+            taken = time.monotonic() - began
+            self._rests_until = began + REST * taken if taken > self._long else 0.0
         return sorted(entry[3:] for entry in self._seen - before)
 
     def _look(self) -> frozenset[str]:

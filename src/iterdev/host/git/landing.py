@@ -78,8 +78,7 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
     unchanged = tree == commits.tree_of(top, head) and not other
     commit = head if unchanged else commits.commit_tree(top, tree, [head, *other], label.message(), label.author)
     refs.keep_under(top, label.ref, commit)
-    if files:
-        worktrees.remember(worktree, commit, files)
+    worktrees.remember(worktree, commit, files)
     return commit
 
 

@@ -9,8 +9,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -105,28 +105,48 @@ def reset(top: Path, path: Path, commit: str) -> None:
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     git("clean", "--quiet", "-ffd", cwd=path)
     submodules.check_out(top, path)
-    remember(path, commit)
+    remember(path, commit, folder_stamp(path))
 
 
 class _Known(Struct, frozen=True):
     """What a worktree is known to be."""
 
     commit: str
-    files: FolderStamp
+    files: FolderStamp | None
+    """None if there are too many: then it is known until a program is started in the worktree."""
     index: tuple[int, ...]
+    programs: int
+    """How many had been started until then; negative while one was running."""
 
 
 _known: dict[Path, _Known] = {}
 """By worktree. Its files are the commit's, and so is its index, for as long as the stamps hold."""
 
 
-def remember(worktree: Path, commit: str, files: FolderStamp | None = None) -> None:
-    """Records that a worktree was exactly the commit when the stamp of its files was taken, or else is so now."""
-    stamp = files or folder_stamp(worktree)
-    if stamp:
-        _known[worktree] = _Known(commit, stamp, file_stamp(git_dir(worktree) / "index"))
-    else:
-        _known.pop(worktree, None)
+_programs: dict[Path, tuple[int, int]] = {}
+"""By worktree: how many programs are running in it, and how many were ever started."""
+
+
+@contextmanager
+def occupied(worktree: Path) -> Iterator[None]:
+    """While a program runs in the worktree, and all that it starts."""
+    running, started = _programs.get(worktree, (0, 0))
+    _programs[worktree] = running + 1, started + 1
+    try:
+        yield
+    finally:
+        running, started = _programs[worktree]
+        _programs[worktree] = running - 1, started
+
+
+def _started(worktree: Path) -> int:
+    running, started = _programs.get(worktree, (0, 0))
+    return -1 if running else started
+
+
+def remember(worktree: Path, commit: str, files: FolderStamp | None) -> None:
+    """Records that a worktree was exactly the commit when the stamp of its files was taken."""
+    _known[worktree] = _Known(commit, files, file_stamp(git_dir(worktree) / "index"), _started(worktree))
 
 
 def known_commit(worktree: Path) -> str:
@@ -134,8 +154,12 @@ def known_commit(worktree: Path) -> str:
     known = _known.get(worktree)
     if known is None:
         return ""
-    index, files = file_stamp(git_dir(worktree) / "index"), folder_stamp(worktree)
-    return known.commit if files and index == known.index and known.files.still_holds(files, worktree.parent) else ""
+    if file_stamp(git_dir(worktree) / "index") != known.index:
+        return ""
+    if known.files is None:
+        return known.commit if _started(worktree) == known.programs >= 0 else ""
+    files = folder_stamp(worktree)
+    return known.commit if files and known.files.still_holds(files, worktree.parent) else ""
 
 
 def write_tree(worktree: Path) -> str:
@@ -146,18 +170,23 @@ def write_tree(worktree: Path) -> str:
     return tree
 
 
-def restore_staged(worktree: Path) -> None:
-    """Makes the files of a worktree what they were when they were staged; ignored files stay."""
-    if known_commit(worktree):
+def restore_staged(worktree: Path, commit: str) -> None:
+    """Makes the files of a worktree what they were when they were staged; ignored files stay.
+
+    If they were those of a commit, git is first asked whether they still are, which they mostly are.
+    """
+    if commit and is_untouched(worktree, commit):
         return
     git("restore", "--worktree", "--", ".", cwd=worktree, accept=(0, 1))
     git("clean", "--quiet", "-ffd", cwd=worktree)
 
 
-def stage_unless_known(worktree: Path) -> None:
-    """The same where the index need not be written if it holds everything already."""
-    if not known_commit(worktree):
+def staged(worktree: Path) -> str:
+    """Puts everything into the index, unless it is there already: then the commit is returned that the worktree is."""
+    commit = known_commit(worktree)
+    if not commit:
         stage(worktree)
+    return commit
 
 
 def stage(worktree: Path) -> None:
@@ -372,8 +401,7 @@ def is_untouched(worktree: Path, commit: str) -> bool:
             return False
     except GitFailed:
         return False
-    if stamp:
-        remember(worktree, commit, stamp)
+    remember(worktree, commit, stamp)
     return True
 
 
