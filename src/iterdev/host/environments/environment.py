@@ -15,6 +15,7 @@ from iterdev.host.environments.python import project
 from iterdev.host.environments.python.project import PythonProject
 from iterdev.host.environments.workplace import Part, RunCommand, Workplace
 from iterdev.host.folder_stamp import FolderStamp, folder_stamp
+from iterdev.host.git import worktrees
 from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 from iterdev.host.workspaces.pool import Workspace
@@ -137,18 +138,22 @@ class _Projects(Struct, frozen=True):
         return self.python is not None or self.node is not None or self.built
 
 
-_seen: dict[Path, tuple[FolderStamp, _Projects]] = {}
-"""By tree: what was at its top when its files had that stamp."""
+_seen: dict[Path, tuple[FolderStamp | str, _Projects]] = {}
+"""By tree: what was at its top when its files had that stamp, or were those of that commit if there are too many."""
 
 
 def _projects(tree: Path) -> _Projects:
-    stamp, seen = folder_stamp(tree), _seen.get(tree)
-    if stamp and seen and seen[0].still_holds(stamp, tree.parent):
-        return seen[1]
-    found = _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
-    if stamp:
-        _seen[tree] = stamp, found
-    return found
+    now = folder_stamp(tree) or worktrees.known_commit(tree)
+    match _seen.get(tree), now:
+        case (FolderStamp() as before, found), FolderStamp() if before.still_holds(now, tree.parent):
+            return found
+        case (str() as before, found), str() if now and before == now:
+            return found
+        case _:
+            found = _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
+            if now:
+                _seen[tree] = now, found
+            return found
 
 
 async def _made(work: Workplace, found: _Projects) -> list[Part]:

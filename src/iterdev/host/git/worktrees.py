@@ -154,7 +154,11 @@ def known_commit(worktree: Path) -> str:
     known = _known.get(worktree)
     if known is None:
         return ""
-    if file_stamp(git_dir(worktree) / "index") != known.index:
+    try:
+        index = file_stamp(git_dir(worktree) / "index")
+    except (OSError, ValueError):
+        return ""
+    if index != known.index:
         return ""
     if known.files is None:
         return known.commit if _started(worktree) == known.programs >= 0 else ""
