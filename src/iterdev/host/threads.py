@@ -25,8 +25,8 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
     call = partial(copy_context().run, partial(function, *args, **options))
     running = asyncio.get_running_loop().run_in_executor(None, call)
     with anyio.CancelScope(shield=True):
-        await asyncio.wait((running,))
-    return running.result()
+        value = await running
+    return value  # noqa: RET504 - a scope may swallow an exception, for all that a type checker knows
 
 
 def prepare_threads() -> None:
