@@ -67,7 +67,7 @@ def measure(effort: Effort, root: Path) -> Section:
     )
 
 
-def _environment(repo: scratch.Scratch, url: str) -> dict[str, str]:
+def environment(repo: scratch.Scratch, url: str) -> dict[str, str]:
     programs = repo.home / "bin"
     programs.mkdir(exist_ok=True)
     if PROGRAM and not (programs / "claude").exists():
@@ -81,7 +81,7 @@ def _bare(root: Path, url: str, folders: "count[int]") -> float:
     schema = json.dumps({"type": "object", "properties": {"done": {"type": "boolean"}}})
     flags = ("--output-format", "json", "--strict-mcp-config", "--setting-sources", "", "--json-schema", schema)
     begin = time.perf_counter()
-    repo.run(str(PROGRAM), "-p", "Say that you are done", *flags, environment=_environment(repo, url))
+    repo.run(str(PROGRAM), "-p", "Say that you are done", *flags, environment=environment(repo, url))
     return time.perf_counter() - begin
 
 
@@ -90,7 +90,7 @@ def _in_iterdev(folder: Path, url: str) -> tuple[float, float]:
     table = folder / "tasks.csv"
     table.write_text(TABLE)
     begin = time.perf_counter()
-    said = repo.run("iterdev", "run", "--tasks", table, "-y", "--json", environment=_environment(repo, url))
+    said = repo.run("iterdev", "run", "--tasks", table, "-y", "--json", environment=environment(repo, url))
     seconds = time.perf_counter() - begin
     if json.loads(said)["counts"]["completed"] != 1:
         raise SystemExit(f"iterdev did not complete the attempt: {said}")

@@ -25,6 +25,7 @@ import page
 import planning
 import resuming
 import startup
+import tokens
 from measure import Effort, Section
 from stopwatch import Stopwatch
 
@@ -34,6 +35,7 @@ Measurement = Callable[[Effort, Path], Section]
 MEASUREMENTS: tuple[Measurement, ...] = (
     life.measure,
     attempt.measure,
+    tokens.measure,
     crowd.measure,
     makespan.measure,
     journal.measure,

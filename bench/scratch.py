@@ -19,7 +19,9 @@ class Scratch(Struct, frozen=True):
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "ITERDEV_"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "ITERDEV_", "PYTHON"))
+        }
         return kept | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self.home),

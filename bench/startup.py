@@ -37,7 +37,7 @@ def measure(effort: Effort, root: Path) -> Section:
     contestants = {name: partial(_seconds, argv, repo) for name, argv in commands.items()}
     seconds = effort.stopwatch.medians(effort.starts, contestants)
     sizes = {name: _megabytes(argv, repo) for name, argv in commands.items()}
-    python, version, _ = commands
+    python, version, status = commands
     ratios = {name: taken / seconds[python] for name, taken in seconds.items()}
     return Section(
         title="Start-up",
@@ -50,6 +50,12 @@ def measure(effort: Effort, root: Path) -> Section:
                 value=ratios[version],
                 limit=2.5,
                 why=WHY,
+            ),
+            Aim(
+                claim="`iterdev status` takes at most 3 times `python -c pass`",
+                value=ratios[status],
+                limit=3,
+                why="importing click, msgspec, sqlite3 and the views, and asking git where the repository is",
             ),
             Aim(claim="`iterdev --version` needs at most 30 MB", value=sizes[version], limit=30, unit="MB", why=WHY),
         ),

@@ -13,6 +13,7 @@ SECTIONS = [
     "Aims",
     "The whole life of a task",
     "One attempt",
+    "Tokens",
     "Many agents at work",
     "Makespan",
     "Durable transitions",

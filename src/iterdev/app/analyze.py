@@ -12,12 +12,12 @@ from iterdev.core.request import Request
 from iterdev.core.settings import Settings
 from iterdev.engine.repository import STATE, Repository
 from iterdev.engine.run import configured_sandbox
-from iterdev.execution.context import in_thread
 from iterdev.execution.conversation import ask_to_finish
 from iterdev.host.git import refs
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import allowed_environment
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces.pool import Workspace
 from iterdev.teams.contract import Analyzer
 

@@ -30,8 +30,12 @@ class Effects:
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
+    def __call__(self, name: str, **fields: str | int) -> AbstractContextManager[None]:
+        # There are many effects, and mostly one observer.
+        return self._observers[0](name, fields) if len(self._observers) == 1 else self._observed_by_all(name, fields)
+
     @contextmanager
-    def __call__(self, name: str, **fields: str | int) -> Iterator[None]:
+    def _observed_by_all(self, name: str, fields: Fields) -> Iterator[None]:
         with ExitStack() as stack:
             for observer in self._observers:
                 stack.enter_context(observer(name, fields))

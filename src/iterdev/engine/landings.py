@@ -10,9 +10,9 @@ from iterdev.core.session.state import State
 from iterdev.core.session.task_table import NO_AGENT
 from iterdev.core.types import TaskId
 from iterdev.engine.repository import Repository
-from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
 from iterdev.host.git import commits, landing
+from iterdev.host.threads import in_thread
 from iterdev.store.session_log import Rule, SessionLog
 
 

@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
 from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
+from iterdev.core.collaboration.wisdom import Written
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.budget import DaySpent
 from iterdev.core.results import Discovery
 from iterdev.core.rules import conflict_tasks, landings, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
-from iterdev.core.session.attempts import LandingTestReport, Report, Success
+from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Report, Success
 from iterdev.core.session.events import (
     AttemptStarted,
     EnvironmentMade,
@@ -33,9 +33,9 @@ from iterdev.engine.landings import Landings
 from iterdev.engine.prompt_context import PromptContexts
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import stored_checkpoint
-from iterdev.execution.context import in_thread
 from iterdev.execution.contract import Effect, Executor, Job
 from iterdev.host import clock, paths, provider_pauses
+from iterdev.host.threads import in_thread
 from iterdev.store.daily_spending import DailySpending
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries
@@ -49,9 +49,9 @@ REST = 20
 """The pause after a write, as a multiple of its duration: a large table must not keep the engine busy with files."""
 URGENT = (
     *(events.WaveStarted, events.WaveMerged, events.TaskSkipped, events.TasksAdded),
-    *(events.GateOpened, events.Finished, TeamEvent),
+    *(events.GateOpened, events.Finished),
 )
-"""Events after which the session folder is written at once."""
+"""Events after which the session folder is written at once; after those of a team it is written soon."""
 
 
 class SharedLimits:
@@ -125,13 +125,15 @@ class Performer:
     async def record(self, decided: Sequence[Event]) -> None:
         self.append(*decided)
         for task, discovery in self._log.team.discoveries(self._log.state, decided):
-            await self._add_discoveries(task, [discovery])
+            self._add_discoveries(task, [discovery])
+        if any(isinstance(event, TeamEvent) for event in decided):
+            self._rests_until = min(self._rests_until, self._now() + COALESCE)
         await self.project(urgent=any(isinstance(event, URGENT) for event in decided))
 
     async def start(self, executor: Executor, command: Start) -> None:
         task = self._log.state.tasks.plan[command.task]
         checkpoint = self._restored(task)
-        await self._take_over_wisdom()
+        self._take_over(self._wisdom.changed())
         state = self._log.state
         job = await self._job(state, task, command, checkpoint)
         self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip))
@@ -158,16 +160,18 @@ class Performer:
             self.landings.tested(report)
             return
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
-        complete = not self._log.state.attempts.running
-        board = partial(discoveries.redact, self._folder / discoveries.NAME, self._redact, complete=complete)
-        await in_thread(board)
-        if isinstance(report.outcome, Success):
-            await self._add_discoveries(report.task, report.outcome.result.discoveries)
-        await self._take_over_wisdom()
+        self._take_over(await in_thread(self._clean_board, report, complete=not self._log.state.attempts.running))
 
-    async def _take_over_wisdom(self) -> None:
+    def _clean_board(self, report: AttemptReport, *, complete: bool) -> list[Written]:
+        """Removes secrets from the board, adds what the attempt discovered, and returns what was written since."""
+        discoveries.redact(self._folder / discoveries.NAME, self._redact, complete=complete)
+        if isinstance(report.outcome, Success):
+            self._add_discoveries(report.task, report.outcome.result.discoveries)
+        return self._wisdom.changed()
+
+    def _take_over(self, written: Sequence[Written]) -> None:
         """Records what people and agents added to the wisdom files and the board since the last call."""
-        if written := await in_thread(self._wisdom.changed):
+        if written:
             clean = [msgspec.structs.replace(entry, text=self._redact(entry.text)) for entry in written]
             if new := outcomes.taken_over(self._log.state, clean, self._now()):
                 self.append(*new)
@@ -248,10 +252,9 @@ class Performer:
             overridden=tuple(state.packages.overridden),
         )
 
-    async def _add_discoveries(self, task: TaskId, found: Sequence[Discovery]) -> None:
+    def _add_discoveries(self, task: TaskId, found: Sequence[Discovery]) -> None:
         if found:
-            path, ts = self._folder / discoveries.NAME, ids.moment(self._now())
-            await in_thread(discoveries.add, path, found, worker=task, ts=ts)
+            discoveries.add(self._folder / discoveries.NAME, found, worker=task, ts=ids.moment(self._now()))
 
 
 def _refusal(state: State, refused: Refused) -> str:

@@ -10,8 +10,8 @@ from iterdev.core.prompts import CHANGED_SHOWN, DIFF_SHOWN, PromptContext, Shown
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.engine.repository import Repository
-from iterdev.execution.context import in_thread
 from iterdev.host.git import commits
+from iterdev.host.threads import in_thread
 from iterdev.store.session_folder import discoveries
 from iterdev.teams.contract import Team
 
@@ -27,43 +27,46 @@ class PromptContexts:
         self._conventions: tuple[str, ...] | None = None
 
     async def make(self, state: State, team: Team, task: Task, *, agent: str, checkpoint: str) -> PromptContext:
+        return await in_thread(self._make, state, team, task, agent=agent, checkpoint=checkpoint)
+
+    def _make(self, state: State, team: Team, task: Task, *, agent: str, checkpoint: str) -> PromptContext:
         base, tip, dumps = state.branch.base, state.branch.tip, partial(json.dumps, ensure_ascii=False)
-        found = await in_thread(self._discoveries)
+        found = self._discoveries()
         read_by_itself = registry.reads(agent, self._settings.agents, self._top)
         return PromptContext(
             board=discoveries.NAME,
             discoveries=tuple(f"- {one.worker} {one.type}: {dumps(one.data, default=str)}" for one in found),
-            changed=await self._changed_files(base, tip),
+            changed=self._changed_files(base, tip),
             instructions=self._instructions.get(task.role, ""),
             checkpoint=checkpoint,
-            conventions=conventions.unread(await self._convention_files(base), read_by_itself),
+            conventions=conventions.unread(self._convention_files(base), read_by_itself),
             test_command=self._settings.project.test or "",
             baseline=team.baseline(state),
-            change=await self._shown_change(team.change_shown_since(state, task), tip),
+            change=self._shown_change(team.change_shown_since(state, task), tip),
         )
 
     def _discoveries(self) -> list[discoveries.Line]:
         """Without secrets, before they are cut: agents add lines themselves."""
         return [self._redact.struct(line) for line in discoveries.read(self._folder / discoveries.NAME)]
 
-    async def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
+    def _changed_files(self, base: str, tip: str) -> tuple[str, ...]:
         """The files that the session has changed so far; git is called once for each landing."""
         if self._changed[0] != tip:
-            self._changed = (tip, await in_thread(commits.changed_files, self._top, base, tip))
+            self._changed = (tip, commits.changed_files(self._top, base, tip))
         return self._changed[1]
 
-    async def _convention_files(self, base: str) -> tuple[str, ...]:
+    def _convention_files(self, base: str) -> tuple[str, ...]:
         """Those of the session's base: what an agent writes into one of them is not yet a convention."""
         if self._conventions is None:
-            paths = await in_thread(commits.file_names, self._top, base)
+            paths = commits.file_names(self._top, base)
             readme = conventions.readme(paths)
-            text = await in_thread(commits.file_text, self._top, base, readme) if readme else ""
+            text = commits.file_text(self._top, base, readme) if readme else ""
             self._conventions = conventions.files(paths, text)
         return self._conventions
 
-    async def _shown_change(self, since: str, tip: str) -> ShownChange | None:
+    def _shown_change(self, since: str, tip: str) -> ShownChange | None:
         if since in {"", tip}:
             return None
-        diff = await in_thread(commits.diff_text, self._top, since, tip, DIFF_SHOWN)
-        stat = "" if diff else await in_thread(commits.diff_stat, self._top, since, tip, CHANGED_SHOWN)
+        diff = commits.diff_text(self._top, since, tip, DIFF_SHOWN)
+        stat = "" if diff else commits.diff_stat(self._top, since, tip, CHANGED_SHOWN)
         return ShownChange(since=since, tip=tip, stat=stat, diff=diff)

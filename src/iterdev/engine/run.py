@@ -31,11 +31,11 @@ from iterdev.engine.repository import Repository
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import TeamToolServer
-from iterdev.execution.context import AttemptContext, in_thread
+from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
 from iterdev.host import clock
-from iterdev.host.git import pinned_settings, session_branch
+from iterdev.host.git import command, pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.git.session_branch import Position
@@ -44,6 +44,7 @@ from iterdev.host.processes import loop_signals
 from iterdev.host.processes.identity import identity
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.host.sandbox import bubblewrap
+from iterdev.host.threads import in_thread, prepare_threads
 from iterdev.host.workspaces.ports import Ports
 from iterdev.store.session_log import SessionLog
 from iterdev.teams.contract import Team
@@ -170,6 +171,7 @@ class _Run(Struct, frozen=True):
     async def _run(self, descriptor: int, stop: anyio.Event) -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
+        prepare_threads()
         agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
         sandbox = configured_sandbox(repository)
         pool = repository.workspaces(log.session, sandbox.confine_git if sandbox else None)
@@ -183,13 +185,13 @@ class _Run(Struct, frozen=True):
         ):
             await in_thread(end_attempts, log, top, pool, effect)
             self._start(performer)
-            folder = repository.folder(log.state)
+            folder, checkout = repository.folder(log.state), CheckoutWatch(top)
             server = TeamToolServer(TeamTools(log, folder, redact=repository.redact, changed=performer.changed))
             context = AttemptContext(
                 top=top,
                 agent=agent,
                 pool=pool,
-                checkout=CheckoutWatch(top),
+                checkout=checkout,
                 git_settings=git_settings,
                 ports=ports,
                 spawn=supervisor.spawn,
@@ -201,6 +203,8 @@ class _Run(Struct, frozen=True):
             try:
                 async with server.opened(), self._notifications(context, performer):
                     ending = await self._loop(context, performer, stop)
+                if changed := await in_thread(checkout.changes, last=True):
+                    performer.warn(f"your checkout changed meanwhile: {', '.join(changed)}")
             except ExceptionGroup as group:
                 raise _cause(group, performer) from group
         with effect("close workspaces"):
@@ -281,7 +285,7 @@ class _Run(Struct, frozen=True):
 @asynccontextmanager
 async def _pinned(top: Path, performer: Performer) -> AsyncIterator[PinnedSettings]:
     """The git settings of the repository; what agents changed of them is told in the end."""
-    with pinned_settings.pinned(top) as settings:
+    with pinned_settings.pinned(top) as settings, command.serving(top):
         yield settings
         if changed := await in_thread(settings.changes):
             performer.warn(pinned_settings.told(changed))

@@ -18,15 +18,16 @@ from iterdev.core.session import conflicts
 from iterdev.core.session.attempts import AttemptReport, Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
 from iterdev.execution.change_checks import check_change
-from iterdev.execution.context import Attempt, AttemptContext, in_thread
+from iterdev.execution.context import Attempt, AttemptContext
 from iterdev.execution.contract import Job
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
-from iterdev.execution.kept_work import DAMAGE, damaged, keep, restore, with_kept_work, with_notes
+from iterdev.execution.kept_work import DAMAGE, damaged, hand_in, with_kept_work, with_notes
 from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.execution.tested_change import with_tests
 from iterdev.execution.tester import verify
 from iterdev.execution.workspace_setup import check_packages, set_up
-from iterdev.host.git import commits, landing, merge
+from iterdev.host.git import merge
+from iterdev.host.threads import in_thread
 
 REPAIRS = 2
 """How often a developer is asked to fix what the checks found."""
@@ -118,17 +119,12 @@ async def _prompt(attempt: Attempt) -> str:
 
 async def _changed(attempt: Attempt, conversation: TaskConversation, result: Result) -> Ending:
     """The change, after at most two repairs of its faults; what may be right is asked about once."""
-    job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
+    job = attempt.job
     for remaining in range(REPAIRS, -1, -1):
-        await in_thread(restore, attempt)
-        if not tree.is_dir():
-            return Failed(error=f"{job.agent} said it was done")
-        if await in_thread(landing.left_history, top, tree, job.base):
-            return Failed(error=f"{job.agent} left the history it was given ({job.base[:12]})")
-        commit = await keep(attempt, merged=job.merge.commit if job.merge else "")
-        if commit is None:
-            return _unchanged(job, result)
-        changed = await in_thread(commits.changed_files, top, job.base, commit)
+        handed_in = await in_thread(hand_in, attempt)
+        if not isinstance(handed_in, tuple):
+            return handed_in or _unchanged(job, result)
+        commit, changed = handed_in
         checked = await check_change(attempt, commit, changed)
         merged_wrong, merged_doubts = await _merge_problems(attempt, commit, result)
         faults, doubts = [*merged_wrong, *checked.faults], [*merged_doubts, *checked.doubts]

@@ -8,8 +8,9 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from iterdev.core.errors import IterdevError
-from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.context import Attempt
 from iterdev.execution.workspace_setup import set_up_completely
+from iterdev.host.threads import in_thread
 
 
 class BackgroundEnvironment:

@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.core.formatting import one_line
-from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.context import Attempt
 from iterdev.host import python_source, static_checks, toml_text, untrusted_files
 from iterdev.host.environments.python.declaration_files import subtable
 from iterdev.host.git import commits, merge
 from iterdev.host.processes.spawn import run
 from iterdev.host.static_checks import ChangedFile, Checked, PythonFile
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 
 KINDS = (".py", ".json", ".toml")
@@ -72,11 +73,18 @@ async def check_change(attempt: Attempt, commit: str, changed: Sequence[str]) ->
     files |= await _read_python(attempt, files)
     # A planned file that was deleted has been dealt with.
     planned = [name for name in job.planned if name not in changed]
-    checked = await in_thread(static_checks.check, tree, files, planned, partial(commits.ignored, tree))
-    checked = msgspec.structs.replace(checked, doubts=(*checked.doubts, *await in_thread(_ignored, tree)))
+    return await in_thread(_check, attempt, files, planned, commit, changed)
+
+
+def _check(
+    attempt: Attempt, files: Mapping[str, ChangedFile], planned: Sequence[str], commit: str, changed: Sequence[str]
+) -> Checked:
+    job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
+    checked = static_checks.check(tree, files, planned, partial(commits.ignored, tree))
+    checked = msgspec.structs.replace(checked, doubts=(*checked.doubts, *_ignored(tree)))
     if job.merge:
         return checked
-    left = await in_thread(merge.left_conflicts, top, tree, job.base, commit)
+    left = merge.left_conflicts(top, tree, job.base, commit, changed)
     return msgspec.structs.replace(checked, faults=(*left, *checked.faults))
 
 

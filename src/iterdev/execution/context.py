@@ -2,35 +2,25 @@
 
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
-import anyio.to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 
 from iterdev.agents.contract import Agent, Permissions
 from iterdev.execution.contract import Effect, Job, SessionLink
 from iterdev.host.environments import environment
-from iterdev.host.git import landing
+from iterdev.host.git import landing, worktrees
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
-from iterdev.host.processes.spawn import Spawn
+from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.sandbox.bubblewrap import Access, Sandbox
 from iterdev.host.secrets import Redactor, allowed_environment
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 from iterdev.host.workspaces.pool import Pool, Workspace
 from iterdev.host.workspaces.ports import Ports
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Git and files are blocking calls; they run beside the event loop."""
-    return await anyio.to_thread.run_sync(partial(function, *args, **options))
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
@@ -49,6 +39,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     link: SessionLink
     git_settings: PinnedSettings | None = None
     """The git settings of the user's repository, where it is on this host."""
+    variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    """Those of this process, read once."""
     start_environment: Callable[["Attempt"], None] | None = None
     """Makes the environment of the session's base beside the attempts, where this host can do that."""
 
@@ -100,16 +92,22 @@ class Attempt(Struct, frozen=True):
             own |= {"ITERDEV_PORT": str(ports[0]), "ITERDEV_PORTS": str(len(ports))}
         if not for_agent:
             # Tests may use git in repositories of their own, where nothing of ours is to be ignored.
-            return allowed_environment(os.environ) | own
+            return allowed_environment(self.context.variables) | own
         configured = self.job.settings.agents.get(self.job.agent)
         named = (*self.context.agent(self.job.agent).needs, *(configured.env if configured else ()))
-        return allowed_environment(os.environ, named) | own | untracked_files.git_variables(self.workspace.tree)
+        return (
+            allowed_environment(self.context.variables, named)
+            | own
+            | untracked_files.git_variables(self.workspace.tree)
+        )
 
-    def programs(self) -> Path | None:
+    async def programs(self) -> Path | None:
         """Where the files are that the command of the agent names, if they belong to the repository."""
-        configured = self.job.settings.agents.get(self.job.agent)
+        configured, pool, base = self.job.settings.agents.get(self.job.agent), self.context.pool, self.job.session_base
         words = (*configured.command, *configured.acp) if configured else ()
-        return self.context.pool.base_files(self.job.session_base, words) if words else None
+        if not words or pool.has_looked_for(base, words):
+            return pool.base_files(base, words) if words else None
+        return await in_thread(pool.base_files, base, words)
 
     def spawn(
         self,
@@ -125,4 +123,19 @@ class Attempt(Struct, frozen=True):
         readable = (*shown, str(programs)) if programs else shown
         folders = (self.workspace.scratch,) if scratch else ()
         access = Access(write=write, network=network, files=files, readable=readable, folders=folders)
-        return context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn
+        spawn = context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn
+        return _occupying(self.workspace.tree, spawn)
+
+
+def _occupying(tree: Path, spawn: Spawn) -> Spawn:
+    """Starts programs that may change the tree."""
+
+    @asynccontextmanager
+    async def started(
+        argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
+    ) -> AsyncIterator[Process]:
+        with worktrees.occupied(tree):
+            async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
+                yield process
+
+    return started

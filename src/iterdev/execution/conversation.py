@@ -17,12 +17,13 @@ from iterdev.core.limits.agent_failures import FailureKind, Reaction, reaction
 from iterdev.core.results import Misfit, Result, Usage, decode, field_names
 from iterdev.core.session.events import Failed, Interrupted, Limited
 from iterdev.core.settings import TimeLimits
-from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.context import Attempt
 from iterdev.execution.contract import ToolAccess
-from iterdev.execution.kept_work import restore
+from iterdev.execution.kept_work import is_intact, restore
 from iterdev.host.git.command import GitFailed
 from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.secrets import LineRedactor
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 from iterdev.store.session_folder import discoveries
 
@@ -158,7 +159,8 @@ class TaskConversation(Struct):
             else:
                 # Other tasks have the attempt's own limit.
                 reply = await self._send_counted(text)
-            await in_thread(restore, self.attempt)
+            if not is_intact(self.attempt):
+                await in_thread(restore, self.attempt)
         if reported := await self.tools.take_result():
             self.reported = reported
             # What a result says of its cost counts only if the agent's program said nothing.
@@ -210,7 +212,7 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
     """Opens the conversation with the agent, and closes it whatever happens."""
     job, context, workspace = attempt.job, attempt.context, attempt.workspace
     output, agent = AgentOutput(attempt), context.agent(job.agent)
-    programs = await in_thread(attempt.programs)
+    programs = await attempt.programs()
     async with context.link.documents(job) as session_dir, context.link.tools(job) as tools:
         assignment = contract.Assignment(
             task=job.task.id,
@@ -231,7 +233,7 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
         )
         # An agent needs the network to reach its model and the team's tools.
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
-        await in_thread(workspace.mark_used)
+        workspace.mark_used()
         await in_thread(untracked_files.note_ignored, workspace.tree)
         spawn = _noting(tools, attempt.spawn(write=job.role.writes, files=files, programs=programs))
         try:

@@ -1,7 +1,6 @@
 """The work of an attempt in its workspace: committed, kept under a ref, and inspected."""
 
 import errno
-from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
@@ -9,9 +8,10 @@ from iterdev.core.errors import HostError
 from iterdev.core.rules.team_rules import Procedure
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet
-from iterdev.execution.context import Attempt, in_thread
-from iterdev.host.git import full_disk, landing, merge, pinned_settings, refs, worktrees
+from iterdev.execution.context import Attempt
+from iterdev.host.git import commits, confinement, full_disk, landing, merge, pinned_settings, refs, worktrees
 from iterdev.host.git.command import GitFailed
+from iterdev.host.threads import in_thread
 
 Unsuccessful = Failed | Limited | Interrupted | Unmet
 DAMAGE = (GitFailed, OSError, UnicodeError)
@@ -29,6 +29,12 @@ def restore(attempt: Attempt) -> None:
         worktrees.adopt(workspace.tree, base)
 
 
+def is_intact(attempt: Attempt) -> bool:
+    """Whether there is nothing to undo, as far as a few stamps of files say; in the sandbox they do not say enough."""
+    tree = attempt.workspace.tree
+    return tree.is_dir() and worktrees.is_linked(attempt.context.top, tree) and not confinement.is_confined(tree)
+
+
 async def damaged(attempt: Attempt, error: Exception) -> str:
     """Says what is wrong with the workspace; raises the error if the repository or the machine fails too."""
     of_host = isinstance(error, HostError) and not isinstance(error, GitFailed)
@@ -38,14 +44,26 @@ async def damaged(attempt: Attempt, error: Exception) -> str:
     return f"the workspace was damaged during the attempt ({error})"
 
 
-async def keep(attempt: Attempt, *, merged: str = "") -> str | None:
+def keep(attempt: Attempt, *, merged: str = "") -> str | None:
     """Commits what an attempt left; for a role that must not write, only if it did."""
     job, tree = attempt.job, attempt.workspace.tree
-    await in_thread(restore, attempt)
-    if not job.role.writes and tree.is_dir() and await in_thread(worktrees.is_untouched, tree, job.base):
+    restore(attempt)
+    if not job.role.writes and tree.is_dir() and worktrees.is_untouched(tree, job.base):
         return None
     with attempt.effect("commit"):
-        return await in_thread(landing.keep, attempt.context.top, tree, job.base, attempt.label, merged=merged)
+        return landing.keep(attempt.context.top, tree, job.base, attempt.label, merged=merged)
+
+
+def hand_in(attempt: Attempt) -> tuple[str, tuple[str, ...]] | Failed | None:
+    """Commits a change, and lists its files; nothing if there is none, a failure if it is not based on the session."""
+    job, top, tree = attempt.job, attempt.context.top, attempt.workspace.tree
+    restore(attempt)
+    if not tree.is_dir():
+        return Failed(error=f"{job.agent} said it was done")
+    if landing.left_history(top, tree, job.base):
+        return Failed(error=f"{job.agent} left the history it was given ({job.base[:12]})")
+    commit = keep(attempt, merged=job.merge.commit if job.merge else "")
+    return (commit, commits.changed_files(top, job.base, commit)) if commit else None
 
 
 async def with_kept_work(attempt: Attempt, outcome: Unsuccessful) -> Unsuccessful:
@@ -69,7 +87,7 @@ async def _with_kept_work(attempt: Attempt, outcome: Unsuccessful) -> Unsuccessf
         outcome = msgspec.structs.replace(outcome, error=f"{deleted(attempt)}: {outcome.error}", kind=None)
     if outcome.commit or (job.merge is not None and await in_thread(merge.is_as_begun, top, tree, job.base)):
         return outcome
-    return msgspec.structs.replace(outcome, commit=await keep(attempt))
+    return msgspec.structs.replace(outcome, commit=await in_thread(keep, attempt))
 
 
 def deleted(attempt: Attempt) -> str:
@@ -82,13 +100,13 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
     notes, task = list(success.notes), job.task.id
     if not workspace.tree.is_dir():
         return msgspec.structs.replace(success, notes=(*notes, f"{task}: {deleted(attempt)}"))
-    untouched, touched = await in_thread(_inspect, attempt, success)
-    if context.git_settings and (changed := await in_thread(context.git_settings.changes)):
+    untouched, touched, changed = await in_thread(_inspect, attempt, success)
+    if changed:
         notes.append(f"{task}: {pinned_settings.told(changed)}")
     if untouched:
         context.pool.mark_clean(workspace, success.commit or job.base)
     elif not job.role.writes:
-        if await keep(attempt):
+        if await in_thread(keep, attempt):
             notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {attempt.label.ref}")
     elif job.role.procedure is Procedure.change and success.commit:
         late = await in_thread(landing.keep_late, context.top, workspace.tree, success.commit, attempt.label)
@@ -100,16 +118,18 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
     return msgspec.structs.replace(success, notes=tuple(notes))
 
 
-def _inspect(attempt: Attempt, success: Success) -> tuple[bool, list[str]]:
-    """Whether the workspace holds exactly what was handed in, and what changed in the user's checkout.
+def _inspect(attempt: Attempt, success: Success) -> tuple[bool, list[str], list[str]]:
+    """Whether the workspace holds exactly what was handed in; what changed in the user's checkout, and of its settings.
 
-    Each waits for git, so they run in parallel.
+    Seldom does one of them have to wait for git.
     """
-    checkout, tree, expected = attempt.context.checkout, attempt.workspace.tree, success.commit or attempt.job.base
-    with ThreadPoolExecutor(1) as executor:
-        touched = executor.submit(checkout.changes) if checkout else None
-        restore(attempt)
-        if success.commit:
-            worktrees.set_head(tree, success.commit)
-        untouched = worktrees.is_untouched(tree, expected)
-        return untouched, touched.result() if touched else []
+    context, tree, expected = attempt.context, attempt.workspace.tree, success.commit or attempt.job.base
+    touched = context.checkout.changes() if context.checkout else []
+    restore(attempt)
+    if success.commit:
+        worktrees.set_head(context.top, tree, success.commit)
+    return (
+        worktrees.is_untouched(tree, expected),
+        touched,
+        context.git_settings.changes() if context.git_settings else [],
+    )

@@ -4,12 +4,13 @@ import anyio
 
 from iterdev.core.session.attempts import LandingTestReport
 from iterdev.core.verification import Verification
-from iterdev.execution.context import Attempt, AttemptContext, in_thread
+from iterdev.execution.context import Attempt, AttemptContext
 from iterdev.execution.contract import Job
 from iterdev.execution.kept_work import DAMAGE, damaged
 from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.execution.tested_change import measured
 from iterdev.execution.workspace_setup import set_up
+from iterdev.host.threads import in_thread
 
 
 async def run_landing_test(job: Job, context: AttemptContext, scope: anyio.CancelScope) -> LandingTestReport:

@@ -1,16 +1,16 @@
 """Runs the test suites of a workspace: on the base, and on the change with the proof that the change was tested."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import anyio.from_thread
 import msgspec
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.core.verification import SuiteReport, Verification, judge
-from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.context import Attempt
 from iterdev.execution.workspace_setup import update_environment
 from iterdev.host.environments import environment, proof
 from iterdev.host.git import worktrees
@@ -19,6 +19,7 @@ from iterdev.host.test_suites.find import concerned, find, in_order
 from iterdev.host.test_suites.invocations import configured
 from iterdev.host.test_suites.run import measure, only
 from iterdev.host.test_suites.suite import Suite
+from iterdev.host.threads import in_thread
 
 PROBE_LIMIT = 20.0
 """Seconds to find out whether a test runner is there, or where it imports modules from."""
@@ -39,7 +40,8 @@ class SuiteRuns(Struct):
         job = self.attempt.job
         if command := job.settings.project.test:
             return (configured(command),)
-        return in_order(await in_thread(find, self.attempt.workspace.tree, self._works), job.changed)
+        works = partial(self._works, asyncio.get_running_loop())
+        return in_order(await in_thread(find, self.attempt.workspace.tree, works), job.changed)
 
     async def on_base(self, suites: Sequence[Suite]) -> tuple[SuiteReport, ...]:
         """The tests as they were before the session, so that old failures are not blamed on it.
@@ -76,9 +78,9 @@ class SuiteRuns(Struct):
     async def _measure(self, suites: Sequence[Suite], *, prove: bool = False) -> tuple[SuiteReport, ...]:
         """Runs the suites; what the tests write into the work tree is removed again."""
         tree = self.attempt.workspace.tree
-        await in_thread(worktrees.stage, tree)
+        commit = await in_thread(worktrees.staged, tree)
         reports = [await self._proven(suite) if prove else await self._run_suite(suite) for suite in suites]
-        await in_thread(worktrees.restore_staged, tree)
+        await in_thread(worktrees.restore_staged, tree, commit)
         return tuple(reports)
 
     async def _run_suite(self, suite: Suite, **variables: str) -> SuiteReport:
@@ -137,16 +139,17 @@ class SuiteRuns(Struct):
 
     async def _run(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
         """Runs a program of the workspace; its output is cut later, so secrets are removed first."""
-        await in_thread(self.attempt.workspace.scratch.mkdir, parents=True, exist_ok=True)
+        self.attempt.workspace.scratch.mkdir(parents=True, exist_ok=True)
         spawn = self.attempt.spawn(network=self.attempt.permissions.network, scratch=True)
         done = await run(spawn, argv, cwd=cwd, env=env, limit=limit)
         return msgspec.structs.replace(done, stdout=self._clean(done.stdout), stderr=self._clean(done.stderr))
 
-    def _works(self, argv: Sequence[str]) -> bool:
+    def _works(self, loop: asyncio.AbstractEventLoop, argv: Sequence[str]) -> bool:
         """Whether a program of the workspace succeeds; called from a thread."""
         tree, env = str(self.attempt.workspace.tree), self.attempt.environment()
         try:
-            return anyio.from_thread.run(partial(self._run, argv, cwd=tree, env=env, limit=PROBE_LIMIT)).code == 0
+            run = self._run(argv, cwd=tree, env=env, limit=PROBE_LIMIT)
+            return asyncio.run_coroutine_threadsafe(run, loop).result().code == 0
         except HostError:
             return False
 

@@ -14,13 +14,14 @@ from iterdev.core.results import Result, shortened
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import Failed, Interrupted, Limited
 from iterdev.core.verification import TEST_FIXES, Measurement, SuiteReport, Verification
-from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.context import Attempt
 from iterdev.execution.conversation import TaskConversation, open_conversation, unsuccessful
 from iterdev.execution.kept_work import keep
 from iterdev.execution.suite_runs import SuiteRuns
 from iterdev.host.git import commits, worktrees
 from iterdev.host.test_suites.invocations import configured
 from iterdev.host.test_suites.suite import Suite
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 
 NAMED = 5
@@ -101,7 +102,7 @@ class _Tester(Struct):
         """Keeps what the agent fixed, as far as it kept to the files of the change."""
         attempt, job = self.attempt, self.attempt.job
         new_baseline = () if job.baseline else baseline
-        commit = await keep(attempt) if self.conversations else None
+        commit = await in_thread(keep, attempt) if self.conversations else None
         if commit is None:
             return self.conclude(measured, new_baseline)
         changed = await in_thread(commits.changed_files, attempt.context.top, job.base, commit)
@@ -109,7 +110,7 @@ class _Tester(Struct):
         if not outside:
             return self.conclude(measured, new_baseline, commit=commit, changed=changed)
         await in_thread(worktrees.restore_files, attempt.context.top, attempt.workspace.tree, job.base, outside)
-        commit = await keep(attempt)
+        commit = await in_thread(keep, attempt)
         measured = await self.runs.on_change(suites, baseline)
         note = f"{job.task.id}: the {job.task.role} changed files outside the change, which were restored: "
         kept = tuple(name for name in changed if name not in outside) if commit else ()

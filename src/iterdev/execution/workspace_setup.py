@@ -9,11 +9,12 @@ from iterdev.core.collaboration.external_packages import PackageCheck, PackageSt
 from iterdev.core.errors import HostError
 from iterdev.core.formatting import duration
 from iterdev.core.results import Dependency
-from iterdev.execution.context import Attempt, in_thread
+from iterdev.execution.context import Attempt
 from iterdev.host import paths
 from iterdev.host.environments import environment
 from iterdev.host.environments.environment import Environment
 from iterdev.host.processes.spawn import ProgramResult, run
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 
 PAUSE = 0.5
@@ -23,7 +24,7 @@ PAUSE = 0.5
 async def set_up(attempt: Attempt, *, fresh: bool) -> None:
     """Prepares a new workspace completely; in one that was used before, only the environment may have to be another."""
     if attempt.job.base != attempt.job.session_base:
-        await in_thread(attempt.workspace.mark_used)
+        attempt.workspace.mark_used()
     if fresh:
         await _set_up_files(attempt)
     await _provide_environment(attempt)

@@ -4,6 +4,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -60,7 +61,12 @@ SHORTEST = 6
 def allowed_environment(environment: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, str]:
     """What agents get: an allow-list, and what the configuration names."""
     named = set(also)
-    return {name: value for name, value in environment.items() if ALLOWED.fullmatch(name) or name in named}
+    return {name: value for name, value in environment.items() if _is_allowed(name) or name in named}
+
+
+@lru_cache(maxsize=1024)
+def _is_allowed(name: str) -> bool:
+    return ALLOWED.fullmatch(name) is not None
 
 
 def new_token() -> str:

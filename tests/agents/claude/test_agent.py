@@ -9,7 +9,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from iterdev.agents.claude.agent import LAST_KNOWN_GOOD, ClaudeAgent, command_line, variables, with_inlined_root
+from iterdev.agents.claude.agent import LAST_KNOWN_GOOD, ClaudeAgent, command_line, variables
 from iterdev.agents.contract import (
     TOOLS_TOKEN,
     AgentEvent,
@@ -329,17 +329,13 @@ def test_an_agent_with_a_temp_dir_of_its_own_is_not_found_by_others_of_the_user(
     assert variables(ClaudeAgent(), replace(assignment, environment=environment))["XDG_RUNTIME_DIR"] == "/own"
 
 
-@pytest.mark.parametrize("role", list(DEVELOPMENT.roles))
-def test_the_schema_of_every_role_is_an_object_at_its_root(role: str) -> None:
-    found = with_inlined_root(DEVELOPMENT.result_schema(role))
+def test_all_roles_have_the_same_tool_for_their_result(assignment: Assignment) -> None:
+    schemas = [DEVELOPMENT.result_schema(role) for role in DEVELOPMENT.roles]
 
-    assert found["type"] == "object"
-    assert "$ref" not in found
-    assert "$defs" in found
+    lines = [command_line(ClaudeAgent(), replace(assignment, schema=schema)) for schema in schemas]
 
-
-def test_a_schema_without_a_reference_at_its_root_stays_as_it_is() -> None:
-    assert with_inlined_root({"type": "object", "properties": {}}) == {"type": "object", "properties": {}}
+    tools = {line[line.index("--json-schema") + 1] for line in lines}
+    assert [json.loads(tool)["type"] for tool in tools] == ["object"]
 
 
 def versioned(folder: Path, body: str) -> ClaudeAgent:

@@ -10,6 +10,7 @@ from tests.host.conftest import contents, label
 
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
+from iterdev.host import folder_stamp
 from iterdev.host.git import checkout, commits, landing, merge, refs, session_branch, worktrees
 from iterdev.host.git.command import OLDEST, GitFailed, Identity, check_version, git, version
 
@@ -248,7 +249,7 @@ def test_a_worktree_whose_files_were_committed_gets_their_commit_without_touchin
         project.path, worktrees.write_tree(tree), [base], "new", Identity("a", "a@example.invalid")
     )
 
-    worktrees.set_head(tree, commit)
+    worktrees.set_head(project.path, tree, commit)
 
     assert worktrees.is_untouched(tree, commit)
     assert (tree / "new.txt").read_text() == "new\n"
@@ -389,3 +390,51 @@ def test_the_locks_that_a_killed_git_left_on_the_refs_of_a_session_are_removed(p
     assert refs.move_refs(project.path, *((name, head, refs.ZERO) for name in names))
     assert [refs.resolve(project.path, name) for name in names] == [head, head]
     assert not any(lock.exists() for lock in locks)
+
+
+@pytest.fixture
+def many(project: Repo, tmp_path: Path) -> tuple[Path, str]:
+    """A worktree with more files than a stamp is made of, and its commit."""
+    for number in range(folder_stamp.MOST + 1):
+        (project.path / f"many-{number}").write_text("")
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "many")
+    commit, tree = project.git("rev-parse", "HEAD"), tmp_path / "many" / "tree"
+    worktrees.add(project.path, tree, commit)
+    return tree, commit
+
+
+def test_a_large_worktree_is_known_until_a_program_is_started_in_it(many: tuple[Path, str]) -> None:
+    tree, commit = many
+    assert worktrees.is_untouched(tree, commit)
+    before = worktrees.known_commit(tree)
+
+    with worktrees.occupied(tree):
+        during = worktrees.known_commit(tree)
+        (tree / "many-1").write_text("changed")
+
+    assert (before, during, worktrees.known_commit(tree)) == (commit, "", "")
+    assert not worktrees.is_untouched(tree, commit)
+
+
+def test_a_large_worktree_is_not_known_while_a_program_runs_in_it(many: tuple[Path, str]) -> None:
+    tree, commit = many
+
+    with worktrees.occupied(tree):
+        assert worktrees.is_untouched(tree, commit)
+        assert worktrees.known_commit(tree) == ""
+
+    assert worktrees.known_commit(tree) == ""
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_after_a_test_run_the_worktree_is_what_it_was(tree: Path, base: str, write: bool) -> None:  # noqa: FBT001
+    assert worktrees.is_untouched(tree, base)
+    commit = worktrees.staged(tree)
+    if write:
+        (tree / "left.txt").write_text("")
+
+    worktrees.restore_staged(tree, commit)
+
+    assert commit == base
+    assert worktrees.is_untouched(tree, base)

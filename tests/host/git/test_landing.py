@@ -143,7 +143,7 @@ def test_what_stood_under_the_ref_before_gets_a_ref_of_its_own(project: Repo, tr
 def test_what_is_written_after_the_work_was_handed_in_is_kept_beside_it(project: Repo, tree: Path, base: str) -> None:
     shell(tree, "echo one > file")
     handed_in = str(landing.keep(project.path, tree, base, label()))
-    worktrees.set_head(tree, handed_in)
+    worktrees.set_head(project.path, tree, handed_in)
     shell(tree, "echo two > file")
 
     ref = landing.keep_late(project.path, tree, handed_in, label())

@@ -183,7 +183,7 @@ def test_a_worktree_is_not_merging_any_more_when_it_is_used_again(collision: Col
     merge.begin(collision.project.path, collision.tree, collision.tip, collision.other, label().author)
     shell(collision.tree, TOGETHER)
     commit = collision.keep()
-    worktrees.set_head(collision.tree, commit)
+    worktrees.set_head(collision.project.path, collision.tree, commit)
     assert worktrees.is_untouched(collision.tree, commit)
     shell(collision.tree, "! git rev-parse -q --verify MERGE_HEAD")
 

@@ -37,6 +37,16 @@ LONGEST_WAIT = 3.0
 EXIT_TIMEOUT = 1.0
 """Seconds for a program without a turn to exit by itself."""
 
+ANY_RESULT: Mapping[str, object] = {
+    "type": "object",
+    "description": "The result, in the form that the prompt describes.",
+    "properties": {"id": {"type": "string"}, "status": {"type": "string"}},
+    "additionalProperties": True,
+}
+"""The same for all roles: it stands among the tools, so that another one would be a prompt that no provider has cached.
+
+The prompt has the schema of the role, and iterdev checks what comes.
+"""
 BASE_VARIABLES: Mapping[str, str] = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -46,6 +56,8 @@ BASE_VARIABLES: Mapping[str, str] = {
     # No work continues after a turn has ended.
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_DISABLE_CRON": "1",
+    # How to commit is not its business; and git's status, with the newest commits, would stand before each prompt.
+    "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1",
     # The default is ten retries, also with a wrong key.
     "CLAUDE_CODE_MAX_RETRIES": "2",
     # Otherwise the tools of MCP servers are hidden behind a search.
@@ -107,7 +119,7 @@ def command_line(agent: ClaudeAgent, assignment: Assignment) -> list[str]:
         *("--permission-mode", "default", "--permission-prompt-tool", "stdio"),
         *("--disallowedTools", ",".join(disallowed_tools(assignment.permissions))),
         *("--strict-mcp-config", "--setting-sources", ""),
-        *(["--json-schema", json.dumps(with_inlined_root(assignment.schema))] if assignment.schema else []),
+        *(["--json-schema", json.dumps(ANY_RESULT)] if assignment.schema else []),
         *(["--model", agent.model] if agent.model else []),
         *(["--mcp-config", json.dumps({"mcpServers": {contract.TOOLS: server}})] if server else []),
         *(["--resume", resumed] if resumed else ["--session-id", str(uuid.uuid4())]),
@@ -120,15 +132,6 @@ def variables(agent: ClaudeAgent, assignment: Assignment) -> dict[str, str]:
     # This folder holds the socket by which the user's instances of Claude Code find each other.
     alone = {"XDG_RUNTIME_DIR": tmp} if (tmp := assignment.environment.get("TMPDIR")) else {}
     return {**agent_environment(assignment, assignment.attempt), **BASE_VARIABLES, **home, **alone}
-
-
-def with_inlined_root(schema: Mapping[str, object]) -> Mapping[str, object]:
-    """The same schema without a reference at its root, which the API rejects in the parameters of a tool."""
-    match schema:
-        case {"$ref": str(reference), "$defs": dict(definitions)}:
-            return {**definitions[reference.removeprefix("#/$defs/")], "$defs": definitions}
-        case _:
-            return schema
 
 
 class ClaudeConversation(AgentConversation):

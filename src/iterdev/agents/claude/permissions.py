@@ -8,12 +8,19 @@ from iterdev.agents.contract import TOOLS, Assignment, Permissions
 
 READ_TOOLS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})
 WRITE_TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
-SUBAGENT_TOOLS = frozenset({"Task", "Agent", "Skill"})
+SUBAGENT_TOOLS = frozenset({"Task", "Agent"})
 """Start a subagent that asks again for each tool it uses."""
 NETWORK_TOOLS = frozenset({"WebFetch", "WebSearch"})
 
-NEVER_ALLOWED = ("AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ScheduleWakeup", "Monitor")
-"""Tools that wait for a person, leave the workspace, or continue after the turn."""
+NEVER_ALLOWED = (
+    *("AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents", "Monitor"),
+    *("ReportFindings", "ScheduleWakeup", "SendMessage", "Skill", "TaskStop", "Workflow"),
+)
+"""Tools that wait for a person, leave the workspace, continue after the turn, or are of no use without those.
+
+The description of every tool is sent with every request, and the list of skills after every prompt. Of skills, those
+of the user and of the project are not loaded.
+"""
 
 _PATHS = ("file_path", "notebook_path", "path")
 _SUBJECTS = (*_PATHS, "command", "url", "pattern", "query", "description")

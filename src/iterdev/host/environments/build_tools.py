@@ -15,8 +15,9 @@ from msgspec import Struct
 from iterdev.host import untrusted_files
 from iterdev.host.environments import folder_copies
 from iterdev.host.environments.folder_copies import Moves
-from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
 from iterdev.host.git.command import git
+from iterdev.host.threads import in_thread
 
 
 class Tool(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,10 @@ from iterdev.host.environments.cache import Cache, Entry
 from iterdev.host.environments.node import NodeProject
 from iterdev.host.environments.python import project
 from iterdev.host.environments.python.project import PythonProject
-from iterdev.host.environments.workplace import Part, RunCommand, Workplace, in_thread
+from iterdev.host.environments.workplace import Part, RunCommand, Workplace
+from iterdev.host.folder_stamp import FolderStamp, folder_stamp
+from iterdev.host.git import worktrees
+from iterdev.host.threads import in_thread
 from iterdev.host.workspaces import untracked_files
 from iterdev.host.workspaces.pool import Workspace
 
@@ -135,8 +138,22 @@ class _Projects(Struct, frozen=True):
         return self.python is not None or self.node is not None or self.built
 
 
+_seen: dict[Path, tuple[FolderStamp | str, _Projects]] = {}
+"""By tree: what was at its top when its files had that stamp, or were those of that commit if there are too many."""
+
+
 def _projects(tree: Path) -> _Projects:
-    return _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
+    now = folder_stamp(tree) or worktrees.known_commit(tree)
+    match _seen.get(tree), now:
+        case (FolderStamp() as before, found), FolderStamp() if before.still_holds(now, tree.parent):
+            return found
+        case (str() as before, found), str() if now and before == now:
+            return found
+        case _:
+            found = _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
+            if now:
+                _seen[tree] = now, found
+            return found
 
 
 async def _made(work: Workplace, found: _Projects) -> list[Part]:

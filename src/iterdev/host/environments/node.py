@@ -21,7 +21,8 @@ from iterdev.host import untrusted_files
 from iterdev.host.environments import downloads, folder_copies
 from iterdev.host.environments.cache import Entry, Made
 from iterdev.host.environments.folder_copies import Moves
-from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
+from iterdev.host.threads import in_thread
 
 Manager = Literal["npm", "pnpm", "yarn", "bun"]
 FORMAT = "1"

@@ -1,13 +1,11 @@
 """What the makers of environments share: the workspace, how programs run in it, and what each of them made."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Protocol
 
 import anyio
-import anyio.to_thread
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
@@ -15,9 +13,6 @@ from iterdev.core.formatting import duration
 from iterdev.host.environments.cache import Cache
 from iterdev.host.git.command import git_names
 from iterdev.host.processes.spawn import ProgramResult
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 OFFLINE = (
     "name resolution",
@@ -40,11 +35,6 @@ OFFLINE = (
     "Could not reach host",
 )
 """What package managers print when they cannot reach a registry."""
-
-
-async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Files are read and written beside the event loop."""
-    return await anyio.to_thread.run_sync(partial(function, *args, **options))
 
 
 UNTELLING = ("npm warn", "npm notice", "npm http", "warning:", "install [--", "\N{BLACK RIGHTWARDS ARROWHEAD} yn0000:")

@@ -1,12 +1,22 @@
 """The user's checkout: where it is, what git says of it, and noticing changes while agents work."""
 
 import shlex
+import time
 from pathlib import Path
 from threading import Lock
 
 from iterdev.core.errors import HostError, UserError
+from iterdev.host.folder_stamp import FolderStamp, file_stamp, folder_stamp
 from iterdev.host.git import refs
 from iterdev.host.git.command import git, git_names
+
+STATUS = ("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z")
+LONG = 0.1
+REST = 20
+"""The pause after a longer one, as a multiple of its duration."""
+IGNORED = "!! "
+BRANCH = "   branch "
+"""What stands before the name of a branch, where status has two letters."""
 
 
 class NotInRepository(UserError):
@@ -42,7 +52,7 @@ def _without_files(folder: Path) -> UserError:
 
 def status(top: Path, *more: str) -> list[str]:
     """What differs from HEAD in a checkout: two letters, a space and the name for each file. Nothing is changed."""
-    return git_names("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", *more, cwd=top)
+    return git_names(*STATUS, *more, cwd=top)
 
 
 def checkouts(top: Path) -> list[Path]:
@@ -88,23 +98,69 @@ def short_log(top: Path, ref: str) -> str:
 
 
 class CheckoutWatch:
-    """Notices when the user's checkout changes, and never changes it."""
+    """Notices when the user's checkout changes, and never changes it.
 
-    def __init__(self, top: Path) -> None:
-        self._top = top
+    Git is asked again only if a stamp says that something may have changed: of a file, of git's index or settings, or
+    of what git ignores.
+    """
+
+    def __init__(self, top: Path, long: float = LONG) -> None:
+        """`long`: the seconds that a look may take without a pause after it."""
+        self._top, self._common, self._long = top, refs.common_dir(top), long
+        own = Path(git("rev-parse", "--absolute-git-dir", cwd=top).stdout.rstrip("\n"))
+        names = ("config", "info/exclude", "info/attributes", "info/sparse-checkout")
+        self._git_files = (
+            own / "index",
+            own / "HEAD",
+            own / "config.worktree",
+            *(self._common / name for name in names),
+        )
         self._lock = Lock()
-        self._stamp: tuple[object, ...] = ()
+        self._branches_stamp: tuple[object, ...] = ()
         self._branches: list[str] = []
+        self._stamp: tuple[FolderStamp, tuple[object, ...]] | None = None
+        self._ignored: frozenset[str] = frozenset()
+        self._rests_until = 0.0
+        self._omitted = False
+        """Whether there was a pause instead of the last look."""
         self._seen = self._look()
 
-    def changes(self) -> list[str]:
-        """Files and branches that changed since the last call; agents must not touch them."""
+    def changes(self, *, last: bool = False) -> list[str]:
+        """Files and branches that changed since the last call; agents must not touch them.
+
+        After a look that takes long there is a pause, so that a large checkout does not keep the machine busy: what
+        changes meanwhile is told by the next look; the `last` call makes up for one that was left out.
+        """
         with self._lock:
+            began = time.monotonic()
+            if not self._omitted if last else began < self._rests_until:
+                self._omitted |= not last
+                return []
+            self._omitted = False
             before, self._seen = self._seen, self._look()
+            taken = time.monotonic() - began
+            self._rests_until = began + REST * taken if taken > self._long else 0.0
         return sorted(entry[3:] for entry in self._seen - before)
 
     def _look(self) -> frozenset[str]:
-        files, stamp = status(self._top), refs.branches_stamp(self._top)
-        if stamp != self._stamp:
-            self._stamp, self._branches = stamp, refs.branches(self._top)
-        return frozenset((*files, *(f"   branch {branch}" for branch in self._branches)))
+        branches = refs.branches_stamp(self._top)
+        files = self._files(branches)
+        if branches != self._branches_stamp:
+            self._branches_stamp, self._branches = branches, refs.branches(self._top)
+        return frozenset((*files, *(f"{BRANCH}{branch}" for branch in self._branches)))
+
+    def _files(self, branches: tuple[object, ...]) -> list[str]:
+        """What git says of the files, as last time if nothing has changed since."""
+        before, now = self._stamp, self._take_stamp(branches)
+        if before and now and before[1] == now[1] and before[0].still_holds(now[0], self._common):
+            return [entry for entry in self._seen if not entry.startswith(BRANCH)]
+        # The stamp is older than what git says: what changes meanwhile is found the next time.
+        listed = git_names(*STATUS, "--ignored=matching", cwd=self._top)
+        self._ignored = frozenset(entry[3:-1] for entry in listed if entry.startswith(IGNORED) and entry.endswith("/"))
+        self._stamp = (now[0].without(self._ignored), now[1]) if now else None
+        return [entry for entry in listed if not entry.startswith(IGNORED)]
+
+    def _take_stamp(self, branches: tuple[object, ...]) -> tuple[FolderStamp, tuple[object, ...]] | None:
+        others = (*map(file_stamp, self._git_files), *branches)
+        folder = folder_stamp(self._top, self._ignored)
+        return (folder, others) if folder else None

@@ -11,8 +11,10 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from msgspec import Struct
 
@@ -21,11 +23,14 @@ from iterdev.core.formatting import duration
 from iterdev.host import secrets
 from iterdev.host.git import confinement, full_disk
 from iterdev.host.processes import ownership
+from iterdev.host.processes.answering import AnsweringProcess, EndedError
 from iterdev.host.untrusted_files import PRIVATE, root_of
 
 OLDEST = (2, 38)
 """The first version with `git merge-tree --write-tree`."""
 SECONDS = 300
+STAYS = 60.0
+"""Seconds for which a git process answers requests: it takes the time and the settings from when it was started."""
 AS_STORED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null/none"}
 """A commit is what its id says: no `git replace` and no graft, which an agent can write, puts another in its place."""
 VARIABLES = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": "true", **AS_STORED}
@@ -110,19 +115,14 @@ def _run(
     *,
     again: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    patterns = cwd.parent / EXCLUDES
-    excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
     inside = _confinement(args, cwd)
-    in_workspace = IN_WORKSPACES if root_of(cwd) else ()
-    settings = (*SETTINGS, *in_workspace, *(confinement.SETTINGS if inside else ()))
-    pinned = (word for override in tuple(overrides) for word in override())
-    options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
+    argv, variables = _command_line(args, cwd, inside)
     marker, began = ownership.marker(), time.time()
     try:
         with subprocess.Popen(
-            [*inside, "git", *options, *args],
+            argv,
             cwd=cwd,
-            env={**_inherited(), **VARIABLES, **(confinement.VARIABLES if inside else {}), **marker.variable, **env},
+            env={**variables, **marker.variable, **env},
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -157,6 +157,72 @@ def _run(
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def _command_line(args: tuple[str, ...], cwd: Path, inside: tuple[str, ...] = ()) -> tuple[list[str], dict[str, str]]:
+    """The words of a git command, and its environment."""
+    patterns = cwd.parent / EXCLUDES
+    excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
+    in_workspace = IN_WORKSPACES if root_of(cwd) else ()
+    settings = (*SETTINGS, *in_workspace, *(confinement.SETTINGS if inside else ()))
+    pinned = (word for override in tuple(overrides) for word in override())
+    options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
+    variables = {**_inherited(), **VARIABLES, **(confinement.VARIABLES if inside else {})}
+    return [*inside, "git", *options, *args], variables
+
+
+class _Server:
+    """The git processes of a repository that stay, by their arguments."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._processes: dict[tuple[str, ...], AnsweringProcess] = {}
+
+    def ask(self, top: Path, args: tuple[str, ...], request: bytes, end: bytes) -> bytes:
+        with self._lock:
+            process = self._processes.get(args)
+            if process is None or process.started < time.monotonic() - STAYS:
+                if process:
+                    process.close()
+                argv, variables = _command_line(args, top)
+                process = self._processes[args] = AnsweringProcess(argv, top, variables)
+        try:
+            return process.ask(request, end, SECONDS)
+        except EndedError:
+            with self._lock:
+                if self._processes.get(args) is process:
+                    del self._processes[args]
+            process.close()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            for process in self._processes.values():
+                process.close()
+            self._processes.clear()
+
+
+_servers: dict[Path, _Server] = {}
+
+
+@contextmanager
+def serving(top: Path) -> Iterator[None]:
+    """While it is open, git processes that stay answer what is asked often about a repository."""
+    server = _servers[top] = _Server()
+    try:
+        yield
+    finally:
+        del _servers[top]
+        server.close()
+
+
+def ask(*args: str, cwd: Path, request: bytes, end: bytes) -> bytes | None:
+    """What a git process that stays answers, up to the given end; None if there is none for the repository.
+
+    One that ends instead raises: with the next request there is a new one.
+    """
+    server = _servers.get(cwd)
+    return server.ask(cwd, args, request, end) if server else None
 
 
 def _confinement(args: tuple[str, ...], cwd: Path) -> tuple[str, ...]:

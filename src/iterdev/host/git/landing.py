@@ -9,6 +9,7 @@ from msgspec import Struct
 from iterdev.core import ids
 from iterdev.core.errors import HostError
 from iterdev.core.types import SessionId
+from iterdev.host.folder_stamp import folder_stamp
 from iterdev.host.git import command, commits, refs, session_branch, submodules, worktrees
 from iterdev.host.git.merge import merge_base, try_merge
 
@@ -74,6 +75,8 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
         return _keep_commits_of_deleted(top, worktree, base, label)
     worktrees.relink(top, worktree, base)
     submodules.keep(top, worktree, base, label.in_submodules)
+    # Taken before git reads the files: a later change of one is noticed.
+    files = folder_stamp(worktree)
     tree, head = worktrees.write_tree(worktree), _head(top, worktree, base)
     if head != base and not refs.is_ancestor(top, base, head):
         refs.move_ref(top, f"{label.ref}-head", head)
@@ -84,6 +87,7 @@ def keep(top: Path, worktree: Path, base: str, label: Label, *, merged: str = ""
     unchanged = tree == commits.tree_of(top, head) and not other
     commit = head if unchanged else commits.commit_tree(top, tree, [head, *other], label.message(), label.author)
     refs.keep_under(top, label.ref, commit)
+    worktrees.remember(worktree, commit, files)
     return commit
 
 

@@ -5,12 +5,16 @@ the commit holds.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from iterdev.core.session.conflicts import FinishedMerge
 from iterdev.host import untrusted_files
 from iterdev.host.git import commits, submodules, worktrees
 from iterdev.host.git.command import Identity, git
+
+READ_HERE = 1024 * 1024
+"""Bytes of a file that is looked at before git is asked."""
 
 
 def merge_base(top: Path, one: str, other: str) -> str:
@@ -83,8 +87,10 @@ def finished(top: Path, base: str, other: str, commit: str) -> FinishedMerge:
     )
 
 
-def left_conflicts(top: Path, worktree: Path, base: str, commit: str) -> list[str]:
+def left_conflicts(top: Path, worktree: Path, base: str, commit: str, changed: Iterable[str]) -> list[str]:
     """One sentence per conflict that a change left in a file, with all three of its markers."""
+    if not any(_may_have_markers(worktree / name) for name in changed):
+        return []
     lines: dict[str, list[int]] = {}
     for name, line in sorted(_new_markers(top, base, commit)):
         lines.setdefault(name, []).append(line)
@@ -93,6 +99,17 @@ def left_conflicts(top: Path, worktree: Path, base: str, commit: str) -> list[st
         for name, places in lines.items()
         for line in _beginnings(worktree / name, places)
     ]
+
+
+def _may_have_markers(file: Path) -> bool:
+    """A conflict begins with a line of these letters, whatever their number; git reads what is large or no file."""
+    try:
+        text = b"" if file.is_symlink() else untrusted_files.read_bytes(file, most=READ_HERE)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return text.startswith(b"<") or b"\n<" in text
 
 
 def _beginnings(file: Path, places: list[int]) -> list[int]:

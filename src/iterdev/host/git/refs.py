@@ -12,7 +12,8 @@ from subprocess import CompletedProcess
 
 from iterdev.core.errors import UserError
 from iterdev.host.git import full_disk
-from iterdev.host.git.command import GitFailed, git
+from iterdev.host.git.command import GitFailed, ask, git
+from iterdev.host.processes.answering import EndedError
 from iterdev.host.processes.open_files import opened
 
 LOCKED = 2.0
@@ -107,7 +108,7 @@ def move_refs(top: Path, *moves: tuple[str, str, str | None]) -> bool:
     lines = (
         f"create {ref} {new}" if old == ZERO else f"update {ref} {new} {old or ''}".rstrip() for ref, new, old in moves
     )
-    return _moved(_update(top, "--stdin", stdin="\n".join(lines) + "\n"), moves[0][0])
+    return _moved(_update(top, "\n".join(lines) + "\n"), moves[0][0])
 
 
 def keep_under(top: Path, ref: str, commit: str) -> None:
@@ -122,15 +123,19 @@ def keep_under(top: Path, ref: str, commit: str) -> None:
 
 def move_ref(top: Path, ref: str, new: str, old: str | None = None) -> bool:
     """Compare and swap: False when the ref is not `old` any more. None means any value."""
-    expected = [old] if old is not None else []
-    return _moved(_update(top, ref, new, *expected), ref)
+    return move_refs(top, (ref, new, old))
 
 
-def _update(top: Path, *args: str, stdin: str | None = None) -> CompletedProcess[str]:
+def detach(top: Path, ref: str, commit: str) -> None:
+    """Makes a HEAD name the commit itself, and no branch."""
+    _moved(_update(top, f"option no-deref\nupdate {ref} {commit}\n"), ref)
+
+
+def _update(top: Path, lines: str) -> CompletedProcess[str]:
     """Waits for another git that moves a ref; the locks of one that was killed are removed."""
     since: dict[str, float] = {}
     while True:
-        done = git("update-ref", *args, cwd=top, stdin=stdin, accept=(0, 128))
+        done = _served(top, lines) or git("update-ref", "--stdin", cwd=top, stdin=lines, accept=(0, 128))
         locked = re.search(r"Unable to create '(.+\.lock)': File exists", done.stderr)
         if not done.returncode or not locked:
             return done
@@ -140,6 +145,19 @@ def _update(top: Path, *args: str, stdin: str | None = None) -> CompletedProcess
                 return done
             lock.unlink(missing_ok=True)
         time.sleep(PAUSE)
+
+
+def _served(top: Path, lines: str) -> CompletedProcess[str] | None:
+    """The same by a git process that stays, if there is one for the repository."""
+    request = f"start\n{lines}prepare\ncommit\n".encode()
+    try:
+        answer = ask("update-ref", "--stdin", cwd=top, request=request, end=b"commit: ok\n")
+    except EndedError as error:
+        if error.code < 0:
+            # It was killed, perhaps after it had done it: whoever moves a ref by compare and swap finds that.
+            return None
+        return CompletedProcess(("git", "update-ref"), error.code, "", error.stderr)
+    return None if answer is None else CompletedProcess(("git", "update-ref"), 0, "", "")
 
 
 def _moved(done: CompletedProcess[str], ref: str) -> bool:

@@ -98,11 +98,24 @@ def _checked_out_note(session: SessionId, worktree: str, kept: str, *, ahead: bo
 
 def advance(top: Path, session: SessionId, new: str, old: str) -> Position | None:
     """Moves the branch to what lands; None if it is not at `old`. A branch that is checked out stays as it is."""
-    head, tip = _head(top, session), (ids.tip_ref(session), new, None)
-    if not head.worktree:
+    tip = ids.tip_ref(session), new, None
+    if not is_checked_out(top, session):
         return Position(new) if refs.move_refs(top, (_ref(session), new, old), tip) else None
     refs.move_refs(top, tip)
     return position(top, session, new)
+
+
+def is_checked_out(top: Path, session: SessionId) -> bool:
+    """Whether a checkout has the branch checked out. Reading the HEAD of each is faster than git."""
+    common, branch = refs.common_dir(top), f"ref: {_ref(session)}".encode()
+    try:
+        heads = [path.read_bytes().strip() for path in (common / "HEAD", *common.glob("worktrees/*/HEAD"))]
+    except OSError:
+        return bool(_head(top, session).worktree)
+    if any(b".invalid" in head for head in heads):
+        # The refs are in tables, and the files say nothing.
+        return bool(_head(top, session).worktree)
+    return branch in heads and bool(_head(top, session).worktree)
 
 
 def commit_of(top: Path, session: SessionId) -> str | None:

@@ -9,19 +9,22 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.host import untrusted_files
+from iterdev.host.folder_stamp import FolderStamp, file_stamp, folder_stamp
 from iterdev.host.git import confinement, index, object_import, submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
 from iterdev.host.git.confinement import git_dir
 from iterdev.host.git.index import Tracked
-from iterdev.host.git.refs import common_dir, repository_lock, resolve
+from iterdev.host.git.refs import common_dir, detach, repository_lock, resolve
 
 INITIALIZING = "initializing"
 """Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
@@ -106,6 +109,65 @@ def reset(top: Path, path: Path, commit: str) -> None:
     git("clean", "--quiet", "-ffd", cwd=path)
     index.remember(path)
     submodules.check_out(top, path)
+    remember(path, commit, folder_stamp(path))
+
+
+class _Known(Struct, frozen=True):
+    """What a worktree is known to be."""
+
+    commit: str
+    files: FolderStamp | None
+    """None if there are too many: then it is known until a program is started in the worktree."""
+    index: tuple[int, ...]
+    programs: int
+    """How many had been started until then; negative while one was running."""
+
+
+_known: dict[Path, _Known] = {}
+"""By worktree. Its files are the commit's, and so is its index, for as long as the stamps hold."""
+
+
+_programs: dict[Path, tuple[int, int]] = {}
+"""By worktree: how many programs are running in it, and how many were ever started."""
+
+
+@contextmanager
+def occupied(worktree: Path) -> Iterator[None]:
+    """While a program runs in the worktree, and all that it starts."""
+    running, started = _programs.get(worktree, (0, 0))
+    _programs[worktree] = running + 1, started + 1
+    try:
+        yield
+    finally:
+        running, started = _programs[worktree]
+        _programs[worktree] = running - 1, started
+
+
+def _started(worktree: Path) -> int:
+    running, started = _programs.get(worktree, (0, 0))
+    return -1 if running else started
+
+
+def remember(worktree: Path, commit: str, files: FolderStamp | None) -> None:
+    """Records that a worktree was exactly the commit when the stamp of its files was taken."""
+    _known[worktree] = _Known(commit, files, file_stamp(git_dir(worktree) / "index"), _started(worktree))
+
+
+def known_commit(worktree: Path) -> str:
+    """The commit that a worktree is known to be, its index too; empty if it has to be looked at."""
+    known = _known.get(worktree)
+    if known is None:
+        return ""
+    try:
+        stamp = file_stamp(git_dir(worktree) / "index")
+    except (OSError, ValueError):
+        return ""
+    if stamp != known.index:
+        return ""
+    if known.files is None:
+        return known.commit if _started(worktree) == known.programs >= 0 else ""
+    files = folder_stamp(worktree)
+    return known.commit if files and known.files.still_holds(files, worktree.parent) else ""
 
 
 def write_tree(worktree: Path) -> str:
@@ -116,11 +178,24 @@ def write_tree(worktree: Path) -> str:
     return tree
 
 
-def restore_staged(worktree: Path) -> None:
-    """Makes the files of a worktree what they were when they were staged; ignored files stay."""
+def restore_staged(worktree: Path, commit: str) -> None:
+    """Makes the files of a worktree what they were when they were staged; ignored files stay.
+
+    If they were those of a commit, git is first asked whether they still are, which they mostly are.
+    """
+    if commit and is_untouched(worktree, commit):
+        return
     index.put_back(worktree)
     git("restore", "--worktree", "--", ".", cwd=worktree, accept=(0, 1))
     git("clean", "--quiet", "-ffd", cwd=worktree)
+
+
+def staged(worktree: Path) -> str:
+    """Puts everything into the index, unless it is there already: then the commit is returned that the worktree is."""
+    commit = known_commit(worktree)
+    if not commit:
+        stage(worktree)
+    return commit
 
 
 def stage(worktree: Path) -> None:
@@ -242,8 +317,29 @@ def _claim(top: Path, worktree: Path) -> bool:
     return False
 
 
+_links: dict[tuple[Path, Path], tuple[Path, tuple[object, ...]]] = {}
+"""By repository and worktree that are linked: git's folder of it, and the stamps of the files that say so."""
+
+
 def is_linked(top: Path, worktree: Path) -> bool:
     """Whether git would work in the worktree, and on nothing but this repository. Reading files is fast."""
+    if (seen := _links.get((top, worktree))) and _link_stamps(worktree, seen[0]) == seen[1]:
+        return True
+    with suppress(OSError, ValueError):
+        admin = git_dir(worktree)
+        stamps = _link_stamps(worktree, admin)
+        if _leads_to(top, worktree):
+            _links[top, worktree] = admin, stamps
+            return True
+    return False
+
+
+def _link_stamps(worktree: Path, admin: Path) -> tuple[object, ...]:
+    names = ("commondir", "gitdir", "HEAD")
+    return (file_stamp(worktree / ".git"), file_stamp(admin)[:2], *(file_stamp(admin / name) for name in names))
+
+
+def _leads_to(top: Path, worktree: Path) -> bool:
     link, known = worktree / ".git", Path(os.path.realpath(common_dir(top)))
     try:
         if link.is_symlink() or not link.is_file():
@@ -309,11 +405,15 @@ def _head_text(admin: Path) -> str:
     return untrusted_files.read_bytes(admin / "HEAD", root=admin, most=LARGEST_HEAD).decode("utf-8").strip()
 
 
-def set_head(worktree: Path, commit: str) -> None:
+def set_head(top: Path, worktree: Path, commit: str) -> None:
     """Moves the HEAD of a worktree to the commit that was just made of its files; no file is changed."""
-    if (git_dir(worktree) / "MERGE_HEAD").exists():
+    admin = git_dir(worktree)
+    if (admin / "MERGE_HEAD").exists():
         git("merge", "--quit", cwd=worktree)
-    git("update-ref", "--no-deref", "HEAD", commit, cwd=worktree)
+    if confinement.is_confined(worktree):
+        git("update-ref", "--no-deref", "HEAD", commit, cwd=worktree)
+    else:
+        detach(top, f"worktrees/{admin.name}/HEAD", commit)
 
 
 def is_untouched(worktree: Path, commit: str) -> bool:
@@ -321,10 +421,16 @@ def is_untouched(worktree: Path, commit: str) -> bool:
     try:
         if head(worktree) != commit:
             return False
+        if known_commit(worktree) == commit:
+            return True
         index.put_back(worktree)
-        return not status(worktree, "--ignore-submodules=none")
+        stamp = folder_stamp(worktree)
+        if status(worktree, "--ignore-submodules=none"):
+            return False
     except GitFailed:
         return False
+    remember(worktree, commit, stamp)
+    return True
 
 
 def restore_files(top: Path, worktree: Path, commit: str, names: Iterable[str]) -> None:

@@ -73,8 +73,9 @@ class Workspace(Struct, frozen=True):
         return (self.private / USED).exists()
 
     def mark_used(self) -> None:
-        self.private.mkdir(parents=True, exist_ok=True)
-        (self.private / USED).touch()
+        if not self.was_used:
+            self.private.mkdir(parents=True, exist_ok=True)
+            (self.private / USED).touch()
 
     def unexpected_entries(self) -> list[str]:
         """The entries of the slot that neither git nor iterdev made."""
@@ -190,6 +191,10 @@ class Pool:
         self._reset(workspace, commit)
         _make(workspace.temp)
         return workspace
+
+    def has_looked_for(self, commit: str, words: Sequence[str]) -> bool:
+        """Whether `base_files` has its answer at hand."""
+        return (commit, *words) in self._base_files
 
     def base_files(self, commit: str, words: Sequence[str]) -> Path | None:
         """A copy of all files of a commit, if some of the words are names of such files; kept until the pool is closed.

@@ -78,6 +78,7 @@ PLACES = (
 def team_parts(state: State, task: Task, context: PromptContext) -> TeamParts:
     return TeamParts(
         introduction=f"You are the {task.role} of a development team.",
+        standing=tuple(_standing(state, task)),
         parts=tuple(_for_role(state, task, context)),
         urgent_feedback=PLAN_FEEDBACK if task.role == Role.architect else "",
     )
@@ -91,6 +92,16 @@ def change_shown_since(state: State, task: Task) -> str:
 
 def _is_fix(task: Task) -> bool:
     return bool(fields(task).round) and task.kind is not TaskKind.conflict_fix
+
+
+def _standing(state: State, task: Task) -> list[str]:
+    match task.role:
+        case Role.reviewer:
+            return [part("How to score", _scoring(development(state).thresholds))]
+        case Role.architect:
+            return [part("How to design", [STRATEGIES, ITEMS])]
+        case _:
+            return []
 
 
 def _for_role(state: State, task: Task, context: PromptContext) -> list[str]:
@@ -112,7 +123,6 @@ def _for_role(state: State, task: Task, context: PromptContext) -> list[str]:
             ]
         case Role.reviewer:
             return [
-                part("How to score", _scoring(development(state).thresholds)),
                 part("Under review", _under_review(state, context)),
                 part("What the tests said", _test_results(state, sprint)),
                 _findings_before(state, task),
@@ -124,7 +134,6 @@ def _for_role(state: State, task: Task, context: PromptContext) -> list[str]:
                 for update in state.packages.backlog
             ]
             return [
-                part("How to design", [STRATEGIES, ITEMS]),
                 part("Technical debt, what to pay back first", _debt(state)),
                 quoted("Backlog", updates),
             ]

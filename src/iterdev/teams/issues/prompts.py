@@ -39,6 +39,7 @@ def team_parts(state: State, task: Task, context: PromptContext) -> TeamParts:
     del context
     return TeamParts(
         introduction=f"You are the {task.role} of a team that resolves issues.",
+        standing=tuple(_standing(state, task)),
         parts=tuple(_for_role(state, task)),
         previous=fence(found) if (found := previous_context(state, task.id)) else "",
     )
@@ -56,6 +57,16 @@ def previous_context(state: State, task: TaskId) -> str:
     return "\n\n".join(texts)
 
 
+def _standing(state: State, task: Task) -> list[str]:
+    match task.role:
+        case Role.planner:
+            return [part("How to plan", [ONE_SOLUTION])]
+        case Role.reviewer:
+            return [part("How to score", _scoring(issue_part(state).thresholds))]
+        case _:
+            return []
+
+
 def _for_role(state: State, task: Task) -> list[str]:
     issues = issue_part(state)
     names = fields(task).issues
@@ -69,7 +80,6 @@ def _for_role(state: State, task: Task) -> list[str]:
             return [
                 shown,
                 _contexts(issues, names),
-                part("How to plan", [ONE_SOLUTION]),
                 *([_solutions(issues, names), _objections(state)] if fields(task).cycle else []),
             ]
         case Role.reviewer:
@@ -77,7 +87,6 @@ def _for_role(state: State, task: Task) -> list[str]:
                 shown,
                 _contexts(issues, names),
                 _solutions(issues, names),
-                part("How to score", _scoring(issues.thresholds)),
                 *([_objections(state)] if fields(task).cycle else []),
             ]
         case Role.integrator:

@@ -31,7 +31,8 @@ from iterdev.host.environments.python.installer import (
 )
 from iterdev.host.environments.python.project import PythonProject, interpreter
 from iterdev.host.environments.python.versions import normalized
-from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, in_thread, seconds_since
+from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
+from iterdev.host.threads import in_thread
 
 FORMAT = "1"
 """Of cached environments; raised when older ones are not to be used any more."""
