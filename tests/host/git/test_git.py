@@ -438,3 +438,21 @@ def test_after_a_test_run_the_worktree_is_what_it_was(tree: Path, base: str, wri
 
     assert commit == base
     assert worktrees.is_untouched(tree, base)
+
+
+def test_what_is_not_ignored_any_more_is_removed_from_a_worktree_that_was_clean(
+    project: Repo, tree: Path, base: str
+) -> None:
+    (project.path / ".gitignore").write_text("*.log\n")
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "ignore")
+    ignoring = project.git("rev-parse", "HEAD")
+    worktrees.reset(project.path, tree, ignoring)
+    (tree / "left.log").write_text("")
+    assert worktrees.is_untouched(tree, ignoring)
+    assert worktrees.known_commit(tree) == ignoring
+
+    worktrees.reset(project.path, tree, base)
+
+    assert not (tree / "left.log").exists()
+    assert worktrees.is_untouched(tree, base)

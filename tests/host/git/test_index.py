@@ -112,7 +112,7 @@ def test_what_tests_hide_is_undone_after_them(
     before = contents(tree)
     hide(tree)
 
-    worktrees.restore_staged(tree)
+    worktrees.restore_staged(tree, "")
 
     assert contents(tree) == before
     commit = landing.keep(project.path, tree, base, label())

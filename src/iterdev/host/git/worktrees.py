@@ -18,7 +18,7 @@ from msgspec import Struct
 from iterdev.core.errors import HostError
 from iterdev.host import untrusted_files
 from iterdev.host.folder_stamp import FolderStamp, file_stamp, folder_stamp
-from iterdev.host.git import confinement, index, object_import, submodules
+from iterdev.host.git import commits, confinement, index, object_import, submodules
 from iterdev.host.git.checkout import status
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
@@ -104,9 +104,12 @@ def _is_abandoned(admin: Path) -> bool:
 def reset(top: Path, path: Path, commit: str) -> None:
     """Makes a worktree exactly the commit again; ignored files stay, they are what `setup` made."""
     _remove_links(path)
+    known = known_commit(path)
     index.put_back(path)
     git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
-    git("clean", "--quiet", "-ffd", cwd=path)
+    # Where nothing was untracked, something is only if it was ignored before.
+    if not known or any(name.endswith(".gitignore") for name in commits.changed_files(top, known, commit)):
+        git("clean", "--quiet", "-ffd", cwd=path)
     index.remember(path)
     submodules.check_out(top, path)
     remember(path, commit, folder_stamp(path))
