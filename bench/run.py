@@ -24,6 +24,7 @@ import page
 import planning
 import resuming
 import startup
+import web_page
 from measure import Effort, Section
 from stopwatch import Stopwatch
 
@@ -42,6 +43,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     issues.measure,
     environments.measure,
     startup.measure,
+    web_page.measure,
 )
 NAMED = {measure.__module__: measure for measure in MEASUREMENTS}
 FULL = Effort(

@@ -22,6 +22,7 @@ SECTIONS = [
     "Issues",
     "Environments",
     "Start-up",
+    "Web page",
 ]
 
 
