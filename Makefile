@@ -75,7 +75,7 @@ $(RUNNERS): tests/host/test_suites/runners.txt  # test runners of Node whose rep
 	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .test-runners $$(cat $<) >/dev/null
 	@touch $@
 
-TOOLS := tmux:tmux bwrap:bubblewrap strace:strace cmake:cmake cc:gcc cargo:cargo perl:perl rake:rake
+TOOLS := tmux:tmux bwrap:bubblewrap strace:strace cmake:cmake cc:gcc cargo:cargo perl:perl rake:rake chromium:chromium
 system:  # the tests use a real terminal, a real sandbox, and the test runners of several languages
 	@missing=$$(for pair in $(TOOLS); do command -v $${pair%:*} >/dev/null || echo $${pair#*:}; done); \
 	test -z "$$missing" \

@@ -88,13 +88,13 @@ def measure(effort: Effort, root: Path) -> Section:
     size = effort.sizes[-1]
     rows = []
     for shape, made in SHAPES.items():
-        repo = _repository(root / f"long-{shape}", made(size))
+        repo = repository(root / f"long-{shape}", made(size))
         rows.append((shape, *(cell for command in COMMANDS for cell in _run(repo, command))))
     header = ("made of", *(cell for command in COMMANDS for cell in (f"`{command}`", "memory")))
     return Section(title="Long journals", measured=MEASURED.format(size=size), header=header, rows=tuple(rows))
 
 
-def _repository(root: Path, written: list[events.Event]) -> scratch.Scratch:
+def repository(root: Path, written: list[events.Event]) -> scratch.Scratch:
     repo = scratch.make(root, **{"iterdev.toml": SETTINGS})
     head = repo.git("rev-parse", "HEAD").strip()
     entries = [_on(head, entry) for entry in sessions.entries(written)]

@@ -26,6 +26,7 @@ import planning
 import resuming
 import startup
 import tokens
+import web_page
 from measure import Effort, Section
 from stopwatch import Stopwatch
 
@@ -46,6 +47,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     environments.measure,
     startup.measure,
     dashboard.measure,
+    web_page.measure,
 )
 NAMED = {measure.__module__: measure for measure in MEASUREMENTS}
 FULL = Effort(

@@ -24,6 +24,7 @@ SECTIONS = [
     "Environments",
     "Start-up",
     "The dashboard in a terminal",
+    "Web page",
 ]
 
 

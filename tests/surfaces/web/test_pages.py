@@ -1,30 +1,23 @@
 """What the pages show, and what their forms do."""
 
-import json
 from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.app.conftest import DEV, Sessions, Team, failed, running_engine, team
 from tests.e2e.conftest import every_file
 from tests.surfaces.web.conftest import Site, filled
+from tests.surfaces.web.sessions import asking, hostile, reviewed
 
-from iterdev.app import feedback, tech_debt
+from iterdev.app import tech_debt
 from iterdev.app.issues.edit import create
-from iterdev.core.collaboration.messages import MessageSent
-from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
-from iterdev.core.types import SessionId, Severity, Status, TaskId
+from iterdev.core.types import SessionId
 from iterdev.surfaces.web.rendering import FOLDER
-from iterdev.teams.development.events import ReviewScored
-from iterdev.teams.development.results import Finding, Review, Scores
-from iterdev.teams.development.roles import Signal
 
 __all__ = ["team"]
-HOSTILE = "<script>window.ran=1</script><img src=x onerror=window.ran=1>'\"{{7*7}}\x1b]8;;javascript:x\x07\u202e&"
 
 
 class Elements(HTMLParser):
@@ -39,12 +32,6 @@ class Elements(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes += [name for name, _ in attrs]
-
-
-def asking(sessions: Sessions, requirement: str = "Fix it") -> SessionId:
-    session = sessions.start(requirement)
-    sessions.log(session).record(events.GateOpened(plan_gate(sessions.state(session).tasks.plan.values())))
-    return session
 
 
 def opened(sessions: Sessions, session: SessionId) -> str:
@@ -69,36 +56,7 @@ def test_every_page_of_a_session_is_shown(site: Site, sessions: Sessions) -> Non
 
 
 def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) -> None:
-    session = asking(sessions, f"Fix it {HOSTILE}")
-    log = sessions.log(session)
-    gate = events.Gate(kind="plan", question=HOSTILE, choices=("approve", HOSTILE), subject="")
-    log.record(
-        events.GateOpened(gate),
-        events.Warned(HOSTILE),
-        events.AttemptStarted(DEV, 1, HOSTILE, "b" * 40),
-        events.AttemptEnded(
-            task=DEV,
-            number=1,
-            agent=HOSTILE,
-            requests=1,
-            outcome=events.Failed(error=HOSTILE),
-            status=Status.failed,
-            error=HOSTILE,
-            denied=(HOSTILE,),
-        ),
-    )
-
-    issue = create(sessions.repository, {"title": HOSTILE, "context": HOSTILE, "tags": [HOSTILE]}).id
-    feedback.add(sessions.repository, session, HOSTILE, severity="high", category="bug")
-    tech_debt.add(sessions.repository, session, tech_debt.Debt(description=HOSTILE))
-    said = {"task": "DEV-001", HOSTILE: HOSTILE}
-    log.refresh()
-    log.record(MessageSent(sender=HOSTILE, to=HOSTILE, kind=HOSTILE, summary=HOSTILE, data=said))
-    folder = sessions.repository.folder(sessions.state(session))
-    (folder / "logs").mkdir(exist_ok=True)
-    (folder / "logs" / "DEV-001-1.log").write_text(f"{HOSTILE}\n")
-    line = {"type": "odd", "worker": HOSTILE, "data": {HOSTILE: [HOSTILE]}}
-    (folder / "discoveries.ndjson").write_text(json.dumps(line))
+    session, issue = hostile(sessions)
 
     for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script"]:
         if path.startswith(("/static", "/api")) or path.endswith("jsonl"):
@@ -107,7 +65,7 @@ def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) ->
         found = Elements(text)
 
         assert found.tags.count("script") == 2, path
-        assert {"img", "iframe", "object", "base", "style", "meta refresh"} & set(found.tags) == set(), path
+        assert {"img", "iframe", "object", "base", "style"} & set(found.tags) == set(), path
         assert [name for name in found.attributes if name.startswith("on") or name == "style"] == [], path
         assert not {"\x1b", "\x07", "\u202e"} & set(text), path
 
@@ -278,40 +236,6 @@ def test_the_journal_shows_the_session_as_it_was_and_can_be_downloaded(site: Sit
     assert file.text.count("\n") == sessions.state(session).seq
 
 
-def reviewed(sessions: Sessions) -> SessionId:
-    """A session whose work has landed on its branch, with a review."""
-    session = sessions.start("Fix it")
-    repo = sessions.repo
-    repo.git("switch", "-q", f"iterdev/{session}")
-    repo.write("till.py", "def total(cart):\n    return 'all'\n")
-    repo.write("yarn.lock", "x\n" * 50)
-    tip = repo.commit("work")
-    repo.git("switch", "-q", "main")
-    base = repo.git("rev-parse", "main")
-    scores = Scores(correctness=4, completeness=6, maintainability=8, security=7)
-    wrong = Finding(severity="high", description=f"wrong {HOSTILE}", file="till.py", line="2-3", dimension="security")
-    far = Finding(severity="low", description="far away", file="till.py", line=99)
-    review = Review(id="REVIEW-001", status="completed", scores=scores, issues=(wrong, far))
-    row = msgspec.structs.replace(sessions.state(session).tasks.plan[DEV], id=TaskId("REVIEW-001"), role="reviewer")
-    sessions.log(session).record(
-        events.TasksAdded((row,)),
-        events.AttemptStarted(DEV, 1, "mine", base),
-        events.AttemptEnded(
-            task=DEV,
-            number=1,
-            agent="mine",
-            requests=1,
-            outcome=events.Done(findings="done", commit=tip, changed=("till.py",), usage=Usage(input_tokens=1200)),
-            status=Status.landing,
-        ),
-        events.Landed(task=DEV, tip=tip, changed=("till.py",), status=Status.completed),
-        ReviewScored(
-            task=TaskId("REVIEW-001"), review=review, score=6.1, signal=Signal.revision_needed, grade=Severity.high
-        ),
-    )
-    return session
-
-
 def test_findings_stand_at_their_lines_and_lock_files_are_closed(site: Site, sessions: Sessions) -> None:
     session = reviewed(sessions)
 
@@ -320,7 +244,7 @@ def test_findings_stand_at_their_lines_and_lock_files_are_closed(site: Site, ses
 
     code = text.index('<span class="tk">return</span>')
     assert code < text.index("wrong &lt;script&gt;")
-    assert text.index("far away") < text.index('<table class="diff">')
+    assert text.index("far away") < code
     assert "yarn.lock" in text
     assert "· generated · closed" in text
     assert opened_file.count('<tr class="added">') == 50

@@ -80,6 +80,19 @@ def test_two_listeners_see_what_another_process_writes_and_the_last_one_ends_the
     assert (during, after) == (True, False)
 
 
+def test_what_a_page_has_shown_is_still_news_for_the_stream(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+    site.watching.look()
+    quiet = site.watching.has_news(), site.watching.look()
+    sessions.log(session).record(events.Warned("odd"))
+
+    site.get(f"/s/{session}")
+
+    assert quiet == (False, False)
+    assert (site.watching.has_news(), site.watching.look()) == (True, True)
+    assert (site.watching.has_news(), site.watching.look()) == (False, False)
+
+
 def test_a_page_that_is_up_to_date_is_sent_nothing(site: Site, sessions: Sessions) -> None:
     session = sessions.start()
     mark = site.get(f"/s/{session}").text.partition('data-mark="')[2].partition('"')[0]

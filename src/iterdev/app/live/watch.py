@@ -249,6 +249,8 @@ class RepositoryWatch:
         """Those that were asked for last."""
         self._overviews: dict[SessionId, tuple[SessionSummary, SessionView]] = {}
         self._needs: tuple[Need, ...] | None = None
+        self.changes = 0
+        """How many looks have found something new, whoever looked."""
         self._summaries: list[SessionSummary] = []
 
     def look(self) -> bool:
@@ -266,6 +268,7 @@ class RepositoryWatch:
         changed = version != before or any(one and one.engine_changed for one in changes)
         if changed:
             self._needs = None
+            self.changes += 1
         return changed
 
     def sessions(self) -> tuple[SessionLine, ...]:
@@ -274,6 +277,10 @@ class RepositoryWatch:
         return tuple(
             SessionLine(one, one.id in watched and watched[one.id].process is not None) for one in self._summaries
         )
+
+    def has_news(self) -> bool:
+        """Whether anything was written since the last look, which takes microseconds to find out."""
+        return self._repository.has_journal and self._repository.journal.version() != self._version
 
     def session(self, name: SessionId) -> SessionWatch:
         """A session as it is now; of those that are decided, the ones that were asked for last are kept."""

@@ -114,7 +114,7 @@ class Application:
     ) -> None:
         self._watching, self._credentials, self._log = watching, credentials, log
         self._cookie, self._may_act = COOKIE.format(port=port), not read_only
-        self.stream = Stream(watching.look, self._render)
+        self.stream = Stream(watching.look, self._render, watching.has_news)
         acts = () if read_only else (Route(path, self._act, methods=["POST"]) for path in ACTS)
         self._pages = [Route(path, self._page, methods=["GET"]) for path in PAGES]
         routes = [

@@ -16,6 +16,8 @@ from iterdev.surfaces.web.rendering import Rendered
 
 INTERVAL = 0.05
 """Seconds between two looks at the journal."""
+LONGEST = 1.0
+"""Seconds after which sessions are looked at although nothing was written: a killed engine writes nothing."""
 PAUSE = 0.25
 """Seconds between two versions of a page."""
 KEEP_ALIVE = 15.0
@@ -49,8 +51,9 @@ class Channel:
 
 
 class Stream:
-    def __init__(self, look: Callable[[], bool], render: Render) -> None:
-        self._look, self._render = look, render
+    def __init__(self, look: Callable[[], bool], render: Render, has_news: Callable[[], bool] = lambda: True) -> None:
+        """`look` takes its time, in another thread; `has_news` says at once whether there may be something to see."""
+        self._look, self._render, self._has_news = look, render, has_news
         self._channels: dict[str, Channel] = {}
         self._follower: asyncio.Task[None] | None = None
 
@@ -88,9 +91,12 @@ class Stream:
                 self._follower = None
 
     async def _follow(self) -> None:
+        looked_at = float("-inf")
         while True:
             await asyncio.sleep(INTERVAL)
-            changed = await to_thread.run_sync(self._look)
+            changed = False
+            if self._has_news() or time.monotonic() >= looked_at + LONGEST:
+                changed, looked_at = await to_thread.run_sync(self._look), time.monotonic()
             for address, channel in list(self._channels.items()):
                 seen = _pulse(channel.rendered)
                 if changed or seen != channel.seen:

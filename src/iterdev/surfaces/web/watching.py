@@ -17,6 +17,8 @@ class Watching:
         self._repository = Repository(top)
         self._all = RepositoryWatch(self._repository)
         self._unused: list[Repository] = []
+        self._seen = 0
+        """How many changes `look` has told of."""
 
     def close(self) -> None:
         with self._lock:
@@ -24,9 +26,20 @@ class Watching:
                 repository.close()
 
     def look(self) -> bool:
-        """Whether anything has changed since the last look."""
+        """Whether anything has changed since the last call; that a page was shown meanwhile does not count."""
         with self._lock:
-            return self._all.look()
+            self._all.look()
+            seen, self._seen = self._seen, self._all.changes
+            return seen != self._seen
+
+    def has_news(self) -> bool:
+        """Whether something may have been written since the last look; it takes microseconds, and never waits."""
+        if not self._lock.acquire(blocking=False):
+            return True
+        try:
+            return self._seen != self._all.changes or self._all.has_news()
+        finally:
+            self._lock.release()
 
     def names(self) -> list[SessionId]:
         with self._lock:
