@@ -50,7 +50,7 @@ def page(request: PageRequest) -> Page:
         "may_act": request.may_act,
     }
     part = Part(name="preview", template="preview.html", values=values)
-    made = session_page(request, view, "preview", TITLES[name], part)
+    made = session_page(request, replace(view, needs=()), "preview", TITLES[name], part)
     return replace(made, seq=preview.seq if preview else view.seq, is_live=False)
 
 

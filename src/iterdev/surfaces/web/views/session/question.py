@@ -1,5 +1,7 @@
 """W10: one question, with what it is about, what each choice does, and the form that answers it."""
 
+from msgspec.structs import replace
+
 from iterdev.app import answer as app_answer
 from iterdev.core.views.gates import EDIT, GateView
 from iterdev.core.views.history import SpanKind
@@ -24,7 +26,8 @@ def page(request: PageRequest) -> Page:
         "may_act": request.may_act,
     }
     part = Part(name="question", template="question.html", values=values)
-    return session_page(request, view, "question", "Question", part)
+    # The question is the page; what else needs the user is on the others.
+    return session_page(request, replace(view, needs=()), "question", "Question", part)
 
 
 def opening(gate: GateView) -> str:
