@@ -20,8 +20,8 @@ from tests.session_files import processes
 from tests.surfaces.web.conftest import filled
 from tests.surfaces.web.sessions import hostile
 
-from iterdev.app.demo import REQUIREMENT
 from iterdev.surfaces.web.routes import PAGES
+from iterdev.teams.development.demo import REQUIREMENT
 
 __all__ = ["sessions"]
 SWITCHES = (
