@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
@@ -15,6 +16,7 @@ from tests.conftest import Repo
 from tests.host.conftest import label
 
 from iterdev.core.errors import HostError
+from iterdev.host import paths
 from iterdev.host.git import confinement, landing, worktrees
 from iterdev.host.git.command import git
 from iterdev.host.processes.spawn import ProgramResult, Supervisor, run
@@ -52,6 +54,10 @@ def sandbox(project: Repo) -> Sandbox:
 
 @pytest.fixture
 def inside(sandbox: Sandbox, workspace: Workspace, project: Repo) -> Inside:
+    return running(sandbox, workspace, project)
+
+
+def running(sandbox: Sandbox, workspace: Workspace, project: Repo) -> Inside:
     """Runs a shell script in the sandbox, in the worktree."""
 
     def runs(
@@ -130,6 +136,22 @@ def test_what_is_hidden_cannot_be_uncovered(inside: Inside, project: Repo, way: 
 
     assert SECRET not in said(done)
     assert not (project.path / "new").exists()
+
+
+def test_tokens_of_web_pages_are_hidden_wherever_the_state_is(
+    project: Repo, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TemporaryDirectory(dir=Path(__file__).parent) as state:
+        monkeypatch.setenv("ITERDEV_HOME", state)
+        sandbox = build(project.path, os.environ)
+        token = paths.web_server_of(project.path) / "server.json"
+        paths.make_private(token.parent)
+        token.write_text(SECRET, encoding="utf-8")
+
+        finished = running(sandbox, workspace, project)(f"cat '{token}'; ls '{paths.web_servers()}'")
+
+    assert SECRET not in said(finished)
+    assert finished.stdout == b""
 
 
 def test_files_that_are_named_can_be_written_and_absent_ones_are_ignored(inside: Inside, project: Repo) -> None:

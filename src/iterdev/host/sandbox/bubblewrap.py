@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host import untrusted_files
+from iterdev.host import paths, untrusted_files
 from iterdev.host.git import command, confinement, refs
 from iterdev.host.processes.spawn import Process, Spawn
 from iterdev.host.workspaces.pool import BORROWER, Workspace
@@ -223,7 +223,19 @@ def build(top: Path, environment: Mapping[str, str]) -> Sandbox:
         raise HostError(f'The sandbox hides the home "{home}", and there is no work without it', hint=OFF)
     others = (Path(os.path.realpath(path)) for path in (*SCRATCH, account) if Path(path).is_dir())
     hidden = (*(path for path in others if path != ROOT), home)
+    hidden = (*hidden, *_tokens(hidden))
     return Sandbox(program=program, nests=nests, top=top, home=home, hidden=hidden, git_files=command.users_files(top))
+
+
+def _tokens(hidden: Sequence[Path]) -> Iterator[Path]:
+    """Where the tokens of web pages are, if they are not in a folder that is hidden anyway.
+
+    The folder is made, because a server may be started while an agent runs.
+    """
+    folder = Path(os.path.realpath(paths.web_servers()))
+    if not any(folder.is_relative_to(path) for path in hidden):
+        paths.make_private(folder)
+        yield folder
 
 
 def find() -> tuple[str, bool]:
