@@ -1,7 +1,9 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from msgspec import Struct
@@ -56,6 +58,8 @@ HOSTILE = {
     "words of keys": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC ",
     "beginnings of URLs": "://a:@",
     "users of URLs": "://a1",
+    "beginnings of placeholders": "://:<@",
+    "beginnings of other placeholders": "://:{@",
     "headers": "authorization: basic ",
     "escape sequences": "\x1b]",
 }
@@ -67,6 +71,13 @@ text = piece * (1_000_000 // len(piece))
 redact = Redactor(["hunter2-and-more", "another-value"])
 lines = LineRedactor(redact)
 print(len(redact(text)) + len(redact(text + "-----END PRIVATE KEY-----")) + len(lines.feed(text) + lines.flush()))
+"""
+KNOW = """
+import sys
+from iterdev.host.secrets import redactor
+piece = sys.argv[1]
+redact = redactor({"A_TOKEN": piece * (1_000_000 // len(piece))})
+print(len(redact("some text")))
 """
 
 
@@ -198,6 +209,33 @@ def test_a_megabyte_of_anything_is_redacted_before_long(piece: str) -> None:
 
     assert done.stderr == ""
     assert int(done.stdout) > 0
+
+
+@pytest.mark.parametrize("piece", ["://:", "://a:b@", "password=", "A1b2C3d4\n", "A1b2\\n", "=\U00010348"])
+def test_a_megabyte_of_anything_can_be_a_secret(piece: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KNOW, piece], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stderr == ""
+    assert int(done.stdout) > 0
+
+
+def test_a_long_secret_takes_little_more_memory_than_its_forms() -> None:
+    value = "\U00010348=\\" * 10_000
+    escaped, quoted = json.dumps(value), quote(value)
+    tracemalloc.start()
+
+    redact = Redactor([value])
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * (len(escaped) + len(quoted))
+    assert [redact(f"<{form}>") for form in (value, escaped, quoted)] == [f"<{MASK}>", f'<"{MASK}">', f"<{MASK}>"]
+
+
+def test_a_part_of_the_mask_is_no_secret() -> None:
+    redact = Redactor(["[secret", "secret]", "hunter2-and-more"])
+
+    assert redact("hunter2-and-more") == MASK
 
 
 def test_what_is_nested_too_deeply_is_left_out() -> None:

@@ -13,8 +13,8 @@ SECRET_NAME = re.compile(
     r"|SESSION_ID$|DSN$|CONNECTION_STRING",
     re.IGNORECASE,
 )
-IN_URL = re.compile(r"://[^\s/:@]*+:([^\s]+)@")
-"""A password in a URL; people do not always encode what is in it."""
+IN_URL = re.compile(r"://[^\s/:@]*+:(\S+)@$")
+"""A password in a URL up to its last `@`; people do not always encode what is in it."""
 IN_TEXT = re.compile(r"(?i)(?:password|passwd|pwd|accountkey|sharedaccesskey|access_token|sslpassword)=([^;&\s\"']+)")
 """A password in the settings of a connection."""
 RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=(?:.*?\d){3})[\w+][\w+/=.~-]{19,}")
@@ -76,7 +76,9 @@ def _of_pair(name: str, value: str) -> Iterator[str]:
 
 
 def _in_text(value: str) -> Iterator[str]:
-    for found in (*IN_URL.findall(value), *IN_TEXT.findall(value)):
+    # Cut there first, so that the time is linear.
+    urls = (word[: word.rindex("@") + 1] for word in value.split() if "@" in word)
+    for found in (*(found[1] for found in map(IN_URL.search, urls) if found), *IN_TEXT.findall(value)):
         yield from (found, unquote(found))
 
 

@@ -239,7 +239,9 @@ TARGETS: tuple[Target, ...] = (
         "words of the user", _words, "Fix the bug in `iterdev run` across modules", "DEV-001 DEV-fix-2 修复bug"
     ),
     files_target(
-        "requests", _request, {"request.md": "# Add a greeting\n\nPlease.\n", ".env": "A_TOKEN='x y' # z\nB=c\n"}
+        "requests",
+        _request,
+        {"request.md": "# Add a greeting\n\nPlease.\n", ".env": "A_TOKEN='x y' # z\nB=c://u:p@h\n"},
     ),
     text_target(
         "engine logs",
