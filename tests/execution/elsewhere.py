@@ -76,6 +76,8 @@ def report_from(document: Document, job: Job) -> Report:
 class ElsewhereExecutor:
     """The engine's side: hands out jobs, answers questions, and fetches the commits that attempts made."""
 
+    where = ""
+
     def __init__(self, context: AttemptContext, group: TaskGroup, root: Path) -> None:
         self._context, self._group, self._root = context, group, root
         self._hub = root / "hub.git"

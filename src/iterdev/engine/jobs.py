@@ -1,23 +1,37 @@
 """Makes the job of an attempt: all that an executor has to know of it."""
 
+import json
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from iterdev.core import prompts
 from iterdev.core.collaboration import external_packages
 from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start
+from iterdev.core.session.events import AttemptStarted
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.engine.prompt_context import PromptContexts
 from iterdev.engine.repository import Repository
+from iterdev.engine.team_tools import stored_checkpoint
 from iterdev.execution.contract import Job
 from iterdev.teams.contract import Team
 
 
 class Jobs:
     def __init__(self, repository: Repository, folder: Path, team: Team) -> None:
-        self._settings, self._team = repository.settings, team
+        self._settings, self._folder, self._team = repository.settings, folder, team
         self._contexts = PromptContexts(repository, folder)
+
+    async def make_again(self, state: State, started: AttemptStarted) -> Job:
+        """The job of an open attempt, on the commit that it began with."""
+        task, number = state.tasks.plan[started.task], started.number
+        found = stored_checkpoint(state, self._folder, task.id) if task.id in state.checkpoints else ""
+        checkpoint = "" if isinstance(found, str) else json.dumps(found[1], ensure_ascii=False)
+        command = Start(task=task.id, number=number, limit=state.policy.attempt_limit, agent=started.agent)
+        then = replace(state, branch=replace(state.branch, tip=started.base))
+        return replace(await self.make(then, task, command, checkpoint), fence=started.fence)
 
     async def make(self, state: State, task: Task, command: Start, checkpoint: str) -> Job:
         session, team = state.session, self._team

@@ -77,7 +77,7 @@ class Performer:
         self._log, self._effect, self._now, self._show = log, effect, log.now, show
         self._limits = SharedLimits(repository.journal)
         self._folder = repository.folder(log.state)
-        self._jobs = Jobs(repository, self._folder, log.team)
+        self.jobs = Jobs(repository, self._folder, log.team)
         self._wisdom, self._redact = WisdomReader(self._folder), repository.redact
         exposed = not repository.settings.run.sandbox
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
@@ -131,8 +131,8 @@ class Performer:
         checkpoint = self._restored(task)
         await self._take_over_wisdom()
         state = self._log.state
-        job = await self._jobs.make(state, task, command, checkpoint)
-        self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip))
+        job = await self.jobs.make(state, task, command, checkpoint)
+        self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip, where=executor.where))
         self.is_behind = True
         await executor.submit(msgspec.structs.replace(job, fence=self._log.state.attempts.running[task.id].fence))
 

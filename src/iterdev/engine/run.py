@@ -25,7 +25,7 @@ from iterdev.engine import notifier
 from iterdev.engine.effects import EffectLog, Effects, Observer, tracing
 from iterdev.engine.loop import Loop, RunScope
 from iterdev.engine.perform import Performer
-from iterdev.engine.recovery import complete_rollback, end_attempts
+from iterdev.engine.recovery import complete_rollback, end_attempt, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
@@ -122,7 +122,7 @@ async def drive(
     with repository.lease(log) as descriptor:
         log_effect = EffectLog(repository.folder(log.state), clock.now, repository.redact)
         effect = Effects(log_effect, *tracing(), *observers)
-        incomplete = repository.journal.holder(session) is not None or bool(log.state.attempts.running)
+        incomplete = repository.journal.holder(session) is not None or bool(log.state.attempts.of_engine)
         if me := identity(os.getpid()):
             repository.journal.take(session, me)
         run = _Run(repository, log, observer, effect, scope or RunScope(), executor, adopts=not incomplete)
@@ -155,7 +155,7 @@ class _Run(Struct, frozen=True):
         log, attempts = self.log, self.log.state.attempts
         with suppress(IterdevError, OSError):
             session_branch.position(self.repository.top, log.session, log.state.branch.tip)
-            if not attempts.running and not attempts.landing and not log.state.lifecycle.is_over:
+            if not attempts.of_engine and not attempts.landing and not log.state.lifecycle.is_over:
                 self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
@@ -268,10 +268,21 @@ class _Run(Struct, frozen=True):
                 clock=clock.ClockWatch(self.log.now),
             )
             try:
+                await self._take_up_attempts(executor, performer)
                 ending = await loop.run()
             finally:
                 group.cancel_scope.cancel()
         return ending
+
+    async def _take_up_attempts(self, executor: Executor, performer: Performer) -> None:
+        """Submits the attempts that outlived the last engine again; those that are out of reach count no longer."""
+        for started in self.log.state.attempts.running.values():
+            if started.where == executor.where:
+                await executor.submit(await performer.jobs.make_again(self.log.state, started))
+                continue
+            attempt = f"{started.task}: attempt {started.number}, which was begun with {started.where}"
+            performer.warn(f"{attempt}, is given up; what it still reports is not used")
+            await in_thread(end_attempt, self.log, self.repository.top, started, self.effect)
 
 
 @asynccontextmanager

@@ -103,7 +103,12 @@ class Effect(Protocol):
 
 
 class Executor(Protocol):
-    async def submit(self, job: Job) -> None: ...
+    @property
+    def where(self) -> str:
+        """What the journal calls the place in which attempts go on without their engine; empty if they end with it."""
+
+    async def submit(self, job: Job) -> None:
+        """Begins a job, unless an attempt with its session, task and fence was begun for an earlier engine."""
 
     async def report(self) -> Report:
         """Waits for the next job to end."""

@@ -18,6 +18,8 @@ from iterdev.execution.landing_test import run_landing_test
 
 
 class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
+    where = ""
+
     def __init__(self, context: AttemptContext, group: TaskGroup) -> None:
         background = BackgroundEnvironment(group)
         self._context = msgspec.structs.replace(context, start_environment=background.start)

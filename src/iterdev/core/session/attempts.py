@@ -34,6 +34,16 @@ class Attempts(Struct, frozen=True, kw_only=True):
     last_message: Mapping[TaskId, str] = {}
     """The last message of each task's agent, until the next attempt at the task starts."""
 
+    def outlives_engine(self, task: TaskId) -> bool:
+        """Whether an attempt at the task goes on, wherever it is, when its engine has ended."""
+        started = self.running.get(task)
+        return bool(started and started.where)
+
+    @property
+    def of_engine(self) -> tuple[TaskId, ...]:
+        """Running tasks whose attempts end with the engine."""
+        return tuple(task for task, started in self.running.items() if not started.where)
+
 
 def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
     match event:

@@ -223,6 +223,8 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     base: str
     fence: int = 0
     """The number of its journal entry: `number` is given again to a task that could not begin."""
+    where: str = ""
+    """Where it goes on when the engine has ended; empty if it ends with the engine."""
 
 
 class AttemptEnded(Struct, frozen=True, kw_only=True, tag=True, gc=False):

@@ -74,7 +74,7 @@ def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, z
             return waits_for(state, task, zone)
         case Status.failed | Status.skipped:
             return one_line(progress.error)
-        case _ if not engine_alive:
+        case _ if not engine_alive and not state.attempts.outlives_engine(task):
             return "interrupted"
         case Status.landing:
             return landing_note(state, task) or LANDS_NEXT
@@ -97,13 +97,14 @@ def chain(state: State, task: TaskId) -> list[TaskId]:
 def stall(state: State, *, engine_alive: bool = True) -> str:
     """The chain of blockers when nothing is ready, nothing is running and something is pending; otherwise empty.
 
-    While an engine lives it does not come to that. What a dead one left running does not run.
+    While an engine lives it does not come to that. What a dead one left running does not run, unless it outlives it.
     """
     pending = [task for task, progress in state.tasks.progress.items() if progress.status is Status.pending]
     moves = (
         state.tasks.ready
         or state.tasks.blocked_by_failure
         or (engine_alive and (state.attempts.running or state.attempts.landing))
+        or any(map(state.attempts.outlives_engine, state.attempts.running))
     )
     if state.lifecycle.is_over or not pending or moves:
         return ""

@@ -1,0 +1,151 @@
+"""Attempts that go on without their engine: how it leaves them, and how the next one takes them up."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import anyio
+import pytest
+from tests.conftest import Repo
+from tests.engine.conftest import PATIENCE, Runs
+
+from iterdev.app.doctor import findings
+from iterdev.core.session.attempts import AttemptReport, Report
+from iterdev.core.session.events import AttemptEnded, AttemptStarted, Failed, Interrupted
+from iterdev.core.types import Ending, TaskId
+from iterdev.engine.effects import Effects
+from iterdev.engine.loop import BeforeStarts, Loop, RunScope
+from iterdev.engine.perform import Performer
+from iterdev.engine.run import RunObserver, drive, no_answer
+from iterdev.execution.contract import Job
+from iterdev.host.clock import ClockWatch
+from iterdev.store.session_log import SessionLog
+
+DEV = TaskId("DEV-001")
+
+
+class Hosts:
+    """An executor of which the test knows what the hosts do."""
+
+    where = "hosts"
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.jobs: list[Job] = []
+        self.cancelled: list[TaskId] = []
+        self._fails, self._reports = fails, list[Report]()
+
+    async def submit(self, job: Job) -> None:
+        self.jobs.append(job)
+        if self._fails:
+            outcome = Failed(error="it broke")
+            report = AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=1, outcome=outcome)
+            self._reports.append(report)
+
+    async def report(self) -> Report:
+        if not self._reports:
+            await anyio.sleep_forever()
+        return self._reports.pop(0)
+
+    async def cancel(self, task: TaskId) -> None:
+        self.cancelled.append(task)
+
+
+class Session:
+    """One whose first task is ready to start."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._runs = Runs(repo, "true")
+        self.repository, self.id = self._runs.repository, self._runs.session
+        assert self.drive(Hosts(), BeforeStarts()) is Ending.stepped
+
+    @property
+    def log(self) -> SessionLog:
+        return self.repository.log(self.id)
+
+    def drive(self, hosts: Hosts, scope: RunScope | None = None) -> Ending:
+        async def limited() -> Ending:
+            with anyio.fail_after(PATIENCE):
+                return await drive(
+                    self.repository, self.id, RunObserver(), scope=scope, executor=lambda *_: nullcontext(hosts)
+                )
+
+        return anyio.run(limited)
+
+    def drive_here(self) -> Ending:
+        return self._runs.drive()
+
+    def starts(self, where: str) -> AttemptStarted:
+        log = self.log
+        log.record(AttemptStarted(DEV, 1, "played", log.state.branch.tip, where=where))
+        return log.state.attempts.running[DEV]
+
+
+@pytest.fixture
+def session(environment: Repo) -> Iterator[Session]:
+    session = Session(environment)
+    yield session
+    session.repository.close()
+
+
+def test_an_interrupt_does_not_wait_for_ever_for_a_host_that_says_nothing(session: Session) -> None:
+    log, hosts = session.log, Hosts()
+    session.starts("hosts")
+
+    async def interrupted() -> Ending:
+        stop = anyio.Event()
+        stop.set()
+        loop = Loop(
+            log=log,
+            executor=hosts,
+            performer=Performer(session.repository, log, Effects(), lambda _: None),
+            stop=stop,
+            ask=no_answer,
+            scope=RunScope(),
+            clock=ClockWatch(log.now),
+            patience=0.01,
+        )
+        log.refresh()
+        with anyio.fail_after(PATIENCE):
+            return await loop.run()
+
+    ending = anyio.run(interrupted)
+
+    assert ending is Ending.interrupted
+    assert hosts.cancelled == [DEV]
+    assert list(log.state.attempts.running) == [DEV]
+    assert log.state.warnings[-1] == (
+        f"DEV-001: no host has said that it ended; `iterdev resume {session.id}` waits for it"
+    )
+
+
+def test_the_next_engine_submits_an_open_attempt_again_as_the_one_it_is(session: Session) -> None:
+    started, hosts = session.starts("hosts"), Hosts(fails=True)
+
+    ending = session.drive(hosts)
+
+    first = hosts.jobs[0]
+    assert (first.task.id, first.number, first.fence, first.base) == (DEV, 1, started.fence, started.base)
+    assert ending is Ending.over
+    ended = [one.event for one in session.repository.journal.read(session.id) if isinstance(one.event, AttemptEnded)]
+    assert ended[0].outcome == Failed(error="it broke")
+
+
+def test_an_attempt_that_the_next_engine_cannot_reach_is_made_again(session: Session) -> None:
+    session.starts("hosts")
+
+    ending = session.drive_here()
+
+    assert ending is Ending.over
+    ended = [one.event for one in session.repository.journal.read(session.id) if isinstance(one.event, AttemptEnded)]
+    assert (ended[0].task, ended[0].number, ended[0].outcome) == (DEV, 1, Interrupted())
+    assert "DEV-001: attempt 1, which was begun with hosts, is given up; what it still reports is not used" in (
+        session.log.state.warnings
+    )
+
+
+@pytest.mark.parametrize(("where", "problem"), [("hosts", ""), ("", "its engine died")])
+def test_doctor_does_not_take_an_attempt_elsewhere_for_a_dead_one(session: Session, where: str, problem: str) -> None:
+    session.starts(where)
+
+    (found,) = (one for one in findings(session.repository.top) if one.subject == f"session {session.id}")
+
+    assert found.problem == problem
