@@ -9,6 +9,7 @@ from tests.conftest import Repo
 from tests.engine.conftest import PATIENCE, Runs
 
 from iterdev.app.doctor import findings
+from iterdev.core.errors import HostError
 from iterdev.core.session.attempts import AttemptReport, Report
 from iterdev.core.session.events import AttemptEnded, AttemptStarted, Failed, Interrupted
 from iterdev.core.types import Ending, TaskId
@@ -28,16 +29,16 @@ class Hosts:
 
     where = "hosts"
 
-    def __init__(self, *, fails: bool = False) -> None:
+    def __init__(self, *outcomes: Failed | Interrupted) -> None:
         self.jobs: list[Job] = []
         self.cancelled: list[TaskId] = []
-        self._fails, self._reports = fails, list[Report]()
+        self._outcomes, self._reports = list(outcomes), list[Report]()
 
     async def submit(self, job: Job) -> None:
         self.jobs.append(job)
-        if self._fails:
-            outcome = Failed(error="it broke")
-            report = AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=1, outcome=outcome)
+        if self._outcomes:
+            outcome, name = self._outcomes.pop(0), job.task.id
+            report = AttemptReport(task=name, number=job.number, fence=job.fence, requests=1, outcome=outcome)
             self._reports.append(report)
 
     async def report(self) -> Report:
@@ -118,7 +119,7 @@ def test_an_interrupt_does_not_wait_for_ever_for_a_host_that_says_nothing(sessio
 
 
 def test_the_next_engine_submits_an_open_attempt_again_as_the_one_it_is(session: Session) -> None:
-    started, hosts = session.starts("hosts"), Hosts(fails=True)
+    started, hosts = session.starts("hosts"), Hosts(Failed(error="it broke"))
 
     ending = session.drive(hosts)
 
@@ -140,6 +141,29 @@ def test_an_attempt_that_the_next_engine_cannot_reach_is_made_again(session: Ses
     assert "DEV-001: attempt 1, which was begun with hosts, is given up; what it still reports is not used" in (
         session.log.state.warnings
     )
+
+
+def test_a_host_that_fails_costs_its_attempt_and_not_the_session(session: Session) -> None:
+    broken = Interrupted(problem="no space left on device")
+
+    ending = session.drive(hosts := Hosts(broken, broken, Failed(error="it broke")))
+
+    assert ending is Ending.over
+    assert [job.number for job in hosts.jobs] == [1, 2, 3]
+
+
+def test_a_task_that_no_host_can_carry_out_stops_the_run_until_it_is_resumed(session: Session) -> None:
+    broken = Interrupted(problem="the setup failed: no compiler")
+
+    with pytest.raises(
+        HostError, match="DEV-001: no host could carry out its last 3 attempts: the setup failed"
+    ) as raised:
+        session.drive(Hosts(broken, broken, broken))
+    resumed = session.drive(hosts := Hosts(broken, Failed(error="it broke")))
+
+    assert raised.value.hint.startswith(f"iterdev resume {session.id}")
+    assert resumed is Ending.over
+    assert [job.number for job in hosts.jobs] == [4, 5]
 
 
 @pytest.mark.parametrize(("where", "problem"), [("hosts", ""), ("", "its engine died")])

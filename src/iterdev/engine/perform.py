@@ -156,6 +156,7 @@ class Performer:
             self.landings.tested(report)
             return
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
+        outcomes.require_hosts(self._log.state, report)
         complete = not self._log.state.attempts.running
         board = partial(discoveries.redact, self._folder / discoveries.NAME, self._redact, complete=complete)
         await in_thread(board)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, tech_debt, wisdom
 from iterdev.core.collaboration.wisdom import Note, WisdomNoted
+from iterdev.core.errors import HostError
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
@@ -17,6 +18,9 @@ from iterdev.core.session.conflicts import overlap
 from iterdev.core.session.events import Event, Outcome
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
+
+HOSTS = 3
+"""Attempts at a task, one after another, that hosts may fail to carry out."""
 
 
 def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: float) -> tuple[Event, ...]:
@@ -33,6 +37,15 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
             return _limited(state, report, limited, at)
         case events.Interrupted() | events.Unmet() as outcome:
             return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+
+
+def require_hosts(state: State, report: AttemptReport) -> None:
+    """Fails when one host after another could not carry out an attempt at the task: the next one cannot either."""
+    if isinstance(report.outcome, events.Interrupted) and state.attempts.host_problems.get(report.task, 0) >= HOSTS:
+        raise HostError(
+            f"{report.task}: no host could carry out its last {HOSTS} attempts: {report.outcome.problem}",
+            hint=f"iterdev resume {state.session.id}  # when that is repaired",
+        )
 
 
 def _too_late(state: State, report: AttemptReport) -> tuple[Event, ...]:

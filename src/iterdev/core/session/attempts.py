@@ -21,7 +21,8 @@ from iterdev.core.verification import Measurement, Verification
 
 EVENTS = (
     *get_args(events.AttemptEvent),
-    *(events.UpdateStarted, events.TaskReported, events.RollbackStarted, LandingTakenOut, DeadlockBroken, MessageSent),
+    *(events.EngineStarted, events.UpdateStarted, events.TaskReported, events.RollbackStarted),
+    *(LandingTakenOut, DeadlockBroken, MessageSent),
 )
 
 
@@ -33,6 +34,8 @@ class Attempts(Struct, frozen=True, kw_only=True):
     """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
     last_message: Mapping[TaskId, str] = {}
     """The last message of each task's agent, until the next attempt at the task starts."""
+    host_problems: Mapping[TaskId, int] = {}
+    """How many attempts at a task, the last ones in a row, their hosts could not carry out since the engine began."""
 
     def outlives_engine(self, task: TaskId) -> bool:
         """Whether an attempt at the task goes on, wherever it is, when its engine has ended."""
@@ -53,8 +56,14 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
         case events.AttemptEnded(task=task, status=status):
             landing = {**part.landing, task: None} if status is Status.landing else part.landing
             return replace(
-                part, running=without(part.running, task), landing=landing, aborted=without(part.aborted, task)
+                part,
+                running=without(part.running, task),
+                landing=landing,
+                aborted=without(part.aborted, task),
+                host_problems=_host_problems(part, event),
             )
+        case events.EngineStarted():
+            return replace(part, host_problems={}) if part.host_problems else part
         case events.UpdateStarted(task):
             return replace(part, landing={**part.landing, task: None})
         case events.Landed(task=task) | events.LandingRefused(task=task) | LandingTakenOut(task=task):
@@ -71,6 +80,14 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
             return replace(part, last_message={**part.last_message, task: summary})
         case _:
             return part
+
+
+def _host_problems(part: Attempts, event: events.AttemptEnded) -> Mapping[TaskId, int]:
+    match event.outcome:
+        case events.Interrupted(problem=str(problem)) if problem:
+            return {**part.host_problems, event.task: part.host_problems.get(event.task, 0) + 1}
+        case _:
+            return without(part.host_problems, event.task) if event.task in part.host_problems else part.host_problems
 
 
 class Success(Struct, frozen=True, kw_only=True, tag=True):

@@ -115,7 +115,10 @@ class Limited(_Work, frozen=True, kw_only=True, tag=True):
 
 
 class Interrupted(_Work, frozen=True, kw_only=True, tag=True):
-    """iterdev itself stopped; the work so far is kept."""
+    """iterdev itself stopped, or the host; the work so far is kept."""
+
+    problem: str = ""
+    """What kept the host from carrying out the attempt, if it was the host."""
 
 
 class Unmet(_Work, frozen=True, kw_only=True, tag=True):

@@ -111,6 +111,10 @@ def _of_attempt(event: Event, state: State, team: TeamViews) -> str:
             return f"{task} attempt {number} failed, and is tried again: {error}"
         case events.AttemptEnded(task=task, outcome=events.Limited(error=error), status=Status.pending):
             return f"{task} waits for its provider: {error}"
+        case events.AttemptEnded(
+            task=task, outcome=events.Interrupted(problem=str(problem)), status=Status.pending
+        ) if problem:
+            return f"{task} interrupted by its host: {problem}"
         case events.AttemptEnded(task=task, outcome=events.Interrupted(), status=Status.pending):
             return f"{task} interrupted; its work is kept"
         case events.AttemptEnded(task=task, outcome=events.Unmet(), status=Status.pending):
