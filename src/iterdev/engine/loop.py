@@ -156,7 +156,7 @@ class Loop(Struct, frozen=True, kw_only=True):
         if landings.under_way(state):
             report: Report | None = await self._race(self.executor.report, self._written, *timers)
             if report:
-                await self.performer.ended(report)
+                await self.performer.reported(report)
         elif state.gates.open:
             return await self._question(next(iter(state.gates.open.values())))
         elif timers:
@@ -226,5 +226,5 @@ class Loop(Struct, frozen=True, kw_only=True):
                 resume = f"`iterdev resume {self.log.session}`"
                 self.performer.warn(f"{', '.join(left)}: no host has said that it ended; {resume} waits for it")
                 break
-            await self.performer.ended(report)
+            await self.performer.reported(report)
         return Ending.interrupted

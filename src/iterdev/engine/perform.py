@@ -13,7 +13,7 @@ from iterdev.core.results import Discovery
 from iterdev.core.rules import landings, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
-from iterdev.core.session.attempts import LandingTestReport, Report, Success
+from iterdev.core.session.attempts import LandingTestReport, Placement, Report, Success
 from iterdev.core.session.events import (
     AttemptStarted,
     EnvironmentMade,
@@ -149,7 +149,10 @@ class Performer:
         self.append(restored)
         return json.dumps(data, ensure_ascii=False)
 
-    async def ended(self, report: Report) -> None:
+    async def reported(self, report: Report) -> None:
+        if isinstance(report, Placement):
+            self._transact("AttemptPlaced", lambda state, _: outcomes.attempt_placed(state, report))
+            return
         # The last moment at which an edit may be the agent's, or that of a test which an agent wrote.
         self._read_table(strict=True)
         if isinstance(report, LandingTestReport):

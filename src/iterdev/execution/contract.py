@@ -111,7 +111,7 @@ class Executor(Protocol):
         """Begins a job, unless an attempt with its session, task and fence was begun for an earlier engine."""
 
     async def report(self) -> Report:
-        """Waits for the next job to end."""
+        """Waits for the next job to end, or to find its host."""
 
     async def cancel(self, task: TaskId) -> None:
         """Ends a job: an attempt is `Interrupted`, and its work is kept; a test of work that waits says nothing."""

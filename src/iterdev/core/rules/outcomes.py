@@ -13,7 +13,7 @@ from iterdev.core.rules import landings
 from iterdev.core.rules.branch_updates import brought_in
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
-from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.attempts import AttemptReport, Placement, Success
 from iterdev.core.session.conflicts import overlap
 from iterdev.core.session.events import Event, Outcome
 from iterdev.core.session.state import State
@@ -37,6 +37,14 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
             return _limited(state, report, limited, at)
         case events.Interrupted() | events.Unmet() as outcome:
             return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+
+
+def attempt_placed(state: State, placement: Placement) -> tuple[Event, ...]:
+    """The host of an attempt, if it is open and its host was not known."""
+    task, started = placement.task, state.attempts.running.get(placement.task)
+    if started is None or started.fence != placement.fence or state.attempts.hosts.get(task) == placement.host:
+        return ()
+    return (events.AttemptPlaced(task, placement.number, placement.host),)
 
 
 def require_hosts(state: State, report: AttemptReport) -> None:

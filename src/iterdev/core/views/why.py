@@ -64,7 +64,9 @@ def _doing(state: State, task: TaskId, agent: str) -> str:
     progress = state.tasks.progress[task]
     if progress.status is Status.landing:
         return f"{task} is {progress.status}: it {landing_note(state, task) or LANDS_NEXT}"
-    return f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else "")
+    host = state.attempts.hosts.get(task)
+    place = f" on {host}" if host else ", waits for a host" if task in state.tasks.unplaced else ""
+    return f"{task} is {progress.status}, attempt {progress.number + 1}{f' by {agent}' if agent else ''}{place}"
 
 
 def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> str:
