@@ -1,6 +1,6 @@
 """Attempts that go on without their engine: how it leaves them, and how the next one takes them up."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 
 import anyio
@@ -16,6 +16,7 @@ from iterdev.core.types import Ending, TaskId
 from iterdev.engine.effects import Effects
 from iterdev.engine.loop import BeforeStarts, Loop, RunScope
 from iterdev.engine.perform import Performer
+from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver, drive, no_answer
 from iterdev.execution.contract import Job
 from iterdev.host.clock import ClockWatch
@@ -32,7 +33,11 @@ class Hosts:
     def __init__(self, *outcomes: Failed | Interrupted) -> None:
         self.jobs: list[Job] = []
         self.cancelled: list[TaskId] = []
+        self.absent: dict[str, str] = {}
         self._outcomes, self._reports = list(outcomes), list[Report]()
+
+    async def lacking(self, agents: Collection[str]) -> Mapping[str, str]:
+        return {name: why for name, why in self.absent.items() if name in agents}
 
     async def submit(self, job: Job) -> None:
         self.jobs.append(job)
@@ -73,6 +78,13 @@ class Session:
 
     def drive_here(self) -> Ending:
         return self._runs.drive()
+
+    def loses_its_agent(self) -> None:
+        """The program of the agent is not on this machine any more."""
+        file = self.repository.top / "iterdev.toml"
+        file.write_text(file.read_text().partition("script")[0] + 'command = ["no-such-program"]\n')
+        self.repository.close()
+        self.repository = self._runs.repository = Repository(self.repository.top)
 
     def starts(self, where: str) -> AttemptStarted:
         log = self.log
@@ -141,6 +153,30 @@ def test_an_attempt_that_the_next_engine_cannot_reach_is_made_again(session: Ses
     assert "DEV-001: attempt 1, which was begun with hosts, is given up; what it still reports is not used" in (
         session.log.state.warnings
     )
+
+
+def test_the_executor_says_which_agents_there_are(session: Session) -> None:
+    hosts = Hosts()
+    hosts.absent = {"played": "2 hosts are there, and none has it"}
+    before = session.log.state
+
+    with pytest.raises(HostError, match='No host offers the agent "played": 2 hosts are there, and none has it'):
+        session.drive(hosts)
+
+    assert hosts.jobs == []
+    assert session.log.state.attempts == before.attempts
+    assert session.log.state.why == 'No host offers the agent "played": 2 hosts are there, and none has it'
+
+
+def test_an_agent_that_is_only_on_hosts_is_used_there(session: Session) -> None:
+    session.loses_its_agent()
+    with pytest.raises(HostError, match='The agent "played" cannot be used'):
+        session.drive_here()
+
+    ending = session.drive(hosts := Hosts(Failed(error="it broke")))
+
+    assert ending is Ending.over
+    assert [job.agent for job in hosts.jobs][:1] == ["played"]
 
 
 def test_a_host_that_fails_costs_its_attempt_and_not_the_session(session: Session) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
@@ -75,6 +75,9 @@ class ElsewhereExecutor:
         self._cancels: dict[TaskId, anyio.Event] = {}
         self._numbers = count(1)
         self._pushing = anyio.Lock()
+
+    async def lacking(self, _: Collection[str]) -> Mapping[str, str]:
+        return {}
 
     async def submit(self, job: Job) -> None:
         self._cancels[job.task.id] = anyio.Event()

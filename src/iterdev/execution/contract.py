@@ -4,7 +4,7 @@ A job is complete in itself and names nothing of the machine that made it; what 
 placeholder. What comes back is a value, and commits under `refs/iterdev/...`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -106,6 +106,9 @@ class Executor(Protocol):
     @property
     def where(self) -> str:
         """What the journal calls the place in which attempts go on without their engine; empty if they end with it."""
+
+    async def lacking(self, agents: Collection[str]) -> Mapping[str, str]:
+        """Those of the agents that cannot be used where attempts run, and why."""
 
     async def submit(self, job: Job) -> None:
         """Begins a job, unless an attempt with its session, task and fence was begun for an earlier engine."""
