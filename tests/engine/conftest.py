@@ -1,20 +1,26 @@
-"""A session whose tools are open: a real journal, a real folder, and a real server on loopback."""
+"""A session whose tools are open, with a real journal, folder and server; and runs with the scripted agent."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tests.conftest import Repo
 
 from iterdev.agents.contract import ToolServer
+from iterdev.app.start import start
 from iterdev.core.policy import Policy
 from iterdev.core.request import Request, new_session, session_facts
 from iterdev.core.session.events import AttemptStarted, TasksAdded
 from iterdev.core.settings import Settings
-from iterdev.core.types import SessionId, TaskId
+from iterdev.core.types import Ending, SessionId, TaskId
+from iterdev.engine.effects import Observer
+from iterdev.engine.repository import Repository
+from iterdev.engine.run import RunObserver, drive
 from iterdev.engine.team_tools import TeamTools
 from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job
@@ -28,6 +34,15 @@ from iterdev.teams.development.team import DEVELOPMENT
 
 NOW = 1_772_000_000.0
 SECRET = "correct-horse-battery"
+PATIENCE = 60.0
+SCRIPT = """
+[[rule]]
+role = "developer"
+say = ["half way", "the password is {secret}"]
+write = {{ "greeting.txt" = "hello" }}
+run = "{run}"
+result = {{ findings = "greets" }}
+"""
 
 
 class Office:
@@ -91,3 +106,42 @@ async def client_of(server: ToolServer) -> AsyncIterator[Client]:
         Client(streamable_http_client(server.url, http_client=http)) as client,
     ):
         yield client
+
+
+class Runs:
+    """A repository with a scripted agent, and one session that is to be run in it."""
+
+    def __init__(self, repo: Repo, run: str) -> None:
+        script = repo.home / "team.toml"
+        script.write_text(SCRIPT.format(secret=SECRET, run=run))
+        repo.write(
+            "iterdev.toml",
+            f"""
+            [run]
+            agent = "played"
+            [project]
+            test = "true"
+            [agents.played]
+            script = "{script}"
+            """,
+        )
+        repo.commit("configure")
+        self.repository = Repository(repo.path)
+        request = Request(requirement="Add a greeting", pipeline=Pipeline.patch, auto=True)
+        self.session: SessionId = start(self.repository, request)
+        self.folder: Path = self.repository.folder(self.repository.state(self.session))
+
+    def drive(self, observer: RunObserver | None = None, *observers: Observer) -> Ending:
+        async def limited() -> Ending:
+            with anyio.fail_after(PATIENCE):
+                return await drive(self.repository, self.session, observer or RunObserver(), observers=observers)
+
+        return anyio.run(limited)
+
+
+@pytest.fixture
+def environment(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    for name in ("HOME", "ITERDEV_HOME", "TMPDIR", "GIT_CONFIG_NOSYSTEM"):
+        monkeypatch.setenv(name, repo.env[name])
+    monkeypatch.setenv("GREETING_PASSWORD", SECRET)
+    return repo

@@ -34,6 +34,16 @@ def test_the_request_of_a_killed_attempt_counts_unless_iterdev_ran_the_tests_its
     assert (progress.status, progress.requests, progress.number) == (Status.pending, requests, 1)
 
 
+def test_an_attempt_that_outlives_its_engine_stays_open(repo: Repo, office: Office, pool: Pool) -> None:
+    elsewhere = AttemptStarted(TaskId("DESIGN-001"), 1, "mine", "b" * 40, where="hosts")
+    office.log.record(elsewhere)
+    office.job("DEV-001")
+
+    end_attempts(office.log, repo.path, pool, Effects())
+
+    assert list(office.log.state.attempts.running) == ["DESIGN-001"]
+
+
 @pytest.mark.parametrize("forged", ["base", "task"])
 def test_a_leftover_that_cannot_be_kept_is_set_aside_and_the_rest_is_kept(
     repo: Repo, office: Office, pool: Pool, forged: str

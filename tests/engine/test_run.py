@@ -3,71 +3,17 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import anyio
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.conftest import Repo
+from tests.engine.conftest import SECRET, Runs
 
-from iterdev.app.start import Request, start
-from iterdev.core.types import Ending, SessionId
-from iterdev.engine.effects import LOG, Fields, Observer, tracing
-from iterdev.engine.repository import Repository
-from iterdev.engine.run import RunObserver, drive
-from iterdev.teams.development.roles import Pipeline
-
-PATIENCE = 60.0
-SECRET = "correct-horse-battery"
-SCRIPT = """
-[[rule]]
-role = "developer"
-say = ["half way", "the password is {secret}"]
-write = {{ "greeting.txt" = "hello" }}
-run = "{run}"
-result = {{ findings = "greets" }}
-"""
-
-
-class Runs:
-    """A repository with a scripted agent, and one session that is to be run in it."""
-
-    def __init__(self, repo: Repo, run: str) -> None:
-        script = repo.home / "team.toml"
-        script.write_text(SCRIPT.format(secret=SECRET, run=run))
-        repo.write(
-            "iterdev.toml",
-            f"""
-            [run]
-            agent = "played"
-            [project]
-            test = "true"
-            [agents.played]
-            script = "{script}"
-            """,
-        )
-        repo.commit("configure")
-        self.repository = Repository(repo.path)
-        request = Request(requirement="Add a greeting", pipeline=Pipeline.patch, auto=True)
-        self.session: SessionId = start(self.repository, request)
-        self.folder: Path = self.repository.folder(self.repository.state(self.session))
-
-    def drive(self, observer: RunObserver | None = None, *observers: Observer) -> Ending:
-        async def limited() -> Ending:
-            with anyio.fail_after(PATIENCE):
-                return await drive(self.repository, self.session, observer or RunObserver(), observers=observers)
-
-        return anyio.run(limited)
-
-
-@pytest.fixture
-def environment(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name in ("HOME", "ITERDEV_HOME", "TMPDIR", "GIT_CONFIG_NOSYSTEM"):
-        monkeypatch.setenv(name, repo.env[name])
-    monkeypatch.setenv("GREETING_PASSWORD", SECRET)
-    return repo
+from iterdev.core.types import Ending
+from iterdev.engine.effects import LOG, Fields, tracing
+from iterdev.engine.run import RunObserver
 
 
 @pytest.fixture

@@ -143,6 +143,17 @@ def test_who_died_with_the_engine_holds_nothing(place: Place) -> None:
     assert answer["granted"]
 
 
+def test_who_works_where_attempts_outlive_the_engine_keeps_its_locks(place: Place) -> None:
+    user, without_engine = place.user(), place.user(engine_alive=False)
+    user.log.record(events.AttemptStarted(ONE, 1, "mine", "b", where="hosts"))
+    user.acquire("a")
+
+    answer = without_engine.acquire("a", TWO)
+
+    assert list(without_engine.lock("list")["resource_locks"]) == ["a"]
+    assert not answer["granted"]
+
+
 @pytest.mark.requirement("R127")
 def test_an_old_lock_is_taken_away_by_the_next_who_asks_for_anything(place: Place) -> None:
     user = place.user()

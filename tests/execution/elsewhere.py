@@ -9,7 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
@@ -24,9 +26,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from iterdev.agents.contract import AgentEvent, ToolServer
 from iterdev.agents.registry import make_present
 from iterdev.core.results import Result, Usage
-from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Report, Success
-from iterdev.core.types import TaskFields, TaskId
+from iterdev.core.session.attempts import Report
+from iterdev.core.settings import AgentSettings
+from iterdev.core.types import TaskId
 from iterdev.engine.effects import Effects
+from iterdev.execution import wire_format
 from iterdev.execution.attempt import run_attempt
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor, Job, ToolAccess
@@ -38,11 +42,11 @@ from iterdev.host.workspaces.pool import Pool
 from iterdev.host.workspaces.ports import Ports
 from iterdev.store.session_folder import discoveries
 from iterdev.surfaces.cli.main import run
-from iterdev.teams.table import TEAMS
 
 Document = dict[str, object]
-JOB = "job.json"
-FIELDS = {team.task_fields.__struct_config__.tag: team.task_fields for team in TEAMS.values()}
+JOB = "job"
+AGENTS = "agents.json"
+"""What this host knows of agents: their commands are in no order."""
 
 
 def git(*args: str, cwd: Path) -> str:
@@ -50,31 +54,18 @@ def git(*args: str, cwd: Path) -> str:
     return done.stdout.strip()
 
 
-RESULTS = {role.result.__name__: role.result for team in TEAMS.values() for role in team.roles.values()}
-
-
-def _hook(kind: type, value: object) -> object:
-    if kind is TaskFields:
-        return msgspec.convert(value, FIELDS[value["type"]])
-    return RESULTS[value] if kind == type[Result] else value
-
-
 def job_from(text: str) -> Job:
-    return msgspec.json.decode(text, type=Job, dec_hook=_hook)
+    return wire_format.decode(b64decode(text), wire_format.Order).job
 
 
-def report_from(document: Document, job: Job) -> Report:
-    if job.together:
-        return msgspec.convert(document, LandingTestReport)
-    report = msgspec.convert(document, AttemptReport)
-    if not isinstance(report.outcome, Success):
-        return report
-    result = msgspec.convert(document["outcome"]["result"], job.role.result)
-    return msgspec.structs.replace(report, outcome=msgspec.structs.replace(report.outcome, result=result))
+def as_line(message: wire_format.Message) -> str:
+    return b64encode(wire_format.encode(message)).decode()
 
 
 class ElsewhereExecutor:
     """The engine's side: hands out jobs, answers questions, and fetches the commits that attempts made."""
+
+    where = ""
 
     def __init__(self, context: AttemptContext, group: TaskGroup, root: Path) -> None:
         self._context, self._group, self._root = context, group, root
@@ -84,6 +75,9 @@ class ElsewhereExecutor:
         self._cancels: dict[TaskId, anyio.Event] = {}
         self._numbers = count(1)
         self._pushing = anyio.Lock()
+
+    async def lacking(self, _: Collection[str]) -> Mapping[str, str]:
+        return {}
 
     async def submit(self, job: Job) -> None:
         self._cancels[job.task.id] = anyio.Event()
@@ -116,6 +110,7 @@ class ElsewhereExecutor:
     async def _in_another_process(self, job: Job) -> Report:
         home = self._root / f"home-{next(self._numbers)}"
         home.mkdir()
+        (home / AGENTS).write_bytes(msgspec.json.encode(job.settings.agents))
         (home / ".gitconfig").write_text("[user]\n\tname = Another host\n\temail = host@example.invalid\n")
         # The engine's state folder has its workspaces; the checkout has the session folder and the journal.
         hidden = [str(path) for path in (self._context.top, paths.state_root()) if path.exists()]
@@ -136,7 +131,8 @@ class ElsewhereExecutor:
         kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR") if name in os.environ}
         env = kept | {"HOME": str(home), "ITERDEV_HOME": str(home / "iterdev"), "GIT_CONFIG_NOSYSTEM": "1"}
         async with self._context.spawn(argv, cwd=str(self._root), env=env) as process:
-            await process.write(msgspec.json.encode(job, enc_hook=lambda kind: kind.__name__) + b"\n")
+            order = wire_format.order_of(job, str(self._hub), allowance=Usage(), heartbeat_timeout=30)
+            await process.write(as_line(order).encode() + b"\n")
             async with anyio.create_task_group() as group:
                 group.start_soon(self._forward_cancel, job.task.id, process)
                 report = await self._converse(job, process)
@@ -159,7 +155,8 @@ class ElsewhereExecutor:
                 for line in lines:
                     asked = json.loads(line)
                     if "report" in asked:
-                        return report_from(asked["report"], job)
+                        message = wire_format.decode(b64decode(asked["report"]), wire_format.HostReport)
+                        return wire_format.report_of(message, job, now=time.time())
                     answer = await self._answer(job, asked, tools, folder)
                     if answer is not None:
                         await process.write(json.dumps(answer).encode() + b"\n")
@@ -301,6 +298,7 @@ async def attempt_here(hub: Path, hidden: list[str]) -> None:
     text = await anyio.to_thread.run_sync(sys.stdin.readline)
     job, clone = job_from(text), Path.home() / "clone"
     (Path.home() / JOB).write_text(text)
+    agents = msgspec.json.decode((Path.home() / AGENTS).read_bytes(), type=dict[str, AgentSettings])
     git("clone", "-q", "--no-checkout", str(hub), str(clone), cwd=Path.home())
     git("fetch", "-q", "origin", "+refs/iterdev/*:refs/iterdev/*", cwd=clone)
     scope, (send, receive) = anyio.CancelScope(), anyio.create_memory_object_stream[Document](100)
@@ -314,7 +312,7 @@ async def attempt_here(hub: Path, hidden: list[str]) -> None:
         group.start_soon(_listen, send, scope)
         context = AttemptContext(
             top=clone,
-            agent=partial(make_present, configured=job.settings.agents, root=clone),
+            agent=partial(make_present, configured=agents, root=clone),
             pool=pool,
             checkout=None,
             ports=ports,
@@ -327,7 +325,7 @@ async def attempt_here(hub: Path, hidden: list[str]) -> None:
         report = await (run_landing_test if job.together else run_attempt)(job, context, scope)
         refs = f"refs/iterdev/{job.session}/{job.task.id}/*"
         git("push", "-q", "origin", f"+{refs}:{refs}", cwd=clone)
-        link.tell({"report": msgspec.to_builtins(report)})
+        link.tell({"report": as_line(wire_format.host_report_of(report, host="another", now=time.time()))})
         group.cancel_scope.cancel()
 
 

@@ -89,10 +89,12 @@ EXAMPLES: tuple[events.Event, ...] = (
     events.WaveStarted(2),
     events.WaveMerged(2),
     events.AttemptStarted(DEV, 1, "mine", "b" * 40),
+    events.AttemptPlaced(DEV, 1, "builder-1"),
     ended(DONE, Status.landing),
     ended(events.Failed(error="no", kind=FailureKind.not_logged_in), Status.failed, error="no"),
     ended(events.Limited(error="429", reset_at=12.5), Status.pending),
     ended(events.Interrupted(commit="c"), Status.pending, denied=("Bash: make",)),
+    ended(events.Interrupted(problem="the disk is full"), Status.pending),
     ended(events.Unmet(), Status.pending, checked=(CHECK,), blocked_by=(CHECK,)),
     events.Landed(task=DEV, tip="c" * 40, changed=("a.py",), status=Status.completed),
     events.LandingRefused(

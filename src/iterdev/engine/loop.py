@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import TypeVar
 
 import anyio
@@ -92,6 +93,8 @@ class Loop(Struct, frozen=True, kw_only=True):
     ask: Callable[[GateView], Awaitable[str | None]]
     scope: RunScope
     clock: ClockWatch
+    patience: float = 10
+    """Seconds to wait, after an interrupt, for attempts that go on without the engine."""
 
     async def run(self) -> Ending:
         while True:
@@ -153,7 +156,7 @@ class Loop(Struct, frozen=True, kw_only=True):
         if landings.under_way(state):
             report: Report | None = await self._race(self.executor.report, self._written, *timers)
             if report:
-                await self.performer.ended(report)
+                await self.performer.reported(report)
         elif state.gates.open:
             return await self._question(next(iter(state.gates.open.values())))
         elif timers:
@@ -214,6 +217,14 @@ class Loop(Struct, frozen=True, kw_only=True):
     async def _interrupt(self) -> Ending:
         for task in landings.under_way(self.log.state):
             await self.executor.cancel(task)
-        while landings.under_way(self.log.state):
-            await self.performer.ended(await self.executor.report())
+        deadline = anyio.current_time() + (self.patience if self.executor.where else inf)
+        while left := landings.under_way(self.log.state):
+            report: Report | None = None
+            with anyio.CancelScope(deadline=deadline):
+                report = await self.executor.report()
+            if report is None:
+                resume = f"`iterdev resume {self.log.session}`"
+                self.performer.warn(f"{', '.join(left)}: no host has said that it ended; {resume} waits for it")
+                break
+            await self.performer.reported(report)
         return Ending.interrupted

@@ -5,16 +5,15 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from iterdev.core import ids, prompts
-from iterdev.core.collaboration import external_packages
+from iterdev.core import ids
 from iterdev.core.collaboration.wisdom import Written
 from iterdev.core.limits import budget, providers
 from iterdev.core.limits.budget import DaySpent
 from iterdev.core.results import Discovery
-from iterdev.core.rules import conflict_tasks, landings, outcomes
+from iterdev.core.rules import landings, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session import events
-from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Report, Success
+from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Placement, Report, Success
 from iterdev.core.session.events import (
     AttemptStarted,
     EnvironmentMade,
@@ -29,11 +28,11 @@ from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
 from iterdev.engine.issue_tracker import session_tracker
+from iterdev.engine.jobs import Jobs
 from iterdev.engine.landings import Landings
-from iterdev.engine.prompt_context import PromptContexts
 from iterdev.engine.repository import Repository
 from iterdev.engine.team_tools import stored_checkpoint
-from iterdev.execution.contract import Effect, Executor, Job
+from iterdev.execution.contract import Effect, Executor
 from iterdev.host import clock, paths, provider_pauses
 from iterdev.host.threads import in_thread
 from iterdev.store.daily_spending import DailySpending
@@ -75,11 +74,10 @@ class SharedLimits:
 
 class Performer:
     def __init__(self, repository: Repository, log: SessionLog, effect: Effect, show: Callable[[State], None]) -> None:
-        self._settings, self._log = repository.settings, log
-        self._effect, self._now, self._show = effect, log.now, show
+        self._log, self._effect, self._now, self._show = log, effect, log.now, show
         self._limits = SharedLimits(repository.journal)
         self._folder = repository.folder(log.state)
-        self._contexts = PromptContexts(repository, self._folder)
+        self.jobs = Jobs(repository, self._folder, log.team)
         self._wisdom, self._redact = WisdomReader(self._folder), repository.redact
         exposed = not repository.settings.run.sandbox
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
@@ -135,8 +133,8 @@ class Performer:
         checkpoint = self._restored(task)
         self._take_over(self._wisdom.changed())
         state = self._log.state
-        job = await self._job(state, task, command, checkpoint)
-        self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip))
+        job = await self.jobs.make(state, task, command, checkpoint)
+        self.append(AttemptStarted(task.id, command.number, command.agent, state.branch.tip, where=executor.where))
         self.is_behind = True
         await executor.submit(msgspec.structs.replace(job, fence=self._log.state.attempts.running[task.id].fence))
 
@@ -153,13 +151,17 @@ class Performer:
         self.append(restored)
         return json.dumps(data, ensure_ascii=False)
 
-    async def ended(self, report: Report) -> None:
+    async def reported(self, report: Report) -> None:
+        if isinstance(report, Placement):
+            self._transact("AttemptPlaced", lambda state, _: outcomes.attempt_placed(state, report))
+            return
         # The last moment at which an edit may be the agent's, or that of a test which an agent wrote.
         self._read_table(strict=True)
         if isinstance(report, LandingTestReport):
             self.landings.tested(report)
             return
         self._transact("AttemptEnded", lambda state, at: outcomes.attempt_ended(state, self._log.team, report, at))
+        outcomes.require_hosts(self._log.state, report)
         self._take_over(await in_thread(self._clean_board, report, complete=not self._log.state.attempts.running))
 
     def _clean_board(self, report: AttemptReport, *, complete: bool) -> list[Written]:
@@ -220,37 +222,6 @@ class Performer:
         written = self._now()
         self._rests_until = written + max(COALESCE, REST * (written - now))
         self._projected_seq = state.seq
-
-    async def _job(self, state: State, task: Task, command: Start, checkpoint: str) -> Job:
-        session, team = state.session, self._log.team
-        role, schema = team.roles[task.role], team.result_schema(task.role)
-        context = await self._contexts.make(state, team, task, agent=command.agent, checkpoint=checkpoint)
-        needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
-        return Job(
-            session=session.id,
-            task=task,
-            role=role,
-            number=command.number,
-            agent=command.agent,
-            settings=self._settings,
-            base=state.branch.tip,
-            session_base=state.branch.base,
-            prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),
-            issues=team.issues_of(task),
-            schema=schema,
-            limit=command.limit,
-            time_limits=self._settings.time_limits(team.time_limits),
-            changed=context.changed,
-            merge=conflict_tasks.merge_of(state, task.id),
-            planned=team.planned_files(state, task),
-            commit_body=team.commit_body(state, task),
-            baseline=team.baseline(state),
-            pass_rate=team.pass_rate(state),
-            replaceable=bool(outcomes.other_agents(state, task.id, command.agent)),
-            needs=needs,
-            news_of=tuple(one for one in needs if state.packages.latest(one) is None),
-            overridden=tuple(state.packages.overridden),
-        )
 
     def _add_discoveries(self, task: TaskId, found: Sequence[Discovery]) -> None:
         if found:

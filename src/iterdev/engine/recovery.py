@@ -84,7 +84,7 @@ def complete_run(repository: Repository, session: SessionId, effect: Effect) -> 
     """Does what the last engine of a session did not come to, if it ended before: nothing is started."""
     log = repository.log(session)
     with repository.lease(log):
-        if repository.journal.holder(session) is None and not log.state.attempts.running:
+        if repository.journal.holder(session) is None and not log.state.attempts.of_engine:
             return
         pool = repository.workspaces(session)
         complete_rollback(repository, log, effect)
@@ -108,13 +108,13 @@ def complete_run(repository: Repository, session: SessionId, effect: Effect) -> 
 
 
 def end_attempts(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None:
-    """Keeps the work of open attempts and ends them. Afterwards no workspace is lent out."""
+    """Keeps the work of attempts that ended with their engine. Afterwards no workspace is lent out."""
     pool.fetch_moved()
     for workspace, borrower in list(pool.leftovers()):
         with effect("keep leftover work", task=borrower.task):
             _keep_or_set_aside(log, top, pool, workspace, borrower)
-    for started in list(log.state.attempts.running.values()):
-        _end(log, top, started, effect)
+    for task in log.state.attempts.of_engine:
+        end_attempt(log, top, log.state.attempts.running[task], effect)
 
 
 def _keep_or_set_aside(log: SessionLog, top: Path, pool: Pool, workspace: Workspace, borrower: Borrower) -> None:
@@ -134,7 +134,8 @@ def _keep_or_set_aside(log: SessionLog, top: Path, pool: Pool, workspace: Worksp
     pool.give_back(workspace)
 
 
-def _end(log: SessionLog, top: Path, started: AttemptStarted, effect: Effect) -> None:
+def end_attempt(log: SessionLog, top: Path, started: AttemptStarted, effect: Effect) -> None:
+    """Records that an open attempt was interrupted, with the work that was kept of it."""
     task, number = started.task, started.number
     commit = refs.resolve(top, ids.kept_ref(log.session, task, number))
     # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.

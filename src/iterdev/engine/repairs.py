@@ -13,6 +13,7 @@ from iterdev.core import ids
 from iterdev.core.formatting import counted
 from iterdev.core.rules.cleaning import RefFacts
 from iterdev.core.session.events import Warned
+from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Engine, SessionId
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_accept, complete_run
@@ -69,13 +70,20 @@ def _contradictions(repository: Repository) -> Iterator[str]:
 def _sessions(repository: Repository) -> Iterator[Repair]:
     incomplete = repository.incomplete()
     for summary in repository.summaries():
-        if summary.id in incomplete or (summary.attempts and not repository.engine_alive(summary)):
+        if summary.id in incomplete or _is_cut_off(repository, summary):
             yield Repair(
                 subject=f"session {summary.id}",
                 problem="its engine died",
                 hint=f"iterdev resume {summary.id}",
                 fix=partial(_recover, repository, summary.id),
             )
+
+
+def _is_cut_off(repository: Repository, summary: SessionSummary) -> bool:
+    """Whether attempts are open that ended with their engine."""
+    if not summary.attempts or repository.engine_alive(summary):
+        return False
+    return bool(repository.state(summary.id).attempts.of_engine)
 
 
 def _recover(repository: Repository, session: SessionId) -> str:

@@ -26,7 +26,7 @@ from iterdev.engine import notifier
 from iterdev.engine.effects import EffectLog, Effects, Observer, tracing
 from iterdev.engine.loop import Loop, RunScope
 from iterdev.engine.perform import Performer
-from iterdev.engine.recovery import complete_rollback, end_attempts
+from iterdev.engine.recovery import complete_rollback, end_attempt, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
@@ -82,18 +82,23 @@ def configured_sandbox(repository: Repository) -> bubblewrap.Sandbox | None:
 
 
 def check_agents(repository: Repository, state: State, team: Team, agent: Callable[[str], Agent]) -> None:
-    """Fails unless each agent that the session needs, or one that takes over from it, can be used."""
+    """Fails unless each agent that the session needs, or one that takes over from it, can be used on this machine."""
+    for chain in _agents_needed(repository, state, team):
+        if all(isinstance(agent(name), UnavailableAgent) for name in chain):
+            registry.make_usable(chain[0], repository.settings.agents, repository.top)
+
+
+def _agents_needed(repository: Repository, state: State, team: Team) -> list[tuple[str, ...]]:
+    """Each agent that the session needs, with those that take over from it; a name that means nothing is an error."""
     if state.gates.answer(GateKind.plan) == PlanChoice.reject:
         # All that is left is to end it.
-        return
+        return []
     settings = repository.settings
     needed = {state.session.agents.get(role) or settings.agent_for(role) for role in team.roles_needed(state)}
-    for wanted in sorted(needed | team.agents_needed(state)):
-        chain = fallback_chain(wanted, settings.fallbacks)
-        for name in chain:
-            registry.make(name, settings.agents, repository.top)
-        if all(isinstance(agent(name), UnavailableAgent) for name in chain):
-            registry.make_usable(wanted, settings.agents, repository.top)
+    chains = [tuple(fallback_chain(name, settings.fallbacks)) for name in sorted(needed | team.agents_needed(state))]
+    for name in (name for chain in chains for name in chain):
+        registry.make(name, settings.agents, repository.top)
+    return chains
 
 
 def _show_states(observer: RunObserver, team: Team) -> Callable[[State], None]:
@@ -127,7 +132,7 @@ async def drive(
     with repository.lease(log) as descriptor:
         log_effect = EffectLog(repository.folder(log.state), clock.now, repository.redact)
         effect = Effects(log_effect, *tracing(), *observers)
-        incomplete = repository.journal.holder(session) is not None or bool(log.state.attempts.running)
+        incomplete = repository.journal.holder(session) is not None or bool(log.state.attempts.of_engine)
         if me := identity(os.getpid()):
             repository.journal.take(session, me)
         run = _Run(repository, log, observer, effect, scope or RunScope(), executor, adopts=not incomplete)
@@ -160,7 +165,7 @@ class _Run(Struct, frozen=True):
         log, attempts = self.log, self.log.state.attempts
         with suppress(IterdevError, OSError):
             session_branch.position(self.repository.top, log.session, log.state.branch.tip)
-            if not attempts.running and not attempts.landing and not log.state.lifecycle.is_over:
+            if not attempts.of_engine and not attempts.landing and not log.state.lifecycle.is_over:
                 self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
@@ -177,14 +182,12 @@ class _Run(Struct, frozen=True):
         pool = repository.workspaces(log.session, sandbox.confine_git if sandbox else None)
         complete_rollback(repository, log, effect)
         performer = Performer(repository, log, effect, _show_states(self.observer, log.team))
-        check_agents(repository, log.state, log.team, agent)
         async with (
             Ports(settings.project.ports) as ports,
             Supervisor(lease_fds=(descriptor,)) as supervisor,
             _pinned(top, performer) as git_settings,
         ):
             await in_thread(end_attempts, log, top, pool, effect)
-            self._start(performer)
             folder, checkout = repository.folder(log.state), CheckoutWatch(top)
             server = TeamToolServer(TeamTools(log, folder, redact=repository.redact, changed=performer.changed))
             context = AttemptContext(
@@ -276,10 +279,36 @@ class _Run(Struct, frozen=True):
                 clock=clock.ClockWatch(self.log.now),
             )
             try:
+                await self._check_agents(executor)
+                self._start(performer)
+                await self._take_up_attempts(executor, performer)
                 ending = await loop.run()
             finally:
                 group.cancel_scope.cancel()
         return ending
+
+    async def _check_agents(self, executor: Executor) -> None:
+        """Fails unless each agent that the session needs, or one that takes over from it, is where attempts run."""
+        chains = _agents_needed(self.repository, self.log.state, self.log.team)
+        lacking = await executor.lacking({name for chain in chains for name in chain})
+        for chain in chains:
+            if all(name in lacking for name in chain):
+                if not executor.where:
+                    registry.make_usable(chain[0], self.repository.settings.agents, self.repository.top)
+                raise HostError(
+                    f'No host offers the agent "{chain[0]}": {lacking[chain[0]]}',
+                    hint="offer it on a host, or name another agent under [run] in iterdev.toml",
+                )
+
+    async def _take_up_attempts(self, executor: Executor, performer: Performer) -> None:
+        """Submits the attempts that outlived the last engine again; those that are out of reach count no longer."""
+        for started in self.log.state.attempts.running.values():
+            if started.where == executor.where:
+                await executor.submit(await performer.jobs.make_again(self.log.state, started))
+                continue
+            attempt = f"{started.task}: attempt {started.number}, which was begun with {started.where}"
+            performer.warn(f"{attempt}, is given up; what it still reports is not used")
+            await in_thread(end_attempt, self.log, self.repository.top, started, self.effect)
 
 
 @asynccontextmanager

@@ -211,7 +211,7 @@ class TeamTools:
 
     def _dead_tasks(self, state: State) -> tuple[TaskId, ...]:
         """Tasks that are recorded as running, but whose agents died with their engine."""
-        return () if self._engine_alive(state) else tuple(state.attempts.running)
+        return () if self._engine_alive(state) else state.attempts.of_engine
 
     def _checkpoint(self, caller: ToolUser, asked: tool_schemas.TaskCheckpoint) -> Document:
         match asked.operation:

@@ -4,7 +4,7 @@ A job is complete in itself and names nothing of the machine that made it; what 
 placeholder. What comes back is a value, and commits under `refs/iterdev/...`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -103,10 +103,18 @@ class Effect(Protocol):
 
 
 class Executor(Protocol):
-    async def submit(self, job: Job) -> None: ...
+    @property
+    def where(self) -> str:
+        """What the journal calls the place in which attempts go on without their engine; empty if they end with it."""
+
+    async def lacking(self, agents: Collection[str]) -> Mapping[str, str]:
+        """Those of the agents that cannot be used where attempts run, and why."""
+
+    async def submit(self, job: Job) -> None:
+        """Begins a job, unless an attempt with its session, task and fence was begun for an earlier engine."""
 
     async def report(self) -> Report:
-        """Waits for the next job to end."""
+        """Waits for the next job to end, or to find its host."""
 
     async def cancel(self, task: TaskId) -> None:
         """Ends a job: an attempt is `Interrupted`, and its work is kept; a test of work that waits says nothing."""

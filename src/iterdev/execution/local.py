@@ -1,12 +1,13 @@
 """Runs jobs on this machine, each in a cancel scope of its own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from iterdev.agents.contract import UnavailableAgent
 from iterdev.core.errors import IterdevError
 from iterdev.core.session.attempts import Report
 from iterdev.core.types import TaskId
@@ -18,12 +19,18 @@ from iterdev.execution.landing_test import run_landing_test
 
 
 class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
+    where = ""
+
     def __init__(self, context: AttemptContext, group: TaskGroup) -> None:
         background = BackgroundEnvironment(group)
         self._context = msgspec.structs.replace(context, start_environment=background.start)
         self._group = group
         self._scopes: dict[TaskId, anyio.CancelScope] = {}
         self._send, self._receive = anyio.create_memory_object_stream[Report | IterdevError](1_000_000)
+
+    async def lacking(self, agents: Collection[str]) -> Mapping[str, str]:
+        found = {name: self._context.agent(name) for name in agents}
+        return {name: one.problem for name, one in found.items() if isinstance(one, UnavailableAgent)}
 
     async def submit(self, job: Job) -> None:
         self._scopes[job.task.id] = anyio.CancelScope()

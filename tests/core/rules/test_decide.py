@@ -500,6 +500,40 @@ def test_the_time_in_which_no_engine_ran_is_not_taken_from_the_wave() -> None:
     assert story.goes_on() == ["DEV-001"]
 
 
+def starts_elsewhere(story: Story, *names: str) -> None:
+    story.happens(*(events.AttemptStarted(TaskId(name), 1, "mine", "base0000", where="hosts") for name in names))
+
+
+def test_the_time_in_which_an_attempt_waits_for_a_host_is_not_taken_from_the_wave() -> None:
+    story = wide(3, concurrency=2, wave_limit=100, attempt_limit=60)
+    story.happens(events.WaveStarted(1))
+    story.now += 10
+    starts_elsewhere(story, "DEV-001", "DEV-002")
+    story.now += 500
+    story.happens(events.AttemptPlaced(TaskId("DEV-001"), 1, "builder-1"))
+    story.now += 500
+    story.ends("DEV-001", done())
+    while_one_waits = story.decides()
+    story.happens(events.AttemptPlaced(TaskId("DEV-002"), 1, "builder-2"))
+    story.now += 60
+
+    assert while_one_waits == (Start(task=TaskId("DEV-003"), number=1, limit=60, agent="mine"),)
+    assert story.decides() == (Start(task=TaskId("DEV-003"), number=1, limit=30, agent="mine"),)
+
+
+@pytest.mark.parametrize("seconds", [3600, -900])
+def test_an_attempt_that_never_found_a_host_took_no_time_from_the_wave(seconds: float) -> None:
+    story = wide(2, concurrency=1, wave_limit=100, attempt_limit=100)
+    story.happens(events.WaveStarted(1))
+    story.now += 10
+    starts_elsewhere(story, "DEV-001")
+    story.now += 500 + seconds
+    story.happens(ClockChanged(seconds))
+    story.ends("DEV-001", events.Failed(error="nobody offers it"))
+
+    assert story.decides() == (Start(task=TaskId("DEV-002"), number=1, limit=90, agent="mine"),)
+
+
 @pytest.mark.parametrize("seconds", [3600, -900])
 def test_a_clock_that_is_set_neither_takes_time_from_a_wave_nor_gives_it_any(seconds: float) -> None:
     story = wide(2, concurrency=1, wave_limit=100, attempt_limit=60)

@@ -3,9 +3,9 @@
 import pytest
 from tests.core.conftest import Story, done, task
 
-from iterdev.core.rules.outcomes import attempt_ended
-from iterdev.core.session.attempts import AttemptReport, Success
-from iterdev.core.session.events import Failed, Interrupted, Limited, Unmet, Warned
+from iterdev.core.rules.outcomes import attempt_ended, attempt_placed
+from iterdev.core.session.attempts import AttemptReport, Placement, Success
+from iterdev.core.session.events import AttemptPlaced, Failed, Interrupted, Limited, Unmet, Warned
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -70,6 +70,23 @@ def test_a_report_that_comes_twice_counts_once() -> None:
     assert again.tasks.progress[DEV].error == "it broke"
     assert again.warnings == ("DEV-001: the report of attempt 1 came too late and was not used",)
     assert third == ()
+
+
+def test_the_host_of_an_attempt_is_recorded_once_and_only_while_it_is_open() -> None:
+    story = Story(task("DEV-001"))
+    story.starts("DEV-001")
+    placement = Placement(task=DEV, number=1, fence=story.state.attempts.running[DEV].fence, host="builder-1")
+    first = attempt_placed(story.state, placement)
+    story.happens(*first)
+    again = attempt_placed(story.state, placement)
+    story.ends("DEV-001", Interrupted())
+    story.starts("DEV-001")
+
+    late = attempt_placed(story.state, placement)
+
+    assert first == (AttemptPlaced(DEV, 1, "builder-1"),)
+    assert (again, late) == ((), ())
+    assert story.state.attempts.hosts == {}
 
 
 def test_the_work_of_a_late_report_is_named() -> None:

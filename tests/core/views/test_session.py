@@ -82,6 +82,31 @@ def test_a_task_in_progress_without_an_engine_is_listed_with_the_advice_to_resum
     assert any(advice in text for text in why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=False))
 
 
+def test_an_attempt_that_outlives_its_engine_is_shown_as_running() -> None:
+    story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
+    story.happens(events.AttemptStarted(TaskId("DEV-001"), 1, "mine", "b", where="hosts"))
+
+    mark, note = line(story, "DEV-001", engine_alive=False)
+    reasons = why(story.state, DEVELOPMENT, TaskId("VERIFY-001"), engine_alive=False)
+
+    assert mark == "[RUN]"
+    assert note == f"goes on without an engine; wait for it with `iterdev resume {story.state.session.id}`"
+    assert "DEV-001 is in_progress: mine" in reasons
+    assert stall(story.state, engine_alive=False) == ""
+
+
+def test_the_host_of_an_attempt_is_named_as_soon_as_it_has_one() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(events.AttemptStarted(TaskId("DEV-001"), 1, "mine", "b", where="hosts"))
+    waiting = why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=True)
+    story.happens(events.AttemptPlaced(TaskId("DEV-001"), 1, "builder-1"))
+
+    placed = why(story.state, DEVELOPMENT, TaskId("DEV-001"), engine_alive=True)
+
+    assert waiting == ["DEV-001 is in_progress, attempt 1 by mine, waits for a host"]
+    assert placed == ["DEV-001 is in_progress, attempt 1 by mine on builder-1"]
+
+
 def test_the_agent_of_a_tester_is_named_when_it_was_asked_and_not_before() -> None:
     story = Story(task("VERIFY-001"), task("REVIEW-001", "VERIFY-001"))
     story.starts("VERIFY-001")

@@ -147,7 +147,7 @@ def _start_of_wave(state: State, wave: int) -> tuple[Event, ...]:
 def _within_wave(state: State, team: TeamRules, now: float) -> tuple[Command, ...]:
     tasks, policy = state.tasks, state.policy
     queues = [queue for queue in tasks.queues if queue.wave == tasks.wave]
-    left = tasks.wave_started_at + policy.wave_limit - now
+    left = tasks.wave_started_at + policy.wave_limit - tasks.wave_clock(now)
     if left <= 0 and queues:
         error = f"wave {tasks.wave} had used up its {duration(policy.wave_limit)} before it could start"
         late = (events.TaskFailed(task, error) for task in tasks.ready if tasks.plan[task].wave == tasks.wave)

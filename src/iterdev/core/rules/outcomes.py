@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from iterdev.core.collaboration import external_packages, tech_debt, wisdom
 from iterdev.core.collaboration.wisdom import Note, WisdomNoted
+from iterdev.core.errors import HostError
 from iterdev.core.limits import providers
 from iterdev.core.limits.agent_failures import REPLACING, Reaction, reaction
 from iterdev.core.limits.providers import AgentReplaced, ProviderAnswered
@@ -12,11 +13,14 @@ from iterdev.core.rules import landings
 from iterdev.core.rules.branch_updates import brought_in
 from iterdev.core.rules.team_rules import Interpretation, Procedure, TeamRules
 from iterdev.core.session import events
-from iterdev.core.session.attempts import AttemptReport, Success
+from iterdev.core.session.attempts import AttemptReport, Placement, Success
 from iterdev.core.session.conflicts import overlap
 from iterdev.core.session.events import Event, Outcome
 from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
+
+HOSTS = 3
+"""Attempts at a task, one after another, that hosts may fail to carry out."""
 
 
 def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: float) -> tuple[Event, ...]:
@@ -33,6 +37,23 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
             return _limited(state, report, limited, at)
         case events.Interrupted() | events.Unmet() as outcome:
             return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+
+
+def attempt_placed(state: State, placement: Placement) -> tuple[Event, ...]:
+    """The host of an attempt, if it is open and its host was not known."""
+    task, started = placement.task, state.attempts.running.get(placement.task)
+    if started is None or started.fence != placement.fence or state.attempts.hosts.get(task) == placement.host:
+        return ()
+    return (events.AttemptPlaced(task, placement.number, placement.host),)
+
+
+def require_hosts(state: State, report: AttemptReport) -> None:
+    """Fails when one host after another could not carry out an attempt at the task: the next one cannot either."""
+    if isinstance(report.outcome, events.Interrupted) and state.attempts.host_problems.get(report.task, 0) >= HOSTS:
+        raise HostError(
+            f"{report.task}: no host could carry out its last {HOSTS} attempts: {report.outcome.problem}",
+            hint=f"iterdev resume {state.session.id}  # when that is repaired",
+        )
 
 
 def _too_late(state: State, report: AttemptReport) -> tuple[Event, ...]:

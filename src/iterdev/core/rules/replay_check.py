@@ -32,7 +32,10 @@ DECIDED = (
 """Only `decide` makes these while an engine is at work, besides the events of the team."""
 PERFORMED = (events.AttemptStarted, events.Landed, events.LandingRefused, LandingTestStarted)
 """What carrying out a command leaves in the journal."""
-SEEN = (events.AttemptEnded, LandingTestEnded, events.EngineStarted, events.TableEdited, ClockChanged)
+SEEN = (
+    *(events.AttemptPlaced, events.AttemptEnded, LandingTestEnded),
+    *(events.EngineStarted, events.TableEdited, ClockChanged),
+)
 """What the engine itself sees, and decides anew upon."""
 
 

@@ -21,7 +21,8 @@ from iterdev.core.verification import Measurement, Verification
 
 EVENTS = (
     *get_args(events.AttemptEvent),
-    *(events.UpdateStarted, events.TaskReported, events.RollbackStarted, LandingTakenOut, DeadlockBroken, MessageSent),
+    *(events.AttemptPlaced, events.EngineStarted, events.UpdateStarted, events.TaskReported, events.RollbackStarted),
+    *(LandingTakenOut, DeadlockBroken, MessageSent),
 )
 
 
@@ -33,6 +34,20 @@ class Attempts(Struct, frozen=True, kw_only=True):
     """Running tasks whose attempt is to be ended, and why; they fail when it has ended."""
     last_message: Mapping[TaskId, str] = {}
     """The last message of each task's agent, until the next attempt at the task starts."""
+    hosts: Mapping[TaskId, str] = {}
+    """The hosts of running attempts that go on without the engine; one that is not here waits for a host."""
+    host_problems: Mapping[TaskId, int] = {}
+    """How many attempts at a task, the last ones in a row, their hosts could not carry out since the engine began."""
+
+    def outlives_engine(self, task: TaskId) -> bool:
+        """Whether an attempt at the task goes on, wherever it is, when its engine has ended."""
+        started = self.running.get(task)
+        return bool(started and started.where)
+
+    @property
+    def of_engine(self) -> tuple[TaskId, ...]:
+        """Running tasks whose attempts end with the engine."""
+        return tuple(task for task, started in self.running.items() if not started.where)
 
 
 def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
@@ -43,17 +58,31 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
         case events.AttemptEnded(task=task, status=status):
             landing = {**part.landing, task: None} if status is Status.landing else part.landing
             return replace(
-                part, running=without(part.running, task), landing=landing, aborted=without(part.aborted, task)
+                part,
+                running=without(part.running, task),
+                landing=landing,
+                aborted=without(part.aborted, task),
+                hosts=without(part.hosts, task) if part.hosts else part.hosts,
+                host_problems=_host_problems(part, event),
             )
+        case events.AttemptPlaced(task, host=host):
+            return replace(part, hosts={**part.hosts, task: host})
+        case events.EngineStarted():
+            return replace(part, host_problems={}) if part.host_problems else part
         case events.UpdateStarted(task):
             return replace(part, landing={**part.landing, task: None})
         case events.Landed(task=task) | events.LandingRefused(task=task) | LandingTakenOut(task=task):
             return replace(part, landing=without(part.landing, task))
         case events.TaskReported(task=task):
-            return replace(part, running=without(part.running, task))
+            return replace(part, running=without(part.running, task), hosts=without(part.hosts, task))
         case events.RollbackStarted():
             undone = event.undone
-            return replace(part, running=without(part.running, *undone), landing=without(part.landing, *undone))
+            return replace(
+                part,
+                running=without(part.running, *undone),
+                landing=without(part.landing, *undone),
+                hosts=without(part.hosts, *undone),
+            )
         case DeadlockBroken(task=task, others=others) if task in part.running:
             why = f"aborted: it and {', '.join(others)} waited for each other's locks"
             return replace(part, aborted={**part.aborted, task: why})
@@ -61,6 +90,14 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
             return replace(part, last_message={**part.last_message, task: summary})
         case _:
             return part
+
+
+def _host_problems(part: Attempts, event: events.AttemptEnded) -> Mapping[TaskId, int]:
+    match event.outcome:
+        case events.Interrupted(problem=str(problem)) if problem:
+            return {**part.host_problems, event.task: part.host_problems.get(event.task, 0) + 1}
+        case _:
+            return without(part.host_problems, event.task) if event.task in part.host_problems else part.host_problems
 
 
 class Success(Struct, frozen=True, kw_only=True, tag=True):
@@ -103,5 +140,14 @@ class LandingTestReport(Struct, frozen=True, kw_only=True):
         return self.tasks[0]
 
 
-Report = AttemptReport | LandingTestReport
-"""What an executor says of a job that has ended."""
+class Placement(Struct, frozen=True, kw_only=True):
+    """A host has taken an attempt that was submitted."""
+
+    task: TaskId
+    number: int
+    fence: int
+    host: str
+
+
+Report = AttemptReport | LandingTestReport | Placement
+"""What an executor says of a job that has ended, or found its host."""

@@ -115,7 +115,10 @@ class Limited(_Work, frozen=True, kw_only=True, tag=True):
 
 
 class Interrupted(_Work, frozen=True, kw_only=True, tag=True):
-    """iterdev itself stopped; the work so far is kept."""
+    """iterdev itself stopped, or the host; the work so far is kept."""
+
+    problem: str = ""
+    """What kept the host from carrying out the attempt, if it was the host."""
 
 
 class Unmet(_Work, frozen=True, kw_only=True, tag=True):
@@ -223,6 +226,16 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     base: str
     fence: int = 0
     """The number of its journal entry: `number` is given again to a task that could not begin."""
+    where: str = ""
+    """Where it goes on when the engine has ended; empty if it ends with the engine."""
+
+
+class AttemptPlaced(Struct, frozen=True, tag=True):
+    """A host has taken the attempt, which goes on without the engine; until then it waits in a queue."""
+
+    task: TaskId
+    number: int
+    host: str
 
 
 class AttemptEnded(Struct, frozen=True, kw_only=True, tag=True, gc=False):
@@ -397,9 +410,10 @@ AttemptEvent = AttemptStarted | AttemptEnded | Landed | LandingRefused | Conflic
 GateEvent = GateOpened | GateAnswered | AnswerApplied
 RollbackEvent = RollbackStarted | RollbackCompleted | RollbackFailed
 UpdateEvent = UpdateRequested | UpdateStarted
+BranchEvent = UpdateEvent | QueueEvent
 EngineEvent = EngineStarted | WorkerStarted | WorkerEnded | Paused
 EndEvent = Finished | Archived | Kept | Reopened | RetryRequested
-WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptEvent | GateEvent | RollbackEvent | UpdateEvent | QueueEvent
+WorkEvent = PlanEvent | TaskEvent | WaveEvent | AttemptPlaced | AttemptEvent | GateEvent | RollbackEvent | BranchEvent
 SessionEvent = SessionStarted | PolicyChanged | EngineEvent | EndEvent | DeliveryEvent | Warned | EnvironmentMade
 LimitEvent = ProviderEvent | DaySpent | ClockChanged
 CollaborationEvent = MessageEvent | LockEvent | CheckpointEvent | FeedbackEvent | DebtEvent | WisdomEvent | PackageEvent

@@ -9,7 +9,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from iterdev.core.draft import Draft, OwnMap
+from iterdev.core.draft import Draft, OwnMap, without
 from iterdev.core.limits.clock_changes import ClockChanged, moved_end, moved_start
 from iterdev.core.limits.providers import AgentReplaced, ProviderPaused
 from iterdev.core.results import NO_USAGE, Usage
@@ -21,7 +21,7 @@ from iterdev.core.types import FINAL, UNSUCCESSFUL, Mode, Role, Status, TaskId, 
 EVENTS = (
     *get_args(events.PlanEvent | events.TaskEvent | events.WaveEvent | events.AttemptEvent),
     *(events.EngineStarted, events.GateAnswered, events.RollbackStarted, events.UpdateStarted),
-    *(LandingTakenOut, AgentReplaced, ProviderPaused, ClockChanged),
+    *(events.AttemptPlaced, LandingTakenOut, AgentReplaced, ProviderPaused, ClockChanged),
 )
 
 
@@ -112,10 +112,18 @@ class TaskTable(Struct, frozen=True, kw_only=True):
     wave: int = 0
     """The wave that is under way, or 0 between waves."""
     wave_started_at: float = 0
+    unplaced: Mapping[TaskId, None] = {}
+    """Tasks whose attempts wait for a host."""
+    unplaced_since: float = 0
+    """When the first of them began to wait."""
     completed: int = 0
     """How many tasks are completed."""
     paused_until: float = 0
     """The end of the longest pause of a provider; that time is not taken from a wave."""
+
+    def wave_clock(self, now: float) -> float:
+        """The time by which a wave is measured: it stands still while an attempt waits for a host."""
+        return min(now, max(self.unplaced_since, self.wave_started_at)) if self.unplaced else now
 
     def rows(self) -> Iterator[tuple[Task, Progress]]:
         """The table, in its order."""
@@ -184,6 +192,8 @@ class TaskTableDraft(Draft[TaskTable]):
                 self._close(task, Status.skipped, at, error=error)
             case LandingTakenOut():
                 self._take_out(event, at)
+            case events.AttemptPlaced(task):
+                self._stop_waiting(at, task)
             case AgentReplaced(task=task, agent=agent):
                 self._update(task, replaced_agents=(*self._progress[task].replaced_agents, agent))
             case _:
@@ -204,6 +214,7 @@ class TaskTableDraft(Draft[TaskTable]):
             case events.TasksReset(tasks):
                 self._start_over(tasks)
             case events.RollbackStarted():
+                self._stop_waiting(at, *event.undone)
                 self._go_back(event)
             case events.UpdateStarted(task, commit):
                 self._take(task)
@@ -223,7 +234,8 @@ class TaskTableDraft(Draft[TaskTable]):
             case ClockChanged():
                 paused = moved_end(self.part.paused_until, event)
                 started = moved_start(self.part.wave_started_at, event, at)
-                self.set(wave_started_at=max(started, paused), paused_until=paused)
+                since = moved_start(self.part.unplaced_since, event, at)
+                self.set(wave_started_at=max(started, paused), paused_until=paused, unplaced_since=since)
             case _:
                 raise TypeError(event)
 
@@ -238,9 +250,21 @@ class TaskTableDraft(Draft[TaskTable]):
             started_at=at,
             ended_at=None,
         )
+        if event.where:
+            since = self.part.unplaced_since if self.part.unplaced else at
+            self.set(unplaced={**self.part.unplaced, event.task: None}, unplaced_since=since)
+
+    def _stop_waiting(self, at: float, *tasks: TaskId) -> None:
+        """Attempts have a host, or are over; the time in which any of them waited is not taken from the wave."""
+        waiting = self.part.unplaced
+        if waiting and not waiting.keys().isdisjoint(tasks):
+            left = without(waiting, *tasks)
+            stood_still = 0 if left else at - self.part.wave_clock(at)
+            self.set(unplaced=left, wave_started_at=self.part.wave_started_at + stood_still)
 
     def _end(self, event: events.AttemptEnded, at: float) -> None:
         task, outcome, before = event.task, event.outcome, self._progress[event.task]
+        self._stop_waiting(at, task)
         fields: dict[str, object] = {"requests": before.requests + event.requests, "number": _last_number(event)}
         if event.denied:
             fields["denied"] = tuple(dict.fromkeys((*before.denied, *event.denied)))
@@ -287,6 +311,7 @@ class TaskTableDraft(Draft[TaskTable]):
         was = self._progress[task]
         if was.status in FINAL:
             return
+        self._stop_waiting(at, task)
         # Looked up first, because the first change copies a map, and most tasks that end are in neither.
         self._take(task)
         if task in self.part.blocked_by_failure:

@@ -105,14 +105,16 @@ def _of_attempt(event: Event, state: State, team: TeamViews) -> str:
             shown = agent if row and team.task_notes(state, task).asks_agent else ""
             who = (row.role if row else "", shown, f"attempt {number}")
             return f"{task} started ({', '.join(filter(None, who))})"
+        case events.AttemptPlaced(task, host=host):
+            return f"{task} runs on {host}"
         case events.AttemptEnded(status=Status.landing):
             return ""
         case events.AttemptEnded(task=task, number=number, outcome=events.Failed(error=error), status=Status.pending):
             return f"{task} attempt {number} failed, and is tried again: {error}"
         case events.AttemptEnded(task=task, outcome=events.Limited(error=error), status=Status.pending):
             return f"{task} waits for its provider: {error}"
-        case events.AttemptEnded(task=task, outcome=events.Interrupted(), status=Status.pending):
-            return f"{task} interrupted; its work is kept"
+        case events.AttemptEnded(task=task, outcome=events.Interrupted(problem=problem), status=Status.pending):
+            return f"{task} interrupted by its host: {problem}" if problem else f"{task} interrupted; its work is kept"
         case events.AttemptEnded(task=task, outcome=events.Unmet(), status=Status.pending):
             return f"{task} needs packages that are not there as declared"
         case events.Landed(status=None) | events.LandingRefused(status=None):

@@ -86,7 +86,9 @@ def task_view(
     state: State, team: TeamViews, name: TaskId, *, engine_alive: bool = True, zone: tzinfo = ZONE
 ) -> TaskView:
     task, progress, notes = state.tasks.plan[name], state.tasks.progress[name], team.task_notes(state, name)
-    effective = state.tasks.status(conflict_tasks.conflict_task_of(state, name) or name)
+    deciding = conflict_tasks.conflict_task_of(state, name) or name
+    effective = state.tasks.status(deciding)
+    goes_on = engine_alive or state.attempts.outlives_engine(deciding)
     return TaskView(
         id=task.id,
         role=task.role,
@@ -94,7 +96,7 @@ def task_view(
         wave=task.wave,
         deps=task.deps,
         status=progress.status,
-        effective_status=effective if engine_alive or effective.is_final else Status.pending,
+        effective_status=effective if goes_on or effective.is_final else Status.pending,
         note=_note(state, name, notes, engine_alive=engine_alive, zone=zone),
         agent=asked_agent(progress, notes),
         attempt=progress.number + 1,
@@ -116,6 +118,8 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
     match state.tasks.status(task):
         case Status.completed:
             return conflict_tasks.conflict_note(state, task) or notes.artifact
+        case Status.in_progress if not engine_alive and state.attempts.outlives_engine(task):
+            return f"goes on without an engine; wait for it with `iterdev resume {state.session.id}`"
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:

@@ -64,7 +64,9 @@ def _doing(state: State, task: TaskId, agent: str) -> str:
     progress = state.tasks.progress[task]
     if progress.status is Status.landing:
         return f"{task} is {progress.status}: it {landing_note(state, task) or LANDS_NEXT}"
-    return f"{task} is {progress.status}, attempt {progress.number + 1}" + (f" by {agent}" if agent else "")
+    host = state.attempts.hosts.get(task)
+    place = f" on {host}" if host else ", waits for a host" if task in state.tasks.unplaced else ""
+    return f"{task} is {progress.status}, attempt {progress.number + 1}{f' by {agent}' if agent else ''}{place}"
 
 
 def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, zone: tzinfo) -> str:
@@ -74,7 +76,7 @@ def _cause(state: State, team: TeamViews, task: TaskId, *, engine_alive: bool, z
             return waits_for(state, task, zone)
         case Status.failed | Status.skipped:
             return one_line(progress.error)
-        case _ if not engine_alive:
+        case _ if not engine_alive and not state.attempts.outlives_engine(task):
             return "interrupted"
         case Status.landing:
             return landing_note(state, task) or LANDS_NEXT
@@ -97,13 +99,14 @@ def chain(state: State, task: TaskId) -> list[TaskId]:
 def stall(state: State, *, engine_alive: bool = True) -> str:
     """The chain of blockers when nothing is ready, nothing is running and something is pending; otherwise empty.
 
-    While an engine lives it does not come to that. What a dead one left running does not run.
+    While an engine lives it does not come to that. What a dead one left running does not run, unless it outlives it.
     """
     pending = [task for task, progress in state.tasks.progress.items() if progress.status is Status.pending]
     moves = (
         state.tasks.ready
         or state.tasks.blocked_by_failure
         or (engine_alive and (state.attempts.running or state.attempts.landing))
+        or any(map(state.attempts.outlives_engine, state.attempts.running))
     )
     if state.lifecycle.is_over or not pending or moves:
         return ""

@@ -1,0 +1,187 @@
+"""Carries commits between the repository of an engine and the bare mirrors of hosts, through a git remote.
+
+What many ask for at once is pushed or fetched once. No ref is ever forced: one that is taken stays as it is, and what
+was to be put under it gets a ref of its own.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Generic, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from iterdev.core.errors import HostError
+from iterdev.host.git.command import GitFailed, git, git_bytes
+from iterdev.host.git.refs import ZERO, move_ref
+
+Item = TypeVar("Item")
+
+REPORT = "-report"
+"""After the ref of an attempt: the ref of its report, which is a file."""
+
+
+class RunGit(Protocol):
+    def __call__(
+        self, *args: str, cwd: Path, stdin: str | None = None, accept: tuple[int, ...] = (0,)
+    ) -> CompletedProcess[str]: ...
+
+
+def open_mirror(folder: Path) -> Path:
+    """The bare repository in the folder, made if it is not there."""
+    if not (folder / "HEAD").exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        git("init", "--quiet", "--bare", str(folder), cwd=folder)
+    return folder
+
+
+def keep_report(top: Path, ref: str, report: bytes) -> str:
+    """Puts the report of an attempt beside the ref of its work; the ref that it is under."""
+    blob = git_bytes("hash-object", "-w", "--stdin", cwd=top, stdin=report).decode().strip()
+    name = f"{ref}{REPORT}"
+    if not move_ref(top, name, blob, ZERO) and kept_report(top, ref) != report:
+        name = f"{name}-{blob[:12]}"
+        move_ref(top, name, blob)
+    return name
+
+
+def kept_report(top: Path, ref: str) -> bytes | None:
+    """The report beside the ref of an attempt's work, if there is one."""
+    name = f"{ref}{REPORT}"
+    known = git("cat-file", "-e", name, cwd=top, accept=(0, 1, 128)).returncode == 0
+    return git_bytes("cat-file", "blob", name, cwd=top, stdin=b"") if known else None
+
+
+class _Batch(Generic[Item]):
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.is_done = self.has_failed = False
+
+
+class Coalesced(Generic[Item]):
+    """One call at a time: what is asked for during a call goes together into the next."""
+
+    def __init__(self, act: Callable[[tuple[Item, ...]], Awaitable[None]]) -> None:
+        self._act, self._next, self._turn = act, _Batch[Item](), anyio.Lock()
+
+    async def do(self, item: Item) -> None:
+        """Returns when a call with the item has succeeded. If one of several fails, each is tried alone."""
+        batch = self._next
+        batch.items.append(item)
+        async with self._turn:
+            if batch is self._next:
+                self._next = _Batch()
+            if batch.is_done:
+                return
+            if not batch.has_failed and len(batch.items) > 1:
+                try:
+                    await self._act(tuple(batch.items))
+                except HostError:
+                    batch.has_failed = True
+                else:
+                    batch.is_done = True
+                    return
+            await self._act((item,))
+
+
+class GitRemote:
+    """A git remote, as seen from a repository or a mirror on this machine."""
+
+    def __init__(self, top: Path, url: str, run: RunGit = git) -> None:
+        self._top, self._url, self._run = top, url, run
+        self._published: dict[str, tuple[str, ...]] = {}
+        """The commits of each session that the remote has, none of which is an ancestor of another."""
+        self._publishing, self._pushing = Coalesced(self._publish), Coalesced(self._push)
+        self._fetching = Coalesced(self._fetch)
+
+    async def publish(self, session: str, commits: Iterable[str]) -> None:
+        """Sees to it that hosts can fetch the commits."""
+        await self._publishing.do((session, tuple(commits)))
+
+    async def push(self, refs: Iterable[str]) -> None:
+        """Puts refs on the remote; where one is taken by something else, this one is put beside it."""
+        await self._pushing.do(tuple(refs))
+
+    async def fetch_published(self, session: str, commits: Iterable[str]) -> None:
+        """Sees to it that commits which an engine has published are here."""
+        await self._fetch_under(_given(session, "*"), commits)
+
+    async def fetch_work(self, session: str, task: str, commits: Iterable[str]) -> None:
+        """Brings everything that hosts kept of a task; an error if one of the commits is not among it."""
+        pattern = f"refs/iterdev/{session}/{task}/*"
+        await self._fetching.do(pattern)
+        await self._require(pattern, commits)
+
+    async def _fetch_under(self, pattern: str, commits: Iterable[str]) -> None:
+        wanted = tuple(commits)
+        if await self._missing(wanted):
+            await self._fetching.do(pattern)
+            await self._require(pattern, wanted)
+
+    async def _require(self, pattern: str, commits: Iterable[str]) -> None:
+        if missing := await self._missing(tuple(commits)):
+            raise HostError(
+                f'"{self._url}" has no {missing[0]} under {pattern}',
+                hint="look whether engine and hosts use the same git remote",
+            )
+
+    async def _missing(self, commits: tuple[str, ...]) -> list[str]:
+        asked = "".join(f"{commit}^{{commit}}\n" for commit in commits)
+        found = await self._git("cat-file", "--batch-check", stdin=asked)
+        answers = zip(commits, found.stdout.splitlines(), strict=True)
+        return [commit for commit, answer in answers if answer.endswith(" missing")]
+
+    async def _publish(self, asked: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+        heads: dict[str, tuple[str, ...]] = {}
+        for session in dict.fromkeys(session for session, _ in asked):
+            wanted = (commit for one, commits in asked if one == session for commit in commits)
+            everything = dict.fromkeys((*self._published.get(session, ()), *wanted))
+            heads[session] = tuple((await self._git("merge-base", "--independent", *everything)).stdout.split())
+        new = [
+            f"{head}:{_given(session, head)}"
+            for session, found in heads.items()
+            for head in found
+            if head not in self._published.get(session, ())
+        ]
+        if new:
+            await self._git("push", "--quiet", self._url, *new)
+        self._published |= heads
+
+    async def _push(self, asked: tuple[tuple[str, ...], ...]) -> None:
+        refs = dict.fromkeys(ref for some in asked for ref in some)
+        taken = await self._push_new({ref: ref for ref in refs})
+        beside = {ref: f"{ref}-{(await self._resolved(ref))[:12]}" for ref in taken}
+        if beside and (refused := await self._push_new(beside)):
+            raise HostError(
+                f'"{self._url}" refused {beside[refused[0]]}',
+                hint="give the host the right to write refs/iterdev/* there",
+            )
+
+    async def _push_new(self, targets: dict[str, str]) -> list[str]:
+        """Pushes each ref to a name that is free, or has the same already; those for which it is taken."""
+        free = (f"--force-with-lease={target}:" for target in targets.values())
+        pairs = (f"{ref}:{target}" for ref, target in targets.items())
+        arguments = ("push", "--porcelain", *free, self._url, *pairs)
+        done = await self._git(*arguments, accept=(0, 1))
+        lines = [line.split("\t") for line in done.stdout.splitlines()]
+        refused = [line[1].partition(":")[0] for line in lines if line[0] == "!"]
+        if done.returncode and not refused:
+            raise GitFailed(arguments, done.returncode, done.stderr)
+        return refused
+
+    async def _fetch(self, patterns: tuple[str, ...]) -> None:
+        asked = (f"{pattern}:{pattern}" for pattern in dict.fromkeys(patterns))
+        await self._git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._url, *asked)
+
+    async def _resolved(self, ref: str) -> str:
+        return (await self._git("rev-parse", "--verify", ref)).stdout.strip()
+
+    async def _git(self, *args: str, stdin: str | None = None, accept: tuple[int, ...] = (0,)) -> CompletedProcess[str]:
+        return await anyio.to_thread.run_sync(partial(self._run, *args, cwd=self._top, stdin=stdin, accept=accept))
+
+
+def _given(session: str, commit: str) -> str:
+    """The ref under which an engine publishes a commit; no task id begins like its third part."""
+    return f"refs/iterdev/{session}/_given/{commit}"
