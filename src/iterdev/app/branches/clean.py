@@ -1,11 +1,11 @@
 """Removes what is provably not needed any more, says what stays and why, and restores refs that were removed.
 
-Session folders and the journal always stay.
+Session folders and the journal always stay. For one session, only its refs and worktrees are looked at.
 """
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -56,16 +56,16 @@ class Restored(Struct, frozen=True, kw_only=True):
 
 class _Plan(Struct, frozen=True, kw_only=True):
     refs: tuple[RefFacts, ...]
-    expired: tuple[RemovedRef, ...]
     pools: tuple[str, ...]
-    temps: tuple[Path, ...]
-    environments: tuple[Entry, ...]
+    expired: tuple[RemovedRef, ...] = ()
+    temps: tuple[Path, ...] = ()
+    environments: tuple[Entry, ...] = ()
     cleaning: Cleaning
 
 
-def clean(repository: Repository, *, dry_run: bool = False) -> Cleaning:
+def clean(repository: Repository, session: SessionId | None = None, *, dry_run: bool = False) -> Cleaning:
     """What was removed and what stays; with `dry_run`, what would be."""
-    plan = _plan(repository)
+    plan = _plan(repository, session)
     if dry_run:
         return plan.cleaning
     session_refs.remove(repository.top, plan.refs, int(clock.now()))
@@ -90,11 +90,13 @@ def _close_pool(repository: Repository, name: str) -> None:
         repository.workspaces(name).close()
 
 
-def undo(repository: Repository) -> Restored:
+def undo(repository: Repository, session: SessionId | None = None) -> Restored:
     """Gives the refs their names back that were removed in the last 30 days."""
-    found = [ref for ref in session_refs.removed(repository.top) if not _is_expired(ref)]
+    removed = (ref for ref in session_refs.removed(repository.top) if session in {None, session_refs.session(ref.name)})
+    found = [ref for ref in removed if not _is_expired(ref)]
     if not found:
-        raise UserError(f"Nothing was removed in the last {DAYS_KEPT} days", hint="iterdev clean --dry-run")
+        what = f'Nothing of "{session}"' if session else "Nothing"
+        raise UserError(f"{what} was removed in the last {DAYS_KEPT} days", hint="iterdev clean --dry-run")
     # The newest first: an older one of the same name stays in the trash.
     restored = {ref: session_refs.restore(repository.top, ref) for ref in reversed(found)}
     return Restored(
@@ -103,11 +105,17 @@ def undo(repository: Repository) -> Restored:
     )
 
 
-def _plan(repository: Repository) -> _Plan:
+def _plan(repository: Repository, session: SessionId | None) -> _Plan:
     summaries = {summary.id: summary for summary in repository.summaries()}
     running = {name for name, summary in summaries.items() if repository.engine_alive(summary)}
-    refs, ref_items, kept = _refs(repository, summaries, running)
-    pools, pool_items, kept_pools = _pools(repository, running)
+    found = [ref for ref in session_refs.list_refs(repository.top) if session in {None, ref.session}]
+    refs, ref_items, kept = _refs(repository, found, summaries, running)
+    folders = sorted(paths.workspaces_of(repository.top).glob("*"))
+    pools, pool_items, kept_pools = _pools(repository, [one for one in folders if session in {None, one.name}], running)
+    if session:
+        return _Plan(
+            refs=refs, pools=pools, cleaning=Cleaning(removed=(*ref_items, *pool_items), kept=(*kept, *kept_pools))
+        )
     temps, environments = tuple(_stray_temps()), tuple(_unused_environments())
     expired = tuple(ref for ref in session_refs.removed(repository.top) if _is_expired(ref))
     old = f"it was removed more than {DAYS_KEPT} days ago"
@@ -129,11 +137,14 @@ def _plan(repository: Repository) -> _Plan:
 
 
 def _refs(
-    repository: Repository, summaries: dict[SessionId, SessionSummary], running: set[SessionId]
+    repository: Repository,
+    found: Iterable[RefFacts],
+    summaries: dict[SessionId, SessionSummary],
+    running: set[SessionId],
 ) -> tuple[tuple[RefFacts, ...], list[Item], list[Item]]:
     removable, items, kept = list[RefFacts](), list[Item](), list[Item]()
     accepted: dict[str, bool] = {}
-    for ref in session_refs.list_refs(repository.top):
+    for ref in found:
         summary = summaries.get(SessionId(ref.session))
         if summary and ref.session not in accepted:
             accepted[ref.session] = summary.phase is not Phase.archived and _is_accepted(repository, summary)
@@ -160,11 +171,12 @@ def _is_accepted(repository: Repository, summary: SessionSummary) -> bool:
     return summary.is_over and bool(repository.state(summary.id).lifecycle.accepted)
 
 
-def _pools(repository: Repository, running: set[SessionId]) -> tuple[tuple[str, ...], list[Item], list[Item]]:
+def _pools(
+    repository: Repository, folders: Iterable[Path], running: set[SessionId]
+) -> tuple[tuple[str, ...], list[Item], list[Item]]:
     """The worktrees of sessions that are not running; `resume` saves the work that a dead engine left in some."""
     removable, items, kept = list[str](), list[Item](), list[Item]()
-    home = paths.workspaces_of(repository.top)
-    for folder in sorted(home.glob("*")):
+    for folder in folders:
         if why := _pool_in_use(repository, folder.name, running):
             kept.append(Item(kind="worktrees", name=str(folder), why=why, size=_size(folder)))
         else:
