@@ -16,6 +16,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.rules.cleaning import DAYS_KEPT, RefFacts, reason_to_keep
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Phase, SessionId
+from iterdev.core.views.previews import CleanItem, CleanPreview, Refusal
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, paths
 from iterdev.host.environments.cache import Cache, Entry
@@ -29,19 +30,9 @@ ANALYSIS = "analysis-"
 """Begins the name of the analyzer's workspaces; the number of its process follows."""
 
 
-class Item(Struct, frozen=True, kw_only=True):
-    kind: str
-    """`ref`, `worktrees`, `temporary folder`, `environment`, `removed ref`."""
-    name: str
-    why: str = ""
-    """Why it can go, or why it stays."""
-    size: int = 0
-    """Bytes on the disk."""
-
-
 class Cleaning(Struct, frozen=True, kw_only=True):
-    removed: tuple[Item, ...]
-    kept: tuple[Item, ...]
+    removed: tuple[CleanItem, ...]
+    kept: tuple[CleanItem, ...]
 
     @property
     def freed(self) -> int:
@@ -77,6 +68,26 @@ def clean(repository: Repository, session: SessionId | None = None, *, dry_run: 
     for entry in plan.environments:
         Cache(paths.environments()).remove(entry.key)
     return plan.cleaning
+
+
+def preview_clean(repository: Repository, session: SessionId) -> CleanPreview:
+    """What a cleaning of one session would remove now, and what would stay. Nothing is changed."""
+    state, planned = repository.state(session), clean(repository, session, dry_run=True)
+    return CleanPreview(
+        session=session,
+        seq=state.seq,
+        command=f"iterdev clean {session}",
+        refused=None if planned.removed else _refusal(session, planned),
+        removed=planned.removed,
+        kept=planned.kept,
+    )
+
+
+def _refusal(session: SessionId, planned: Cleaning) -> Refusal:
+    if not planned.kept:
+        return Refusal(f'Nothing is left to remove of "{session}"', f"iterdev clean --undo {session}")
+    reasons = "; ".join(dict.fromkeys(item.why for item in planned.kept))
+    return Refusal(f'Nothing of "{session}" can be removed: {reasons}', f"iterdev status {session}")
 
 
 def _close_pool(repository: Repository, name: str) -> None:
@@ -123,14 +134,16 @@ def _plan(repository: Repository, session: SessionId | None) -> _Plan:
         *ref_items,
         *pool_items,
         *(
-            Item(kind="temporary folder", name=str(path), why="its workspace is gone", size=_size(path))
+            CleanItem(kind="temporary folder", name=str(path), why="its workspace is gone", size=_size(path))
             for path in temps
         ),
         *(
-            Item(kind="environment", name=str(entry.folder), why=f"not used for {DAYS_KEPT} days", size=entry.size())
+            CleanItem(
+                kind="environment", name=str(entry.folder), why=f"not used for {DAYS_KEPT} days", size=entry.size()
+            )
             for entry in environments
         ),
-        *(Item(kind="removed ref", name=ref.name, why=old) for ref in expired),
+        *(CleanItem(kind="removed ref", name=ref.name, why=old) for ref in expired),
     )
     cleaning = Cleaning(removed=items, kept=(*kept, *kept_pools))
     return _Plan(refs=refs, expired=expired, pools=pools, temps=temps, environments=environments, cleaning=cleaning)
@@ -141,8 +154,8 @@ def _refs(
     found: Iterable[RefFacts],
     summaries: dict[SessionId, SessionSummary],
     running: set[SessionId],
-) -> tuple[tuple[RefFacts, ...], list[Item], list[Item]]:
-    removable, items, kept = list[RefFacts](), list[Item](), list[Item]()
+) -> tuple[tuple[RefFacts, ...], list[CleanItem], list[CleanItem]]:
+    removable, items, kept = list[RefFacts](), list[CleanItem](), list[CleanItem]()
     accepted: dict[str, bool] = {}
     for ref in found:
         summary = summaries.get(SessionId(ref.session))
@@ -151,10 +164,10 @@ def _refs(
         known, proof = (ref, CONTAINED) if ref.contained or not summary else _by_files(repository, ref, summary)
         why = reason_to_keep(known, summary, running=ref.session in running, accepted=accepted.get(ref.session, False))
         if why:
-            kept.append(Item(kind="ref", name=ref.name, why=why))
+            kept.append(CleanItem(kind="ref", name=ref.name, why=why))
         else:
             removable.append(ref)
-            items.append(Item(kind="ref", name=ref.name, why=proof))
+            items.append(CleanItem(kind="ref", name=ref.name, why=proof))
     return tuple(removable), items, kept
 
 
@@ -173,15 +186,15 @@ def _is_accepted(repository: Repository, summary: SessionSummary) -> bool:
 
 def _pools(
     repository: Repository, folders: Iterable[Path], running: set[SessionId]
-) -> tuple[tuple[str, ...], list[Item], list[Item]]:
+) -> tuple[tuple[str, ...], list[CleanItem], list[CleanItem]]:
     """The worktrees of sessions that are not running; `resume` saves the work that a dead engine left in some."""
-    removable, items, kept = list[str](), list[Item](), list[Item]()
+    removable, items, kept = list[str](), list[CleanItem](), list[CleanItem]()
     for folder in folders:
         if why := _pool_in_use(repository, folder.name, running):
-            kept.append(Item(kind="worktrees", name=str(folder), why=why, size=_size(folder)))
+            kept.append(CleanItem(kind="worktrees", name=str(folder), why=why, size=_size(folder)))
         else:
             removable.append(folder.name)
-            items.append(Item(kind="worktrees", name=str(folder), why="no engine uses them", size=_size(folder)))
+            items.append(CleanItem(kind="worktrees", name=str(folder), why="no engine uses them", size=_size(folder)))
     return tuple(removable), items, kept
 
 

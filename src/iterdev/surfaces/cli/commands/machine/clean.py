@@ -4,8 +4,9 @@ import click
 import msgspec
 
 from iterdev.app.branches import clean as app_clean
-from iterdev.app.branches.clean import Cleaning, Item
+from iterdev.app.branches.clean import Cleaning
 from iterdev.core.errors import UserError
+from iterdev.core.views.previews import CleanItem
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_document, print_text
 
@@ -52,7 +53,7 @@ def _lines(done: Cleaning, undone_by: str, *, dry_run: bool) -> list[str]:
     return lines
 
 
-def _named(item: Item) -> str:
+def _named(item: CleanItem) -> str:
     size = f" ({_amount(item.size)})" if item.size else ""
     return f"{item.kind} {item.name}{size}: {item.why}"
 
