@@ -20,8 +20,7 @@ from iterdev.surfaces.cli.app import ALIASES, app
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests"
-LAST = 178
-"""R179 and R180 are about the dashboard."""
+LAST = 180
 REQUIREMENTS = [f"R{number}" for number in range(1, LAST + 1)]
 WIDTH = 100
 NAMED = {"roles": "ROLE", "agents": "NAME"}
@@ -45,8 +44,8 @@ REQUIREMENTS_PAGE = """\
 <!-- Written by docs/generate.py from the marks of the tests; run `make docs` after changing one. -->
 
 What iterdev has to do is numbered: R1 to R143 is about the development team and what all teams share, R144 to R161 is
-about the issue team, and the others are details of both, of the message bus and of the issue tracker. Each number is
-named by the tests that show it; a test fails when a number has none.
+about the issue team, R179 and R180 are about the web page, and the others are details of both teams, of the message bus
+and of the issue tracker. Each number is named by the tests that show it; a test fails when a number has none.
 """
 
 CONFIGURATION = """\

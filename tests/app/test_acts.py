@@ -10,7 +10,9 @@ from iterdev.app.live.acts import (
     Act,
     Answer,
     Archive,
+    Clean,
     Comment,
+    Reopen,
     Resume,
     Retry,
     RollBack,
@@ -22,7 +24,14 @@ from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import SessionId
-from iterdev.core.views.previews import AcceptPreview, ArchivePreview, RetryPreview, RollbackPreview
+from iterdev.core.views.previews import (
+    AcceptPreview,
+    ArchivePreview,
+    CleanPreview,
+    ReopenPreview,
+    RetryPreview,
+    RollbackPreview,
+)
 from iterdev.surfaces.cli.app import app
 
 S = SessionId("ids-x")
@@ -34,6 +43,8 @@ ACTS: list[tuple[Act, str]] = [
     (RollBack(session=S, target="DEV-001"), "iterdev rollback ids-x DEV-001"),
     (RollBack(session=S, target="DEV-001", reason="too odd"), "iterdev rollback ids-x DEV-001 --reason 'too odd'"),
     (Archive(session=S), "iterdev archive ids-x"),
+    (Reopen(session=S), "iterdev reopen ids-x"),
+    (Clean(session=S), "iterdev clean ids-x"),
     (Resume(session=S), "iterdev resume --detach ids-x"),
     (
         Comment(session=S, text="$(rm -rf x)", severity="high"),
@@ -66,11 +77,14 @@ def test_what_changes_more_than_it_says_has_a_preview(team: Team) -> None:
         Retry(session=session),
         RollBack(session=session, target=DEV),
         Archive(session=session),
+        Reopen(session=session),
+        Clean(session=session),
     )
 
     previews = [preview(team.repository, act) for act in acts]
 
-    assert [type(one) for one in previews] == [AcceptPreview, RetryPreview, RollbackPreview, ArchivePreview]
+    kinds = [AcceptPreview, RetryPreview, RollbackPreview, ArchivePreview, ReopenPreview, CleanPreview]
+    assert [type(one) for one in previews] == kinds
     assert preview(team.repository, Comment(session=session, text="fine")) is None
 
 
@@ -96,6 +110,22 @@ def test_a_finished_session_is_archived(team: Team) -> None:
 
     assert done.commands == (f"iterdev archive {team.session}",)
     assert team.repository.state(team.session).lifecycle.phase == "archived"
+
+
+def test_an_archived_session_is_reopened_and_an_accepted_one_cleaned(team: Team) -> None:
+    team.run(pipeline="patch")
+    session, repository = team.session, team.repository
+    perform(repository, Accept(session=session))
+    perform(repository, Archive(session=session))
+
+    reopened = perform(repository, Reopen(session=session))
+    phase = repository.state(session).lifecycle.phase
+    perform(repository, Archive(session=session))
+    cleaned = perform(repository, Clean(session=session))
+
+    assert (reopened.commands, phase) == ((f"iterdev reopen {session}",), "paused")
+    assert cleaned.text.endswith(f"with: iterdev clean --undo {session}")
+    assert team.repo.git("for-each-ref", "refs/heads/iterdev", "refs/iterdev") == ""
 
 
 def test_an_answer_says_how_to_go_on_where_no_engine_waits_for_it(sessions: Sessions) -> None:

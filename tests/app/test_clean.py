@@ -68,6 +68,43 @@ def test_an_undo_restores_every_ref_as_it_was(repo: Repo, team: Team) -> None:
         undo(team.repository)
 
 
+@pytest.mark.requirement("R180")
+def test_deleting_one_session_leaves_everything_of_the_others_alone(repo: Repo, team: Team) -> None:
+    team.run("Add a greeting", pipeline="patch")
+    first = team.session
+    accept(team.repository, first)
+    team.run("Add a farewell", pipeline="patch")
+    other = team.session
+    archive(team.repository, other)
+    pools = {name: paths.workspaces_of(team.repository.top) / name / "1" / "tree" for name in (first, other)}
+    stray = paths.temps() / "0123456789ab"
+    for folder in (*pools.values(), stray):
+        folder.mkdir(parents=True)
+    before = refs(repo)
+
+    done = clean(team.repository, first)
+
+    assert sorted(names(done)) == sorted(name for name in before if first in name)
+    assert refs(repo) == [name for name in before if other in name]
+    assert (pools[first].exists(), pools[other].exists(), stray.exists()) == (False, True, True)
+    assert sorted(names(clean(team.repository, dry_run=True))) == sorted(refs(repo))
+    assert team.repository.folder(team.repository.state(first)).is_dir()
+
+
+def test_an_undo_of_one_session_restores_its_refs_alone(repo: Repo, team: Team) -> None:
+    team.run("Add a greeting", pipeline="patch")
+    accept(team.repository, team.session)
+    before = repo.git("for-each-ref", *session_refs.SPACES)
+    repo.git("update-ref", f"{session_refs.TRASH}/{int(clock.now())}/heads/iterdev/ids-other", "HEAD")
+    clean(team.repository, team.session)
+
+    undo(team.repository, team.session)
+
+    assert repo.git("for-each-ref", *session_refs.SPACES) == before
+    with pytest.raises(UserError, match=f'Nothing of "{team.session}" was removed'):
+        undo(team.repository, team.session)
+
+
 def test_an_undo_leaves_a_name_alone_that_is_taken_again(repo: Repo, team: Team) -> None:
     team.run(pipeline="patch")
     accept(team.repository, team.session)

@@ -1,4 +1,4 @@
-"""What accept, retry, rollback and archive would do, without doing it."""
+"""What accept, retry, rollback, archive, reopen and clean would do, without doing it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,8 @@ import pytest
 from tests.app.conftest import DEV, Sessions, Team, failed, running_engine
 from tests.e2e.conftest import every_file
 
-from iterdev.app.completion import preview_accept, preview_archive
+from iterdev.app.branches.clean import clean, preview_clean
+from iterdev.app.completion import accept, archive, preview_accept, preview_archive, preview_reopen
 from iterdev.app.resume import preview_retry
 from iterdev.app.rollback import preview_rollback
 from iterdev.core.views.previews import Refusal
@@ -131,3 +132,30 @@ def test_while_an_engine_runs_every_preview_says_so(sessions: Sessions) -> None:
         )
 
     assert all(one and "still running" in one.problem for one in refused)
+
+
+def test_a_preview_of_a_reopening_says_if_there_is_nothing_to_reopen(done: Team) -> None:
+    with untouched(done):
+        refused = preview_reopen(done.repository, done.session).refused
+    archive(done.repository, done.session)
+
+    assert refused == Refusal(f'"{done.session}" is not archived', f"iterdev status {done.session}")
+    assert preview_reopen(done.repository, done.session).refused is None
+
+
+def test_a_preview_of_a_cleaning_names_what_goes_and_why_nothing_can(done: Team) -> None:
+    with untouched(done):
+        before = preview_clean(done.repository, done.session)
+    accept(done.repository, done.session)
+    with untouched(done):
+        then = preview_clean(done.repository, done.session)
+    clean(done.repository, done.session)
+    after = preview_clean(done.repository, done.session)
+
+    problem = f'Nothing of "{done.session}" can be removed: the session is neither archived nor accepted'
+    assert before.refused == Refusal(problem, f"iterdev status {done.session}")
+    assert f"refs/heads/iterdev/{done.session}" in [item.name for item in then.removed]
+    assert (then.refused, then.kept) == (None, ())
+    assert after.refused == Refusal(
+        f'Nothing is left to remove of "{done.session}"', f"iterdev clean --undo {done.session}"
+    )

@@ -512,6 +512,8 @@ def test_diff_update_and_clean_print_one_document_each(repo: Repo) -> None:
     planned = only_document(repo.iterdev("clean", "--dry-run", "--json"))
     cleaned = repo.iterdev("clean")
     undone = repo.iterdev("clean", "--undo")
+    one = only_document(repo.iterdev("clean", "--json", "--session-id", updated["session"]))
+    unknown = repo.iterdev("clean", "nothing")
 
     assert plain.stdout.startswith("diff --git a/DEV-001.txt")
     assert "1 file changed" in stat.stdout
@@ -523,3 +525,5 @@ def test_diff_update_and_clean_print_one_document_each(repo: Repo) -> None:
     assert f"refs/heads/{updated['branch']}" in [item["name"] for item in planned["removed"]]
     assert "iterdev clean --undo" in cleaned.stdout
     assert undone.stdout.count("restored refs/") == len(planned["removed"])
+    assert one["removed"] == planned["removed"]
+    assert (unknown.returncode, 'There is no session "nothing"' in unknown.stderr) == (2, True)

@@ -22,7 +22,15 @@ from iterdev.core.session.state import State
 from iterdev.core.settings import FILE, Settings
 from iterdev.core.types import UNSUCCESSFUL, AcceptStyle, CompletionAction, Phase, SessionId
 from iterdev.core.views.gates import DIFF, GateView, gate_view
-from iterdev.core.views.previews import AcceptPreview, ArchivePreview, Refusal, archive_preview, refusal
+from iterdev.core.views.previews import (
+    AcceptPreview,
+    ArchivePreview,
+    Refusal,
+    ReopenPreview,
+    archive_preview,
+    refusal,
+    reopen_preview,
+)
 from iterdev.core.views.session import SessionView
 from iterdev.engine.effects import NO_EFFECTS
 from iterdev.engine.recovery import complete_accept, complete_run
@@ -83,6 +91,17 @@ def preview_archive(repository: Repository, session: SessionId) -> ArchivePrevie
     """What `archive` would do now. Nothing is changed."""
     state = repository.state(session)
     return archive_preview(state, _refused(lambda: _require_ended(repository, state)))
+
+
+def preview_reopen(repository: Repository, session: SessionId) -> ReopenPreview:
+    """What `reopen` would do now. Nothing is changed."""
+    state = repository.state(session)
+
+    def check() -> None:
+        _require_ended(repository, state)
+        _require_archived(state)
+
+    return reopen_preview(state, _refused(check))
 
 
 def _refused(check: Callable[[], object]) -> Refusal | None:
@@ -248,8 +267,7 @@ def keep(repository: Repository, session: SessionId) -> SessionView:
 
 def reopen(repository: Repository, session: SessionId) -> SessionView:
     with _finished(repository, session) as log:
-        if log.state.lifecycle.phase is not Phase.archived:
-            raise UserError(f'"{session}" is not archived', hint=f"iterdev status {session}")
+        _require_archived(log.state)
         return _record(repository, log, Reopened(), *log.team.reopened(log.state))
 
 
@@ -353,6 +371,11 @@ def _finished(repository: Repository, session: SessionId) -> Iterator[SessionLog
 def _require_finished(state: State) -> None:
     if not state.lifecycle.is_finished:
         raise UserError(f'"{state.session.id}" is not finished', hint=f"iterdev resume {state.session.id}")
+
+
+def _require_archived(state: State) -> None:
+    if state.lifecycle.phase is not Phase.archived:
+        raise UserError(f'"{state.session.id}" is not archived', hint=f"iterdev status {state.session.id}")
 
 
 def _copy(repository: Repository, state: State, target: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from iterdev.app.live.acts import Accept, Answer, Archive, Comment, Resume, Retry, RollBack
+from iterdev.app.live.acts import Accept, Answer, Archive, Clean, Comment, Reopen, Resume, Retry, RollBack
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.core.views.keys import Action
@@ -18,6 +18,8 @@ S = SessionId("ids-x")
         ("iterdev accept ids-x --force", Accept(session=S, force=True)),
         ("answer plan approve", Answer(session=S, gate="plan", choice="approve")),
         ("archive", Archive(session=S)),
+        ("clean", Clean(session=S)),
+        ("reopen", Reopen(session=S)),
         ("comment 'too long'", Comment(session=S, text="too long")),
         ("resume --detach", Resume(session=S)),
         ("retry", Retry(session=S)),

@@ -11,7 +11,9 @@ from tests.surfaces.web.conftest import Site, filled
 from tests.surfaces.web.sessions import asking, hostile, reviewed
 
 from iterdev.app import tech_debt
+from iterdev.app.completion import accept, archive
 from iterdev.app.issues.edit import create
+from iterdev.core.collaboration.messages import MessageSent
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import SessionId
@@ -57,8 +59,9 @@ def test_every_page_of_a_session_is_shown(site: Site, sessions: Sessions) -> Non
 
 def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) -> None:
     session, issue = hostile(sessions)
+    documents = [f"/s/{session}/documents?name={name}" for name in ("context.md", "review/review-001.md")]
 
-    for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script"]:
+    for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script", *documents]:
         if path.startswith(("/static", "/api")) or path.endswith("jsonl"):
             continue
         text = site.get(path).text
@@ -100,6 +103,57 @@ def test_sessions_are_found_by_words_and_by_state(site: Site, sessions: Sessions
 
     assert ("Broken" in by_word, "Asked" in by_word) == (True, False)
     assert ("Broken" in by_state, "Asked" in by_state) == (False, True)
+
+
+@pytest.mark.requirement("R179")
+def test_sessions_are_listed_by_active_archived_and_all(site: Site, sessions: Sessions) -> None:
+    archive(sessions.repository, sessions.start("Put away", *failed()))
+    sessions.start("Broken", *failed())
+    asking(sessions, "Asked")
+
+    listed = {state: site.get(f"/sessions?state={state}").text for state in ("active", "archived", "all", "")}
+
+    shown = {
+        state: [word for word in ("Put away", "Broken", "Asked") if word in text] for state, text in listed.items()
+    }
+    everything = ["Put away", "Broken", "Asked"]
+    assert shown == {"active": everything[1:], "archived": everything[:1], "all": everything, "": everything}
+    assert "<option selected>archived</option>" in listed["archived"]
+
+
+@pytest.mark.requirement("R179")
+def test_a_session_shows_its_stages_roles_artifacts_and_messages(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    sent = [MessageSent(sender=one, to="coordinator", kind="note", summary=f"said by {one}") for one in ("dev", "rev")]
+    sessions.log(session).record(*sent)
+
+    pipeline, listed = site.get(f"/s/{session}").text, site.get(f"/s/{session}/documents").text
+    review = site.get(f"/s/{session}/documents?name=review/review-001.md").text
+    from_one = site.get(f"/s/{session}/bus?from=dev").text
+    by_all = site.get(f"/s/{session}/bus?from=rev&to=coordinator&type=note").text
+
+    assert 'class="wave"' in pipeline
+    assert all(f'<td data-label="role">{role}</td>' in pipeline for role in ("developer", "tester", "reviewer"))
+    assert all(f">{name}</a>" in listed for name in ("context.md", "review/review-001.md", "code/dev-log.md"))
+    assert "far away" in review
+    assert ("said by dev" in from_one, "said by rev" in from_one) == (True, False)
+    assert ("said by dev" in by_all, "said by rev" in by_all) == (False, True)
+
+
+def test_only_documents_that_the_session_knows_are_shown(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    folder = sessions.repository.folder(sessions.state(session))
+    (folder / "review").mkdir(exist_ok=True)
+    (folder / "review" / "review-001.md").unlink(missing_ok=True)
+    (folder / "review" / "review-001.md").symlink_to("/etc/passwd")
+
+    shown = site.get(f"/s/{session}/documents?name=review/review-001.md").text
+    others = [
+        site.get(f"/s/{session}/documents?name={name}").status for name in ("../x", "/etc/passwd", "session.json")
+    ]
+
+    assert ("far away" in shown, "root:" in shown) == (True, False)
+    assert others == [HTTPStatus.NOT_FOUND] * 3
 
 
 def test_the_picture_links_every_task_and_tells_its_state_in_words(site: Site, sessions: Sessions) -> None:
@@ -163,7 +217,44 @@ def test_a_preview_changes_nothing_and_is_good_only_for_what_it_showed(site: Sit
     assert sessions.kinds(session)[-1] == "Archived"
 
 
-@pytest.mark.parametrize("act", ["accept", "archive", "retry", "resume", "rollback?target=DEV-001"])
+@pytest.mark.requirement("R180")
+def test_a_session_is_archived_unarchived_and_deleted(site: Site, team: Team) -> None:
+    team.run(pipeline="patch")
+    session, home = team.session, f"/s/{team.session}"
+
+    def done(act: str) -> object:
+        return site.post(f"{home}/do/{act}", {"seq": team.repository.state(session).seq}).document
+
+    early, refused = site.get(f"{home}/do/clean").text, done("clean")
+    accept(team.repository, session)
+    went = [done(act) for act in ("archive", "reopen", "archive")]
+    offered, preview = site.get(home).text, site.get(f"{home}/do/clean").text
+    deleted = done("clean")
+
+    assert "can be removed: the session is neither archived nor accepted" in early
+    assert "can be removed: the session is neither archived nor accepted" in str(refused)
+    assert went == [{"go_to": home}] * 3
+    assert [f'href="{home}/do/{act}"' in offered for act in ("reopen", "clean", "archive")] == [True, True, False]
+    assert f'<span class="mono">refs/heads/iterdev/{session}</span>' in preview
+    assert deleted == {"go_to": home}
+    assert team.repo.git("for-each-ref", "refs/heads/iterdev", "refs/iterdev") == ""
+    assert site.get(home).status == HTTPStatus.OK
+
+
+@pytest.mark.requirement("R180")
+@pytest.mark.parametrize("act", ["archive", "reopen", "clean"])
+def test_an_unknown_session_is_not_found(site: Site, sessions: Sessions, act: str) -> None:
+    known = sessions.start("Broken", *failed())
+    before = sessions.kinds(known)
+
+    shown, done = site.get(f"/s/{known}x/do/{act}"), site.post(f"/s/{known}x/do/{act}", {"seq": "1"})
+
+    assert (shown.status, done.status) == (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_FOUND)
+    assert done.document == {"error": f'There is no session "{known}x"'}
+    assert sessions.kinds(known) == before
+
+
+@pytest.mark.parametrize("act", ["accept", "archive", "reopen", "clean", "retry", "resume", "rollback?target=DEV-001"])
 def test_what_cannot_be_done_now_is_explained_and_refused(site: Site, sessions: Sessions, act: str) -> None:
     session = sessions.start()
     name = act.partition("?")[0]

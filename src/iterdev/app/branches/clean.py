@@ -1,11 +1,11 @@
 """Removes what is provably not needed any more, says what stays and why, and restores refs that were removed.
 
-Session folders and the journal always stay.
+Session folders and the journal always stay. For one session, only its refs and worktrees are looked at.
 """
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.rules.cleaning import DAYS_KEPT, RefFacts, reason_to_keep
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Phase, SessionId
+from iterdev.core.views.previews import CleanItem, CleanPreview, Refusal
 from iterdev.engine.repository import Repository
 from iterdev.host import clock, paths
 from iterdev.host.environments.cache import Cache, Entry
@@ -29,19 +30,9 @@ ANALYSIS = "analysis-"
 """Begins the name of the analyzer's workspaces; the number of its process follows."""
 
 
-class Item(Struct, frozen=True, kw_only=True):
-    kind: str
-    """`ref`, `worktrees`, `temporary folder`, `environment`, `removed ref`."""
-    name: str
-    why: str = ""
-    """Why it can go, or why it stays."""
-    size: int = 0
-    """Bytes on the disk."""
-
-
 class Cleaning(Struct, frozen=True, kw_only=True):
-    removed: tuple[Item, ...]
-    kept: tuple[Item, ...]
+    removed: tuple[CleanItem, ...]
+    kept: tuple[CleanItem, ...]
 
     @property
     def freed(self) -> int:
@@ -56,16 +47,16 @@ class Restored(Struct, frozen=True, kw_only=True):
 
 class _Plan(Struct, frozen=True, kw_only=True):
     refs: tuple[RefFacts, ...]
-    expired: tuple[RemovedRef, ...]
     pools: tuple[str, ...]
-    temps: tuple[Path, ...]
-    environments: tuple[Entry, ...]
+    expired: tuple[RemovedRef, ...] = ()
+    temps: tuple[Path, ...] = ()
+    environments: tuple[Entry, ...] = ()
     cleaning: Cleaning
 
 
-def clean(repository: Repository, *, dry_run: bool = False) -> Cleaning:
+def clean(repository: Repository, session: SessionId | None = None, *, dry_run: bool = False) -> Cleaning:
     """What was removed and what stays; with `dry_run`, what would be."""
-    plan = _plan(repository)
+    plan = _plan(repository, session)
     if dry_run:
         return plan.cleaning
     session_refs.remove(repository.top, plan.refs, int(clock.now()))
@@ -79,6 +70,26 @@ def clean(repository: Repository, *, dry_run: bool = False) -> Cleaning:
     return plan.cleaning
 
 
+def preview_clean(repository: Repository, session: SessionId) -> CleanPreview:
+    """What a cleaning of one session would remove now, and what would stay. Nothing is changed."""
+    state, planned = repository.state(session), clean(repository, session, dry_run=True)
+    return CleanPreview(
+        session=session,
+        seq=state.seq,
+        command=f"iterdev clean {session}",
+        refused=None if planned.removed else _refusal(session, planned),
+        removed=planned.removed,
+        kept=planned.kept,
+    )
+
+
+def _refusal(session: SessionId, planned: Cleaning) -> Refusal:
+    if not planned.kept:
+        return Refusal(f'Nothing is left to remove of "{session}"', f"iterdev clean --undo {session}")
+    reasons = "; ".join(dict.fromkeys(item.why for item in planned.kept))
+    return Refusal(f'Nothing of "{session}" can be removed: {reasons}', f"iterdev status {session}")
+
+
 def _close_pool(repository: Repository, name: str) -> None:
     """An engine that was started meanwhile keeps its worktrees."""
     with ExitStack() as stack:
@@ -90,11 +101,13 @@ def _close_pool(repository: Repository, name: str) -> None:
         repository.workspaces(name).close()
 
 
-def undo(repository: Repository) -> Restored:
+def undo(repository: Repository, session: SessionId | None = None) -> Restored:
     """Gives the refs their names back that were removed in the last 30 days."""
-    found = [ref for ref in session_refs.removed(repository.top) if not _is_expired(ref)]
+    removed = (ref for ref in session_refs.removed(repository.top) if session in {None, session_refs.session(ref.name)})
+    found = [ref for ref in removed if not _is_expired(ref)]
     if not found:
-        raise UserError(f"Nothing was removed in the last {DAYS_KEPT} days", hint="iterdev clean --dry-run")
+        what = f'Nothing of "{session}"' if session else "Nothing"
+        raise UserError(f"{what} was removed in the last {DAYS_KEPT} days", hint="iterdev clean --dry-run")
     # The newest first: an older one of the same name stays in the trash.
     restored = {ref: session_refs.restore(repository.top, ref) for ref in reversed(found)}
     return Restored(
@@ -103,11 +116,17 @@ def undo(repository: Repository) -> Restored:
     )
 
 
-def _plan(repository: Repository) -> _Plan:
+def _plan(repository: Repository, session: SessionId | None) -> _Plan:
     summaries = {summary.id: summary for summary in repository.summaries()}
     running = {name for name, summary in summaries.items() if repository.engine_alive(summary)}
-    refs, ref_items, kept = _refs(repository, summaries, running)
-    pools, pool_items, kept_pools = _pools(repository, running)
+    found = [ref for ref in session_refs.list_refs(repository.top) if session in {None, ref.session}]
+    refs, ref_items, kept = _refs(repository, found, summaries, running)
+    folders = sorted(paths.workspaces_of(repository.top).glob("*"))
+    pools, pool_items, kept_pools = _pools(repository, [one for one in folders if session in {None, one.name}], running)
+    if session:
+        return _Plan(
+            refs=refs, pools=pools, cleaning=Cleaning(removed=(*ref_items, *pool_items), kept=(*kept, *kept_pools))
+        )
     temps, environments = tuple(_stray_temps()), tuple(_unused_environments())
     expired = tuple(ref for ref in session_refs.removed(repository.top) if _is_expired(ref))
     old = f"it was removed more than {DAYS_KEPT} days ago"
@@ -115,35 +134,40 @@ def _plan(repository: Repository) -> _Plan:
         *ref_items,
         *pool_items,
         *(
-            Item(kind="temporary folder", name=str(path), why="its workspace is gone", size=_size(path))
+            CleanItem(kind="temporary folder", name=str(path), why="its workspace is gone", size=_size(path))
             for path in temps
         ),
         *(
-            Item(kind="environment", name=str(entry.folder), why=f"not used for {DAYS_KEPT} days", size=entry.size())
+            CleanItem(
+                kind="environment", name=str(entry.folder), why=f"not used for {DAYS_KEPT} days", size=entry.size()
+            )
             for entry in environments
         ),
-        *(Item(kind="removed ref", name=ref.name, why=old) for ref in expired),
+        *(CleanItem(kind="removed ref", name=ref.name, why=old) for ref in expired),
     )
     cleaning = Cleaning(removed=items, kept=(*kept, *kept_pools))
     return _Plan(refs=refs, expired=expired, pools=pools, temps=temps, environments=environments, cleaning=cleaning)
 
 
 def _refs(
-    repository: Repository, summaries: dict[SessionId, SessionSummary], running: set[SessionId]
-) -> tuple[tuple[RefFacts, ...], list[Item], list[Item]]:
-    removable, items, kept = list[RefFacts](), list[Item](), list[Item]()
+    repository: Repository,
+    found: Iterable[RefFacts],
+    summaries: dict[SessionId, SessionSummary],
+    running: set[SessionId],
+) -> tuple[tuple[RefFacts, ...], list[CleanItem], list[CleanItem]]:
+    removable, items, kept = list[RefFacts](), list[CleanItem](), list[CleanItem]()
     accepted: dict[str, bool] = {}
-    for ref in session_refs.list_refs(repository.top):
+    for ref in found:
         summary = summaries.get(SessionId(ref.session))
         if summary and ref.session not in accepted:
             accepted[ref.session] = summary.phase is not Phase.archived and _is_accepted(repository, summary)
         known, proof = (ref, CONTAINED) if ref.contained or not summary else _by_files(repository, ref, summary)
         why = reason_to_keep(known, summary, running=ref.session in running, accepted=accepted.get(ref.session, False))
         if why:
-            kept.append(Item(kind="ref", name=ref.name, why=why))
+            kept.append(CleanItem(kind="ref", name=ref.name, why=why))
         else:
             removable.append(ref)
-            items.append(Item(kind="ref", name=ref.name, why=proof))
+            items.append(CleanItem(kind="ref", name=ref.name, why=proof))
     return tuple(removable), items, kept
 
 
@@ -160,16 +184,17 @@ def _is_accepted(repository: Repository, summary: SessionSummary) -> bool:
     return summary.is_over and bool(repository.state(summary.id).lifecycle.accepted)
 
 
-def _pools(repository: Repository, running: set[SessionId]) -> tuple[tuple[str, ...], list[Item], list[Item]]:
+def _pools(
+    repository: Repository, folders: Iterable[Path], running: set[SessionId]
+) -> tuple[tuple[str, ...], list[CleanItem], list[CleanItem]]:
     """The worktrees of sessions that are not running; `resume` saves the work that a dead engine left in some."""
-    removable, items, kept = list[str](), list[Item](), list[Item]()
-    home = paths.workspaces_of(repository.top)
-    for folder in sorted(home.glob("*")):
+    removable, items, kept = list[str](), list[CleanItem](), list[CleanItem]()
+    for folder in folders:
         if why := _pool_in_use(repository, folder.name, running):
-            kept.append(Item(kind="worktrees", name=str(folder), why=why, size=_size(folder)))
+            kept.append(CleanItem(kind="worktrees", name=str(folder), why=why, size=_size(folder)))
         else:
             removable.append(folder.name)
-            items.append(Item(kind="worktrees", name=str(folder), why="no engine uses them", size=_size(folder)))
+            items.append(CleanItem(kind="worktrees", name=str(folder), why="no engine uses them", size=_size(folder)))
     return tuple(removable), items, kept
 
 

@@ -9,11 +9,22 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 
 from iterdev.app import answer, completion, feedback, rollback
+from iterdev.app.branches import clean
 from iterdev.core.types import SessionId, TaskId
-from iterdev.core.views.previews import AcceptPreview, ArchivePreview, ResumePreview, RetryPreview, RollbackPreview
+from iterdev.core.views.previews import (
+    AcceptPreview,
+    ArchivePreview,
+    CleanPreview,
+    ReopenPreview,
+    ResumePreview,
+    RetryPreview,
+    RollbackPreview,
+)
 from iterdev.engine.repository import Repository
 
-AnyPreview: TypeAlias = AcceptPreview | ArchivePreview | ResumePreview | RetryPreview | RollbackPreview
+AnyPreview: TypeAlias = (
+    AcceptPreview | ArchivePreview | CleanPreview | ReopenPreview | ResumePreview | RetryPreview | RollbackPreview
+)
 REASON = "the user wants it"
 
 
@@ -43,6 +54,16 @@ class Archive(Struct, frozen=True, kw_only=True):
     session: SessionId
 
 
+class Reopen(Struct, frozen=True, kw_only=True):
+    session: SessionId
+
+
+class Clean(Struct, frozen=True, kw_only=True):
+    """Removes the branches, refs and worktrees that are not needed; the folder and the journal stay."""
+
+    session: SessionId
+
+
 class Resume(Struct, frozen=True, kw_only=True):
     session: SessionId
 
@@ -55,7 +76,7 @@ class Comment(Struct, frozen=True, kw_only=True):
     severity: str = "medium"
 
 
-Act: TypeAlias = Answer | Accept | Retry | RollBack | Archive | Resume | Comment
+Act: TypeAlias = Answer | Accept | Retry | RollBack | Archive | Reopen | Clean | Resume | Comment
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -78,6 +99,10 @@ def command(act: Act) -> str:
             words = ["rollback", session, target, *([] if reason == REASON else ["--reason", reason])]
         case Archive(session=session):
             words = ["archive", session]
+        case Reopen(session=session):
+            words = ["reopen", session]
+        case Clean(session=session):
+            words = ["clean", session]
         case Resume(session=session):
             words = ["resume", "--detach", session]
         case Comment(session=session, text=text, severity=severity):
@@ -98,6 +123,10 @@ def preview(repository: Repository, act: Act) -> AnyPreview | None:
             return rollback.preview_rollback(repository, session, target)
         case Archive(session=session):
             return completion.preview_archive(repository, session)
+        case Reopen(session=session):
+            return completion.preview_reopen(repository, session)
+        case Clean(session=session):
+            return clean.preview_clean(repository, session)
         case Answer() | Comment():
             return None
         case _:
@@ -124,6 +153,11 @@ def perform(repository: Repository, act: Act) -> Done:
         case Archive(session=session):
             completion.archive(repository, session)
             return _done(act, f"{session} is archived; its branch and its files stay")
+        case Reopen(session=session):
+            completion.reopen(repository, session)
+            return _done(act, f"{session} is not archived any more")
+        case Clean():
+            return _clean(repository, act)
         case Comment():
             return _comment(repository, act)
         case _:
@@ -153,6 +187,15 @@ def _go_on(repository: Repository, act: Retry | Resume) -> Done:
         resume.retry(repository, act.session)
     engine = resume.detach(repository, act.session, resumes=isinstance(act, Resume))
     return _done(act, f"the engine runs in the background in process {engine.pid}")
+
+
+def _clean(repository: Repository, act: Clean) -> Done:
+    done = clean.clean(repository, act.session)
+    undo = shlex.join(["iterdev", "clean", "--undo", act.session])
+    text = (
+        f"{len(done.removed)} removed, {len(done.kept)} kept; branches and refs come back within 30 days with: {undo}"
+    )
+    return _done(act, text)
 
 
 def _comment(repository: Repository, act: Comment) -> Done:

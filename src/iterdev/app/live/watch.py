@@ -5,7 +5,7 @@ process has written.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -36,6 +36,7 @@ from iterdev.core.views.pages.cost import CostView, cost_view
 from iterdev.core.views.pages.journal import JournalPage, journal_page
 from iterdev.core.views.pages.task_details import TaskDetails, task_details
 from iterdev.core.views.pages.task_list import TaskFilter, TaskList, task_list
+from iterdev.core.views.report import report
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.core.views.tasks import TaskView, task_view
 from iterdev.core.views.team import FindingView, ReviewView, TestRunView
@@ -46,6 +47,8 @@ from iterdev.store.session_folder import discoveries
 from iterdev.store.session_folder.discoveries import Line
 from iterdev.teams.contract import Team
 
+REPORT = "context.md"
+"""The file of the report."""
 INTERVAL = 0.1
 """Seconds between two looks."""
 ENGINE_INTERVAL = 1.0
@@ -132,6 +135,11 @@ class SessionPicture:
     def notes(self) -> tuple[Note, ...]:
         """What the session learned, and what it was told by earlier ones."""
         return notes(self.state)
+
+    def documents(self) -> Mapping[str, str]:
+        """What the session has to read, by the names of its files; made of the journal, so no file is opened."""
+        own = self._team.documents(self.state)
+        return {REPORT: report(self.state, self._team, clock.LOCAL), **dict(sorted(own.items()))}
 
     def findings(self) -> tuple[FindingView, ...]:
         """What reviews found."""

@@ -71,6 +71,26 @@ class ArchivePreview(Preview, frozen=True, kw_only=True):
     """The branch has work that the user's branch does not have."""
 
 
+class ReopenPreview(Preview, frozen=True, kw_only=True):
+    branch: str
+    """What landed on it is where the session goes on from."""
+
+
+class CleanItem(Struct, frozen=True, kw_only=True):
+    kind: str
+    """`ref`, `worktrees`, `temporary folder`, `environment`, `removed ref`."""
+    name: str
+    why: str = ""
+    """Why it can go, or why it stays."""
+    size: int = 0
+    """Bytes on the disk."""
+
+
+class CleanPreview(Preview, frozen=True, kw_only=True):
+    removed: tuple[CleanItem, ...]
+    kept: tuple[CleanItem, ...]
+
+
 class AcceptPreview(Preview, frozen=True, kw_only=True):
     into: str
     commits: int
@@ -134,4 +154,14 @@ def archive_preview(state: State, refused: Refusal | None = None) -> ArchivePrev
         refused=refused,
         branch=ids.branch(state.session.id),
         unaccepted=changed and not state.lifecycle.accepted,
+    )
+
+
+def reopen_preview(state: State, refused: Refusal | None = None) -> ReopenPreview:
+    return ReopenPreview(
+        session=state.session.id,
+        seq=state.seq,
+        command=f"iterdev reopen {state.session.id}",
+        refused=refused,
+        branch=ids.branch(state.session.id),
     )

@@ -33,12 +33,13 @@ def list_refs(top: Path) -> list[RefFacts]:
     found = [line.split("\0") for line in lines]
     contained = _contained(top, {name for name, _, _ in found})
     return [
-        RefFacts(name=name, session=_session(name), commit=commit, contained=name in contained, checked_out=worktree)
+        RefFacts(name=name, session=session(name), commit=commit, contained=name in contained, checked_out=worktree)
         for name, commit, worktree in found
     ]
 
 
-def _session(ref: str) -> str:
+def session(ref: str) -> str:
+    """The session that a ref belongs to, by its name."""
     return ref.removeprefix("refs/heads/iterdev/").removeprefix("refs/iterdev/").partition("/")[0]
 
 

@@ -69,7 +69,7 @@ COMMANDS = {
         "help": "Print the help of a command; without a name, list the commands",
         "mcp": "Serve people's own MCP clients on standard input and output",
         "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
-        "clean": "Remove branches, refs and worktrees of sessions that are provably not needed any more",
+        "clean": "Remove branches, refs and worktrees that are provably not needed, of SESSION or of all",
         "notify": "Try the notifications that are configured",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },

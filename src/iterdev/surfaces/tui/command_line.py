@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from iterdev.app.live.acts import Accept, Act, Answer, Archive, Comment, Resume, Retry, RollBack
+from iterdev.app.live.acts import Accept, Act, Answer, Archive, Clean, Comment, Reopen, Resume, Retry, RollBack
 from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.types import SessionId
 from iterdev.core.views.keys import Action
@@ -24,12 +24,14 @@ COMMANDS = {
     "accept": "Bring the work into your branch: accept [--force]",
     "answer": "Answer a question: answer GATE CHOICE",
     "archive": "Archive the session",
+    "clean": "Remove the branches and worktrees of the session that are not needed",
     "comment": "Tell the team what you think: comment TEXT",
     "diff": "The changes: diff [TASK or ROUND]",
     "filter": "Filter the tasks: filter WORDS",
     "needs": "What needs you",
     "output": "What an agent says: output TASK",
     "quit": "Quit; the session goes on",
+    "reopen": "Reopen the archived session",
     "resume": "Go on in the background",
     "retry": "Run the failed tasks again",
     "rollback": "Go back to before a task: rollback TASK [REASON]",
@@ -78,8 +80,12 @@ def _act(name: str, rest: list[str], session: SessionId) -> Act:
             return Answer(session=session, gate=gate, choice=choice)
         case "archive", []:
             return Archive(session=session)
+        case "clean", []:
+            return Clean(session=session)
         case "comment", [_, *_]:
             return Comment(session=session, text=" ".join(rest))
+        case "reopen", []:
+            return Reopen(session=session)
         case "resume", [] | ["--detach"]:
             return Resume(session=session)
         case "retry", [] | ["--detach"]:

@@ -18,6 +18,7 @@ TABS = (
     ("changes", "Changes", "/s/{session}/changes"),
     ("review", "Review", "/s/{session}/review"),
     ("tests", "Tests", "/s/{session}/tests"),
+    ("documents", "Documents", "/s/{session}/documents"),
     ("output", "Output", "/s/{session}/output"),
     ("plan", "Plan", "/s/{session}/plan"),
     ("cost", "Cost", "/s/{session}/cost"),

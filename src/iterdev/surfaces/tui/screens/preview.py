@@ -1,6 +1,7 @@
 """What an act would do, before it does it."""
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -10,7 +11,16 @@ from textual.containers import Vertical
 
 from iterdev.app.live.acts import Accept, Act, AnyPreview, command
 from iterdev.core.formatting import counted, shown_name
-from iterdev.core.views.previews import AcceptPreview, ArchivePreview, ResumePreview, RetryPreview, RollbackPreview
+from iterdev.core.views.previews import (
+    AcceptPreview,
+    ArchivePreview,
+    CleanItem,
+    CleanPreview,
+    ReopenPreview,
+    ResumePreview,
+    RetryPreview,
+    RollbackPreview,
+)
 from iterdev.surfaces.tui import render
 from iterdev.surfaces.tui.lines import Lines
 from iterdev.surfaces.tui.palette import line
@@ -24,17 +34,7 @@ def preview_lines(preview: AnyPreview, width: int) -> Iterator[Text]:
     """What is known about the effect, in full sentences."""
     match preview:
         case AcceptPreview():
-            how = "only moves forward" if preview.fast_forward else "gets a merge commit"
-            count = f"{counted(preview.commits, 'commit')}, {counted(len(preview.files), 'file')}"
-            yield from render.wrapped(f"{count} into {preview.into}, which {how}", width, "strong")
-            yield from (line((f"  {shown_name(name)}", "text")) for name in preview.files[:NAMED])
-            yield from _more(preview.files)
-            for text in preview.verdicts:
-                yield from render.wrapped(text, width, "done" if not preview.reasons else "text")
-            for text in preview.warnings:
-                yield from render.wrapped(f"Warning: {text}", width, "attention")
-            for text in preview.reasons:
-                yield from render.wrapped(f"Not good: {text}", width, "failed")
+            yield from _accepted(preview, width)
         case RetryPreview():
             yield from _named("will be done again", preview.again, width)
             yield from _named("will join the table", preview.added, width)
@@ -57,6 +57,34 @@ def preview_lines(preview: AnyPreview, width: int) -> Iterator[Text]:
             yield from render.wrapped(f"{preview.branch} stays, with everything that landed", width)
             if preview.unaccepted:
                 yield from render.wrapped("it has work that your branch does not have", width, "attention")
+        case ReopenPreview():
+            yield from render.wrapped(f"the session is active again, with what landed on {preview.branch}", width)
+        case CleanPreview():
+            yield from _cleaned("goes", preview.removed, width)
+            yield from _cleaned("stays", preview.kept, width)
+            yield from render.wrapped("the session folder and the journal stay", width)
+        case _:
+            assert_never(preview)
+
+
+def _accepted(preview: AcceptPreview, width: int) -> Iterator[Text]:
+    how = "only moves forward" if preview.fast_forward else "gets a merge commit"
+    count = f"{counted(preview.commits, 'commit')}, {counted(len(preview.files), 'file')}"
+    yield from render.wrapped(f"{count} into {preview.into}, which {how}", width, "strong")
+    yield from (line((f"  {shown_name(name)}", "text")) for name in preview.files[:NAMED])
+    yield from _more(preview.files)
+    for text in preview.verdicts:
+        yield from render.wrapped(text, width, "done" if not preview.reasons else "text")
+    for text in preview.warnings:
+        yield from render.wrapped(f"Warning: {text}", width, "attention")
+    for text in preview.reasons:
+        yield from render.wrapped(f"Not good: {text}", width, "failed")
+
+
+def _cleaned(what: str, items: tuple[CleanItem, ...], width: int) -> Iterator[Text]:
+    for item in items[:NAMED]:
+        yield from render.wrapped(f"{what}: {shown_name(item.name)}, because {item.why}", width)
+    yield from _more([item.name for item in items])
 
 
 def _named(what: str, names: tuple[str, ...], width: int) -> Iterator[Text]:

@@ -10,7 +10,9 @@ from iterdev.surfaces.web.page import Page, PageRequest, Part
 
 SIZE = 50
 """Sessions of a page; one that is decided is folded when it is shown for the first time."""
-STATES = ("running", "waiting", "finished", "archived")
+ALL, ACTIVE, ARCHIVED = "all", "active", "archived"
+STATES = (ALL, ACTIVE, ARCHIVED, "running", "waiting", "finished")
+"""A session is active until it is archived; the last three say more about it."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -22,7 +24,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def page(request: PageRequest) -> Page:
-    text, state = request.query.get("q", "").strip(), request.query.get("state", "")
+    text, state = request.query.get("q", "").strip(), request.query.get("state") or ALL
     with request.sessions() as sessions:
         lines = [line for line in reversed(sessions.sessions()) if _fits(line, text, state)]
         total = len(sessions.sessions())
@@ -48,16 +50,17 @@ def page(request: PageRequest) -> Page:
 def _fits(line: SessionLine, text: str, state: str) -> bool:
     summary, word = line.summary, text.casefold()
     fits = not word or word in summary.id.casefold() or word in summary.requirement.casefold()
-    return fits and (not state or state == _state(line))
+    return fits and state in _states(line)
 
 
-def _state(line: SessionLine) -> str:
+def _states(line: SessionLine) -> tuple[str, ...]:
+    """The words of the filter that fit."""
     summary = line.summary
     if summary.phase is Phase.archived:
-        return "archived"
+        return ALL, ARCHIVED
     if line.running:
-        return "running"
-    return "finished" if summary.outcome else "waiting"
+        return ALL, ACTIVE, "running"
+    return ALL, ACTIVE, "finished" if summary.outcome else "waiting"
 
 
 def _row(line: SessionLine, view: SessionView) -> Row:

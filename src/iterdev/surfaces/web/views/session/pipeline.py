@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from iterdev.app.live.watch import SessionPicture
-from iterdev.core.types import Status, TaskId
+from iterdev.core.types import Phase, Status, TaskId
 from iterdev.core.views.layout import Column, Layout
 from iterdev.core.views.pages.task_list import TaskFilter
+from iterdev.core.views.session import SessionView
 from iterdev.core.views.tasks import TaskView
 from iterdev.surfaces.web.page import Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import past_page, session_page
@@ -75,7 +76,21 @@ def page(request: PageRequest) -> Page:
     )
     if past:
         return past_page(request, view, last, "pipeline", *parts)
-    return session_page(request, view, "pipeline", "", *parts)
+    acts = list(decisions(view)) if request.may_act else []
+    end = Part(name="acts", template="session_acts.html", values={"view": view, "acts": acts})
+    return session_page(request, view, "pipeline", "", *parts, end)
+
+
+def decisions(view: SessionView) -> Iterator[str]:
+    """What can be done with a session whose work is over, beside what it needs."""
+    if view.running:
+        return
+    if view.phase is Phase.archived:
+        yield "reopen"
+    elif view.phase is Phase.completed:
+        yield "archive"
+    if view.phase is Phase.archived or view.branch.accepted:
+        yield "clean"
 
 
 def style_of(task: TaskView) -> str:

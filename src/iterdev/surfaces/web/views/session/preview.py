@@ -5,15 +5,23 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from iterdev.app.live import acts
-from iterdev.app.live.acts import Accept, Act, Archive, Resume, Retry, RollBack
+from iterdev.app.live.acts import Accept, Act, Archive, Clean, Reopen, Resume, Retry, RollBack
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId, Status
 from iterdev.core.views.pages.task_list import TaskFilter
 from iterdev.surfaces.web.page import ActRequest, Done, Moved, NoSuchPage, Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import session_page
 
-TITLES = {"accept": "Accept", "retry": "Retry", "rollback": "Roll back", "archive": "Archive", "resume": "Resume"}
-GRAVE = frozenset({"rollback"})
+TITLES = {
+    "accept": "Accept",
+    "retry": "Retry",
+    "rollback": "Roll back",
+    "archive": "Archive",
+    "reopen": "Reopen",
+    "clean": "Clean",
+    "resume": "Resume",
+}
+GRAVE = frozenset({"rollback", "clean"})
 Fields = Mapping[str, str]
 ACTS: Mapping[str, Callable[[SessionId, Fields], Act]] = {
     "accept": lambda session, fields: Accept(session=session, force=fields.get("force") == "1"),
@@ -22,6 +30,8 @@ ACTS: Mapping[str, Callable[[SessionId, Fields], Act]] = {
         session=session, target=fields.get("target", ""), reason=fields.get("reason", "").strip() or acts.REASON
     ),
     "archive": lambda session, _: Archive(session=session),
+    "reopen": lambda session, _: Reopen(session=session),
+    "clean": lambda session, _: Clean(session=session),
     "resume": lambda session, _: Resume(session=session),
 }
 
