@@ -6,6 +6,9 @@ AGENTS := .agents/.installed
 OPTIONAL := .agents-optional/.tried
 RUNNERS := .test-runners/.installed
 
+# The tests and the benchmarks start iterdev thousands of times, which takes three times as long if each compiles it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 KILLS ?= 1000
 
 .PHONY: demo test check soak bench fuzz corpus conformance lock docs pictures clean system corpus-system
