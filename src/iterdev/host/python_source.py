@@ -14,15 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What the parser raises."""
+
+
 def read(source: bytes, name: str) -> "dict[str, object]":
     """The error with its line, and the imports that must not fail, with their lines."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source, name)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parsed(source, name)
+    except UNREADABLE as error:
         return {"error": str(getattr(error, "msg", error)), "line": getattr(error, "lineno", None) or 0, "imports": []}
     return {"error": "", "line": 0, "imports": list(_imports(tree))}
+
+
+def parsed(source: "str | bytes", name: str = "<unknown>") -> ast.Module:
+    """Without warnings: those about the code of a project are not for the user of iterdev."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source, name)
 
 
 def _imports(node: ast.AST) -> "Iterator[list[str | int]]":

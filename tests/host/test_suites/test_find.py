@@ -191,6 +191,12 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="nox",
         ),
         pytest.param(
+            {"noxfile.py": "@nox.session\ndef tests(session):\n    session.run('pytest', '-k', '\\d')\n"},
+            r"python3 -m pytest -k '\d'",
+            "",
+            id="nox with code that Python warns of",
+        ),
+        pytest.param(
             {"pyproject.toml": "[tool.hatch.envs.default.scripts]\ntest = 'pytest {args:tests}'\n"},
             "python3 -m pytest tests",
             "",

@@ -261,6 +261,14 @@ def test_forced_convergence_notes_the_open_problems_and_goes_on(engine: Engine) 
     assert len([message for message in story.state.messages.sent if "convergence" in message.summary]) == 1
 
 
+def test_the_warning_of_a_forced_convergence_names_some_problems_and_all_are_noted() -> None:
+    story = rounds_until_the_end(sprint(rounds=0), review(6, *["high"] * 7))
+
+    first = "; ".join(f"high: app.py:{line} high problem" for line in range(1, 6))
+    assert story.state.warnings[0].endswith(f"; still open: {first} and 2 more")
+    assert len(story.state.wisdom.notes) == 7
+
+
 @pytest.mark.requirement("R74", "R75")
 def test_forced_convergence_of_a_later_sprint_tells_its_own_rounds() -> None:
     story = rounds_until_the_end(Story(task("REVIEW-001", sprint=2), rounds=1), review(6))

@@ -140,11 +140,11 @@ def _listed(what: str, tests: Sequence[str]) -> str:
     return f"{counted(len(tests), what)}: {named(tests)}" if tests else ""
 
 
-def named(tests: Sequence[str]) -> str:
-    """The first names of tests; two suites, or one test with several checks, may have the same."""
+def named(tests: Sequence[str], between: str = ", ") -> str:
+    """The first names of tests, or problems; two suites, or one test with several checks, may have the same."""
     names = list(dict.fromkeys(tests))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+    return f"{between.join(names[:NAMED])}{more}"
 
 
 def follow_up(state: State) -> tuple[Event, ...]:
@@ -251,7 +251,7 @@ def _forced(state: State, sprint: int, sources: Sequence[Task], why: str) -> tup
     rounds, last = development(state).rounds.get(sprint, 0), sources[-1].id
     warning = (
         f"convergence of sprint-{sprint} was forced after {counted(rounds, 'fix round')}"
-        f"{f' ({why})' if why else ''}; still open: {'; '.join(problems)}"
+        f"{f' ({why})' if why else ''}; still open: {named(problems, '; ')}"
     )
     notes = tuple(note(state, "issues", text, last, state.branch.tip, state.updated_at) for text in problems)
     raised_by = tuple(task.id for task in sources)

@@ -168,7 +168,7 @@ def shortcomings(state: State) -> tuple[str, ...]:
         accepted = state.gates.chosen(UNVERIFIED_GATE, UnverifiedChoice.accept)
         return (*forced, *([] if accepted else [f"nothing could be verified: {found.note}"]))
     if run.failed and not forced:
-        return (critic.failing_tests(found) or f"the tests fail: {', '.join(found.failures) or found.note}",)
+        return (critic.failing_tests(found) or f"the tests fail: {critic.named(found.failures) or found.note}",)
     # A table made by hand says itself what is tested.
     return (*forced, *([] if state.session.by_hand or is_tested(state) else [UNTESTED]))
 

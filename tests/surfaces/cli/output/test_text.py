@@ -8,6 +8,7 @@ from iterdev.core.session.delivery import Accepted
 from iterdev.core.types import Ending, Engine
 from iterdev.core.views.session import session_view
 from iterdev.surfaces.cli.output.text import status_text, summary
+from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
 
 PIPELINE = events.Gate(kind="pipeline", question="Which one?", choices=("approve", "patch", "sprint"))
@@ -148,3 +149,17 @@ def test_what_the_last_line_says_is_no_warning_as_well() -> None:
     lines = summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()
 
     assert [line for line in lines if "no tests" in line] == ["Ended: stopped: no tests"]
+
+
+def test_the_tests_that_fail_are_named_once() -> None:
+    story = Story(task("DEV-001", pipeline=Pipeline.patch), task("VERIFY-001", "DEV-001", pipeline=Pipeline.patch))
+    story.does("DEV-001")
+    story.verifies("VERIFY-001", 0.5)
+    story.goes_on()
+
+    lines = summary(session_view(story.state, DEVELOPMENT), Ending.over).splitlines()
+
+    assert [line for line in lines if "test_a" in line] == [
+        "  failed  VERIFY-001: pass rate 50.0% is below 95 %: test_a"
+    ]
+    assert lines[-1] == "Not successful: tasks: 1 failed; the tests fail"

@@ -3,12 +3,11 @@
 import ast
 import configparser
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from iterdev.host import toml_text, untrusted_files
+from iterdev.host import python_source, toml_text, untrusted_files
 
 DEEPEST = 5
 """Requirements files that include each other."""
@@ -100,11 +99,8 @@ def session_installs(function: ast.FunctionDef) -> Iterator[str]:
 
 def _parsed(text: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():
-            # Those about the code of a project are not for the user of iterdev.
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return python_source.parsed(text)
+    except python_source.UNREADABLE:
         return ast.Module(body=[], type_ignores=[])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from iterdev.host import python_source
 from iterdev.host.test_suites.projects.files import ProjectFiles, table
 
 _TEST_NAMES = re.compile(r"(?:unit|py|tests?|pytest|python|default|coverage|cov)(?:[-_\d.:{(].*)?")
@@ -126,8 +127,8 @@ def _toml_words(command: Iterable[Any]) -> Iterator[str]:
 
 def _nox(text: str) -> Iterator[DeclaredCommand]:
     try:
-        module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        module = python_source.parsed(text)
+    except python_source.UNREADABLE:
         return
     sessions = [
         node

@@ -145,8 +145,16 @@ def _next_steps(view: SessionView) -> list[str]:
 def _verdict(view: SessionView) -> list[str]:
     """The last line: why the session is no success, or what its success leaves open."""
     if reasons := view.outcome.reasons:
-        return [f"Not successful: {'; '.join(reasons)}"]
+        return [f"Not successful: {'; '.join(_untold(reason, view) for reason in reasons)}"]
     return [f"Note: {', '.join(view.team.reservations)}"] if view.team.reservations else []
+
+
+def _untold(reason: str, view: SessionView) -> str:
+    """A reason of the team without the details that the line of a failed task gave."""
+    what, _, details = reason.partition(": ")
+    errors = (one_line(task.result.error) for task in view.tasks if task.status is Status.failed)
+    is_told = bool(details) and any(error.endswith(f": {details}") for error in errors)
+    return what if is_told and reason in view.team.shortcomings else reason
 
 
 def _where_the_work_is(view: SessionView) -> list[str]:
