@@ -48,6 +48,7 @@ HOSTILE = {
     "halves of tokens": "-eyJaaaaaaaaaaaa",
     "pairs of halves": "eyJaaaaaaaaaaaa.",
     "halves of tokens on escaped lines": "\\neyJaaaaaaaaaaaa.",
+    "lines without words": '"0"\n',
     "dashes": "-",
     "letters": "A",
     "keys": "sk-",
@@ -70,7 +71,8 @@ piece = sys.argv[1]
 text = piece * (1_000_000 // len(piece))
 redact = Redactor(["hunter2-and-more", "another-value"])
 lines = LineRedactor(redact)
-print(len(redact(text)) + len(redact(text + "-----END PRIVATE KEY-----")) + len(lines.feed(text) + lines.flush()))
+begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
+print(sum(map(len, map(redact, (text, text + end, begin + text)))) + len(lines.feed(text) + lines.flush()))
 """
 KNOW = """
 import sys

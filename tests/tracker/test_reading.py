@@ -59,3 +59,12 @@ def test_a_solution_is_written_as_it_was_read() -> None:
         "analysis": {"risk": "low"},
     }
     assert {**written["tasks"][0], "depends_on": []} == document["tasks"][0]
+
+
+def test_text_that_cannot_be_encoded_becomes_an_escape() -> None:
+    files = [{"path": "a\ud800.py", "why\ud800": 1}]
+
+    found = reading.new_solution({"tasks": [{"files": files}], "note\ud800": {"\udfff": "\udfff"}})
+
+    assert found.tasks[0].files[0].path == "a\\ud800.py"
+    assert found.extra == {"note\\ud800": {"\\udfff": "\\udfff"}}

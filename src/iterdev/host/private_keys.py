@@ -66,6 +66,8 @@ class PrivateKeys:
         self._line_end = ""
         """What ended the last of them."""
         self._held: list[str] = []
+        self._wordy = 0
+        """Lines of words that are held back inside of a key."""
 
     @property
     def is_idle(self) -> bool:
@@ -96,9 +98,10 @@ class PrivateKeys:
         found = _line_of_key(line)
         if not line or not (found or (self._lines and _is_one_word(line))):
             self._held.append(line)
-            return self._release() if sum(map(_has_words, self._held)) >= PATIENCE else ""
+            self._wordy += _has_words(line)
+            return self._release() if self._wordy >= PATIENCE else ""
         self._lines += 1
-        self._held, self._line_end = [], _end_of(line)
+        self._held, self._wordy, self._line_end = [], 0, _end_of(line)
         rest = line[found.end() :] if found else ""
         if len(rest) > AFTER:
             # Something else follows on the same line, perhaps the end of another key.
@@ -121,7 +124,7 @@ class PrivateKeys:
     def _release(self) -> str:
         """What was held back: it does not belong to a key, or the rest of the key was cut off."""
         text = self._line_end + "".join(self._held)
-        self._held, self._line_end, self._inside = [], "", False
+        self._held, self._wordy, self._line_end, self._inside = [], 0, "", False
         return text
 
 

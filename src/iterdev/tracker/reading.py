@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from iterdev.core.encodable import encodable
 from iterdev.core.errors import UserError
 from iterdev.tracker.issues import Comment, Description, IssueStatus, read_status
 from iterdev.tracker.solutions import FileChange, Solution, SolutionTask
@@ -114,17 +115,19 @@ def comment(fields: Document) -> Comment:
 def as_object(document: object, example: str) -> Document:
     """The fields of a JSON object, as they can be stored."""
     if isinstance(document, dict):
-        return {str(key): _storable(value) for key, value in document.items()}
+        return {encodable(str(key)): _storable(value) for key, value in document.items()}
     raise UserError(f'"{document}" is not a JSON object', hint=f"--data '{example}'")
 
 
 def _storable(value: object, levels: int = MOST_LEVELS) -> object:
-    """The value without numbers that no other program would read."""
+    """The value without numbers that no other program would read, and text that cannot be encoded."""
     match value:
+        case str():
+            return encodable(value)
         case dict() | list() | tuple() if not levels:
             raise UserError("The JSON is nested too deeply", hint=f"at most {MOST_LEVELS} levels")
         case dict():
-            return {str(key): _storable(inner, levels - 1) for key, inner in value.items()}
+            return {encodable(str(key)): _storable(inner, levels - 1) for key, inner in value.items()}
         case list() | tuple():
             return [_storable(inner, levels - 1) for inner in value]
         case int() if abs(value) > LARGEST:

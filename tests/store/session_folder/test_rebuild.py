@@ -376,7 +376,8 @@ def test_text_that_cannot_be_encoded_does_not_stop_a_rebuild(story: Story, name:
     story.sprint()
     story.project()
     document = json.loads((story.folder / name).read_text(encoding="utf-8"))
-    spoiled = {**document, "requirement": "Fix \ud800", "task_description": "\udfff", "team_name": "\udc80"}
+    texts = {"requirement": "Fix \ud800", "task_description": "\udfff", "team_name": "\udc80"}
+    spoiled = {**document, **texts, "policy": {"auto\ud800": True}, "agents": {"\udfff": "mine"}}
     (story.folder / name).write_text(json.dumps(spoiled), encoding="utf-8")
 
     state = rebuilt(story.folder)

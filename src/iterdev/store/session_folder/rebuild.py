@@ -17,7 +17,7 @@ from iterdev.core.collaboration.checkpoints import CheckpointSaved
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.messages import MessagesCleared, MessageSent
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
-from iterdev.core.encodable import encodable
+from iterdev.core.encodable import encodable, encodable_document
 from iterdev.core.errors import UserError
 from iterdev.core.policy import Policy
 from iterdev.core.request import Request
@@ -167,7 +167,7 @@ def _messages(folder: Path, team: str) -> Iterator[MessageSent]:
 
 def _read_json(path: Path) -> Document:
     try:
-        document = json.loads(atomic_files.read(path) or b"")
+        document = encodable_document(json.loads(atomic_files.read(path) or b""))
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
