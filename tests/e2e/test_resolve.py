@@ -9,6 +9,8 @@ from tests.e2e.conftest import Terminal
 from tests.issue_agents import create_issues, status_of_issues, use_program
 from tests.session_files import left_behind, rows, statuses
 
+from iterdev.app.branches.pull_request import BEGIN
+
 
 def sessions(repo: Repo) -> list[object]:
     return json.loads(repo.iterdev("sessions", "--json").stdout)["sessions"]
@@ -198,7 +200,7 @@ def test_on_request_a_pull_request_ends_the_session(pushing: Repo) -> None:
         .read_text()
         .startswith(f"pr create --head iterdev/{session} --base main --title Resolve GH-1, GH-2")
     )
-    assert (pushing.home / "body").read_text().startswith("Fixes #1\nFixes #2\n\n# Issue Resolution Report\n")
+    assert (pushing.home / "body").read_text().startswith(f"{BEGIN}\nFixes #1\nFixes #2\n\n# Issue Resolution Report\n")
 
 
 def test_a_pull_request_for_each_issue_is_in_the_json_document(pushing: Repo) -> None:
@@ -207,9 +209,11 @@ def test_a_pull_request_for_each_issue_is_in_the_json_document(pushing: Repo) ->
     document = json.loads(done.stdout)
     session = pushing.folder().name
     assert done.returncode == document["exit_code"] == 0, done.stderr
-    assert [one["branch"] for one in document["pull_requests"]] == [f"iterdev/{session}-gh-{n}" for n in (1, 2)]
-    assert [one["base"] for one in document["pull_requests"]] == ["main", f"iterdev/{session}-gh-1"]
-    assert [one["title"] for one in document["pull_requests"]] == ["GH-1: Problem of GH-1", "GH-2: Problem of GH-2"]
+    # Both are built at once: the one that is done first lands first.
+    opened = document["pull_requests"]
+    assert sorted(one["branch"] for one in opened) == [f"iterdev/{session}-gh-{n}" for n in (1, 2)]
+    assert [one["base"] for one in opened] == ["main", opened[0]["branch"]]
+    assert sorted(one["title"] for one in opened) == ["GH-1: Problem of GH-1", "GH-2: Problem of GH-2"]
 
 
 def test_a_session_that_lands_nothing_opens_no_pull_request(pushing: Repo) -> None:

@@ -4,6 +4,7 @@ from tests.core.conftest import Story
 
 from iterdev.core.rules.cleaning import RefFacts, reason_to_keep
 from iterdev.core.session import events
+from iterdev.core.session.delivery import Accepted
 from iterdev.core.session.summary import summarize
 
 REF = RefFacts(name="refs/heads/iterdev/x", session="x", commit="c1", contained=True)
@@ -14,7 +15,7 @@ def test_a_session_that_was_accepted_and_is_kept_active_is_not_called_unaccepted
     story.happens(events.Finished())
     before = reason_to_keep(REF, summarize(story.state), running=False, accepted=False)
 
-    state = story.happens(events.Accepted("main", "c1"), events.Kept())
+    state = story.happens(Accepted("main", "c1"), events.Kept())
 
     assert before == "the session is neither archived nor accepted"
     assert reason_to_keep(REF, summarize(state), running=False, accepted=False) == (

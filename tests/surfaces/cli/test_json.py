@@ -36,7 +36,6 @@ WITHOUT_A_SESSION = {
     *(
         "agents",
         "agents check",
-        "clean",
         "completion",
         "demo",
         "doctor",
