@@ -37,10 +37,6 @@ pending and to make the tasks with which `iterdev resolve --all-pending` begins 
 WHY = "every issue is decoded, folded and written"
 MOST_PLANNED = 500
 """Issues of one batch that are planned."""
-PLANNING = "planning"
-WHY_PLANNING = """\
-in a batch of issues, each solution is designed after all issues were explored, as the team is specified; the table \
-names every exploration in the row of every solution, and so has as many dependencies as the square of the issues"""
 
 
 def measure(effort: Effort, root: Path) -> Section:
@@ -50,7 +46,7 @@ def measure(effort: Effort, root: Path) -> Section:
         "listing": (_list, made),
         "the graph": (_graph, made),
         "queueing": (_order, made),
-        PLANNING: (_plan, pending),
+        "planning": (_plan, pending),
     }
     contestants = {
         f"{name} {size}": lambda work=work, path=path: timed(lambda: work(path))
@@ -82,7 +78,7 @@ def _aim(name: str, seconds: Mapping[int, float]) -> Aim:
         value=(seconds[last] / last) / (seconds[first] / first),
         limit=LINEAR,
         unit="times",
-        why=WHY_PLANNING if name == PLANNING else WHY,
+        why=WHY,
     )
 
 

@@ -46,6 +46,16 @@ def test_rows_that_are_added_count_from_the_rows_above_them() -> None:
     assert fix.wave == 3
 
 
+def test_rows_that_share_their_dependencies_are_in_one_wave_also_when_another_stands_between_them() -> None:
+    first, second = task("DESIGN-001"), task("DESIGN-002", "DESIGN-001")
+    shared = (first.id, second.id)
+    built = [msgspec.structs.replace(task(f"DEV-00{number}"), deps=shared) for number in (1, 2, 3)]
+
+    placed = joining([first, second, *built[:2], task("REVIEW-001", "DEV-001"), built[2]], {})
+
+    assert [row.wave for row in placed] == [1, 2, 3, 3, 4, 3]
+
+
 @pytest.mark.requirement("R46")
 def test_a_circle_is_refused_with_the_tasks_in_it() -> None:
     fault = checked([task("DEV-001", "DEV-002"), task("DEV-002", "DEV-001")])

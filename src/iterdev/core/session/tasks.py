@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import KeysView, Mapping, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,12 +45,17 @@ def redirected(task: Task, old: TaskId, new: TaskId) -> Task:
 
 
 def joining(rows: Sequence[Task], known: Mapping[TaskId, Task]) -> tuple[Task, ...]:
-    """Rows with their waves, each after those it depends on, that join a table whose own waves are known."""
+    """Rows with their waves, each after those it depends on, that join a table whose own waves are known.
+
+    Rows that follow each other and share one tuple of dependencies cost no more than one of them.
+    """
     waves = {task: known[task].wave for task in known}
     placed: list[Task] = []
-    for row in rows:
-        waves[row.id] = 1 + max((waves[dep] for dep in row.deps), default=0)
-        placed.append(replace(row, wave=waves[row.id]))
+    for _, group in groupby(rows, key=lambda row: id(row.deps)):
+        alike = tuple(group)
+        wave = 1 + max((waves[dep] for dep in alike[0].deps), default=0)
+        waves.update((row.id, wave) for row in alike)
+        placed += [replace(row, wave=wave) for row in alike]
     return tuple(placed)
 
 

@@ -168,7 +168,8 @@ def first_tasks(pipeline: Pipeline, issues: Sequence[str], method: str, agent: s
     # In a batch, each of these tasks is about one issue.
     shares = [Fields(issues=(issue,)) for issue in issues] if pipeline is Pipeline.batch else [every]
     explore = [new(EXPLORE, "Context analysis", Role.explorer, own) for own in shares]
-    explored = [task.id for task in explore]
+    # One tuple for all that wait for every exploration, whose number would otherwise be squared.
+    explored = tuple(task.id for task in explore)
     solve = [
         new(SOLVE, "Solution design", Role.planner, own, explored, [source.id])
         for own, source in zip(shares, explore, strict=True)
