@@ -141,6 +141,28 @@ def test_work_in_the_sandbox_survives_the_death_of_the_engine(repo: Repo) -> Non
     assert left_behind(repo) == []
 
 
+def test_setup_knows_the_users_registries_and_agents_do_not(repo: Repo) -> None:
+    (repo.home / ".npmrc").write_text("registry=https://packages.invalid/\n", encoding="utf-8")
+    enclose(
+        repo,
+        """
+        [[rule]]
+        role = "developer"
+        run = "cp .known known-to-setup.txt; cat $HOME/.npmrc > known-to-agent.txt; true"
+        result = {}
+        """,
+    )
+    settings = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
+    repo.write("iterdev.toml", settings.replace("[project]", '[project]\nsetup = "cat $HOME/.npmrc > .known"'))
+
+    done = repo.iterdev("run", "-y", "--pipeline", "patch", "Fix it")
+
+    assert done.returncode == 0, done.stderr
+    (branch,) = repo.git("branch", "--list", "--format=%(refname)", "iterdev/*").splitlines()
+    assert repo.git("show", f"{branch}:known-to-setup.txt") == "registry=https://packages.invalid/"
+    assert repo.git("show", f"{branch}:known-to-agent.txt") == ""
+
+
 @pytest.fixture
 def without_bubblewrap(tmp_path: Path) -> str:
     """A PATH on which there is everything but bubblewrap."""

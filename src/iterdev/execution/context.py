@@ -117,12 +117,19 @@ class Attempt(Struct, frozen=True):
         files: tuple[str, ...] = (),
         programs: Path | None = None,
         scratch: bool = False,
+        registries: bool = False,
     ) -> Spawn:
-        """Starts programs in the workspace, inside the sandbox if there is one; `scratch` lets them write there too."""
+        """Starts programs in the workspace, inside the sandbox if there is one; `scratch` lets them write there too.
+
+        Where nobody was at work yet, `registries` lets them read what the user has set for package managers.
+        """
         context, shown = self.context, environment.current(self.workspace).folders
         readable = (*shown, str(programs)) if programs else shown
         folders = (self.workspace.scratch,) if scratch else ()
-        access = Access(write=write, network=network, files=files, readable=readable, folders=folders)
+        trusted = registries and not self.workspace.was_used
+        access = Access(
+            write=write, network=network, files=files, readable=readable, folders=folders, registries=trusted
+        )
         spawn = context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn
         return _occupying(self.workspace.tree, spawn)
 

@@ -69,15 +69,17 @@ async def update_environment(attempt: Attempt, commit: str, *, may_install: bool
     if job.settings.project.setup:
         return environment.current(attempt.workspace)
 
+    trusted = commit == job.session_base and not attempt.workspace.was_used
+
     async def call(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float) -> ProgramResult:
-        return await run(attempt.spawn(), argv, cwd=cwd, env=env, limit=limit)
+        return await run(attempt.spawn(registries=trusted), argv, cwd=cwd, env=env, limit=limit)
 
     with attempt.effect("make environment"):
         made = await environment.prepare(
             attempt.workspace,
             cache=paths.environments(),
             checkout=context.top if context.checkout else None,
-            trusted=commit == job.session_base and not attempt.workspace.was_used,
+            trusted=trusted,
             hard_links=context.sandbox is None,
             run=call,
             variables=attempt.outer_environment(),
@@ -107,7 +109,7 @@ async def _until_ready(attempt: Attempt) -> None:
 
 async def _run(attempt: Attempt, command: str, limit: float) -> ProgramResult:
     env, tree = attempt.environment(), str(attempt.workspace.tree)
-    return await run(attempt.spawn(), ["sh", "-c", command], cwd=tree, env=env, limit=limit)
+    return await run(attempt.spawn(registries=True), ["sh", "-c", command], cwd=tree, env=env, limit=limit)
 
 
 def _failure(attempt: Attempt, finished: ProgramResult) -> str:

@@ -51,6 +51,15 @@ READABLE_AT_HOME = (
     ".local/share/uv",
 )
 """Git's settings, and the tools behind the shims on the PATH."""
+REGISTRY_SETTINGS = (
+    ".netrc",
+    *(".npmrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", ".config/pnpm"),
+    *(".pip", ".config/pip", ".config/uv", ".config/pypoetry", ".config/pdm"),
+    *(".cargo/config", ".cargo/config.toml", ".cargo/credentials", ".cargo/credentials.toml"),
+    *(".m2/settings.xml", ".gradle/gradle.properties", ".gradle/init.gradle", ".gradle/init.d"),
+    *(".bundle/config", ".gemrc", ".config/composer", ".config/go/env"),
+)
+"""Where package managers find their registries, and passwords for them."""
 
 SWITCHES = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
@@ -110,6 +119,8 @@ class Access(Struct, frozen=True, kw_only=True):
     """Further folders to read, where they exist."""
     folders: tuple[Path, ...] = ()
     """Folders of the workspace's private ones to write to."""
+    registries: bool = False
+    """Read the user's settings of package managers; not for a workspace that an agent, or its work, was in."""
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
@@ -133,8 +144,9 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
         ) -> AbstractAsyncContextManager[Process]:
             tools = places_of(argv, env.get("PATH", os.defpath), self.hidden, besides=workspace.slot)
+            settings = (*READABLE_AT_HOME, *(REGISTRY_SETTINGS if access.registries else ()))
             mounts = [
-                *self._shown(READ_IF_THERE, *(self.home / name for name in READABLE_AT_HOME), *tools),
+                *self._shown(READ_IF_THERE, *(self.home / name for name in settings), *tools),
                 *self._shown(READ, PACKAGE, self.top, store.common),
                 *self._shown(READ_IF_THERE, *map(Path, access.readable)),
                 *self._shown(WRITE_IF_THERE, *map(Path, access.files)),
