@@ -1,7 +1,6 @@
 """Reads the files in which Python projects declare things; what cannot be read is empty. No program is run."""
 
 import ast
-import configparser
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,13 +17,6 @@ def read_toml(path: Path) -> dict[str, object]:
         return toml_text.parse(read_text(path))
     except ValueError:
         return {}
-
-
-def parse_config(text: str) -> configparser.ConfigParser:
-    config = configparser.ConfigParser(interpolation=None, strict=False)
-    with suppress(configparser.Error):
-        config.read_string(text)
-    return config
 
 
 def read_text(path: Path) -> str:

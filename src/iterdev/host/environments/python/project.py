@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import ini_text
 from iterdev.host.environments.python.declaration_files import (
     as_strings,
     as_tables,
     as_text,
     lines_of,
-    parse_config,
     read_bytes,
     read_text,
     read_toml,
@@ -101,7 +101,7 @@ def read(tree: Path) -> PythonProject | None:
 def source_roots(tree: Path) -> tuple[Path, ...]:
     """The folders from which the project's own packages are imported, the top of the tree last."""
     tools = subtable(read_toml(tree / "pyproject.toml"), "tool")
-    setup_cfg = parse_config(read_text(tree / "setup.cfg"))
+    setup_cfg = ini_text.parse(read_text(tree / "setup.cfg"))
     wheel = subtable(tools, "hatch", "build", "targets", "wheel")
     named = [
         *string_values(subtable(tools, "setuptools", "package-dir")),
@@ -132,7 +132,7 @@ def _has_modules(folder: Path) -> bool:
 
 def _declarations(tree: Path) -> Declarations:
     pyproject = read_toml(tree / "pyproject.toml")
-    setup_cfg = parse_config(read_text(tree / "setup.cfg"))
+    setup_cfg = ini_text.parse(read_text(tree / "setup.cfg"))
     setup = setup_arguments(read_text(tree / "setup.py"))
     flit = subtable(pyproject, "tool", "flit", "metadata")
     names = (
@@ -194,7 +194,7 @@ def _pytest_settings(files: Declarations) -> str:
     texts = [f"{name} = {' '.join(as_strings(value)) or value}" for name, value in options.items()]
     texts += [read_text(files.tree / name) for name in ("pytest.ini", ".pytest.ini", "pytest.toml")]
     for file, section in (("setup.cfg", "tool:pytest"), ("tox.ini", "pytest")):
-        config = parse_config(read_text(files.tree / file))
+        config = ini_text.parse(read_text(files.tree / file))
         if config.has_section(section):
             texts += [f"{name} = {value}" for name, value in config.items(section)]
     return "\n".join(texts)

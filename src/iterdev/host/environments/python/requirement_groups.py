@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from iterdev.host import ini_text
 from iterdev.host.environments.python.declaration_files import (
     as_strings,
     as_text,
     functions,
     lines_of,
-    parse_config,
     read_text,
     read_toml,
     requirement_lines,
@@ -206,7 +206,7 @@ def _plain_requirements(files: Declarations) -> Iterator[Group]:
 
 
 def _tox_ini(files: Declarations) -> ConfigParser:
-    return parse_config(
+    return ini_text.parse(
         read_text(files.tree / "tox.ini") or as_text(subtable(files.tools, "tox").get("legacy_tox_ini"))
     )
 

@@ -1,7 +1,6 @@
 """The test commands that a Python project declares for tox, nox, hatch, pdm and other task runners."""
 
 import ast
-import configparser
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from iterdev.host import python_source
+from iterdev.host import ini_text, python_source
 from iterdev.host.test_suites.projects.files import ProjectFiles, table
 
 _TEST_NAMES = re.compile(r"(?:unit|py|tests?|pytest|python|default|coverage|cov)(?:[-_\d.:{(].*)?")
@@ -48,11 +47,7 @@ def declared(files: ProjectFiles, folder: str) -> Iterator[DeclaredCommand]:
 
 
 def _tox_ini(text: str, prefix: str = "") -> Iterator[DeclaredCommand]:
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except (configparser.Error, ValueError):
-        return
+    parser = ini_text.parse(text)
     environments = [name for name in parser.sections() if name.startswith(f"{prefix}testenv")]
     for name in sorted(environments, key=len):
         label = name.removeprefix(f"{prefix}testenv").removeprefix(":")

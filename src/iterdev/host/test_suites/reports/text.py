@@ -11,6 +11,7 @@ _CARGO_RESULT = re.compile(rf"test result: \w+\. {_NUMBER} passed; {_NUMBER} fai
 _CARGO_BINARY = re.compile(r"\s+Running (?:unittests )?.*[/\\(]([^/\\()]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)")
 _CARGO_DOCS = re.compile(r"\s+Doc-tests (\S+)")
 _CARGO_OUTCOMES: Mapping[str, Outcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+_CARGO_OUTCOME = re.compile(r"\s*(ok|FAILED|ignored)(?=[\s,]|$)")
 _CARGO_DETAIL = re.compile(r" \(line \d{1,9}\)| - should panic$| - compile fail$| - compile$")
 _CARGO_SLOW = " has been running for over "
 
@@ -33,9 +34,9 @@ def _cargo_tests(text: str) -> Iterator[tuple[str, Outcome]]:
         elif line.startswith("test "):
             name, found, word = line.removeprefix("test ").rpartition(" ... ")
             # A reason, a time or the limit of it may follow.
-            outcome = _CARGO_OUTCOMES.get(word.split(",")[0].split()[0]) if found and word.strip() else None
-            if outcome:
-                yield "::".join(part for part in (binary, _CARGO_DETAIL.sub("", name)) if part), outcome
+            if found and (said := _CARGO_OUTCOME.match(word)):
+                test = "::".join(part for part in (binary, _CARGO_DETAIL.sub("", name)) if part)
+                yield test, _CARGO_OUTCOMES[said[1]]
 
 
 def cargo_unfinished(text: str) -> tuple[str, ...]:
