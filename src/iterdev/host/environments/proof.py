@@ -178,8 +178,7 @@ def judge_node(tree: Path) -> Judgement:
     for name, path in node.own_packages(tree).items():
         for modules_folder in node.places_of_modules(tree):
             place = modules_folder / name
-            real = Path(os.path.realpath(place))
-            if os.path.lexists(place) and real != path.resolve():
+            if os.path.lexists(place) and (real := Path(os.path.realpath(place))) != path.resolve():
                 where = "a copy" if real.is_relative_to(top) else "outside of the workspace"
                 return NotShown(f'the tests import `{name}` from "{real}", {where}, not from the change')
     return Proven()
@@ -189,7 +188,7 @@ def judge_paths(tree: Path) -> Judgement:
     """Whether settings of Cargo and Go name folders outside of the workspace as sources."""
     top = tree.resolve()
     for file, path in (*_cargo_paths(tree), *_go_paths(tree)):
-        if not Path(os.path.realpath(file.parent / path)).is_relative_to(top):
+        if _is_outside(str(file.parent / path), top):
             return NotShown(f'"{file.relative_to(tree)}" takes code from "{path}", which is outside of the workspace')
     return Proven()
 
