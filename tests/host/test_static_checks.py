@@ -265,3 +265,9 @@ def test_an_old_interpreter_can_read_the_script_that_it_is_given() -> None:
     source = Path(python_source.__file__).read_text(encoding="utf-8")
 
     assert ast.parse(source, feature_version=(3, 7))
+
+
+def test_imports_of_a_file_are_found_however_deep_its_expressions_are() -> None:
+    deep = b"import os\nx = a" + b".b" * 1_500 + b"\nfrom here import y\n"
+
+    assert python_source.read(deep, "deep.py")["imports"] == [["os", 1], ["here", 3]]

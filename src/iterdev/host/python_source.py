@@ -34,16 +34,18 @@ def parsed(source: "str | bytes", name: str = "<unknown>") -> ast.Module:
         return ast.parse(source, name)
 
 
-def _imports(node: ast.AST) -> "Iterator[list[str | int]]":
+def _imports(tree: ast.AST) -> "Iterator[list[str | int]]":
     """Leaves out what is inside of `try`, `if` and `with`: such imports may fail, or are not executed at all."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import):
-            for alias in child.names:
-                yield [alias.name, child.lineno]
-        elif isinstance(child, ast.ImportFrom):
-            yield ["." * child.level + (child.module or ""), child.lineno]
-        elif not isinstance(child, (ast.Try, ast.If, ast.With)):
-            yield from _imports(child)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield [alias.name, node.lineno]
+        elif isinstance(node, ast.ImportFrom):
+            yield ["." * node.level + (node.module or ""), node.lineno]
+        elif not isinstance(node, (ast.Try, ast.If, ast.With)):
+            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
 def main(given: str, answer: str) -> None:

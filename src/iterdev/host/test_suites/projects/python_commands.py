@@ -128,18 +128,22 @@ def _nox(text: str) -> Iterator[DeclaredCommand]:
     sessions = [
         node
         for node in module.body
-        if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(part) for part in node.decorator_list)
+        if isinstance(node, ast.FunctionDef) and any(map(_names_session, node.decorator_list))
     ]
     for session in sorted(sessions, key=lambda node: not _TEST_NAMES.fullmatch(node.name)):
         if "lint" in session.name or "doc" in session.name:
             continue
         for node in ast.walk(session):
-            if (
-                isinstance(node, ast.Call)
-                and ast.unparse(node.func) == "session.run"
-                and (words := _constants(node.args))
-            ):
-                yield DeclaredCommand(tuple(words), environment=f"nox {session.name}")
+            match node:
+                case ast.Call(ast.Attribute(ast.Name("session"), "run"), arguments) if words := _constants(arguments):
+                    yield DeclaredCommand(tuple(words), environment=f"nox {session.name}")
+                case _:
+                    pass
+
+
+def _names_session(decorator: ast.expr) -> bool:
+    parts = (getattr(node, "id", "") or getattr(node, "attr", "") for node in ast.walk(decorator))
+    return any("session" in part for part in parts)
 
 
 def _constants(arguments: list[ast.expr]) -> list[str]:
