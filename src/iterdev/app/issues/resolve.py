@@ -26,6 +26,8 @@ PIPELINES = ISSUES.pipelines
 AUTO = "auto"
 DEFAULT_METHOD = "gemini"
 ALL_PENDING = "--all-pending"
+FLAGS = ("--mode", "--exec", ALL_PENDING)
+"""Those that may stand in the text of a request."""
 _FLAG = re.compile(r"(?<!\S)--(mode|exec)=(\S+)(?!\S)")
 _ALL = re.compile(rf"(?<!\S){ALL_PENDING}(?!\S)")
 
