@@ -9,6 +9,7 @@ from tests.teams.issues.sessions import Run, audit, facts, usual
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
+from iterdev.core.prompts import PromptContext
 from iterdev.core.request import Request
 from iterdev.core.session import fold
 from iterdev.core.session.attempts import Success
@@ -92,6 +93,23 @@ def test_the_report_marks_tasks_cuts_findings_and_lists_the_five_deliverables() 
 def test_a_row_without_issues_is_refused_with_its_line() -> None:
     with pytest.raises(UserError, match='line 2: the issue_ids of "BUILD-001" are empty'):
         tasks_csv.parse("id,description\nBUILD-001,build it\n", ISSUES)
+
+
+@pytest.mark.parametrize(
+    ("cell", "left"), [("GH-1;GH-99", ("GH-1",)), ("GH-99", ("GH-1", "GH-2"))], ids=["one of two", "the only one"]
+)
+def test_an_issue_that_the_session_is_not_about_is_left_out_of_an_edited_table(cell: str, left: tuple[str]) -> None:
+    run = Run(2)
+    table = tasks_csv.table(run.state, ISSUES).replace("GH-1;GH-2", cell, 1).replace("completed", "pending", 1)
+    (first, *_) = tasks_csv.parse(table, ISSUES)
+
+    run.go_on(TableEdited((first.edit,)), *ISSUES.table_edited(run.state, [first]), EngineStarted(2, "b"))
+
+    explore = run.state.tasks.plan["EXPLORE-001"]
+    text = prompts.team_parts(run.state, explore, PromptContext(board="")).parts[0]
+    assert (fields(explore).issues, "GH-99" in text) == (left, False)
+    assert 'tasks.csv names "GH-99", which the session is not about' in run.state.warnings[0]
+    assert run.state.tasks.status(explore.id) is Status.completed
 
 
 @pytest.mark.requirement("R157")

@@ -1,13 +1,18 @@
 """The columns of tasks.csv of the issue team: the issues, the execution method and the artifact."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
+from iterdev.core.rules.table_edits import TableRow
+from iterdev.core.session.events import TasksReplanned, Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
 from iterdev.teams.contract import TableColumns
 from iterdev.teams.issues.documents import written
 from iterdev.teams.issues.roles import Fields, fields
+from iterdev.teams.issues.state import issue_part
 
 COLUMNS = TableColumns(
     order=(
@@ -33,6 +38,19 @@ def read_fields(cells: Mapping[str, str]) -> Fields:
     if not issues:
         raise ValueError(f'the issue_ids of "{cells["id"]}" are empty')
     return Fields(issues=issues, method=cells.get("execution_method", "").strip(), cycle=_cycle(cells["id"]))
+
+
+def table_edited(state: State, rows: Sequence[TableRow]) -> Iterator[TasksReplanned | Warned]:
+    """Leaves issues out of edited rows that the session is not about: nothing is known of them."""
+    known, plan = issue_part(state).issues, state.tasks.plan
+    for task in (row.edit.task for row in rows):
+        own = fields(task)
+        if unknown := [name for name in own.issues if name not in known]:
+            before = fields(plan[task.id]).issues if task.id in plan else tuple(known)
+            left = tuple(name for name in own.issues if name in known) or before
+            yield TasksReplanned((replace(task, fields=replace(own, issues=left)),))
+            which = f'"{", ".join(unknown)}", which the session is not about'
+            yield Warned(f"tasks.csv names {which}; {task.id} is about {', '.join(left)}")
 
 
 def _cycle(task: str) -> int:

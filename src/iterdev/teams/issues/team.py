@@ -70,6 +70,7 @@ class IssueTeam(contract.Team):
     plan_cells = staticmethod(csv_columns.plan_cells)
     result_cells = staticmethod(csv_columns.result_cells)
     read_fields = staticmethod(csv_columns.read_fields)
+    table_edited = staticmethod(csv_columns.table_edited)
     prompt_parts = staticmethod(prompts.team_parts)
     previous_context = staticmethod(prompts.previous_context)
     commit_body = staticmethod(documents.commit_body)
