@@ -35,7 +35,7 @@ from iterdev.teams.issues.results import (
     as_solution,
     named_issues,
 )
-from iterdev.teams.issues.roles import Fields, Pipeline, Role, Verdict, fields
+from iterdev.teams.issues.roles import AUTO, Fields, Pipeline, Role, Verdict, fields
 from iterdev.teams.issues.state import Issues, issue_part
 from iterdev.tracker import solutions
 from iterdev.tracker.solutions import Solution
@@ -45,9 +45,8 @@ REJECTION_GATE = "rejection"
 PROCEED, REVISE, STOP = "proceed", "revise", "stop"
 NAMED, TITLE_SHOWN = 5, 60
 """Issues that the question about the plan names, and characters of their titles."""
-AUTO = "auto"
 SMALL, LARGE = "gemini", "codex"
-"""The agents that `auto` stands for."""
+"""The agents that `AUTO` stands for."""
 
 
 def plan(state: State) -> tuple[Event, ...]:
