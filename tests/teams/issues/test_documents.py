@@ -1,6 +1,7 @@
 """What a session of the issue team leaves: reports, records, prompts, the final report; and how it is read back."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.prompts import PromptContext
 from iterdev.core.request import Request
+from iterdev.core.rules.record import record
+from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session import fold
 from iterdev.core.session.attempts import Success
 from iterdev.core.session.events import EngineStarted, Failed, RowEdit, SessionStarted, TableEdited
@@ -199,6 +202,21 @@ def test_a_finished_session_that_is_rebuilt_stays_finished(tmp_path: Path) -> No
     again = rebuilt(written(run, tmp_path))
 
     assert (again.starts, again.waves) == ([], run.waves)
+
+
+@pytest.mark.parametrize("method", ["auto", "gemini"])
+def test_the_agent_that_builds_is_the_one_that_the_table_names(tmp_path: Path, method: str) -> None:
+    run = Run(1, method=method)
+    before = run.state.tasks.plan["BUILD-001"]
+    rows = tasks_csv.parse(tasks_csv.table(run.state, ISSUES).replace('"Implementation"', '"Renamed"'), ISSUES)
+    other = tasks_csv.parse(tasks_csv.table(run.state, ISSUES).replace('"gemini"', '"qwen"'), ISSUES)
+
+    def agent(edited: Sequence[TableRow]) -> str:
+        events = TableEdited((edited[-1].edit,)), *ISSUES.table_edited(run.state, edited[-1:])
+        return record(run.state, ISSUES, events, 2.0)[1].tasks.plan["BUILD-001"].agent
+
+    assert (agent(rows), agent(other)) == (before.agent, "qwen")
+    assert rebuilt(written(run, tmp_path)).state.tasks.plan["BUILD-001"].agent == before.agent
 
 
 @pytest.mark.requirement("R154")

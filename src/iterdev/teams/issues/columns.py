@@ -11,7 +11,7 @@ from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
 from iterdev.teams.contract import TableColumns
 from iterdev.teams.issues.documents import written
-from iterdev.teams.issues.roles import Fields, fields
+from iterdev.teams.issues.roles import AUTO, Fields, Role, fields
 from iterdev.teams.issues.state import issue_part
 
 COLUMNS = TableColumns(
@@ -41,16 +41,25 @@ def read_fields(cells: Mapping[str, str]) -> Fields:
 
 
 def table_edited(state: State, rows: Sequence[TableRow]) -> Iterator[TasksReplanned | Warned]:
-    """Leaves issues out of edited rows that the session is not about: nothing is known of them."""
-    known, plan = issue_part(state).issues, state.tasks.plan
+    """Edited rows with the agents that their methods name, and without issues that the session is not about."""
+    part, plan = issue_part(state), state.tasks.plan
     for task in (row.edit.task for row in rows):
         own = fields(task)
-        if unknown := [name for name in own.issues if name not in known]:
-            before = fields(plan[task.id]).issues if task.id in plan else tuple(known)
-            left = tuple(name for name in own.issues if name in known) or before
-            yield TasksReplanned((replace(task, fields=replace(own, issues=left)),))
+        unknown = [name for name in own.issues if name not in part.issues]
+        before = fields(plan[task.id]).issues if task.id in plan else tuple(part.issues)
+        left = tuple(name for name in own.issues if name in part.issues) or before
+        agent = named_builder(task, part.method)
+        if unknown or agent:
+            yield TasksReplanned((replace(task, fields=replace(own, issues=left), agent=agent),))
+        if unknown:
             which = f'"{", ".join(unknown)}", which the session is not about'
             yield Warned(f"tasks.csv names {which}; {task.id} is about {', '.join(left)}")
+
+
+def named_builder(task: Task, of_session: str) -> str:
+    """The agent that a BUILD task names by its execution method; empty if it is that of its role."""
+    method = fields(task).method
+    return "" if task.role != Role.implementer or method in {"", AUTO, of_session} else method
 
 
 def _cycle(task: str) -> int:
