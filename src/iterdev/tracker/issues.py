@@ -13,7 +13,8 @@ from iterdev.core.ids import ZONE
 
 DEFAULT_PRIORITY, LOWEST, HIGHEST = 3, 1, 5
 """5 is the most urgent."""
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+LONGEST_ID = 100
+ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}")
 """An id is also the name of a file."""
 MENTIONED = re.compile(r"(?<![A-Za-z0-9-])(?:GH-\d+|ISS-\d{8}-\d{6})(?![A-Za-z0-9]|-[A-Za-z0-9])")
 
