@@ -36,7 +36,7 @@ from iterdev.teams.issues.results import (
     named_issues,
 )
 from iterdev.teams.issues.roles import AUTO, Fields, Pipeline, Role, Verdict, fields
-from iterdev.teams.issues.state import Issues, issue_part
+from iterdev.teams.issues.state import Issues, issue_part, last_audit
 from iterdev.tracker import solutions
 from iterdev.tracker.solutions import Solution
 
@@ -51,7 +51,7 @@ SMALL, LARGE = "gemini", "codex"
 
 def plan(state: State) -> tuple[Event, ...]:
     part = issue_part(state)
-    return (TasksAdded(pipelines.first_tasks(part.pipeline, tuple(part.issues), part.method, "", state.scope)),)
+    return (TasksAdded(pipelines.first_tasks(part.pipeline, tuple(part.issues), part.method, state.scope)),)
 
 
 def plan_note(state: State) -> str:
@@ -101,7 +101,7 @@ def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> 
     """The solutions with their ids; a first plan is one for every issue, a revision for those that were rejected."""
     part, own = issue_part(state), fields(task)
     wanted = own.issues
-    if own.cycle and (last := _last_audit(state)):
+    if own.cycle and (last := last_audit(state)):
         wanted = audit.rejected(last)
     given = named_issues(planned)
     if missing := [issue for issue in wanted if issue not in given]:
@@ -134,17 +134,11 @@ def _audited(state: State, task: Task, report: Audit) -> Interpretation:
     known = replace(report, audits=audits)
     if not known.audits:
         return Interpretation(error="the audit is about none of the issues")
-    last = _last_audit(state)
+    last = last_audit(state)
     scored = audit.scored(task.id, known, part.thresholds, last.verdicts if last else ())
     # A later audit need only look at what was revised.
     wanted = audit.rejected(last) if last else fields(task).issues
     return Interpretation(events=(scored, *_left_out(task, named_issues(report.audits), wanted)))
-
-
-def _last_audit(state: State) -> events.AuditScored | None:
-    """The newest audit that counts."""
-    found = issue_part(state).audits
-    return found[max(found, key=state.tasks.order.__getitem__)] if found else None
 
 
 def before_work(state: State) -> tuple[Event, ...]:

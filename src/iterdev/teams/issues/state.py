@@ -73,6 +73,12 @@ def issue_part(state: State) -> Issues:
     return cast("Issues", state.team)
 
 
+def last_audit(state: State) -> AuditScored | None:
+    """The newest audit that counts, by the order of the table."""
+    found = issue_part(state).audits
+    return found[max(found, key=state.tasks.order.__getitem__)] if found else None
+
+
 def issues_of_build(state: State, task: TaskId) -> tuple[str, ...]:
     """The issues that a task builds; empty for all others, and for one that only brings in the user's branch."""
     row = state.tasks.plan.get(task)
