@@ -422,13 +422,13 @@ def test_an_update_with_which_the_tests_fail_is_parked_at_once_because_no_agent_
 
 def test_the_end_names_the_issues_that_are_not_resolved_and_why() -> None:
     def fails(task: Task, _: State) -> Failed | None:
-        return Failed(error="the tests fail:\ntest_x") if task.id == "BUILD-002" else None
+        return Failed(error=f"the tests fail:\n{'test_x, ' * 20}") if task.id == "BUILD-002" else None
 
     run = Run(5, fails)
 
     issues = ", ".join(fields(run.state.tasks.plan["BUILD-002"]).issues)
     assert ISSUES.view(run.state).shortcomings == (
-        f"{issues} are not resolved: BUILD-002 failed: the tests fail: test_x",
+        f"{issues} are not resolved: BUILD-002 failed: the tests fail: {'test_x, ' * 7}test_x,…",
     )
 
 

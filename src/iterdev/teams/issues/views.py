@@ -17,7 +17,7 @@ from iterdev.teams.issues.rules import PROCEED, REJECTION_GATE, REVISE, SOLUTION
 from iterdev.teams.issues.state import issue_part, last_audit
 
 MARKS = {Status.completed: "[OK]", Status.failed: "[FAIL]", Status.skipped: "[SKIP]"}
-FINDINGS_SHOWN, WHY_SHOWN = 200, 500
+FINDINGS_SHOWN, WHY_SHOWN = 200, 80
 REJECTION_CHOICES = {
     PROCEED: "Build the rejected solutions, with a warning and an entry of technical debt",
     REVISE: "Have them revised and audited once more",
