@@ -248,6 +248,17 @@ def test_an_audit_without_a_report_counts_as_approved_and_is_warned_about(engine
     assert any(text.startswith("AUDIT-001 left no audit report") for text in run.state.warnings)
 
 
+def test_a_solution_that_an_audit_leaves_out_is_said_to_be_unaudited_or_stays_rejected() -> None:
+    scores = {"AUDIT-001": {"GH-1": 40, "GH-2": 40}, "AUDIT-002": {"GH-1": 90}, "AUDIT-003": {"GH-2": 90}}
+    run = Run(3, lambda task, _: audit(task, scores[task.id]) if task.role == Role.reviewer else None)
+
+    assert [text for text in run.state.warnings if "says nothing" in text] == [
+        "AUDIT-001 says nothing about GH-3; its solution counts as approved, and nobody has audited it",
+        "AUDIT-002 says nothing about GH-2; its solution stays rejected",
+    ]
+    assert run.state.tasks.status("BUILD-001") is Status.completed
+
+
 def several(task: Task, _: State) -> Success | None:
     return plan(task, planned("GH-1", id="A"), planned("GH-1", id="B")) if task.role == Role.planner else None
 

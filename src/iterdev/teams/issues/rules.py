@@ -90,10 +90,10 @@ def _tested(state: State, task: Task, success: Success) -> tuple[Event, ...]:
     return (run, events.BaselineMeasured(measured.baseline, state.branch.base)) if measured.baseline else (run,)
 
 
-def _left_out(task: Task, named: Iterable[str], wanted: Iterable[str]) -> Iterator[Warned]:
-    """Warnings about issues that a result does not mention, and about others that it does."""
+def _left_out(task: Task, named: Iterable[str], wanted: Iterable[str], so: str = "") -> Iterator[Warned]:
+    """Warnings about issues that a result does not mention, and about others that it does; `so` is what follows."""
     given, own = set(named), set(fields(task).issues)
-    yield from (Warned(f"{task.id} says nothing about {issue}") for issue in wanted if issue not in given)
+    yield from (Warned(f"{task.id} says nothing about {issue}{so}") for issue in wanted if issue not in given)
     yield from (Warned(f'{task.id} names "{issue}", which is none of its issues') for issue in sorted(given - own))
 
 
@@ -138,7 +138,8 @@ def _audited(state: State, task: Task, report: Audit) -> Interpretation:
     scored = audit.scored(task.id, known, part.thresholds, last.verdicts if last else ())
     # A later audit need only look at what was revised.
     wanted = audit.rejected(last) if last else fields(task).issues
-    return Interpretation(events=(scored, *_left_out(task, named_issues(report.audits), wanted)))
+    so = "; its solution stays rejected" if last else "; its solution counts as approved, and nobody has audited it"
+    return Interpretation(events=(scored, *_left_out(task, named_issues(report.audits), wanted, so)))
 
 
 def before_work(state: State) -> tuple[Event, ...]:
