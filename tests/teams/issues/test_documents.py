@@ -1,22 +1,21 @@
 """What a session of the issue team leaves: reports, records, prompts, the final report; and how it is read back."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.teams.issues.sessions import Run, audit, facts, usual
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
 from iterdev.core.prompts import PromptContext
 from iterdev.core.request import Request
-from iterdev.core.rules.record import record
-from iterdev.core.rules.table_edits import TableRow
+from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import fold
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import EngineStarted, Failed, RowEdit, SessionStarted, TableEdited
+from iterdev.core.session.events import EngineStarted, Failed, RowEdit, SessionStarted, TableEdited, TasksReplanned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
@@ -98,21 +97,25 @@ def test_a_row_without_issues_is_refused_with_its_line() -> None:
         tasks_csv.parse("id,description\nBUILD-001,build it\n", ISSUES)
 
 
-@pytest.mark.parametrize(
-    ("cell", "left"), [("GH-1;GH-99", ("GH-1",)), ("GH-99", ("GH-1", "GH-2"))], ids=["one of two", "the only one"]
-)
-def test_an_issue_that_the_session_is_not_about_is_left_out_of_an_edited_table(cell: str, left: tuple[str]) -> None:
+def edited(run: Run, task: str, old: str, new: str) -> None:
+    """Goes on after a person has changed a cell of a task, and has it done again."""
+    rows = tasks_csv.parse(tasks_csv.table(run.state, ISSUES).replace(old, new), ISSUES)
+    (row,) = (replace(row, edit=replace(row.edit, status=Status.pending)) for row in rows if row.edit.task.id == task)
+    run.go_on(TableEdited((row.edit,)), *ISSUES.table_edited(run.state, [row]), EngineStarted(2, run.state.branch.tip))
+
+
+@pytest.mark.parametrize("task", ["EXPLORE-001", "SOLVE-001", "BUILD-001"])
+def test_an_issue_that_the_session_is_not_about_is_warned_of_and_left_out(task: str) -> None:
     run = Run(2)
-    table = tasks_csv.table(run.state, ISSUES).replace("GH-1;GH-2", cell, 1).replace("completed", "pending", 1)
-    (first, *_) = tasks_csv.parse(table, ISSUES)
 
-    run.go_on(TableEdited((first.edit,)), *ISSUES.table_edited(run.state, [first]), EngineStarted(2, "b"))
+    edited(run, task, "GH-1;GH-2", "GH-1;../../GH-99")
 
-    explore = run.state.tasks.plan["EXPLORE-001"]
-    text = prompts.team_parts(run.state, explore, PromptContext(board="")).parts[0]
-    assert (fields(explore).issues, "GH-99" in text) == (left, False)
-    assert 'tasks.csv names "GH-99", which the session is not about' in run.state.warnings[0]
-    assert run.state.tasks.status(explore.id) is Status.completed
+    text = prompts.team_parts(run.state, run.state.tasks.plan[task], PromptContext(board="")).parts[0]
+    assert ("GH-1" in text, "GH-99" in text) == (True, False)
+    assert f'tasks.csv names "../../GH-99" in {task}, which the session is not about' in run.state.warnings
+    assert run.state.tasks.status(task) is Status.completed
+    assert not any("GH-99" in path for path in documents(run.state))
+    assert compare(run.entries, ISSUES).difference is None
 
 
 @pytest.mark.requirement("R157")
@@ -205,18 +208,26 @@ def test_a_finished_session_that_is_rebuilt_stays_finished(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("method", ["auto", "gemini"])
-def test_the_agent_that_builds_is_the_one_that_the_table_names(tmp_path: Path, method: str) -> None:
+@pytest.mark.parametrize(("old", "new", "agent"), [("Implementation", "Renamed", ""), ('"gemini"', '"qwen"', "qwen")])
+def test_the_agent_that_builds_is_the_one_that_an_edited_table_names(
+    method: str, old: str, new: str, agent: str
+) -> None:
     run = Run(1, method=method)
-    before = run.state.tasks.plan["BUILD-001"]
-    rows = tasks_csv.parse(tasks_csv.table(run.state, ISSUES).replace('"Implementation"', '"Renamed"'), ISSUES)
-    other = tasks_csv.parse(tasks_csv.table(run.state, ISSUES).replace('"gemini"', '"qwen"'), ISSUES)
+    before = run.state.tasks.plan["BUILD-001"].agent
 
-    def agent(edited: Sequence[TableRow]) -> str:
-        events = TableEdited((edited[-1].edit,)), *ISSUES.table_edited(run.state, edited[-1:])
-        return record(run.state, ISSUES, events, 2.0)[1].tasks.plan["BUILD-001"].agent
+    edited(run, "BUILD-001", old, new)
 
-    assert (agent(rows), agent(other)) == (before.agent, "qwen")
-    assert rebuilt(written(run, tmp_path)).state.tasks.plan["BUILD-001"].agent == before.agent
+    assert run.state.tasks.plan["BUILD-001"].agent == (agent or before)
+    assert compare(run.entries, ISSUES).difference is None
+
+
+def test_so_is_that_of_a_session_whose_journal_was_lost(tmp_path: Path) -> None:
+    run = Run(1, method="auto")
+    folder = written(run, tmp_path, until=TasksReplanned)
+    table = folder / "tasks.csv"
+    table.write_text(table.read_text().replace('"auto"', '"codex"'))
+
+    assert rebuilt(folder).state.tasks.progress["BUILD-001"].agent == "codex"
 
 
 @pytest.mark.requirement("R154")

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec.structs import replace
-
 from iterdev.core.rules.table_edits import TableRow
-from iterdev.core.session.events import TasksReplanned, Warned
+from iterdev.core.session.events import Warned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.types import TaskId
 from iterdev.teams.contract import TableColumns
 from iterdev.teams.issues.documents import written
-from iterdev.teams.issues.roles import AUTO, Fields, Role, fields
+from iterdev.teams.issues.roles import Fields, fields
 from iterdev.teams.issues.state import issue_part
 
 COLUMNS = TableColumns(
@@ -40,26 +38,12 @@ def read_fields(cells: Mapping[str, str]) -> Fields:
     return Fields(issues=issues, method=cells.get("execution_method", "").strip(), cycle=_cycle(cells["id"]))
 
 
-def table_edited(state: State, rows: Sequence[TableRow]) -> Iterator[TasksReplanned | Warned]:
-    """Edited rows with the agents that their methods name, and without issues that the session is not about."""
-    part, plan = issue_part(state), state.tasks.plan
+def table_edited(state: State, rows: Sequence[TableRow]) -> Iterator[Warned]:
+    """Warnings about issues in edited rows that the session is not about; nothing is known of them."""
+    known = issue_part(state).issues
     for task in (row.edit.task for row in rows):
-        own = fields(task)
-        unknown = [name for name in own.issues if name not in part.issues]
-        before = fields(plan[task.id]).issues if task.id in plan else tuple(part.issues)
-        left = tuple(name for name in own.issues if name in part.issues) or before
-        agent = named_builder(task, part.method)
-        if unknown or agent:
-            yield TasksReplanned((replace(task, fields=replace(own, issues=left), agent=agent),))
-        if unknown:
-            which = f'"{", ".join(unknown)}", which the session is not about'
-            yield Warned(f"tasks.csv names {which}; {task.id} is about {', '.join(left)}")
-
-
-def named_builder(task: Task, of_session: str) -> str:
-    """The agent that a BUILD task names by its execution method; empty if it is that of its role."""
-    method = fields(task).method
-    return "" if task.role != Role.implementer or method in {"", AUTO, of_session} else method
+        if unknown := [name for name in fields(task).issues if name not in known]:
+            yield Warned(f'tasks.csv names "{", ".join(unknown)}" in {task.id}, which the session is not about')
 
 
 def _cycle(task: str) -> int:

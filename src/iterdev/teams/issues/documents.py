@@ -12,7 +12,7 @@ from iterdev.teams.contract import as_json
 from iterdev.teams.issues import audit
 from iterdev.teams.issues.events import AuditScored
 from iterdev.teams.issues.roles import Role, fields
-from iterdev.teams.issues.state import Issues, issue_part, last_audit
+from iterdev.teams.issues.state import Issues, issue_part, issues_of, last_audit
 from iterdev.tracker.issues import Description
 from iterdev.tracker.solutions import files_touched
 
@@ -45,7 +45,7 @@ def artifact(task: Task) -> str:
 
 def written(state: State, task: Task) -> str:
     """The artifact of a completed task; empty if it left none, as one that a person completed in the table."""
-    part, names = issue_part(state), fields(task).issues
+    part, names = issue_part(state), issues_of(state, task)
     match task.role:
         case Role.explorer:
             is_there = any(name in part.contexts for name in names)
@@ -80,8 +80,7 @@ def complexity(described: Description) -> str:
 
 def commit_body(state: State, task: Task) -> tuple[str, ...]:
     """The issues that a BUILD task resolves; its title names none."""
-    known = issue_part(state).issues
-    named = (known[name] for name in fields(task).issues if name in known)
+    named = (issue_part(state).issues[name] for name in issues_of(state, task))
     return tuple(f"- {one.id}: {shortened(one.description.title, TITLE_LENGTH)}" for one in named)
 
 
@@ -237,6 +236,6 @@ def _builds(state: State, since: State | None) -> dict[str, str]:
             "findings": progress.findings,
             "error": progress.error,
         }
-        for issue in fields(task).issues:
+        for issue in issues_of(state, task):
             found[file_of(Role.implementer, issue)] = as_json({"issue_id": issue, **document})
     return found

@@ -10,7 +10,7 @@ from iterdev.teams.issues import audit, marshal
 from iterdev.teams.issues.documents import complexity, written
 from iterdev.teams.issues.events import IssueFacts, Thresholds
 from iterdev.teams.issues.roles import Role, fields
-from iterdev.teams.issues.state import Issues, issue_part, last_audit
+from iterdev.teams.issues.state import Issues, issue_part, issues_of, last_audit
 from iterdev.tracker.solutions import Solution, files_touched
 
 ISSUE_SHOWN = 12_000
@@ -69,7 +69,7 @@ def _standing(state: State, task: Task) -> list[str]:
 
 def _for_role(state: State, task: Task) -> list[str]:
     issues = issue_part(state)
-    names = fields(task).issues
+    names = issues_of(state, task)
     shown = _issues(issues, names)
     match task.role:
         case Role.implementer if task.kind is TaskKind.conflict_fix:

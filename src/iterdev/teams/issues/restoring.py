@@ -5,13 +5,11 @@ from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from iterdev.core.rules.table_edits import TableRow
-from iterdev.core.session.events import Event, TasksReplanned
+from iterdev.core.session.events import Event
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.issues import audit, events
-from iterdev.teams.issues.columns import named_builder
 from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, file_of
 from iterdev.teams.issues.pipelines import IssueRequest
 from iterdev.teams.issues.results import Audit, IssueAudit, IssueContext
@@ -66,15 +64,11 @@ class KeptQueue(Struct, frozen=True, kw_only=True):
 
 def prepared(documents: Documents, rows: Sequence[TableRow]) -> IssueRequest:
     """The issues of the session and of its table; what they say is in the context reports."""
-    kept = _session(documents)
+    kept = KeptSession()
+    with suppress(msgspec.ValidationError):
+        kept = msgspec.convert(documents.get("session.json"), KeptSession)
     named = dict.fromkeys((*kept.issue_ids, *(name for row in rows for name in fields(row.edit.task).issues)))
     return IssueRequest(issues=tuple(_facts(documents, name) for name in named), method=kept.execution_method)
-
-
-def _session(documents: Documents) -> KeptSession:
-    with suppress(msgspec.ValidationError):
-        return msgspec.convert(documents.get("session.json"), KeptSession)
-    return KeptSession()
 
 
 def _facts(documents: Documents, name: str) -> events.IssueFacts:
@@ -86,16 +80,7 @@ def _facts(documents: Documents, name: str) -> events.IssueFacts:
 
 
 def restored(documents: Documents, rows: Sequence[TableRow]) -> tuple[Event, ...]:
-    parts = (_builders(documents, rows), _work(documents, rows), _audits(documents, rows), _queue(documents, rows))
-    return tuple(event for part in parts for event in part)
-
-
-def _builders(documents: Documents, rows: Sequence[TableRow]) -> Iterator[Event]:
-    """The agents that the table names for single tasks."""
-    method, tasks = _session(documents).execution_method, [row.edit.task for row in rows]
-    named = tuple(replace(task, agent=agent) for task in tasks if (agent := named_builder(task, method)))
-    if named:
-        yield TasksReplanned(named)
+    return *_work(documents, rows), *_audits(documents, rows), *_queue(documents, rows)
 
 
 def _work(documents: Documents, rows: Sequence[TableRow]) -> Iterator[Event]:
