@@ -114,8 +114,12 @@ def read_status(text: str) -> IssueStatus:
     raise UserError(f'"{text}" is not a status of an issue{near}', hint=f"one of: {', '.join(IssueStatus)}")
 
 
+def is_id(text: str) -> bool:
+    return ID.fullmatch(text) is not None and ".." not in text
+
+
 def checked_id(text: str) -> str:
-    if ID.fullmatch(text) and ".." not in text:
+    if is_id(text):
         return text
     raise UserError(
         f'"{text}" cannot be the id of an issue', hint="letters, digits, dots and dashes, such as ISS-20260308-120000"

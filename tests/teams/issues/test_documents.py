@@ -24,7 +24,7 @@ from iterdev.core.views.report import report
 from iterdev.store.session_folder import json_records, rebuild, tasks_csv
 from iterdev.teams.issues import prompts
 from iterdev.teams.issues.documents import documents
-from iterdev.teams.issues.events import BuildsPlanned
+from iterdev.teams.issues.events import BuildsPlanned, BuildTested
 from iterdev.teams.issues.pipelines import IssueRequest
 from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import issue_part
@@ -197,6 +197,14 @@ def test_a_session_whose_journal_was_lost_goes_on_with_what_its_folder_tells(tmp
     assert again.waves == run.waves
     assert {progress.status for _, progress in again.state.tasks.rows()} == {Status.completed}
     assert "EXPLORE-001" not in {task for running in again.starts for task in running}
+
+
+def test_what_cannot_be_the_id_of_an_issue_is_not_taken_from_the_folder(tmp_path: Path) -> None:
+    folder = written(Run(2), tmp_path, until=BuildTested)
+    for name in ("tasks.csv", "session.json"):
+        (folder / name).write_text((folder / name).read_text().replace("GH-2", "../../GH-2"))
+
+    assert list(issue_part(rebuilt(folder).state).issues) == ["GH-1"]
 
 
 def test_a_finished_session_that_is_rebuilt_stays_finished(tmp_path: Path) -> None:
