@@ -71,6 +71,22 @@ def test_a_session_is_kept_when_its_export_fails(sessions: Sessions) -> None:
     assert view.why == "kept active"
 
 
+def test_an_export_takes_nothing_along_that_is_outside_of_the_session(sessions: Sessions) -> None:
+    session = sessions.start("Fix it", *failed())
+    repository, secret = sessions.repository, sessions.repo.home / "secret.txt"
+    secret.write_text("mine")
+    folder = repository.folder(repository.state(session))
+    (folder / "wisdom").mkdir(parents=True, exist_ok=True)
+    (folder / "wisdom" / "more.md").symlink_to(secret)
+    (folder / "discoveries.ndjson").unlink(missing_ok=True)
+    (folder / "discoveries.ndjson").symlink_to(secret)
+
+    completion.export(repository, session, sessions.repo.home / "out")
+
+    exported = [sessions.repo.home / "out" / name for name in ("wisdom/more.md", "discoveries.ndjson")]
+    assert [path.is_symlink() for path in exported] == [True, True]
+
+
 @pytest.mark.parametrize(("action", "phase"), [("auto_archive", Phase.archived), ("auto_keep", Phase.paused)])
 def test_the_configuration_may_complete_a_session_without_a_question(
     sessions: Sessions, action: str, phase: Phase

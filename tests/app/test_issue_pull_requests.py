@@ -10,14 +10,16 @@ import pytest
 from tests.conftest import Repo
 from tests.github_server import TOKEN, GitHub, github_server
 from tests.issue_agents import use_program
+from tests.teams.issues.sessions import Run
 
 from iterdev.app.branches.pull_request import BEGIN
 from iterdev.app.issues import edit, resolve
-from iterdev.app.issues.pull_requests import has_landed, open_for_issues, open_for_session
+from iterdev.app.issues.pull_requests import has_landed, landed_builds, open_for_issues, open_for_session
 from iterdev.app.resume import run_session
 from iterdev.app.start import Request
 from iterdev.core.errors import UserError
-from iterdev.core.types import SessionId
+from iterdev.core.session.events import Entry, Landed
+from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver
 
@@ -88,6 +90,27 @@ def test_one_pull_request_for_each_issue_goes_on_top_of_the_one_before(
         repo.git("fetch", "-q", "origin")
         changed = repo.git("diff", "--name-only", f"{below}...remotes/origin/{pull['head']}").split()
         assert changed == [f"{str(pull['title']).partition(':')[0]}.txt"]
+
+
+def test_what_landed_again_is_where_it_landed_last() -> None:
+    run = Run(2, pipeline="batch")
+    again = Entry(run.state.seq + 1, 3.0, Landed(task=TaskId("BUILD-001"), tip="after both"))
+
+    first, second = landed_builds(run.state, [*run.entries, again])
+
+    assert (first.issues, second.issues, second.tip) == (("GH-2",), ("GH-1",), "after both")
+
+
+def test_issues_of_which_only_the_end_of_the_id_differs_get_branches_of_their_own(
+    repo: Repo, repository: Repository, server: GitHub, environment: dict[str, str]
+) -> None:
+    use_program(repo)
+    names = [f"the-name-of-a-project-that-is-quite-long-and-so-on-{number}" for number in (1, 2)]
+    session = resolved(repository, *names, separately=True)
+
+    open_for_issues(repository, session, environment)
+
+    assert sorted(str(pull["head"]) for pull in server.pulls) == [f"iterdev/{session}-{name}" for name in names]
 
 
 def test_only_a_batch_builds_issues_one_by_one(repo: Repo, repository: Repository) -> None:

@@ -14,6 +14,7 @@ from tests.session_files import statuses
 from iterdev.app.answer import answer, plan_draft, take_over_plan
 from iterdev.app.inspect import status
 from iterdev.app.live.background import UnattendedQuestions
+from iterdev.app.live.plan import WrongRow, read_plan, save_plan
 from iterdev.app.resume import RunObserver, run_detached, run_session
 from iterdev.core.errors import UserError
 from iterdev.core.views.gates import EDIT, GateView
@@ -87,6 +88,30 @@ def test_a_plan_that_is_not_valid_is_reported_and_kept(
 
     assert table.read_text() == before
     assert plan_draft(team.repository, team.session).read_text() == draft.read_text() != before
+
+
+def test_a_page_that_saves_a_plan_is_told_which_row_is_wrong(repo: Repo, team: Team) -> None:
+    waiting(team)
+    shown = read_plan(team.repository, team.session)
+    rows = [dict(row.cells) for row in shown.rows]
+    save = partial(save_plan, team.repository, team.session, digest=shown.digest)
+
+    with pytest.raises(WrongRow, match="plumber") as wrong:
+        save([*rows[:2], {**rows[2], "role": "plumber"}, *rows[3:]])
+    with pytest.raises(WrongRow, match="no tasks") as empty:
+        save([])
+
+    assert (wrong.value.row, empty.value.row) == (2, None)
+    assert read_plan(team.repository, team.session) == shown
+
+
+def test_a_table_without_a_header_is_no_plan_that_a_page_can_save(repo: Repo, team: Team) -> None:
+    waiting(team)
+    (repo.folder() / "tasks.csv").write_text("")
+    shown = read_plan(team.repository, team.session)
+
+    with pytest.raises(WrongRow, match="line 1"):
+        save_plan(team.repository, team.session, [{"id": "DEV-001"}], shown.digest)
 
 
 def test_rows_that_are_deleted_after_the_approval_are_put_back(repo: Repo, team: Team) -> None:

@@ -34,6 +34,8 @@ def test_without_a_session_there_is_nothing_to_go_on_with(sessions: Sessions) ->
     for find in (to_continue, to_resume):
         with pytest.raises(UserError, match="There is no session in"):
             find(sessions.repository)
+        with pytest.raises(UserError, match='There is no session "ids-other"'):
+            find(sessions.repository, "ids-other")
 
 
 def test_the_session_that_was_last_active_is_meant_unless_one_is_named(sessions: Sessions) -> None:

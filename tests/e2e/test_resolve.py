@@ -59,6 +59,7 @@ def test_ids_that_do_not_exist_are_told_and_valid_ones_asked_for(repo: Repo, ter
         (["GH-1", "--exec", "codexx"], '"codexx" is neither an agent nor "auto" (did you mean "codex"?)'),
         (["GH-1", "--role-agent", "developer=mine"], 'There is no role "developer"'),
         (["--role", "developr"], 'There is no role "developr"'),
+        (["--role", "explorer", "--detach"], "--role and --detach exclude each other"),
     ],
 )
 def test_in_a_pipe_what_is_wrong_is_an_error_and_nothing_is_created(repo: Repo, words: list[str], problem: str) -> None:

@@ -360,9 +360,11 @@ def test_a_secret_inside_of_a_variable_is_removed_where_it_stands_alone(name: st
 
 
 def test_example_passwords_do_not_blank_out_ordinary_words() -> None:
-    redact = redactor({"POSTGRES_PASSWORD": "postgres", "SECRET_KEY": "changeme", "OLDPWD": "/home/me/project"})
+    examples = {"POSTGRES_PASSWORD": "postgres", "SECRET_KEY": "changeme", "OPENAI_API_KEY": "dummy-key"}
+    redact = redactor({**examples, "OLDPWD": "/home/me/project"})
 
-    assert redact("postgres in /home/me/project says changeme") == "postgres in /home/me/project says changeme"
+    text = "postgres in /home/me/project says changeme to dummy-key"
+    assert redact(text) == text
 
 
 def test_a_value_of_an_env_file_that_looks_random_is_removed_whatever_its_name(tmp_path: Path) -> None:

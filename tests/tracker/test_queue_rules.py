@@ -6,6 +6,7 @@ from iterdev.tracker import queue_rules, rules
 from iterdev.tracker.documents import dependency_graph
 from iterdev.tracker.events import QueueFormed
 from iterdev.tracker.queues import Placement, Queue, QueueItem, QueueStatus
+from iterdev.tracker.state import active_queues
 from iterdev.tracker.views import QueueView
 
 
@@ -153,6 +154,28 @@ def test_retry_of_one_issue_leaves_the_others(story: Story) -> None:
     assert [item.status.value for item in story.items.values()] == ["failed", "pending"]
 
 
+def test_retry_of_everything_makes_each_queue_with_failed_items_active_again(story: Story) -> None:
+    for name in ("GH-1", "GH-2", "GH-3"):
+        story.planned(name)
+        story.happened(*queue_rules.added(story.tracker, [name], story.at, to_new=True))
+        story.failed("S-1")
+
+    story.happened(*queue_rules.retried(story.tracker, story.at))
+
+    assert {queue.id for queue in active_queues(story.tracker)} == set(story.tracker.queues)
+
+
+def test_an_archived_queue_that_is_chosen_is_worked_on_again(story: Story) -> None:
+    story.planned("GH-1")
+    story.queued("GH-1")
+    story.happened(*queue_rules.archived(story.tracker, story.queue.id))
+    assert next_item(story) is None
+
+    story.happened(*queue_rules.activated(story.tracker, list(story.tracker.queues)))
+
+    assert next_item(story) == "S-1"
+
+
 def test_an_item_can_be_named_together_with_its_queue(story: Story) -> None:
     for name in ("GH-1", "GH-2"):
         story.planned(name)
@@ -209,6 +232,31 @@ def test_merging_a_queue_moves_what_the_other_does_not_have_and_archives_it(stor
 
     assert [item.issue_id for item in story.tracker.items[first].values()] == ["GH-1", "GH-2", "GH-3"]
     assert story.tracker.queues[second].status is QueueStatus.archived
+
+
+def test_what_is_moved_into_another_queue_waits_for_what_that_queue_has_already(story: Story) -> None:
+    story.planned("GH-1")
+    story.planned("GH-2", after=["GH-1"])
+    for names in (["GH-1"], ["GH-1", "GH-2"]):
+        story.happened(*queue_rules.added(story.tracker, names, story.at, to_new=True))
+    first, second = story.tracker.queues
+
+    story.happened(*queue_rules.merged(story.tracker, second, first))
+
+    waiting = {item.issue_id: item.place.depends_on for item in story.tracker.items[first].values()}
+    assert waiting == {"GH-1": (), "GH-2": ("S-1",)}
+
+
+def test_a_queue_that_was_over_is_not_over_with_what_is_moved_into_it(story: Story) -> None:
+    for name in ("GH-1", "GH-2"):
+        story.planned(name)
+        story.happened(*queue_rules.added(story.tracker, [name], story.at, to_new=True))
+    first, second = story.tracker.queues
+    story.done(f"{first}:S-1")
+
+    story.happened(*queue_rules.merged(story.tracker, second, first))
+
+    assert story.tracker.queues[first].status is QueueStatus.active
 
 
 def test_what_is_added_to_a_queue_with_groups_leaves_the_order_of_common_files(story: Story) -> None:

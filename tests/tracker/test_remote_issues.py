@@ -44,6 +44,17 @@ def test_what_changed_there_is_changed_here_and_a_priority_of_this_tracker_stays
     assert (said.title, said.priority, said.tags) == ("Greet louder", 5, ("bug", "help wanted"))
 
 
+def test_what_is_said_here_in_fields_that_github_does_not_have_stays(story: Story) -> None:
+    pull(story, ISSUE)
+    known = story.tracker.issues["GH-7"].description
+    own = replace(known, expected_behavior="a greeting", extra={**known.extra, "team": "red"})
+    story.happened(*rules.described(story.tracker, "GH-7", own))
+
+    pull(story, replace(ISSUE, title="Greet louder"))
+
+    assert story.tracker.issues["GH-7"].description == replace(own, title="Greet louder")
+
+
 def test_a_label_that_is_new_sets_the_priority(story: Story) -> None:
     pull(story, ISSUE)
 
@@ -105,6 +116,24 @@ def test_comments_that_say_something_come_along_the_newest_before_there_is_no_ro
     comments = story.tracker.issues["GH-7"].description.comments
     assert [one.author for one in comments] == ["old", "old", "old", "ann"]
     assert sum(len(one.body) for one in comments) <= MOST_TEXT + len(CUT)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("+1", 0), ("Me too!!", 0), ("same  here :)", 0), ("bump it up", 1), ("+1 because of X", 1)],
+)
+def test_a_mere_vote_is_no_comment(story: Story, text: str, kept: int) -> None:
+    pull(story, replace(ISSUE, comments=(RemoteComment("ann", text),)))
+
+    assert len(story.tracker.issues["GH-7"].description.comments) == kept
+
+
+def test_a_comment_with_a_long_line_is_read_in_linear_time(story: Story) -> None:
+    # A pattern that tries every place to divide the line would not come to its end.
+    pull(story, replace(ISSUE, comments=(RemoteComment("ann", "-" * 2_000_000 + "x"),)))
+
+    (comment,) = story.tracker.issues["GH-7"].description.comments
+    assert comment.body == "-" * MOST_TEXT + CUT
 
 
 @pytest.mark.parametrize(

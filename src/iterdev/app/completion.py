@@ -388,8 +388,15 @@ def _copy(repository: Repository, state: State, target: Path) -> None:
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
-            copy = shutil.copytree if (folder / name).is_dir() else shutil.copy2
-            copy(folder / name, target / name)
+            _copy_entry(folder / name, target / name)
     except OSError as error:
         raise HostError(f'Cannot write to "{target}": {error.strerror or error}', hint="name another folder") from error
     commits.write_patch(repository.top, state.branch.base, state.branch.tip, (target / PATCH).absolute())
+
+
+def _copy_entry(source: Path, target: Path) -> None:
+    """An agent without a sandbox may have left links in the folder; what they point to is not a part of the session."""
+    if source.is_dir() and not source.is_symlink():
+        shutil.copytree(source, target, symlinks=True)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)

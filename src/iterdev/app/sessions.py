@@ -159,6 +159,8 @@ def to_continue(repository: Repository, name: str = "") -> SessionId | SessionCh
         try:
             return SessionChoice(tuple(sessions), repository.find(name))
         except UserError as error:
+            if not sessions:
+                raise
             return SessionChoice(tuple(sessions), error)
     if unfinished := repository.unfinished():
         return unfinished[-1]

@@ -27,7 +27,7 @@ COMMON_WORDS = frozenset(
         *("password", "postgres", "postgresql", "secret", "changeme", "change-me", "change_me", "example"),
         *("default", "localhost", "development", "production", "testing", "undefined", "redacted", "placeholder"),
         *("required", "optional", "disabled", "enabled", "public", "private", "username", "mongodb", "rabbitmq"),
-        *("dummy-key"),
+        "dummy-key",
     ]
 )
 """Passwords of examples: to remove them would blank out ordinary words, and they protect nothing."""

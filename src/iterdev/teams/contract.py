@@ -153,8 +153,8 @@ class Team(TeamRules, TeamViews, Protocol):
         """Raises ValueError with a sentence about the result cell that is wrong."""
         return None
 
-    def table_edited(self, state: State, rows: Sequence[TableRow]) -> Sequence[Event]:
-        """What edited result columns mean; `state` is the one before the edit."""
+    def table_edited(self, state: State, rows: Sequence[TableRow]) -> Iterable[Event]:
+        """What edited columns of the team mean; `state` is the one before the edit."""
         return ()
 
     def prepared(self, documents: Mapping[str, object], rows: Sequence[TableRow]) -> object:

@@ -13,7 +13,8 @@ from iterdev.core.ids import ZONE
 
 DEFAULT_PRIORITY, LOWEST, HIGHEST = 3, 1, 5
 """5 is the most urgent."""
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+LONGEST_ID = 100
+ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}")
 """An id is also the name of a file."""
 MENTIONED = re.compile(r"(?<![A-Za-z0-9-])(?:GH-\d+|ISS-\d{8}-\d{6})(?![A-Za-z0-9]|-[A-Za-z0-9])")
 
@@ -113,8 +114,12 @@ def read_status(text: str) -> IssueStatus:
     raise UserError(f'"{text}" is not a status of an issue{near}', hint=f"one of: {', '.join(IssueStatus)}")
 
 
+def is_id(text: str) -> bool:
+    return ID.fullmatch(text) is not None and ".." not in text
+
+
 def checked_id(text: str) -> str:
-    if ID.fullmatch(text) and ".." not in text:
+    if is_id(text):
         return text
     raise UserError(
         f'"{text}" cannot be the id of an issue', hint="letters, digits, dots and dashes, such as ISS-20260308-120000"

@@ -1,6 +1,6 @@
 """What a change of queues means, for their items and for the issues in them: functions to events."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -255,6 +255,7 @@ def retried(tracker: Tracker, at: float, issue: str = "", queue: str = "") -> Se
         known_issue(tracker, issue)
     chosen = [known_queue(tracker, queue)] if queue else [one for one in tracker.queues.values() if _is_open(one)]
     found: list[TrackerEvent] = []
+    active = dict.fromkeys(tracker.active)
     for one in chosen:
         items = [item for item in tracker.items[one.id].values() if item.status is ItemStatus.failed]
         again = [item for item in items if issue in {"", item.issue_id}]
@@ -262,9 +263,9 @@ def retried(tracker: Tracker, at: float, issue: str = "", queue: str = "") -> Se
             found += _retried(tracker, one.id, item, at)
         if again and one.status is not QueueStatus.active:
             found.append(QueueMoved(one.id, QueueStatus.active))
-        if again and one.id not in tracker.active:
-            found.append(QueuesActivated((*tracker.active, one.id)))
-    return found
+        if again:
+            active.setdefault(one.id)
+    return found if len(active) == len(tracker.active) else [*found, QueuesActivated(tuple(active))]
 
 
 def _is_open(queue: Queue) -> bool:
@@ -279,8 +280,17 @@ def _retried(tracker: Tracker, queue: str, item: QueueItem, at: float) -> Iterat
     yield from _moved(tracker, item, IssueStatus.queued)
 
 
-def activated(tracker: Tracker, names: Sequence[str]) -> tuple[QueuesActivated]:
-    return (QueuesActivated(tuple(known_queue(tracker, name).id for name in dict.fromkeys(names))),)
+def activated(tracker: Tracker, names: Sequence[str]) -> Sequence[TrackerEvent]:
+    """These queues are the active ones; one that was put aside is worked on again if there is work in it."""
+    chosen = [known_queue(tracker, name) for name in dict.fromkeys(names)]
+    opened = (event for one in chosen for event in _opened(one, tracker.items[one.id].values()))
+    return (*opened, QueuesActivated(tuple(one.id for one in chosen)))
+
+
+def _opened(queue: Queue, items: Iterable[QueueItem]) -> Iterator[QueueMoved]:
+    """A queue that was put aside or over, and has such items, is neither any more."""
+    if queue.status is not QueueStatus.active and any(item.status in OPEN for item in items):
+        yield QueueMoved(queue.id, QueueStatus.active)
 
 
 def prioritized(tracker: Tracker, name: str, priority: int) -> tuple[QueuePrioritized]:
@@ -301,15 +311,18 @@ def deleted(tracker: Tracker, name: str) -> tuple[QueueDeleted]:
 
 
 def merged(tracker: Tracker, source: str, target: str) -> Sequence[TrackerEvent]:
-    """The open items of one queue go to the end of another one, which skips what it has; the first is archived."""
+    """The items of one queue go to the end of another one, which skips what it has; the first is archived."""
     known_queue(tracker, source), known_queue(tracker, target)
     if source == target:
         raise UserError(f'"{source}" cannot be merged into itself', hint="name another queue with --queue")
     there = tracker.items[target]
-    known = {(item.issue_id, item.solution_id) for item in there.values()}
-    moving = [item for item in tracker.items[source].values() if (item.issue_id, item.solution_id) not in known]
+    known = {(item.issue_id, item.solution_id): item.item_id for item in there.values()}
+    items = tracker.items[source].values()
+    moving = [item for item in items if (item.issue_id, item.solution_id) not in known]
     last = max((item.place.order for item in there.values()), default=0)
-    names = {item.item_id: f"S-{number}" for number, item in enumerate(moving, queues.next_number(there))}
+    # What waits for an item that is skipped waits for the one that is there already.
+    names = {item.item_id: known.get((item.issue_id, item.solution_id), "") for item in items}
+    names |= {item.item_id: f"S-{number}" for number, item in enumerate(moving, queues.next_number(there))}
     placed = (
         replace(
             item,
@@ -322,4 +335,5 @@ def merged(tracker: Tracker, source: str, target: str) -> Sequence[TrackerEvent]
         )
         for place, item in enumerate(moving, 1)
     )
-    return (*(ItemAdded(target, item) for item in placed), *archived(tracker, source))
+    opened = _opened(tracker.queues[target], moving)
+    return (*(ItemAdded(target, item) for item in placed), *opened, *archived(tracker, source))

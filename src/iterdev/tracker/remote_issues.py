@@ -5,8 +5,10 @@ Their text is data from outside. It is cut to what agents can be shown, and says
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.formatting import plain
 from iterdev.tracker.events import IssueCreated, IssueDescribed, StatusChanged
@@ -31,7 +33,9 @@ _LABELS = {
     number: re.compile(rf"(?:(?:priority|prio|severity|sev)\s*[:/ -]?\s*)?(?:{words})(?:[- ]priority)?", re.IGNORECASE)
     for number, words in _PRIORITIES.items()
 }
-_VOTE = re.compile(r"[\s\W_]*(?:\+1|-1|me too|same here|bump)?[\s\W_]*", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_VOTES = frozenset({(), ("1",), ("me", "too"), ("same", "here"), ("bump",)})
+"""The words of comments such as `+1`."""
 
 
 class RemoteComment(Struct, frozen=True):
@@ -101,7 +105,15 @@ def _changes(known: Issue, one: RemoteIssue) -> Iterator[RemoteEvent]:
     before = labelled_priority(said.tags)
     now = labelled_priority(one.labels)
     # A priority that a person has set here stays, unless the label itself has changed.
-    described = description(one, now if now and now != before else said.priority)
+    there = description(one, now if now and now != before else said.priority)
+    # What GitHub has no field for was said here, or by another tool.
+    described = replace(
+        there,
+        expected_behavior=said.expected_behavior,
+        actual_behavior=said.actual_behavior,
+        affected_components=said.affected_components,
+        extra={**said.extra, **there.extra},
+    )
     if described != said:
         yield IssueDescribed(known.id, described)
     was_open = said.extra.get(STATE) != "closed"
@@ -132,7 +144,7 @@ def labelled_priority(labels: Iterable[str]) -> int | None:
 
 def _comments(comments: Sequence[RemoteComment]) -> Iterator[Comment]:
     """The newest ones that say something, as far as there is room; those of programs and mere votes are left out."""
-    told = [one for one in comments if not one.author.endswith("[bot]") and not _VOTE.fullmatch(one.body)]
+    told = [one for one in comments if not one.author.endswith("[bot]") and not _is_vote(one.body)]
     left = MOST_TEXT
     kept: list[Comment] = []
     for one in reversed(told[-MOST_COMMENTS:]):
@@ -142,6 +154,11 @@ def _comments(comments: Sequence[RemoteComment]) -> Iterator[Comment]:
         if left <= 0:
             break
     return reversed(kept)
+
+
+def _is_vote(text: str) -> bool:
+    words = islice(_WORD.finditer(text), 3)
+    return tuple(word[0].lower() for word in words) in _VOTES
 
 
 def _shown(text: str, most: int) -> str:

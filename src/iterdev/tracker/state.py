@@ -83,8 +83,10 @@ class TrackerDraft(Draft[Tracker]):
 
     def __init__(self, part: Tracker) -> None:
         super().__init__(part)
-        self._copied: set[str] = set()
-        """Issues and queues whose solutions and items are this draft's own copies."""
+        self._own_solutions: set[str] = set()
+        """Issues whose solutions are this draft's own copies."""
+        self._own_items: set[str] = set()
+        """Queues whose items are."""
 
     def apply(self, event: TrackerEvent, at: float) -> None:
         if isinstance(event, IssueEvent):
@@ -160,7 +162,7 @@ class TrackerDraft(Draft[Tracker]):
     def _add_queue(self, queue: Queue, items: tuple[QueueItem, ...]) -> None:
         self._queues[queue.id] = queue
         self._items[queue.id] = {item.item_id: item for item in items}
-        self._copied.add(queue.id)
+        self._own_items.add(queue.id)
 
     def _change_issue(self, name: str, at: float, **fields: object) -> None:
         self._issues[name] = replace(self.part.issues[name], updated_at=at, **fields)
@@ -170,14 +172,14 @@ class TrackerDraft(Draft[Tracker]):
         items[name] = replace(items[name], **fields)
 
     def _solutions_of(self, issue: str) -> dict[str, Solution]:
-        if issue not in self._copied:
-            self._copied.add(issue)
+        if issue not in self._own_solutions:
+            self._own_solutions.add(issue)
             self._solutions[issue] = dict(self.part.solutions.get(issue, {}))
         return self._solutions[issue]
 
     def _items_of(self, queue: str) -> dict[str, QueueItem]:
-        if queue not in self._copied:
-            self._copied.add(queue)
+        if queue not in self._own_items:
+            self._own_items.add(queue)
             self._items[queue] = dict(self.part.items.get(queue, {}))
         return self._items[queue]
 

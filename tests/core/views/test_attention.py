@@ -62,7 +62,7 @@ def test_an_open_question_has_the_commands_that_answer_it(engine: str, then: tup
 
 def test_a_task_that_failed_is_looked_at_and_retried_when_the_session_is_over() -> None:
     story = Story(task("DEV-001"), task("VERIFY-001", "DEV-001"))
-    story.fails("DEV-001", "no luck")
+    story.fails("DEV-001", "no\nluck")
     running = only(story)
     story.happens(events.TaskSkipped(TaskId("VERIFY-001"), "lost"), events.Finished())
     over = only(story, engine_alive=False)

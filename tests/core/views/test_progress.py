@@ -19,13 +19,13 @@ def test_nothing_is_said_of_equal_states() -> None:
 def test_each_task_whose_status_changed_has_a_line() -> None:
     story = Story(task("DEV-001"), task("DEV-002"), task("DEV-003"), task("REVIEW-001"))
     before = story.starts("DEV-001")
-    story.ends("DEV-001", events.Failed(error="no luck"))
+    story.ends("DEV-001", events.Failed(error=f"no luck with {'x' * 200}"))
     story.does("DEV-002", done(findings=f"first\n{'x' * 200}"))
     story.starts("DEV-003")
     story.reviews("REVIEW-001", review(8))
 
     assert list(progress_lines(before, story.state, DEVELOPMENT)) == [
-        "  DEV-001 failed: no luck",
+        f"  DEV-001 failed: no luck with {'x' * 146}…",
         "  DEV-002 completed: first",
         "  DEV-003 started (developer, mine, attempt 1)",
         "  REVIEW-001 completed: score 8, CONVERGED",

@@ -1,4 +1,6 @@
-"""What the command line makes of the words after `iterdev run`."""
+"""What the command line makes of the words after `iterdev run` and `iterdev resolve`."""
+
+from pathlib import Path
 
 import click
 import pytest
@@ -6,13 +8,13 @@ import pytest
 from iterdev.surfaces.cli.app import app
 
 
-def parsed(*words: str) -> dict[str, object]:
-    """What the command line makes of the words after `iterdev run`."""
+def parsed(*words: str, name: str = "run") -> dict[str, object]:
+    """What the command line makes of the words after the command."""
     # Without these settings click would remember another help option for the command.
     context = click.Context(app, **app.context_settings)
-    command = app.get_command(context, "run")
+    command = app.get_command(context, name)
     assert command
-    return command.make_context("run", list(words), parent=context).params
+    return command.make_context(name, list(words), parent=context).params
 
 
 @pytest.mark.requirement("R1")
@@ -52,3 +54,15 @@ def test_a_flag_inside_a_requirement_is_no_flag_and_loses_no_letter(text: str) -
     assert read["yes"] is False
     assert read["concurrency"] is None
     assert read["text"] == (text,)
+
+
+def test_the_text_of_resolve_may_begin_with_flags() -> None:
+    read = parsed("--mode=full --all-pending -y", "GH-1", name="resolve")
+
+    assert (read["mode"], read["all_pending"], read["yes"], read["text"]) == ("full", True, True, ("GH-1",))
+
+
+def test_the_value_of_another_option_of_resolve_may_have_spaces() -> None:
+    read = parsed("--file=my issues/of today.txt", name="resolve")
+
+    assert (read["file"], read["text"]) == (Path("my issues/of today.txt"), ())

@@ -27,4 +27,4 @@ def test_a_dashboard_needs_a_terminal() -> None:
 
 
 def test_a_dashboard_needs_its_extra_and_says_how_to_get_it() -> None:
-    assert unable(TERMINAL, is_terminal=True, has_textual=False).endswith("hint: pip install 'iterdev[watch]'")
+    assert unable(TERMINAL, is_terminal=True, has_textual=False).endswith(" -m pip install 'iterdev[watch]'")

@@ -5,14 +5,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.teams.issues.sessions import Run, audit, facts, usual
 
 from iterdev.core import ids
 from iterdev.core.errors import UserError
+from iterdev.core.prompts import PromptContext
 from iterdev.core.request import Request
+from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import fold
 from iterdev.core.session.attempts import Success
-from iterdev.core.session.events import EngineStarted, Failed, RowEdit, SessionStarted, TableEdited
+from iterdev.core.session.events import EngineStarted, Failed, RowEdit, SessionStarted, TableEdited, TasksReplanned
 from iterdev.core.session.state import State
 from iterdev.core.session.tasks import Task
 from iterdev.core.settings import Settings
@@ -21,7 +24,7 @@ from iterdev.core.views.report import report
 from iterdev.store.session_folder import json_records, rebuild, tasks_csv
 from iterdev.teams.issues import prompts
 from iterdev.teams.issues.documents import documents
-from iterdev.teams.issues.events import BuildsPlanned
+from iterdev.teams.issues.events import BuildsPlanned, BuildTested
 from iterdev.teams.issues.pipelines import IssueRequest
 from iterdev.teams.issues.roles import Role, fields
 from iterdev.teams.issues.state import issue_part
@@ -92,6 +95,27 @@ def test_the_report_marks_tasks_cuts_findings_and_lists_the_five_deliverables() 
 def test_a_row_without_issues_is_refused_with_its_line() -> None:
     with pytest.raises(UserError, match='line 2: the issue_ids of "BUILD-001" are empty'):
         tasks_csv.parse("id,description\nBUILD-001,build it\n", ISSUES)
+
+
+def edited(run: Run, task: str, old: str, new: str) -> None:
+    """Goes on after a person has changed a cell of a task, and has it done again."""
+    rows = tasks_csv.parse(tasks_csv.table(run.state, ISSUES).replace(old, new), ISSUES)
+    (row,) = (replace(row, edit=replace(row.edit, status=Status.pending)) for row in rows if row.edit.task.id == task)
+    run.go_on(TableEdited((row.edit,)), *ISSUES.table_edited(run.state, [row]), EngineStarted(2, run.state.branch.tip))
+
+
+@pytest.mark.parametrize("task", ["EXPLORE-001", "SOLVE-001", "BUILD-001"])
+def test_an_issue_that_the_session_is_not_about_is_warned_of_and_left_out(task: str) -> None:
+    run = Run(2)
+
+    edited(run, task, "GH-1;GH-2", "GH-1;../../GH-99")
+
+    text = prompts.team_parts(run.state, run.state.tasks.plan[task], PromptContext(board="")).parts[0]
+    assert ("GH-1" in text, "GH-99" in text) == (True, False)
+    assert f'tasks.csv names "../../GH-99" in {task}, which the session is not about' in run.state.warnings
+    assert run.state.tasks.status(task) is Status.completed
+    assert not any("GH-99" in path for path in documents(run.state))
+    assert compare(run.entries, ISSUES).difference is None
 
 
 @pytest.mark.requirement("R157")
@@ -175,12 +199,43 @@ def test_a_session_whose_journal_was_lost_goes_on_with_what_its_folder_tells(tmp
     assert "EXPLORE-001" not in {task for running in again.starts for task in running}
 
 
+def test_what_cannot_be_the_id_of_an_issue_is_not_taken_from_the_folder(tmp_path: Path) -> None:
+    folder = written(Run(2), tmp_path, until=BuildTested)
+    for name in ("tasks.csv", "session.json"):
+        (folder / name).write_text((folder / name).read_text().replace("GH-2", "../../GH-2"))
+
+    assert list(issue_part(rebuilt(folder).state).issues) == ["GH-1"]
+
+
 def test_a_finished_session_that_is_rebuilt_stays_finished(tmp_path: Path) -> None:
     run = Run(5)
 
     again = rebuilt(written(run, tmp_path))
 
     assert (again.starts, again.waves) == ([], run.waves)
+
+
+@pytest.mark.parametrize("method", ["auto", "gemini"])
+@pytest.mark.parametrize(("old", "new", "agent"), [("Implementation", "Renamed", ""), ('"gemini"', '"qwen"', "qwen")])
+def test_the_agent_that_builds_is_the_one_that_an_edited_table_names(
+    method: str, old: str, new: str, agent: str
+) -> None:
+    run = Run(1, method=method)
+    before = run.state.tasks.plan["BUILD-001"].agent
+
+    edited(run, "BUILD-001", old, new)
+
+    assert run.state.tasks.plan["BUILD-001"].agent == (agent or before)
+    assert compare(run.entries, ISSUES).difference is None
+
+
+def test_so_is_that_of_a_session_whose_journal_was_lost(tmp_path: Path) -> None:
+    run = Run(1, method="auto")
+    folder = written(run, tmp_path, until=TasksReplanned)
+    table = folder / "tasks.csv"
+    table.write_text(table.read_text().replace('"auto"', '"codex"'))
+
+    assert rebuilt(folder).state.tasks.progress["BUILD-001"].agent == "codex"
 
 
 @pytest.mark.requirement("R154")

@@ -248,6 +248,17 @@ def test_an_audit_without_a_report_counts_as_approved_and_is_warned_about(engine
     assert any(text.startswith("AUDIT-001 left no audit report") for text in run.state.warnings)
 
 
+def test_a_solution_that_an_audit_leaves_out_is_said_to_be_unaudited_or_stays_rejected() -> None:
+    scores = {"AUDIT-001": {"GH-1": 40, "GH-2": 40}, "AUDIT-002": {"GH-1": 90}, "AUDIT-003": {"GH-2": 90}}
+    run = Run(3, lambda task, _: audit(task, scores[task.id]) if task.role == Role.reviewer else None)
+
+    assert [text for text in run.state.warnings if "says nothing" in text] == [
+        "AUDIT-001 says nothing about GH-3; its solution counts as approved, and nobody has audited it",
+        "AUDIT-002 says nothing about GH-2; its solution stays rejected",
+    ]
+    assert run.state.tasks.status("BUILD-001") is Status.completed
+
+
 def several(task: Task, _: State) -> Success | None:
     return plan(task, planned("GH-1", id="A"), planned("GH-1", id="B")) if task.role == Role.planner else None
 
@@ -422,13 +433,13 @@ def test_an_update_with_which_the_tests_fail_is_parked_at_once_because_no_agent_
 
 def test_the_end_names_the_issues_that_are_not_resolved_and_why() -> None:
     def fails(task: Task, _: State) -> Failed | None:
-        return Failed(error="the tests fail:\ntest_x") if task.id == "BUILD-002" else None
+        return Failed(error=f"the tests fail:\n{'test_x, ' * 20}") if task.id == "BUILD-002" else None
 
     run = Run(5, fails)
 
     issues = ", ".join(fields(run.state.tasks.plan["BUILD-002"]).issues)
     assert ISSUES.view(run.state).shortcomings == (
-        f"{issues} are not resolved: BUILD-002 failed: the tests fail: test_x",
+        f"{issues} are not resolved: BUILD-002 failed: the tests fail: {'test_x, ' * 7}test_x,…",
     )
 
 

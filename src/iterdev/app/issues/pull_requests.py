@@ -1,18 +1,19 @@
 """Opens pull requests for a session of the issue team: one for all of its work, or one for each issue."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from iterdev.app.branches.pull_request import BranchPart, OpenedPullRequest, open_pull_request
 from iterdev.core import ids
-from iterdev.core.session.events import Landed
+from iterdev.core.session.events import Entry, Landed
 from iterdev.core.session.state import State
-from iterdev.core.types import SessionId, TaskId
+from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.host.git import refs
 from iterdev.teams.issues.state import issue_part, issues_of_build, resolved
+from iterdev.tracker.issues import LONGEST_ID
 from iterdev.tracker.remote_issues import number_of
 
 
@@ -45,7 +46,7 @@ def open_for_issues(
     opened: list[OpenedPullRequest] = []
     for build in _builds(repository, state):
         titles = [f"{name}: {issue_part(state).issues[name].description.title}" for name in build.issues]
-        branch = f"{ids.branch(session)}-{ids.slug(build.issues[0])}"
+        branch = f"{ids.branch(session)}-{ids.slug(build.issues[0], LONGEST_ID)}"
         part = BranchPart(branch=branch, tip=build.tip, title="; ".join(titles), fixes=_numbers(build.issues))
         opened.append(open_pull_request(repository, session, base=base, part=part, environment=environment))
         base = branch
@@ -53,21 +54,28 @@ def open_for_issues(
 
 
 def _builds(repository: Repository, state: State) -> Iterator[LandedBuild]:
-    """The tasks whose issues are resolved, by when they landed; what landed after the last one comes with it."""
-    tips: dict[TaskId, str] = {
-        entry.event.task: entry.event.tip
-        for entry in repository.journal.read(state.session.id)
-        if isinstance(entry.event, Landed)
-    }
-    done = set(resolved(state))
+    """The builds whose issues are resolved, by when they landed; what landed after the last one comes with it."""
+    done, landed = set(resolved(state)), landed_builds(state, repository.journal.read(state.session.id))
     found = [
-        LandedBuild(issues=issues, tip=tip)
-        for task, tip in tips.items()
-        if (issues := issues_of_build(state, task)) and done.issuperset(issues)
-        if refs.is_ancestor(repository.top, tip, state.branch.tip)
+        build
+        for build in landed
+        if done.issuperset(build.issues) and refs.is_ancestor(repository.top, build.tip, state.branch.tip)
     ]
     yield from found[:-1]
     yield from (LandedBuild(issues=last.issues, tip=state.branch.tip) for last in found[-1:])
+
+
+def landed_builds(state: State, entries: Iterable[Entry]) -> list[LandedBuild]:
+    """What was built, in the order of landing.
+
+    What lands again, after a rollback or by the task of a conflict, counts once, where it landed last.
+    """
+    tips: dict[tuple[str, ...], str] = {}
+    for event in (entry.event for entry in entries if isinstance(entry.event, Landed)):
+        if issues := issues_of_build(state, event.task):
+            tips.pop(issues, None)
+            tips[issues] = event.tip
+    return [LandedBuild(issues=issues, tip=tip) for issues, tip in tips.items()]
 
 
 def _numbers(issues: Sequence[str]) -> tuple[int, ...]:

@@ -17,15 +17,17 @@ from iterdev.engine.repository import Repository
 from iterdev.teams.issues import pipelines
 from iterdev.teams.issues.events import IssueFacts
 from iterdev.teams.issues.pipelines import IssueRequest
+from iterdev.teams.issues.roles import AUTO
 from iterdev.teams.issues.team import BUILDER, ISSUES
 from iterdev.tracker import rules
 from iterdev.tracker.issues import Issue, mentioned_ids
 from iterdev.tracker.state import Tracker
 
 PIPELINES = ISSUES.pipelines
-AUTO = "auto"
 DEFAULT_METHOD = "gemini"
 ALL_PENDING = "--all-pending"
+FLAGS = ("--mode", "--exec", ALL_PENDING)
+"""Those that may stand in the text of a request."""
 _FLAG = re.compile(r"(?<!\S)--(mode|exec)=(\S+)(?!\S)")
 _ALL = re.compile(rf"(?<!\S){ALL_PENDING}(?!\S)")
 
@@ -109,8 +111,8 @@ def start_resolving(
         request = replace(request, pipeline=pipelines.with_separate_builds(request.pipeline))
     if method is not None:
         _check_method(repository, method)
-    chosen = method or DEFAULT_METHOD
     builder = request.role_agents.get(BUILDER) or request.agent or _configured(repository)
+    chosen = method or builder or DEFAULT_METHOD
     agents = dict(request.role_agents)
     if chosen != AUTO and (method is not None or not builder):
         agents[BUILDER] = chosen

@@ -13,6 +13,7 @@ from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.host import text_files
 from iterdev.store.session_folder.projector import TABLE
+from iterdev.store.session_folder.tasks_csv import WrongTable
 
 DRAFT = "tasks.page.csv"
 """The copy of tasks.csv that a page writes before the table is replaced."""
@@ -72,8 +73,9 @@ def save_plan(repository: Repository, session: SessionId, rows: Sequence[Mapping
     text = _text(repository, session)
     if _digest(text) != digest:
         raise PlanChanged
-    before = {row["id"]: row for row in csv.DictReader(io.StringIO(text))}
-    header = next(csv.reader(io.StringIO(text)))
+    rows_before = csv.DictReader(io.StringIO(text))
+    header = rows_before.fieldnames or ()
+    before = {row.get("id", ""): row for row in rows_before}
     out, begins = io.StringIO(), list[int]()
     writer = csv.DictWriter(out, header, quoting=csv.QUOTE_ALL, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
@@ -84,9 +86,10 @@ def save_plan(repository: Repository, session: SessionId, rows: Sequence[Mapping
     draft.write_text(out.getvalue(), encoding="utf-8")
     try:
         take_over_plan(repository, session, draft)
+    except WrongTable as error:
+        raise WrongRow(error, begins.index(error.line) if error.line in begins else None) from error
     except UserError as error:
-        line = next((number for number, begin in enumerate(begins) if f" line {begin}:" in error.message), None)
-        raise WrongRow(error, line) from error
+        raise WrongRow(error, None) from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -74,15 +74,9 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
         case events.Landed(task=task) | events.LandingRefused(task=task) | LandingTakenOut(task=task):
             return replace(part, landing=without(part.landing, task))
         case events.TaskReported(task=task):
-            return replace(part, running=without(part.running, task), hosts=without(part.hosts, task))
+            return _without_attempts(part, task)
         case events.RollbackStarted():
-            undone = event.undone
-            return replace(
-                part,
-                running=without(part.running, *undone),
-                landing=without(part.landing, *undone),
-                hosts=without(part.hosts, *undone),
-            )
+            return replace(_without_attempts(part, *event.undone), landing=without(part.landing, *event.undone))
         case DeadlockBroken(task=task, others=others) if task in part.running:
             why = f"aborted: it and {', '.join(others)} waited for each other's locks"
             return replace(part, aborted={**part.aborted, task: why})
@@ -90,6 +84,16 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
             return replace(part, last_message={**part.last_message, task: summary})
         case _:
             return part
+
+
+def _without_attempts(part: Attempts, *tasks: TaskId) -> Attempts:
+    """Nothing more is heard of the attempts at these tasks."""
+    return replace(
+        part,
+        running=without(part.running, *tasks),
+        aborted=without(part.aborted, *tasks),
+        hosts=without(part.hosts, *tasks),
+    )
 
 
 def _host_problems(part: Attempts, event: events.AttemptEnded) -> Mapping[TaskId, int]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from iterdev.core.formatting import counted
+from iterdev.core.formatting import counted, one_line
 from iterdev.core.ids import ZONE
 from iterdev.core.session.events import Finished
 from iterdev.core.session.state import State
@@ -115,7 +115,7 @@ def _failures(state: State, outcome: OutcomeView) -> Iterator[Need]:
     failed = {task: one for task, one in state.tasks.progress.items() if one.status is Status.failed}
     if failed:
         task, progress = next(iter(failed.items()))
-        text = f"{task} failed: {progress.error}" if len(failed) == 1 else f"{_named(failed)} failed"
+        text = f"{task} failed: {one_line(progress.error)}" if len(failed) == 1 else f"{_named(failed)} failed"
         logs = _command(state, "logs", task)
         yield _need(state, NeedKind.failed, text, logs, *retry, about=task, since=progress.ended_at)
     elif outcome.reasons:

@@ -14,7 +14,7 @@ from iterdev.core.views.team import TeamViews
 from iterdev.core.views.why import pause_text, pauses
 
 WIDTH = 160
-"""Characters of findings that a line has room for."""
+"""Characters of findings or of an error that a line has room for; the summary at the end has the whole error."""
 
 
 def progress_lines(before: State | None, after: State, team: TeamViews, zone: tzinfo = ZONE) -> Iterator[str]:
@@ -69,6 +69,6 @@ def task_change(task: TaskView) -> str:
             first_line = next(iter(result.findings.strip().splitlines()), "")
             return f"{task.status}: {shortened(first_line, WIDTH)}"
         case Status.failed | Status.skipped:
-            return f"{task.status}: {one_line(result.error)}"
+            return f"{task.status}: {shortened(one_line(result.error), WIDTH)}"
         case _:
             return task.status

@@ -27,6 +27,14 @@ STATUSES = {status.value: status for status in WRITTEN}
 LONGEST_CELL = 2**31 - 1
 
 
+class WrongTable(UserError):
+    """A mistake in the table, and the line that it is in."""
+
+    def __init__(self, file: str, line: int, message: str) -> None:
+        super().__init__(f"{file} line {line}: {message}", hint=f"fix line {line} of {file} and try again")
+        self.line = line
+
+
 def table(state: State, team: Team) -> str:
     rows = (_cells(state, team, task, progress) for task, progress in state.tasks.rows())
     return _csv(team.columns.order, rows)
@@ -63,22 +71,22 @@ def parse(text: str, team: Team, file: str = "tasks.csv", known: Collection[Task
     records = _records(text, file)
     first, header = next(records, (1, []))
     if not header:
-        raise _wrong(file, 1, "the table is empty")
+        raise WrongTable(file, 1, "the table is empty")
     _check_header(header, team.columns.order, file, first)
     tasks, named, lines = list[Task](), list[dict[str, str]](), list[int]()
     for line, cells in records:
         lines.append(line)
         if len(cells) != len(header):
-            raise _wrong(file, line, f"{counted(len(cells), 'cell')} for {counted(len(header), 'column')}")
+            raise WrongTable(file, line, f"{counted(len(cells), 'cell')} for {counted(len(header), 'column')}")
         named.append(dict(zip(header, cells, strict=True)))
         try:
             tasks.append(_task(named[-1], team))
         except ValueError as error:
-            raise _wrong(file, line, str(error)) from error
+            raise WrongTable(file, line, str(error)) from error
     own = {task.id for task in tasks}
     placed = checked([*tasks, *(task for task in known if task.id not in own)])
     if isinstance(placed, Fault):
-        raise _wrong(file, (lines[: placed.row + 1] or [first])[-1], placed.message)
+        raise WrongTable(file, (lines[: placed.row + 1] or [first])[-1], placed.message)
     return [_row(task, cells, team) for task, cells in zip(placed, named, strict=False)]
 
 
@@ -119,18 +127,18 @@ def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
                 yield begin, cells
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise _wrong(file, begin, str(error)) from error
+        raise WrongTable(file, begin, str(error)) from error
 
 
 def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line: int) -> None:
     for name in header:
         if name not in columns:
-            raise _wrong(file, line, f'unknown column "{name}"{did_you_mean(name, columns)}')
+            raise WrongTable(file, line, f'unknown column "{name}"{did_you_mean(name, columns)}')
     if len(set(header)) < len(header):
-        raise _wrong(file, line, "a column occurs twice")
+        raise WrongTable(file, line, "a column occurs twice")
     for name in ("id", "description"):
         if name not in header:
-            raise _wrong(file, line, f'the column "{name}" is missing')
+            raise WrongTable(file, line, f'the column "{name}" is missing')
 
 
 def _task(cells: Mapping[str, str], team: Team) -> Task:
@@ -178,7 +186,3 @@ def _ids(cell: str) -> tuple[TaskId, ...]:
         return tuple([TaskId(part) for part in map(str.strip, cell.split(";")) if part])
     # Most cells name one task or none, and a table may have many rows.
     return (TaskId(name),) if (name := cell.strip()) else ()
-
-
-def _wrong(file: str, line: int, message: str) -> UserError:
-    return UserError(f"{file} line {line}: {message}", hint=f"fix line {line} of {file} and try again")

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from iterdev import __version__
 from iterdev.surfaces.cli import line
 from iterdev.surfaces.cli.exit_codes import ExitCode
-from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.groups import CommandGroup, is_help
 from iterdev.surfaces.cli.output.console import discard_output
 
 ALIASES = {"check": "status", "continue": "resume"}
@@ -107,11 +107,10 @@ class App(CommandGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         whole = line.expanded(args, sys.stdin.read) if args[0] in line.STARTERS else args
         name, command, rest = super().resolve_command(ctx, whole)
-        called = {str(command.name), " ".join([str(command.name), *rest[:1]])} & FOR_PEOPLE if command else set()
-        if called and not {"-h", "--help"} & set(rest):
+        if command and (refused := _for_people(str(command.name), rest)):
             from iterdev.app.sessions import refuse_inside_attempt  # noqa: PLC0415 - most commands do not need it
 
-            refuse_inside_attempt(called.pop(), os.environ, Path.cwd())
+            refuse_inside_attempt(refused, os.environ, Path.cwd())
         return name, command, rest
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -124,6 +123,14 @@ class App(CommandGroup):
         names = (name for name in sorted(helps) if name.startswith(incomplete))
         items = [CompletionItem(name, help=helps[name]) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def _for_people(name: str, rest: list[str]) -> str:
+    """The command that these words use, if it is one for people; empty for the others, and for its help."""
+    # `--` before a command of a group ends the options of the group.
+    inner = rest[1:] if rest[:1] == ["--"] else rest
+    used = ((name, rest), (" ".join([name, *inner[:1]]), inner[1:]))
+    return next((called for called, words in used if called in FOR_PEOPLE and not is_help(words)), "")
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})

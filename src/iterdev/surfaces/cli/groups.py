@@ -1,6 +1,6 @@
 """Groups of commands that suggest the nearest name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -19,3 +19,8 @@ class CommandGroup(click.Group):
             commands = ", ".join(sorted(known))
             ctx.fail(f'there is no command "{args[0]}"{did_you_mean(args[0], known)}; commands: {commands}')
         return super().resolve_command(ctx, args)
+
+
+def is_help(words: Sequence[str]) -> bool:
+    """Whether nothing but help is asked for; among other words, `--help` may be a text or the value of an option."""
+    return list(words) in (["-h"], ["--help"])

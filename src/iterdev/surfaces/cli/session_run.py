@@ -102,6 +102,11 @@ def request_text(text: tuple[str, ...], file: Path | None, command: str) -> str:
     return start.read_request(file) if file else " ".join(text)
 
 
+def exclude_detached_role(role: str | None, *, detach: bool) -> None:
+    if role and detach:
+        raise UserError("--role and --detach exclude each other", hint="leave --role out to run the whole team")
+
+
 def start_warnings(repository: Repository) -> None:
     """What the user should know before agents start: they see only commits, and sessions belong to a worktree."""
     if changes := start.uncommitted(repository):

@@ -15,6 +15,7 @@ from iterdev.app.live import acts
 from iterdev.app.live.acts import Act, AnyPreview, Done
 from iterdev.app.live.watch import RepositoryWatch, SessionWatch
 from iterdev.app.sessions import Repository
+from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId, TaskId
 from iterdev.core.views.attention import Need
 from iterdev.core.views.history import History
@@ -124,7 +125,7 @@ class RepositorySource:
     @property
     def _session(self) -> SessionId:
         if self._watched is None:
-            raise LookupError("there is no session")
+            raise UserError("There is no session yet", hint='iterdev run "Add a greeting"')
         return self._watched.session
 
     def why(self, task: TaskId) -> list[str]:

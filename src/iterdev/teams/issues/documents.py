@@ -10,8 +10,9 @@ from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status
 from iterdev.teams.contract import as_json
 from iterdev.teams.issues import audit
+from iterdev.teams.issues.events import AuditScored
 from iterdev.teams.issues.roles import Role, fields
-from iterdev.teams.issues.state import Issues, issue_part
+from iterdev.teams.issues.state import Issues, issue_part, issues_of, last_audit
 from iterdev.tracker.issues import Description
 from iterdev.tracker.solutions import files_touched
 
@@ -44,7 +45,7 @@ def artifact(task: Task) -> str:
 
 def written(state: State, task: Task) -> str:
     """The artifact of a completed task; empty if it left none, as one that a person completed in the table."""
-    part, names = issue_part(state), fields(task).issues
+    part, names = issue_part(state), issues_of(state, task)
     match task.role:
         case Role.explorer:
             is_there = any(name in part.contexts for name in names)
@@ -79,8 +80,7 @@ def complexity(described: Description) -> str:
 
 def commit_body(state: State, task: Task) -> tuple[str, ...]:
     """The issues that a BUILD task resolves; its title names none."""
-    known = issue_part(state).issues
-    named = (known[name] for name in fields(task).issues if name in known)
+    named = (issue_part(state).issues[name] for name in issues_of(state, task))
     return tuple(f"- {one.id}: {shortened(one.description.title, TITLE_LENGTH)}" for one in named)
 
 
@@ -94,8 +94,9 @@ def documents(state: State, since: State | None = None) -> dict[str, str]:
     for issue in part.solutions:
         if before is None or _plan_of(before, issue) != _plan_of(part, issue):
             found[file_of(Role.planner, issue)] = as_json(_solution(part, issue))
-    if part.audits and (before is None or before.audits is not part.audits):
-        found[AUDIT_REPORT] = as_json(_audit_report(state))
+    last = last_audit(state)
+    if last and (before is None or before.audits is not part.audits):
+        found[AUDIT_REPORT] = as_json(_audit_report(state, last))
     if part.queue and (before is None or before.queue is not part.queue):
         found[QUEUE] = as_json(_queue(part))
     return found | _conversations(state, since) | _builds(state, since)
@@ -144,9 +145,8 @@ def _solution(part: Issues, issue: str) -> dict[str, object]:
     return document | ({"alternatives": [one for one in planned if one is not shown]} if len(planned) > 1 else {})
 
 
-def _audit_report(state: State) -> dict[str, object]:
+def _audit_report(state: State, last: AuditScored) -> dict[str, object]:
     part = issue_part(state)
-    last = part.audits[max(part.audits, key=state.tasks.order.__getitem__)]
     by_issue = {one.issue_id: one for found in part.audits.values() for one in found.audit.audits}
     return {
         "session_id": state.session.id,
@@ -236,6 +236,6 @@ def _builds(state: State, since: State | None) -> dict[str, str]:
             "findings": progress.findings,
             "error": progress.error,
         }
-        for issue in fields(task).issues:
+        for issue in issues_of(state, task):
             found[file_of(Role.implementer, issue)] = as_json({"issue_id": issue, **document})
     return found

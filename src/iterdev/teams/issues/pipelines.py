@@ -162,7 +162,7 @@ def update_task(new: TaskFactory, title: str, own: Fields) -> Task:
     return new(UPDATE_BRIEF, title, Role.implementer, own)
 
 
-def first_tasks(pipeline: Pipeline, issues: Sequence[str], method: str, agent: str, scope: Scope) -> tuple[Task, ...]:
+def first_tasks(pipeline: Pipeline, issues: Sequence[str], method: str, scope: Scope) -> tuple[Task, ...]:
     """The tasks with which a session begins, with their waves; those that build a batch come later."""
     new, every = TaskFactory(scope), Fields(issues=tuple(issues))
     # In a batch, each of these tasks is about one issue.
@@ -182,7 +182,7 @@ def first_tasks(pipeline: Pipeline, issues: Sequence[str], method: str, agent: s
     if pipeline is not Pipeline.batch:
         own = Fields(issues=tuple(issues), method=method)
         sources = [*explored, *solved]
-        tasks.append(new(BUILD, "Implementation", Role.implementer, own, [marshal.id], sources, agent=agent))
+        tasks.append(new(BUILD, "Implementation", Role.implementer, own, [marshal.id], sources))
     return joining(tasks, {})
 
 
@@ -202,9 +202,8 @@ def group_builds(
 ) -> tuple[Task, ...]:
     """One BUILD task for each group, without waves. A group waits for those that its issues depend on.
 
-    It takes context from those of the sources that are about its issues.
-
-    `builders` are the method and the agent of each group.
+    It takes context from those of the sources that are about its issues. `builders` are the method and the agent of
+    each group.
     """
     tasks: list[Task] = []
     for number, (issues, (method, agent)) in enumerate(zip(order.groups, builders, strict=True), 1):

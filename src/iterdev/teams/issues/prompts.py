@@ -10,7 +10,7 @@ from iterdev.teams.issues import audit, marshal
 from iterdev.teams.issues.documents import complexity, written
 from iterdev.teams.issues.events import IssueFacts, Thresholds
 from iterdev.teams.issues.roles import Role, fields
-from iterdev.teams.issues.state import Issues, issue_part
+from iterdev.teams.issues.state import Issues, issue_part, issues_of, last_audit
 from iterdev.tracker.solutions import Solution, files_touched
 
 ISSUE_SHOWN = 12_000
@@ -69,7 +69,7 @@ def _standing(state: State, task: Task) -> list[str]:
 
 def _for_role(state: State, task: Task) -> list[str]:
     issues = issue_part(state)
-    names = fields(task).issues
+    names = issues_of(state, task)
     shown = _issues(issues, names)
     match task.role:
         case Role.implementer if task.kind is TaskKind.conflict_fix:
@@ -152,10 +152,9 @@ def _solution(issue: str, solution: Solution) -> list[str]:
 
 def _objections(state: State) -> str:
     """What the last audit said against the solutions."""
-    found = issue_part(state).audits
-    if not found:
+    last = last_audit(state)
+    if last is None:
         return ""
-    last = found[max(found, key=state.tasks.order.__getitem__)]
     scores = [f"{one.issue_id}: {one.verdict}, {one.score} of 100" for one in last.verdicts]
     feedback = [f"To do differently: {text}" for text in last.audit.actionable_feedback]
     return part(f"What {last.task} said", [fenced_lines([*scores, *audit.objections(last), *feedback])])

@@ -8,7 +8,7 @@ from iterdev.core.session.state import State
 from iterdev.core.types import Status, TaskId
 from iterdev.teams.contract import Records
 from iterdev.teams.issues.roles import ROLES, WORKERS, Role, fields
-from iterdev.teams.issues.state import issue_part
+from iterdev.teams.issues.state import issue_part, issues_of
 
 
 def records(state: State) -> Records:
@@ -65,7 +65,7 @@ def _analysis(state: State) -> dict[str, object]:
 def _priority(state: State, task: TaskId) -> str:
     """P0 for urgent issues, P2 for those that can wait."""
     part = issue_part(state)
-    known = [part.issues[name] for name in fields(state.tasks.plan[task]).issues if name in part.issues]
+    known = [part.issues[name] for name in issues_of(state, state.tasks.plan[task])]
     highest = max((issue.description.priority for issue in known), default=3)
     return "P0" if highest >= 4 else "P1" if highest == 3 else "P2"
 

@@ -14,7 +14,7 @@ from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, file_of
 from iterdev.teams.issues.pipelines import IssueRequest
 from iterdev.teams.issues.results import Audit, IssueAudit, IssueContext
 from iterdev.teams.issues.roles import Role, fields
-from iterdev.tracker.issues import DEFAULT_PRIORITY, Description
+from iterdev.tracker.issues import DEFAULT_PRIORITY, Description, is_id
 from iterdev.tracker.solutions import Solution, SolutionTask
 
 Documents = Mapping[str, object]
@@ -68,7 +68,8 @@ def prepared(documents: Documents, rows: Sequence[TableRow]) -> IssueRequest:
     with suppress(msgspec.ValidationError):
         kept = msgspec.convert(documents.get("session.json"), KeptSession)
     named = dict.fromkeys((*kept.issue_ids, *(name for row in rows for name in fields(row.edit.task).issues)))
-    return IssueRequest(issues=tuple(_facts(documents, name) for name in named), method=kept.execution_method)
+    issues = tuple(_facts(documents, name) for name in named if is_id(name))
+    return IssueRequest(issues=issues, method=kept.execution_method)
 
 
 def _facts(documents: Documents, name: str) -> events.IssueFacts:

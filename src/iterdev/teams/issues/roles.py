@@ -66,6 +66,10 @@ ROLES: dict[str, RoleSpec] = {
 }
 
 
+AUTO = "auto"
+"""The execution method that leaves the choice of the agent to the size of the solutions."""
+
+
 class Pipeline(StrEnum):
     quick = "quick"
     full = "full"
@@ -82,7 +86,7 @@ class Fields(TaskFields, Struct, frozen=True, kw_only=True, tag="issues", gc=Fal
     issues: tuple[str, ...]
     """The ids of the issues that the task is about."""
     method: str = ""
-    """The execution method of a BUILD task: an agent, or `auto`."""
+    """The execution method of a BUILD task: an agent, or `AUTO`."""
     cycle: int = 0
     """0 for first work, n for the n-th fix cycle."""
 

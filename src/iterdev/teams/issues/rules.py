@@ -23,7 +23,7 @@ from iterdev.core.session.events import (
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Queue
 from iterdev.core.session.tasks import Task, joining
-from iterdev.core.types import Severity, Status, TaskId
+from iterdev.core.types import Severity, Status, TaskId, TaskKind
 from iterdev.teams.issues import audit, events, marshal, pipelines
 from iterdev.teams.issues.results import (
     Audit,
@@ -35,8 +35,8 @@ from iterdev.teams.issues.results import (
     as_solution,
     named_issues,
 )
-from iterdev.teams.issues.roles import Fields, Pipeline, Role, Verdict, fields
-from iterdev.teams.issues.state import Issues, issue_part
+from iterdev.teams.issues.roles import AUTO, Fields, Pipeline, Role, Verdict, fields
+from iterdev.teams.issues.state import Issues, issue_part, issues_of, last_audit
 from iterdev.tracker import solutions
 from iterdev.tracker.solutions import Solution
 
@@ -45,14 +45,13 @@ REJECTION_GATE = "rejection"
 PROCEED, REVISE, STOP = "proceed", "revise", "stop"
 NAMED, TITLE_SHOWN = 5, 60
 """Issues that the question about the plan names, and characters of their titles."""
-AUTO = "auto"
 SMALL, LARGE = "gemini", "codex"
-"""The agents that `auto` stands for."""
+"""The agents that `AUTO` stands for."""
 
 
 def plan(state: State) -> tuple[Event, ...]:
     part = issue_part(state)
-    return (TasksAdded(pipelines.first_tasks(part.pipeline, tuple(part.issues), part.method, "", state.scope)),)
+    return (TasksAdded(pipelines.first_tasks(part.pipeline, tuple(part.issues), part.method, state.scope)),)
 
 
 def plan_note(state: State) -> str:
@@ -67,8 +66,9 @@ def plan_note(state: State) -> str:
 def interpret(state: State, task: Task, success: Success) -> Interpretation:
     match success.result:
         case Exploration(contexts=contexts):
-            known = tuple(context for context in contexts if context.issue_id in fields(task).issues)
-            lacking = _left_out(task, named_issues(contexts), fields(task).issues)
+            own = issues_of(state, task)
+            known = tuple(context for context in contexts if context.issue_id in own)
+            lacking = _left_out(task, named_issues(contexts), own)
             return Interpretation(events=(events.IssuesExplored(task.id, known), *lacking))
         case Planning(solutions=planned):
             return _planned(state, task, planned)
@@ -91,18 +91,18 @@ def _tested(state: State, task: Task, success: Success) -> tuple[Event, ...]:
     return (run, events.BaselineMeasured(measured.baseline, state.branch.base)) if measured.baseline else (run,)
 
 
-def _left_out(task: Task, named: Iterable[str], wanted: Iterable[str]) -> Iterator[Warned]:
-    """Warnings about issues that a result does not mention, and about others that it does."""
+def _left_out(task: Task, named: Iterable[str], wanted: Iterable[str], so: str = "") -> Iterator[Warned]:
+    """Warnings about issues that a result does not mention, and about others that it does; `so` is what follows."""
     given, own = set(named), set(fields(task).issues)
-    yield from (Warned(f"{task.id} says nothing about {issue}") for issue in wanted if issue not in given)
+    yield from (Warned(f"{task.id} says nothing about {issue}{so}") for issue in wanted if issue not in given)
     yield from (Warned(f'{task.id} names "{issue}", which is none of its issues') for issue in sorted(given - own))
 
 
 def _planned(state: State, task: Task, planned: tuple[PlannedSolution, ...]) -> Interpretation:
     """The solutions with their ids; a first plan is one for every issue, a revision for those that were rejected."""
     part, own = issue_part(state), fields(task)
-    wanted = own.issues
-    if own.cycle and (last := _last_audit(state)):
+    wanted = issues_of(state, task)
+    if own.cycle and (last := last_audit(state)):
         wanted = audit.rejected(last)
     given = named_issues(planned)
     if missing := [issue for issue in wanted if issue not in given]:
@@ -135,22 +135,17 @@ def _audited(state: State, task: Task, report: Audit) -> Interpretation:
     known = replace(report, audits=audits)
     if not known.audits:
         return Interpretation(error="the audit is about none of the issues")
-    last = _last_audit(state)
+    last = last_audit(state)
     scored = audit.scored(task.id, known, part.thresholds, last.verdicts if last else ())
     # A later audit need only look at what was revised.
-    wanted = audit.rejected(last) if last else fields(task).issues
-    return Interpretation(events=(scored, *_left_out(task, named_issues(report.audits), wanted)))
-
-
-def _last_audit(state: State) -> events.AuditScored | None:
-    """The newest audit that counts."""
-    found = issue_part(state).audits
-    return found[max(found, key=state.tasks.order.__getitem__)] if found else None
+    wanted = audit.rejected(last) if last else issues_of(state, task)
+    so = "; its solution stays rejected" if last else "; its solution counts as approved, and nobody has audited it"
+    return Interpretation(events=(scored, *_left_out(task, named_issues(report.audits), wanted, so)))
 
 
 def before_work(state: State) -> tuple[Event, ...]:
-    """Solutions that are chosen or have to be, a queue that cannot be formed, and an audit that is missing."""
-    return _choices(state) or _without_queue(state) or _without_audit(state)
+    """Solutions and agents that are chosen or have to be, a queue that cannot be formed, and a missing audit."""
+    return _choices(state) or _named_builders(state) or _without_queue(state) or _without_audit(state)
 
 
 def _choices(state: State) -> tuple[Event, ...]:
@@ -354,6 +349,17 @@ def _resolved_method(state: State, part: Issues) -> tuple[Event, ...]:
     rows = [task for task in state.tasks.of_role(Role.implementer) if fields(task).method == AUTO]
     resolved = tuple(_with_builder(task, *_builder(state, part.issues)) for task in rows)
     return (TasksReplanned(resolved),) if resolved else ()
+
+
+def _named_builders(state: State) -> tuple[Event, ...]:
+    """Which agents build by the methods in the table: a person may have edited them, and an edit loses the agent."""
+    of_session, pending = issue_part(state).method, []
+    for task in state.tasks.of_role(Role.implementer):
+        method = fields(task).method
+        agent = "" if method in {"", AUTO, of_session} else method
+        if task.kind is TaskKind.work and state.tasks.status(task.id) is Status.pending and task.agent != agent:
+            pending.append(_with_builder(task, method, agent))
+    return (TasksReplanned(tuple(pending)),) if pending else ()
 
 
 def _with_builder(task: Task, method: str, agent: str) -> Task:

@@ -9,6 +9,7 @@ from iterdev.core.draft import Draft, OwnMap
 from iterdev.core.session.events import RollbackStarted, TableEdited, TasksReset
 from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded
 from iterdev.core.session.state import State
+from iterdev.core.session.tasks import Task
 from iterdev.core.types import Status, TaskId, TaskKind, TeamState
 from iterdev.core.verification import Verification
 from iterdev.teams.issues import events
@@ -73,11 +74,22 @@ def issue_part(state: State) -> Issues:
     return cast("Issues", state.team)
 
 
+def last_audit(state: State) -> AuditScored | None:
+    """The newest audit that counts, by the order of the table."""
+    found = issue_part(state).audits
+    return found[max(found, key=state.tasks.order.__getitem__)] if found else None
+
+
+def issues_of(state: State, task: Task) -> tuple[str, ...]:
+    """The issues of a task; an edited table may name others, of which the session knows nothing."""
+    return tuple(name for name in fields(task).issues if name in issue_part(state).issues)
+
+
 def issues_of_build(state: State, task: TaskId) -> tuple[str, ...]:
     """The issues that a task builds; empty for all others, and for one that only brings in the user's branch."""
     row = state.tasks.plan.get(task)
     builds = row is not None and row.role == Role.implementer and row.kind is not TaskKind.update
-    return fields(row).issues if row and builds else ()
+    return issues_of(state, row) if row and builds else ()
 
 
 def resolved(state: State) -> tuple[str, ...]:

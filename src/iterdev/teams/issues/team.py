@@ -29,7 +29,7 @@ from iterdev.teams.issues import (
     views,
 )
 from iterdev.teams.issues import columns as csv_columns
-from iterdev.teams.issues.roles import ROLES, WORKERS, Fields, Pipeline, Role, fields
+from iterdev.teams.issues.roles import AUTO, ROLES, WORKERS, Fields, Pipeline, Role, fields
 from iterdev.teams.issues.state import FOLDED, Issues, IssuesDraft, issue_part
 
 SLUG = 30
@@ -70,6 +70,7 @@ class IssueTeam(contract.Team):
     plan_cells = staticmethod(csv_columns.plan_cells)
     result_cells = staticmethod(csv_columns.result_cells)
     read_fields = staticmethod(csv_columns.read_fields)
+    table_edited = staticmethod(csv_columns.table_edited)
     prompt_parts = staticmethod(prompts.team_parts)
     previous_context = staticmethod(prompts.previous_context)
     commit_body = staticmethod(documents.commit_body)
@@ -133,7 +134,7 @@ class IssueTeam(contract.Team):
     def agents_needed(self, state: State) -> set[str]:
         """With the method `auto`, the solutions decide which of two builds."""
         part, builds = issue_part(state), state.tasks.of_role(Role.implementer)
-        is_open = part.method == rules.AUTO and not any(task.agent for task in builds)
+        is_open = part.method == AUTO and not any(task.agent for task in builds)
         return {rules.SMALL, rules.LARGE} if is_open else set()
 
 

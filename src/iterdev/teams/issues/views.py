@@ -14,10 +14,10 @@ from iterdev.teams.issues.documents import AUDIT_REPORT, QUEUE, artifact, writte
 from iterdev.teams.issues.events import AuditScored, CycleStarted
 from iterdev.teams.issues.roles import Role, Verdict, fields
 from iterdev.teams.issues.rules import PROCEED, REJECTION_GATE, REVISE, SOLUTION_GATE, STOP
-from iterdev.teams.issues.state import issue_part
+from iterdev.teams.issues.state import issue_part, last_audit
 
 MARKS = {Status.completed: "[OK]", Status.failed: "[FAIL]", Status.skipped: "[SKIP]"}
-FINDINGS_SHOWN, WHY_SHOWN = 200, 500
+FINDINGS_SHOWN, WHY_SHOWN = 200, 80
 REJECTION_CHOICES = {
     PROCEED: "Build the rejected solutions, with a warning and an entry of technical debt",
     REVISE: "Have them revised and audited once more",
@@ -56,8 +56,7 @@ def _steps(state: State) -> list[str]:
 
 
 def _verdicts(state: State) -> list[str]:
-    found = issue_part(state).audits
-    last = found[max(found, key=state.tasks.order.__getitem__)] if found else None
+    last = last_audit(state)
     runs = issue_part(state).tests.items()
     # What was said of work that did not land in the end would read as praise.
     tests = [_test_line(task, run) for task, run in runs if state.tasks.status(task) is not Status.failed]

@@ -5,7 +5,16 @@ from collections.abc import Iterator, Mapping
 
 from iterdev.core.errors import UserError
 from iterdev.tracker.importers.contract import Import, Losses, sections
-from iterdev.tracker.issues import HIGHEST, LOWEST, Comment, Description, Issue, IssueStatus, checked_id
+from iterdev.tracker.issues import (
+    DEFAULT_PRIORITY,
+    HIGHEST,
+    LOWEST,
+    Comment,
+    Description,
+    Issue,
+    IssueStatus,
+    checked_id,
+)
 from iterdev.tracker.reading import Document, as_object, read_time
 
 TOOL = "beads"
@@ -70,7 +79,7 @@ def _issue(fields: Document, losses: Losses, at: float) -> Issue | None:
                 ("Linked", ", ".join(others)),
             ),
             # There 0 is the most urgent.
-            priority=min(max(HIGHEST - priority, LOWEST), HIGHEST) if isinstance(priority, int) else 3,
+            priority=min(max(HIGHEST - priority, LOWEST), HIGHEST) if isinstance(priority, int) else DEFAULT_PRIORITY,
             tags=(*_strings(fields.get("labels")), *((kind,) if kind else ())),
             comments=tuple(_comments(fields.get("comments"))),
             source=TOOL,

@@ -1,7 +1,7 @@
 """What a file of another tool becomes, and what of it could not be carried over."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -39,9 +39,9 @@ class Losses:
         self._counts: Counter[str] = Counter()
         self._sentences: list[str] = []
 
-    def count(self, what: str, names: Iterable[str] = ("",)) -> None:
-        """`what` is a sentence about one or several, such as "was deleted, and is left out"."""
-        self._counts.update(what for _ in names)
+    def count(self, what: str) -> None:
+        """`what` is said of one or several, such as "deleted, and left out"."""
+        self._counts[what] += 1
 
     def say(self, sentence: str) -> None:
         self._sentences.append(sentence)

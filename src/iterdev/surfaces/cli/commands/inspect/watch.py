@@ -12,10 +12,9 @@ from iterdev.core.types import SessionId
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.commands.inspect.follow import follow_as_document, follow_lines
 from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.extras import install_command
 from iterdev.surfaces.cli.output import prompt
 from iterdev.surfaces.cli.output.console import print_warning
-
-INSTALL = "pip install 'iterdev[watch]'"
 
 
 @click.command(help="Watch sessions in a dashboard: tasks, output, changes; answer, accept, retry, roll back")
@@ -46,7 +45,9 @@ def unable(environment: Mapping[str, str], *, is_terminal: bool, has_textual: bo
             return f"{name} is set"
     if environment.get("TERM", "dumb") == "dumb":
         return "This terminal cannot place text (TERM is dumb)"
-    return "" if has_textual else f"The dashboard needs textual, which is not installed; hint: {INSTALL}"
+    if has_textual:
+        return ""
+    return f"The dashboard needs textual, which is not installed; hint: {install_command('watch')}"
 
 
 def _followed(repository: Repository, name: str | None) -> arguments.SelectedSession:

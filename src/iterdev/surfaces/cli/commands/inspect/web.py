@@ -1,6 +1,5 @@
 """iterdev web."""
 
-import sys
 import webbrowser
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import click
 from iterdev.app.live.web_server import WebServer, read_token
 from iterdev.core.errors import HostError, UserError
 from iterdev.surfaces.cli import arguments
+from iterdev.surfaces.cli.extras import install_command
 from iterdev.surfaces.cli.output.console import print_document, print_text, print_warning
 
 
@@ -37,8 +37,7 @@ def web(
     try:
         from iterdev.surfaces.web import server  # noqa: PLC0415 - an extra that most commands do not need
     except ModuleNotFoundError as error:
-        hint = f"{sys.executable} -m pip install 'iterdev[web]'"
-        raise HostError(f'The web page needs the package "{error.name}"', hint=hint) from error
+        raise HostError(f'The web page needs the package "{error.name}"', hint=install_command("web")) from error
     is_local = server.is_loopback(host)
     if not is_local and token_file is None:
         raise UserError(

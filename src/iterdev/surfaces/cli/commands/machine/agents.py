@@ -12,6 +12,7 @@ from iterdev.conformance.verdict import AgentReport, ScenarioResult
 from iterdev.core.errors import HostError, UserError, did_you_mean
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.exit_codes import ExitCode
+from iterdev.surfaces.cli.extras import install_command
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_either, print_warning
 
@@ -68,7 +69,7 @@ def _check_agents(names: Sequence[str]) -> tuple[AgentReport, ...]:
     except ModuleNotFoundError as error:
         if error.name not in {"starlette", "uvicorn"}:
             raise
-        raise HostError("The conformance kit is not installed", hint="pip install 'iterdev[conformance]'") from error
+        raise HostError("The conformance kit is not installed", hint=install_command("conformance")) from error
     return check_agents(names, _show_progress)
 
 

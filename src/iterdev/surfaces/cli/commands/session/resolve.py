@@ -20,6 +20,7 @@ from iterdev.surfaces.cli.output.text import opened_text
 from iterdev.surfaces.cli.session_run import (
     Addition,
     choose_session,
+    exclude_detached_role,
     request_text,
     show_detached,
     show_run,
@@ -35,7 +36,8 @@ class WithFlagsInText(click.Command):
     """Flags may stand in the quoted TEXT, also at its beginning, where click would take all of it for one option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = (arg.split() if arg.startswith("--") and " " in arg else [arg] for arg in args)
+        # An option of another kind may have a value with spaces, such as `--file=PATH`.
+        words = (arg.split() if arg.startswith(resolving.FLAGS) and " " in arg else [arg] for arg in args)
         return super().parse_args(ctx, [word for some in words for word in some])
 
 
@@ -76,6 +78,7 @@ def resolve(
 ) -> ExitCode:
     repository = arguments.current_repository()
     words = resolving.read_words(request_text(text, file, "resolve"))
+    exclude_detached_role(role, detach=detach)
     if role and (scope := resume.one_worker(repository, role)):
         return show_worker(repository, role, words.text, scope, as_json=as_json)
     at_end = partial(_pull_requests, per_issue=pr_per_issue) if pr or pr_per_issue else None

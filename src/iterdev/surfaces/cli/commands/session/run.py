@@ -8,12 +8,12 @@ import msgspec
 from iterdev.app import callbacks, resume, start
 from iterdev.app.analyze import analyze as ask_analyzer
 from iterdev.app.sessions import Repository, to_continue, to_resume
-from iterdev.core.errors import UserError
 from iterdev.surfaces.cli import arguments, event_loop, line
 from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_warning
 from iterdev.surfaces.cli.session_run import (
     choose_session,
+    exclude_detached_role,
     request_text,
     show_detached,
     show_run,
@@ -61,8 +61,7 @@ def run(
     repository = arguments.current_repository()
     words = request_text(text, file, "run")
     show = show_detached if detach else show_run
-    if role and detach:
-        raise UserError("--role and --detach exclude each other", hint="leave --role out to run the whole team")
+    exclude_detached_role(role, detach=detach)
     if role and (scope := resume.one_worker(repository, role)):
         return show_worker(repository, role, words, scope, as_json=as_json)
     if reported := callbacks.callback_in(repository, words):

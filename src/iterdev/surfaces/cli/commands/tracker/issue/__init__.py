@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from iterdev.surfaces.cli.groups import CommandGroup
+from iterdev.surfaces.cli.groups import CommandGroup, is_help
 
 COMMANDS = (
     *("create", "init", "list", "status", "solution", "solutions", "bind", "update", "history"),
@@ -30,7 +30,7 @@ class IssueCommands(CommandGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if name in FOR_PEOPLE and not {"-h", "--help"} & set(rest):
+        if name in FOR_PEOPLE and not is_help(rest):
             from iterdev.app.sessions import refuse_inside_attempt  # noqa: PLC0415 - most commands do not need it
 
             refuse_inside_attempt(f"issue {name}", os.environ, Path.cwd())
