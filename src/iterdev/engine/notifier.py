@@ -26,8 +26,8 @@ LIMIT = 5.0
 """Seconds that a try may take."""
 RETRIES = (1.0, 5.0, 25.0)
 """Seconds until a message that could not be sent is tried again."""
-AT_END = 10.0
-"""Seconds that the end of a run waits for messages that are not sent yet."""
+AT_END = 3.0
+"""Seconds that the end of a run waits for messages that are not sent yet: the user waits for the end meanwhile."""
 
 
 class Journal(Struct, frozen=True, kw_only=True):
@@ -47,9 +47,10 @@ class Notifier:
         journal: Journal,
         effect: Effect,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        at_end: float = AT_END,
     ) -> None:
         self._log, self._channels, self._kinds, self._journal = log, channels, kinds, journal
-        self._effect, self._sleep = effect, sleep
+        self._effect, self._sleep, self._at_end = effect, sleep, at_end
         self._sent: list[float] = []
         self._seen = -1
         self._waiting: tuple[Notification, ...] = ()
@@ -64,7 +65,7 @@ class Notifier:
             group.start_soon(self._watch, group)
             yield
             self.look(group, is_end=True)
-            with anyio.move_on_after(AT_END):
+            with anyio.move_on_after(self._at_end):
                 while self._open:
                     await self._idle.wait()
             if self._open:
