@@ -36,6 +36,8 @@ class Recorder:
 class Silent(Recorder):
     """A channel that never says whether a message arrived."""
 
+    name = "silent"
+
     async def send(self, notification: Notification) -> None:
         self.got.append(notification)
         await anyio.sleep_forever()
@@ -155,7 +157,8 @@ def test_the_end_of_a_run_does_not_wait_for_a_channel_that_is_silent(sessions: S
     told(sessions, session, later)
 
     assert (len(silent.got), len(other.got), later.got) == (1, 1, [])
-    assert list(sessions.state(session).warnings) == ["a notification could not be sent before the run ended"]
+    (warning,) = sessions.state(session).warnings
+    assert warning == "a notification could not be sent by silent before the run ended"
 
 
 def test_what_happens_last_is_told_too(sessions: Sessions) -> None:

@@ -54,8 +54,8 @@ class Notifier:
         self._sent: list[float] = []
         self._seen = -1
         self._waiting: tuple[Notification, ...] = ()
-        self._open = 0
-        """Messages that are being sent."""
+        self._open: list[str] = []
+        """The channels by which messages are being sent."""
         self._idle = anyio.Event()
 
     @asynccontextmanager
@@ -69,7 +69,8 @@ class Notifier:
                 while self._open:
                     await self._idle.wait()
             if self._open:
-                self._journal.warn("a notification could not be sent before the run ended")
+                names = ", ".join(dict.fromkeys(self._open))
+                self._journal.warn(f"a notification could not be sent by {names} before the run ended")
             group.cancel_scope.cancel()
 
     async def _watch(self, group: TaskGroup) -> None:
@@ -93,7 +94,7 @@ class Notifier:
             self._journal.record(message.event)
             self._sent = [*self._sent[-10:], now]
             for channel in self._channels:
-                self._open += 1
+                self._open.append(channel.name)
                 group.start_soon(self._deliver, channel, replace(message, text=self._journal.redact(message.text)))
         if messages:
             self._waiting = ()
@@ -108,7 +109,7 @@ class Notifier:
                     return
             self._journal.warn(f"a notification could not be sent by {channel.name}: {self._journal.redact(problem)}")
         finally:
-            self._open -= 1
+            self._open.remove(channel.name)
             self._idle.set()
             self._idle = anyio.Event()
 
