@@ -240,7 +240,11 @@ def test_settings_that_cannot_be_read_are_an_error_and_stay(home: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         install.install([ClientName.gemini], where(home))
 
+    states = {one.client: (one.state, one.problem) for one in install.status(where(home))}
     assert (home / ".gemini/settings.json").read_text() == "{ nope"
+    assert states[ClientName.gemini][0] == "not known"
+    assert "cannot be read" in states[ClientName.gemini][1]
+    assert states[ClientName.codex] == ("not installed", "")
 
 
 def test_a_link_to_settings_stays_a_link(home: Path) -> None:
