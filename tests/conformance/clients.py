@@ -23,7 +23,6 @@ from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import Terminal
 
 from iterdev.agents.scripted.script import Call, Rule, Script, Step
-from iterdev.app.clients.skill_text import ALLOWED
 from iterdev.conformance.agent_setup import KEY, configure_agent
 from iterdev.conformance.model.playback import SIDE_CALL
 from iterdev.conformance.model.server import ModelServer, serving
@@ -67,7 +66,7 @@ unbounded_connection_retries = false
 """
 SETTINGS = frozenset((".claude.json", "settings.json", "config.toml", "opencode.json"))
 CODEX_ALLOWS = """
-[plugins."iterdev@iterdev".mcp_servers.iterdev.tools.{tool}]
+[plugins."iterdev@iterdev".mcp_servers.iterdev.tools.run]
 approval_mode = "approve"
 """
 CLAUDE_KNOWS = {
@@ -304,8 +303,7 @@ def _install_plugin(name: str, client: Client, repo: Repo) -> None:
     config = repo.home / ".codex/config.toml"
     if name == "codex":
         text = config.read_text(encoding="utf-8").replace(NO_PLUGINS, "")
-        allowed = (CODEX_ALLOWS.replace("{tool}", tool) for tool in ALLOWED)
-        config.write_text("".join((text, *allowed)), encoding="utf-8")
+        config.write_text(text + CODEX_ALLOWS, encoding="utf-8")
     _run(repo, [name, "plugin", "marketplace", "add", str(MARKETPLACE)])
     _run(repo, [name, "plugin", client.add_plugin, "iterdev@iterdev"])
 
