@@ -12,16 +12,26 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from tests.clis import find_cli, find_optional_cli  # noqa: E402 - after its path is known
-from tests.conformance.clients import CLIENTS, DIALOG, SKILL, TYPED, end_processes, observe_offline  # noqa: E402
+from tests.conformance.clients import (  # noqa: E402
+    CASES,
+    CLIENTS,
+    DIALOG,
+    PLUGIN,
+    SKILL,
+    called_by,
+    end_processes,
+    observe_offline,
+)
 
 PAGE = HERE / "clients.md"
 BEGIN, END = "<!-- results: written by docs/clients.py; run `make conformance` -->\n", "<!-- end of the results -->\n"
-CASES = [*((name, TYPED) for name in CLIENTS), ("claude", SKILL), ("claude", DIALOG)]
-FORMS = {
-    SKILL: 'the model calls `Skill(skill="team-iterdev", args="...")`',
-    DIALOG: "`/team-iterdev ...` in a terminal",
+BY_MODEL = 'the model calls `Skill(skill="team-iterdev", args="...")`'
+WHERE = {DIALOG: " in a terminal", PLUGIN: " of the plugin"}
+ASKED = {
+    ("claude", DIALOG): "a dialog of the client",
+    ("claude", PLUGIN): "a dialog of the client",
+    ("codex", DIALOG): "a form of the client",
 }
-ASKED = {DIALOG: "a dialog of the client"}
 HEADER = "| Client | The team is called by | The question reaches the user as | Its answer and the end | Model calls |"
 
 
@@ -29,8 +39,8 @@ def table(rows: Sequence[tuple[str, str, str, Mapping[str, object]]]) -> Iterato
     yield HEADER
     yield "|---" * HEADER.count(" | ") + "|---|"
     for name, version, form, seen in rows:
-        called = FORMS.get(form) or f"`{CLIENTS[name].form}`"
-        asked = ASKED.get(form, "a question of the model") if seen["asked"] else "**not**"
+        called = BY_MODEL if form == SKILL else f"`{called_by(CLIENTS[name], form)}`{WHERE.get(form, '')}"
+        asked = ASKED.get((name, form), "a question of the model") if seen["asked"] else "**not**"
         works = seen["instructed"] and seen["ended"] and seen["standing"] == "completed, succeeded"
         calls = f"{seen['calls']} in all, {seen['while_working']} while the team worked"
         yield f"| {name} {version} | {called} | {asked} | {'ok' if works else '**failed**'} | {calls} |"

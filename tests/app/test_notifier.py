@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from tests.app.conftest import DEV, Sessions, failed
 
 from iterdev.core.errors import HostError
@@ -12,7 +13,7 @@ from iterdev.core.session.delivery import Notified
 from iterdev.core.types import NotificationKind, SessionId, TaskId
 from iterdev.core.views.notifications import Notification
 from iterdev.engine.effects import NO_EFFECTS
-from iterdev.engine.notifier import RETRIES, Journal, Notifier
+from iterdev.engine.notifier import AT_END, RETRIES, Journal, Notifier
 
 
 class Recorder:
@@ -32,12 +33,23 @@ class Recorder:
         self.got.append(notification)
 
 
+class Silent(Recorder):
+    """A channel that never says whether a message arrived."""
+
+    name = "silent"
+
+    async def send(self, notification: Notification) -> None:
+        self.got.append(notification)
+        await anyio.sleep_forever()
+
+
 def told(
     sessions: Sessions,
     session: SessionId,
     *channels: Recorder,
     during: Callable[[], object] = lambda: None,
     redact: Callable[[str], str] = str,
+    at_end: float = AT_END,
 ) -> Sequence[float]:
     """The pauses between tries, after an engine has run for a moment."""
     log = sessions.repository.log(session)
@@ -51,7 +63,7 @@ def told(
 
     async def run() -> None:
         journal = Journal(record=log.record, warn=warn, redact=redact)
-        async with Notifier(log, channels, set(NotificationKind), journal, NO_EFFECTS, sleep).opened():
+        async with Notifier(log, channels, set(NotificationKind), journal, NO_EFFECTS, sleep, at_end).opened():
             during()
             log.refresh()
 
@@ -119,6 +131,34 @@ def test_after_the_last_try_there_is_a_warning_and_the_run_goes_on(sessions: Ses
     assert list(sessions.state(session).warnings) == [
         "a notification could not be sent by recorder: the server is on fire"
     ]
+
+
+def test_a_burst_of_needs_is_one_message_which_is_not_repeated(sessions: Sessions) -> None:
+    session, first, later = sessions.start("Fix it"), Recorder(), Recorder()
+    more, task = (TaskId("DEV-002"), TaskId("DEV-003")), sessions.state(session).tasks.plan[DEV]
+    began, ended, skipped, finished = failed()
+    failures = [
+        each for name in (DEV, *more) for each in (replace(began, task=name), replace(ended, task=name, denied=("rm",)))
+    ]
+    added = events.TasksAdded(tuple(replace(task, id=name) for name in more))
+    sessions.log(session).record(added, *failures, skipped, finished)
+
+    told(sessions, session, first)
+    told(sessions, session, later)
+
+    assert [(one.kind, one.text.partition(":")[0]) for one in first.got] == [("several", "4 messages")]
+    assert later.got == []
+
+
+def test_the_end_of_a_run_does_not_wait_for_a_channel_that_is_silent(sessions: Sessions, session: SessionId) -> None:
+    silent, other, later = Silent(), Recorder(), Recorder()
+
+    told(sessions, session, silent, other, at_end=0.01)
+    told(sessions, session, later)
+
+    assert (len(silent.got), len(other.got), later.got) == (1, 1, [])
+    (warning,) = sessions.state(session).warnings
+    assert warning == "a notification could not be sent by silent before the run ended"
 
 
 def test_what_happens_last_is_told_too(sessions: Sessions) -> None:

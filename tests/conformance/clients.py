@@ -24,12 +24,17 @@ from tests.e2e.conftest import Terminal
 
 from iterdev.agents.scripted.script import Call, Rule, Script, Step
 from iterdev.conformance.agent_setup import KEY, configure_agent
+from iterdev.conformance.model.playback import SIDE_CALL
 from iterdev.conformance.model.server import ModelServer, serving
+from iterdev.surfaces.mcp.tools import TOOLS
 
 LINE = """--pipeline patch "Fix $(touch never) it's; `touch never`" """
 REQUIREMENT = "Fix $(touch never) it's; `touch never`"
-TYPED, SKILL, DIALOG = "typed", "skill", "dialog"
-"""How the team is called: by the user, by the model for the user, and by the user of a client that asks by itself."""
+TYPED, SKILL, DIALOG, PLUGIN = "typed", "skill", "dialog", "plugin"
+"""How the team is called: by the user, by the model for the user, by the user of a client that asks by itself, and by
+the user of the plugin.
+"""
+MARKETPLACE = Path(__file__).parents[2] / "marketplace"
 QUESTION, END = "The team asks: approve or reject?", "The team is done."
 TIMEOUT = 240
 SUBMISSIONS, HEARD = 10, 3.0
@@ -39,22 +44,36 @@ THINKING = 4.0
 WORK = 2
 """Seconds that the team works without anything to say."""
 
-CODEX = """
+NO_PLUGINS = "plugins = false\n"
+CODEX = f"""
 model = "gpt-5.5"
 model_provider = "local"
-approval_policy = "never"
+check_for_update_on_startup = false
+[projects."{{project}}"]
+trust_level = "trusted"
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
 [model_providers.local]
 name = "local"
-base_url = "{url}/v1"
+base_url = "{{url}}/v1"
 env_key = "LOCAL_API_KEY"
 wire_api = "responses"
 [analytics]
 enabled = false
 [features]
-plugins = false
-apps = false
+{NO_PLUGINS}apps = false
 unbounded_connection_retries = false
 """
+SETTINGS = frozenset((".claude.json", "settings.json", "config.toml", "opencode.json"))
+CODEX_ALLOWS = """
+[plugins."iterdev@iterdev".mcp_servers.iterdev.tools.run]
+approval_mode = "approve"
+"""
+CLAUDE_KNOWS = {
+    "hasCompletedOnboarding": True,
+    "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+    "projects": {"{project}": {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
+}
 QUIET: dict[str, object] = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
@@ -78,6 +97,11 @@ class Client(Struct, frozen=True, kw_only=True):
     then: tuple[str, ...]
     variables: Mapping[str, str] = {}
     files: Mapping[str, str] = {}
+    """With {url}, the address of the model, and {project}, the repository."""
+    add_plugin: str = ""
+    """The word with which it installs a plugin."""
+    terminal: tuple[str, str] = ("", "")
+    """How it is started in a terminal, and what it says there when it asks."""
 
 
 WORDS = "{words}"
@@ -98,6 +122,9 @@ CLIENTS = {
             "ENABLE_TOOL_SEARCH": "false",
             "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
         },
+        files={".claude.json": json.dumps(CLAUDE_KNOWS)},
+        add_plugin="install",
+        terminal=("claude --model claude-sonnet-4-5", "requests your input"),
     ),
     "codex": Client(
         form="$team-iterdev ...",
@@ -105,6 +132,8 @@ CLIENTS = {
         then=("codex", "exec", "resume", "--json", "--last", "approve"),
         variables={"LOCAL_API_KEY": KEY},
         files={".codex/config.toml": CODEX},
+        add_plugin="add",
+        terminal=("codex", "enter to submit"),
     ),
     "gemini": Client(
         form="/team-iterdev ...",
@@ -133,6 +162,19 @@ CLIENTS = {
 }
 
 
+CASES = (
+    *((name, TYPED) for name in CLIENTS),
+    ("claude", SKILL),
+    *((name, form) for form in (DIALOG, PLUGIN) for name in ("claude", "codex")),
+)
+"""Every way in which the team is called."""
+OWN_HOSTS = {
+    ("codex", DIALOG): {"the name raw.githubusercontent.com"},
+    ("codex", PLUGIN): {"the name github.com", "the name api.github.com", "the name chatgpt.com"},
+}
+"""Whom a client asks for whatever its settings say: Codex for its announcements, and its own list of plugins."""
+
+
 class Observation(Struct, frozen=True, kw_only=True):
     instructed: bool
     """The model was told what the skill says, with what the user typed."""
@@ -147,7 +189,7 @@ class Observation(Struct, frozen=True, kw_only=True):
     calls: int
     """Model calls of the client in all."""
     litter: str
-    """What the repository has that it should not have."""
+    """What the repository has that it should not have, and after `skill remove` the settings of the client."""
     output: str
 
 
@@ -169,42 +211,56 @@ BY_MODEL = (Step(call=Call(tool="Skill", arguments={"skill": "team-iterdev", "ar
 
 AS_TASK = (tool("run", line=LINE), Step(say="It works in the background."), Step(say=END))
 """What the model does in a client that knows tasks: it starts the team, and is told the end."""
+IN_CALL = (replace(tool("run", line=LINE), sleep=THINKING), tool("wait", seconds=3600), Step(say=END))
+"""What it does in a client that asks the user while a call of a tool lasts."""
+TITLE = Rule(name=SIDE_CALL, match="Generate a concise, single-line task title", steps=(Step(say="Fix it"),))
+"""Codex in a terminal has the model name the conversation, and offers it all tools for that."""
 
 
-def observe(name: str, root: Path, *, by_model: bool = False) -> Observation:
-    """The client without a terminal: the model passes the question on, and the user answers in the next prompt."""
+def observe(name: str, form: str, root: Path) -> Observation:
+    # What a skill of Claude Code allows lasts for the turn of its call, and in a terminal that is all that is needed.
+    if form == DIALOG or (form == PLUGIN and name == "claude"):
+        return _observe_in_terminal(name, form, root)
+    return _observe_without_terminal(name, form, root)
+
+
+def _observe_without_terminal(name: str, form: str, root: Path) -> Observation:
+    """The model passes the question on, and the user answers in the next prompt."""
     client, repo = CLIENTS[name], _scratch(name, root)
-    steps = BY_MODEL if by_model else BY_NAME
+    steps = BY_MODEL if form == SKILL else BY_NAME
     with serving(Script(rules=(Rule(match=r"\S", steps=steps),))) as model:
-        _set_up(name, client, repo, model)
-        outputs = [_run(repo, _typed(client.first, by_model=by_model)), _run(repo, client.then)]
+        _set_up(name, form, repo, model)
+        outputs = [_run(repo, _typed(client.first, form)), _run(repo, client.then)]
         return _seen(repo, model, *outputs, waits_in=len(steps) - 2)
 
 
-def observe_dialog(root: Path) -> Observation:
-    """Claude Code in a terminal: the session is a task, and the client itself asks the user."""
-    repo = _scratch("claude", root)
-    known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-    settings = {
-        "hasCompletedOnboarding": True,
-        "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-        "projects": {str(repo.path): known},
-    }
-    (repo.home / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
-    with serving(Script(rules=(Rule(match=r"\S", steps=AS_TASK),))) as model:
-        _set_up("claude", CLIENTS["claude"], repo, model)
+def _observe_in_terminal(name: str, form: str, root: Path) -> Observation:
+    """The client itself asks the user: by a dialog of its own, or by a form."""
+    client, repo = CLIENTS[name], _scratch(name, root)
+    program, asks = client.terminal
+    called = called_by(client, form).replace("...", LINE.strip())
+    steps = AS_TASK if name == "claude" else IN_CALL
+    with serving(Script(rules=(TITLE, Rule(match=r"\S", steps=steps)))) as model:
+        _set_up(name, form, repo, model)
         with closing(Terminal(repo)) as terminal:
-            terminal.type("claude --model claude-sonnet-4-5")
+            terminal.type(program)
             terminal.until("for shortcuts")
+            if name == "claude":
+                _look_at_servers(terminal)
             # What is typed while the client starts may be lost.
-            _do_until(
-                lambda: terminal.type(f"/team-iterdev {LINE.strip()}"), lambda: "Fix $(touch" in terminal.screen()
-            )
+            _do_until(lambda: terminal.type(called), lambda: "Fix $(touch" in terminal.screen())
             _do_until(lambda: terminal.press("Enter"), lambda: bool(model.requests))
-            asked = terminal.until(asks := "requests your input", "approve: Accept the plan")
+            asked = terminal.until(asks, "approve: Accept the plan")
             _do_until(lambda: terminal.press("Enter"), lambda: asks not in terminal.screen())
             ended = terminal.until(END)
         return _seen(repo, model, asked.replace(asks, QUESTION), ended)
+
+
+def _look_at_servers(terminal: Terminal) -> None:
+    """Until Claude Code has connected: it does not wait for that before it calls the model."""
+    offered = f"{len(TOOLS)} tools"
+    _do_until(lambda: terminal.type("/mcp"), lambda: offered in terminal.screen())
+    _do_until(lambda: terminal.press("Escape"), lambda: offered not in terminal.screen())
 
 
 def _do_until(act: Callable[[], None], reached: Callable[[], bool]) -> None:
@@ -228,22 +284,42 @@ def _scratch(name: str, root: Path) -> Repo:
     return repo
 
 
-def _set_up(name: str, client: Client, repo: Repo, model: ModelServer) -> None:
+def _set_up(name: str, form: str, repo: Repo, model: ModelServer) -> None:
     """Has the client use only the model there, and installs the skills in it."""
+    client = CLIENTS[name]
     for path, text in client.files.items():
         (repo.home / path).parent.mkdir(parents=True, exist_ok=True)
-        (repo.home / path).write_text(text.replace("{url}", model.url), encoding="utf-8")
+        filled = text.replace("{url}", model.url).replace("{project}", str(repo.path))
+        (repo.home / path).write_text(filled, encoding="utf-8")
     env = {**repo.env, **configure_agent(model.url, name, repo.home), **client.variables}
     repo.env = env | {"PATH": f"{repo.home.parent / 'bin'}:{env['PATH']}"}
-    _run(repo, repo.command("skill", "install", "--client", name, "--allow"))
+    if form == PLUGIN:
+        _install_plugin(name, client, repo)
+    else:
+        _run(repo, repo.command("skill", "install", "--client", name, "--allow"))
 
 
-def _typed(command: Sequence[str], *, by_model: bool) -> list[str]:
+def _install_plugin(name: str, client: Client, repo: Repo) -> None:
+    config = repo.home / ".codex/config.toml"
+    if name == "codex":
+        text = config.read_text(encoding="utf-8").replace(NO_PLUGINS, "")
+        config.write_text(text + CODEX_ALLOWS, encoding="utf-8")
+    _run(repo, [name, "plugin", "marketplace", "add", str(MARKETPLACE)])
+    _run(repo, [name, "plugin", client.add_plugin, "iterdev@iterdev"])
+
+
+def called_by(client: Client, form: str) -> str:
+    """What the user types; a plugin's skills have its name before theirs."""
+    return client.form.replace("team-", "iterdev:team-") if form == PLUGIN else client.form
+
+
+def _typed(command: Sequence[str], form: str) -> list[str]:
     """The command with what the user types: the line in one word, or as a shell would give it."""
     *program, last = command
-    if by_model:
+    if form == SKILL:
         return [*program, "Have team-iterdev fix it."]
-    return [*program, *(shlex.split(LINE) if last == WORDS else [last.format(line=LINE)])]
+    named = last.replace("team-", "iterdev:team-") if form == PLUGIN else last
+    return [*program, *(shlex.split(LINE) if last == WORDS else [named.format(line=LINE)])]
 
 
 def _run(repo: Repo, command: Sequence[str]) -> str:
@@ -276,9 +352,16 @@ def _seen(repo: Repo, model: ModelServer, asked: str, ended: str, waits_in: int 
         standing=f"{document.get('phase')}, {'succeeded' if document.get('succeeded') else 'not succeeded'}",
         while_working=sum(begin < request.time < end and request.turn != waits_in for request in requests),
         calls=len(requests),
-        litter=repo.git("status", "--porcelain"),
+        litter="".join((repo.git("status", "--porcelain"), *_left_after_removal(repo))),
         output=f"{asked[-3000:]}\n{ended[-3000:]}",
     )
+
+
+def _left_after_removal(repo: Repo) -> list[str]:
+    """The settings that still name the server, also if the client has written them anew since."""
+    repo.iterdev("skill", "remove")
+    named = (path for path in repo.home.rglob("*") if path.name in SETTINGS and path.is_file())
+    return [str(path) for path in named if "--no-prompts" in path.read_text(encoding="utf-8")]
 
 
 def _said(output: str) -> str:
@@ -317,7 +400,7 @@ def end_processes(root: Path) -> None:
 if __name__ == "__main__":
     name, form, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     try:
-        seen = observe_dialog(folder) if form == DIALOG else observe(name, folder, by_model=form == SKILL)
+        seen = observe(name, form, folder)
     finally:
         end_processes(folder / "home")
     sys.stdout.write(msgspec.json.encode(seen).decode())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.clis import CLIS, OPTIONAL, alive, find_optional_cli
-from tests.conformance.clients import CLIENTS, DIALOG, REQUIREMENT, SKILL, TYPED, end_processes, observe_offline
+from tests.conformance.clients import CASES, OWN_HOSTS, REQUIREMENT, TYPED, end_processes, observe_offline
 
-CASES = [*((name, TYPED) for name in CLIENTS if name != "claude"), ("claude", SKILL), ("claude", DIALOG)]
+TRIED = [case for case in CASES if case != ("claude", TYPED)]
 """What a user types in Claude Code is shown by the dialog; `make conformance` plays it without a terminal too."""
 
 
@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     end_processes(made)
 
 
-@pytest.mark.parametrize(("name", "form"), CASES)
+@pytest.mark.parametrize(("name", "form"), TRIED)
 def test_a_user_of_a_client_starts_the_team_is_asked_and_is_told_the_end(
     name: str, form: str, folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -37,5 +37,5 @@ def test_a_user_of_a_client_starts_the_team_is_asked_and_is_told_the_end(
     ), output
     assert (seen["requirement"], seen["standing"]) == (REQUIREMENT, "completed, succeeded")
     assert (seen["while_working"], seen["litter"]) == (0, "")
-    assert asked == []
+    assert set(asked) <= OWN_HOSTS.get((name, form), set())
     assert alive(str(folder)) == []

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
+from tests.webhook_server import answering, server
+
+from iterdev.host.notifications.webhook import signature
 
 
 @pytest.fixture
@@ -60,6 +63,30 @@ def test_a_program_of_the_checkout_that_was_changed_meanwhile_is_not_called(repo
 
     assert not changed.exists()
     assert kinds(told) == [("ready", "open")]
+
+
+def test_a_server_that_fails_once_gets_the_same_message_again(repo: Repo) -> None:
+    with server(answering(503, 200)) as (address, received):
+        configure(repo, f'webhook = "{address}"')
+
+        done = repo.iterdev("run", "-y", "--pipeline", "patch", "Fix the greeting", ITERDEV_WEBHOOK_SECRET="s3cret")
+
+    assert (done.returncode, "warning" in done.stdout) == (0, False), done
+    (first, _), (second, body) = received
+    assert first["X-Iterdev-Delivery"] == second["X-Iterdev-Delivery"]
+    expected = signature("s3cret", second["X-Iterdev-Timestamp"], body)
+    assert (second["X-Iterdev-Signature"], json.loads(body)["kind"]) == (f"sha256={expected}", "ready")
+
+
+def test_a_server_that_always_fails_is_a_warning_and_the_work_is_done_all_the_same(repo: Repo) -> None:
+    with server(answering(503)) as (address, _):
+        configure(repo, f'webhook = "{address}"')
+
+        done = repo.iterdev("run", "-y", "--pipeline", "patch", "Fix the greeting")
+
+    assert done.returncode == 0, done
+    assert "warning: a notification could not be sent by webhook before the run ended" in done.stdout
+    assert "Take it over with: iterdev accept" in done.stdout
 
 
 def test_a_test_message_goes_to_every_channel(repo: Repo) -> None:

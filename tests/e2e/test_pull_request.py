@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from tests.conftest import Repo
+from tests.github_server import TOKEN, github_server
 
 
 @pytest.fixture
@@ -35,7 +36,8 @@ def test_the_branch_is_pushed_and_the_report_is_the_text(finished: Repo) -> None
     session = finished.folder().name
     assert remote_branches(finished) == [f"refs/heads/iterdev/{session}"]
     asked, body = (finished.home / "asked").read_text(), (finished.home / "body").read_text()
-    assert asked.startswith(f"pr create --head iterdev/{session} --base main --title Fix GH-7: the greeting")
+    title = "Fix GH-7: the greeting"
+    assert asked == f"pr create --head iterdev/{session} --base main --title {title} --body-file - --draft\n"
     assert body.startswith("<!-- iterdev: begin -->\nFixes #7\n\n# ")
     picture = "\n---\n\n## Time Line\n\n![All attempts at each task](timeline.svg)\n"
     assert finished.iterdev("report").stdout.replace(picture, "").strip() in body.replace("\u2060", "")
@@ -48,6 +50,29 @@ def test_a_dry_run_shows_it_and_pushes_nothing(finished: Repo) -> None:
 
     assert (shown["base"], shown["url"]) == ("next", None)
     assert remote_branches(finished) == []
+
+
+def test_every_option_reaches_github_and_the_second_time_it_is_brought_up_to_date(finished: Repo) -> None:
+    session = finished.folder().name
+    issue = {"severity": "low", "description": "too long", "file": "DEV-001.txt", "line": 1}
+    scores = dict.fromkeys(("correctness", "completeness", "maintainability", "security"), 9)
+    finished.behave(reviewer={"result": {"scores": scores, "issues": [issue]}})
+    finished.iterdev("run", "-y", "--pipeline", "sprint", "Add a greeting")
+    with github_server() as server:
+        server.shown = {"DEV-001.txt": range(1, 2)}
+        server.pulls.append({"head": "next", "html_url": "https://github.com/o/r/pull/1"})
+        (finished.home / "bin" / "gh").unlink()
+        api = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.address, "GH_REPO": "o/r"}
+        options = ("--draft", "--base", "next", "--with-findings")
+
+        said = [finished.iterdev("pr", *options, **api).stdout for _ in range(2)]
+
+    address = "https://github.com/o/r/pull/2\n"
+    assert said == [f"Opened: {address}", f"Brought up to date: {address}"]
+    _, pull = server.pulls
+    assert (pull["draft"], pull["base"], session in str(pull["head"])) == (True, "next", False)
+    (review,) = server.reviews[2]
+    assert [one["body"] for one in review["comments"]] == ["**low**: too long"]
 
 
 def test_a_session_without_changes_has_no_pull_request(repo: Repo) -> None:

@@ -26,8 +26,8 @@ LIMIT = 5.0
 """Seconds that a try may take."""
 RETRIES = (1.0, 5.0, 25.0)
 """Seconds until a message that could not be sent is tried again."""
-AT_END = 10.0
-"""Seconds that the end of a run waits for messages that are not sent yet."""
+AT_END = 3.0
+"""Seconds that the end of a run waits for messages that are not sent yet: the user waits for the end meanwhile."""
 
 
 class Journal(Struct, frozen=True, kw_only=True):
@@ -47,14 +47,15 @@ class Notifier:
         journal: Journal,
         effect: Effect,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        at_end: float = AT_END,
     ) -> None:
         self._log, self._channels, self._kinds, self._journal = log, channels, kinds, journal
-        self._effect, self._sleep = effect, sleep
+        self._effect, self._sleep, self._at_end = effect, sleep, at_end
         self._sent: list[float] = []
         self._seen = -1
         self._waiting: tuple[Notification, ...] = ()
-        self._open = 0
-        """Messages that are being sent."""
+        self._open: list[str] = []
+        """The channels by which messages are being sent."""
         self._idle = anyio.Event()
 
     @asynccontextmanager
@@ -64,11 +65,12 @@ class Notifier:
             group.start_soon(self._watch, group)
             yield
             self.look(group, is_end=True)
-            with anyio.move_on_after(AT_END):
+            with anyio.move_on_after(self._at_end):
                 while self._open:
                     await self._idle.wait()
             if self._open:
-                self._journal.warn("a notification could not be sent before the run ended")
+                names = ", ".join(dict.fromkeys(self._open))
+                self._journal.warn(f"a notification could not be sent by {names} before the run ended")
             group.cancel_scope.cancel()
 
     async def _watch(self, group: TaskGroup) -> None:
@@ -92,7 +94,7 @@ class Notifier:
             self._journal.record(message.event)
             self._sent = [*self._sent[-10:], now]
             for channel in self._channels:
-                self._open += 1
+                self._open.append(channel.name)
                 group.start_soon(self._deliver, channel, replace(message, text=self._journal.redact(message.text)))
         if messages:
             self._waiting = ()
@@ -107,7 +109,7 @@ class Notifier:
                     return
             self._journal.warn(f"a notification could not be sent by {channel.name}: {self._journal.redact(problem)}")
         finally:
-            self._open -= 1
+            self._open.remove(channel.name)
             self._idle.set()
             self._idle = anyio.Event()
 

@@ -179,6 +179,38 @@ def test_what_the_user_adds_beside_it_stays(home: Path) -> None:
     assert "iterdev" not in (home / ".codex/config.toml").read_text()
 
 
+ADDED_BY_CODEX = '# mine\n[projects."/b"]\ntrust_level = "trusted"\n\n[tui]\ntheme = "x"\n'
+
+
+def test_what_codex_writes_between_our_marks_stays(home: Path) -> None:
+    config = home / ".codex/config.toml"
+    install.install([ClientName.codex], where(home, command="/old/iterdev"))
+    written = config.read_text().replace(settings_files.END, f"\n{ADDED_BY_CODEX}{settings_files.END}")
+    config.write_text(written)
+
+    status = install.status(where(home, command="/old/iterdev"))[1]
+    install.install([ClientName.codex], where(home, command="/new/iterdev"))
+    newer = tomllib.loads(config.read_text())
+    install.remove([ClientName.codex], where(home, command="/new/iterdev"))
+
+    assert (status.state, status.changed) == ("installed", ())
+    assert newer["mcp_servers"]["iterdev"]["command"] == "/new/iterdev"
+    assert config.read_text() == f"{TOML}\n{ADDED_BY_CODEX}"
+
+
+def test_a_server_in_toml_that_the_user_changed_is_left_alone_and_named(home: Path) -> None:
+    config = home / ".codex/config.toml"
+    install.install([ClientName.codex], where(home))
+    config.write_text(changed := config.read_text().replace("4000", "100"))
+
+    steps = install.install([ClientName.codex], where(home, command="/new/iterdev"))
+    removed = install.remove([ClientName.codex], where(home, command="/new/iterdev"))
+
+    assert [step.path for step in steps if step.action == "leave"] == [str(config)]
+    assert [step.path for step in removed if step.action == "leave"] == [str(config)]
+    assert config.read_text() == changed
+
+
 @pytest.mark.parametrize("allow", [True, False])
 def test_the_status_says_what_is_installed(home: Path, *, allow: bool) -> None:
     before = [one.state for one in install.status(where(home))]
@@ -208,7 +240,11 @@ def test_settings_that_cannot_be_read_are_an_error_and_stay(home: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         install.install([ClientName.gemini], where(home))
 
+    states = {one.client: (one.state, one.problem) for one in install.status(where(home))}
     assert (home / ".gemini/settings.json").read_text() == "{ nope"
+    assert states[ClientName.gemini][0] == "not known"
+    assert "cannot be read" in states[ClientName.gemini][1]
+    assert states[ClientName.codex] == ("not installed", "")
 
 
 def test_a_link_to_settings_stays_a_link(home: Path) -> None:

@@ -3,15 +3,15 @@
 import hmac
 import json
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import anyio
 import msgspec
 import pytest
+from tests.webhook_server import answering, server
 
 from iterdev.core.errors import HostError
 from iterdev.core.settings import NotifySettings
@@ -29,39 +29,6 @@ MESSAGE = Notification(
     commands=("iterdev answer ids-x-20260308 plan approve",),
     needs={"question plan 1.000": "Run these 4 tasks?"},
 )
-Received = list[tuple[dict[str, str], bytes]]
-
-
-@contextmanager
-def server(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[tuple[str, Received]]:
-    received: Received = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            received.append((dict(self.headers), body))
-            answer(self)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_port}", received
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
-
-
-def answering(status: int, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in headers.items():
-            handler.send_header(name, value)
-        handler.end_headers()
-
-    return answer
 
 
 def send(channel: Channel, limit: float = 20) -> None:

@@ -107,7 +107,8 @@ def open_pull_request(
     if text != opened.body:
         target.change_text(opened.number, text)
     if wanted.findings:
-        _add_findings(repository, target, opened.number, part.tip, wanted)
+        start = _start(repository, state, (f"heads/{wanted.base}", f"remotes/{remote}/{wanted.base}"), part.tip)
+        _add_findings(repository, target, opened.number, (start, part.tip), wanted)
     return msgspec.structs.replace(wanted, body=text, url=opened.url, is_new=opened.is_new)
 
 
@@ -130,15 +131,21 @@ def with_report(text: str, report: str) -> str:
     return f"{text.rstrip()}\n\n{report}".lstrip()
 
 
+def _start(repository: Repository, state: State, bases: Sequence[str], tip: str) -> str:
+    """Where the difference of the pull request begins; GitHub may have a base that this repository does not know."""
+    known = (found for base in bases if (found := refs.resolve(repository.top, f"refs/{base}")))
+    base = next(known, state.branch.base)
+    return merge_base(repository.top, base, tip) or state.branch.base
+
+
 def _add_findings(
-    repository: Repository, target: github.GitHub, number: int, tip: str, wanted: OpenedPullRequest
+    repository: Repository, target: github.GitHub, number: int, change: tuple[str, str], wanted: OpenedPullRequest
 ) -> None:
     """Once for each pull request: GitHub itself says whether it was done, also after a crash."""
     marker = f"<!-- iterdev: findings of {wanted.branch} -->"
     if any(marker in text for text in target.reviews(number)):
         return
-    base = refs.resolve(repository.top, f"refs/heads/{wanted.base}")
-    shown = diffs.shown_lines(repository.top, (base and merge_base(repository.top, base, tip)) or tip, tip)
+    shown = diffs.shown_lines(repository.top, *change)
     most = wanted.findings[:MOST_COMMENTS]
     comments = [
         github.ReviewComment(file=one.file, line=one.line, text=repository.redact(_comment(one)))
@@ -151,7 +158,7 @@ def _add_findings(
     lines = [f"- **{one.severity}** {one.file or 'no file'}: {inert(' '.join(one.text.split()))}" for one in others]
     lines += [f"- and {counted(left, 'more finding')}, in the report"] if left else []
     text = "\n".join((marker, "What the review of the session found:", "", *lines))
-    target.add_review(number, github.Review(commit=tip, text=repository.redact(text), comments=tuple(comments)))
+    target.add_review(number, github.Review(commit=change[1], text=repository.redact(text), comments=tuple(comments)))
 
 
 def _whole(repository: Repository, state: State) -> BranchPart:

@@ -35,9 +35,11 @@ class ClientStatus(Struct, frozen=True, kw_only=True):
     scope: Scope
     program: bool
     """Whether the client itself is on this machine."""
-    state: Literal["installed", "partly installed", "not installed"]
-    changed: tuple[str, ...]
+    state: Literal["installed", "partly installed", "not installed", "not known"]
+    changed: tuple[str, ...] = ()
     """Files in which something of the user stands in the place of ours."""
+    problem: str = ""
+    """Why the state is not known."""
 
 
 def program() -> str:
@@ -121,21 +123,23 @@ def status(where: Place) -> list[ClientStatus]:
     """Where the skills are installed, with or without leave to call the tools."""
     record, found = read_record(), []
     for client in ClientName:
-        variants = [parts(client, replace(where, allow=allow)) for allow in (False, True)]
-        there = [[part for part in made if is_there(part, read(part.path))] for made in variants]
-        complete = any(len(one) == len(made) for one, made in zip(there, variants, strict=True))
-        begun = any(not _is_shared(part) for part in there[0])
-        changed = tuple(str(part.path) for part in variants[0] if is_taken(part, read(part.path), record))
-        found.append(
-            ClientStatus(
-                client=client,
-                scope=where.scope,
-                program=shutil.which(client, path=where.environment.get("PATH")) is not None,
-                state="installed" if complete else "partly installed" if begun else "not installed",
-                changed=changed,
-            )
-        )
+        is_program = shutil.which(client, path=where.environment.get("PATH")) is not None
+        status = ClientStatus(client=client, scope=where.scope, program=is_program, state="not known")
+        try:
+            found.append(_known_status(status, where, record))
+        except (UserError, HostError) as error:
+            found.append(replace(status, problem=error.message))
     return found
+
+
+def _known_status(status: ClientStatus, where: Place, record: Record) -> ClientStatus:
+    variants = [parts(status.client, replace(where, allow=allow)) for allow in (False, True)]
+    there = [[part for part in made if is_there(part, read(part.path))] for made in variants]
+    complete = any(len(one) == len(made) for one, made in zip(there, variants, strict=True))
+    begun = any(not _is_shared(part) for part in there[0])
+    changed = tuple(str(part.path) for part in variants[0] if is_taken(part, read(part.path), record))
+    state = "installed" if complete else "partly installed" if begun else "not installed"
+    return replace(status, state=state, changed=changed)
 
 
 def _is_shared(part: Part) -> bool:

@@ -96,11 +96,14 @@ def parts(client: ClientName, place: Place) -> tuple[Part, ...]:
     return tuple(made[client](place))
 
 
-def skill_file(skill: Skill, program: str, *, for_claude: bool = False) -> str:
-    """SKILL.md; Claude Code fills in the arguments, and the others give what was typed beside the file."""
+def skill_file(skill: Skill, program: str, *, for_claude: bool = False, server: str = SERVER) -> str:
+    """SKILL.md; Claude Code fills in the arguments, and the others give what was typed beside the file.
+
+    `server` is the name by which Claude Code knows the MCP server.
+    """
     lines = ["---", f"name: {skill.name}", f"description: {json.dumps(skill.description)}"]
     if for_claude:
-        tools = " ".join(f"mcp__{SERVER}__{tool}" for tool in ALLOWED)
+        tools = " ".join(f"mcp__{server}__{tool}" for tool in ALLOWED)
         lines += [f"argument-hint: {json.dumps(skill.hint)}", f"allowed-tools: {tools}"]
     typed = CLAUDE_TYPED if for_claude else TYPED
     given = "\nArguments: $ARGUMENTS\n" if for_claude else ""

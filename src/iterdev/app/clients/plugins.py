@@ -6,19 +6,21 @@ A plugin's skills have its name before theirs, as in `/iterdev:team-iterdev`; th
 import json
 
 from iterdev import __version__
-from iterdev.app.clients.layout import SERVER, openai_policy, server_command, skill_file
+from iterdev.app.clients.layout import PATIENCE, SERVER, openai_policy, server_command, skill_file
 from iterdev.app.clients.skill_text import SKILLS
 
 PROGRAM = "iterdev"
 DESCRIPTION = "Runs a team of coding agents on a git repository, and never loses their work"
 HOME = f"plugins/{PROGRAM}"
+CLAUDE_SERVER = f"plugin_{PROGRAM}_{SERVER}"
+"""What Claude Code calls the MCP server of a plugin."""
 
 
 def plugin_files() -> dict[str, str]:
     """Every file by its path below the folder that is added as a marketplace."""
     about = {"name": PROGRAM, "version": __version__, "description": DESCRIPTION, "license": "MIT"}
     entry = {"name": PROGRAM, "description": DESCRIPTION}
-    owner, servers = {"name": "iterdev"}, {"mcpServers": {SERVER: server_command(PROGRAM)}}
+    owner, server = {"name": "iterdev"}, server_command(PROGRAM)
     files = {
         ".claude-plugin/marketplace.json": {
             "name": PROGRAM,
@@ -27,7 +29,7 @@ def plugin_files() -> dict[str, str]:
             "plugins": [{**entry, "source": f"./{HOME}/claude"}],
         },
         f"{HOME}/claude/.claude-plugin/plugin.json": {**about, "author": owner},
-        f"{HOME}/claude/.mcp.json": servers,
+        f"{HOME}/claude/.mcp.json": {"mcpServers": {SERVER: server}},
         ".agents/plugins/marketplace.json": {
             "name": PROGRAM,
             "interface": {"displayName": PROGRAM},
@@ -41,12 +43,12 @@ def plugin_files() -> dict[str, str]:
             ],
         },
         f"{HOME}/codex/.codex-plugin/plugin.json": {**about, "skills": "./skills/", "mcpServers": "./.mcp.json"},
-        f"{HOME}/codex/.mcp.json": servers,
+        f"{HOME}/codex/.mcp.json": {"mcpServers": {SERVER: {**server, "tool_timeout_sec": PATIENCE}}},
     }
     texts = {path: json.dumps(document, indent=2) + "\n" for path, document in files.items()}
     for skill in SKILLS:
         folder = f"skills/{skill.name}"
-        texts[f"{HOME}/claude/{folder}/SKILL.md"] = skill_file(skill, PROGRAM, for_claude=True)
+        texts[f"{HOME}/claude/{folder}/SKILL.md"] = skill_file(skill, PROGRAM, for_claude=True, server=CLAUDE_SERVER)
         texts[f"{HOME}/codex/{folder}/SKILL.md"] = skill_file(skill, PROGRAM)
         texts[f"{HOME}/codex/{folder}/agents/openai.yaml"] = openai_policy(skill)
     return texts

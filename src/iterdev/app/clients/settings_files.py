@@ -128,8 +128,8 @@ def is_there(part: Part, text: str | None) -> bool:
             return node is not None and node.value == value
         case JsonItems():
             return not _missing(part, text)
-        case TomlTables():
-            return f"{BEGIN}{part.text}\n{END}" in text
+        case TomlTables(keys=keys):
+            return _table(part, text, keys) == _table(part, part.text, keys)
 
 
 def is_taken(part: Part, text: str | None, record: Record) -> bool:
@@ -145,9 +145,9 @@ def is_taken(part: Part, text: str | None, record: Record) -> bool:
         case JsonItems():
             return False
         case TomlTables(keys=keys):
-            ours = _block(text)
-            rest = text.replace(ours, "") if ours else text
-            return _table(part, rest, keys) is not None
+            # Codex writes tables of its own before a comment that is the end of the file.
+            ours = any(one.removesuffix(END) in text for one in known) if known else BEGIN in text
+            return _table(part, text, keys) is not None and not ours
 
 
 def put(part: Part, record: Record) -> None:
@@ -216,8 +216,8 @@ def without(part: JsonEntry | JsonItems | TomlTables, text: str, record: Record)
                 return json_text.without_member(text, keys)
             case JsonItems(keys=keys, items=items):
                 return json_text.without_items(text, keys, items)
-            case TomlTables():
-                return text.replace(_block(text), "") if _block(text) else text
+            case TomlTables(keys=keys):
+                return _without_tables(part, text, keys)
     except NotJson as error:
         raise _unreadable(part, error) from error
 
@@ -259,10 +259,24 @@ def _table(part: TomlTables, text: str, keys: tuple[str, ...]) -> object:
     return found
 
 
-def _block(text: str) -> str:
-    """What stands between our marks, with them."""
-    start, end = text.find(BEGIN), text.find(END)
-    return text[start : end + len(END)] if 0 <= start < end else ""
+def _without_tables(part: TomlTables, text: str, keys: tuple[str, ...]) -> str:
+    """The text without these tables and our marks; tables and comments of others between them stay."""
+    named = r"\s*\.\s*".join(rf'"?{re.escape(key)}"?' for key in keys)
+    header, ours = re.compile(rf"\s*\[+\s*{named}\s*[.\]]"), False
+    kept = []
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            ours = header.match(line) is not None
+        is_comment = line.lstrip().startswith("#")
+        if line.strip() not in {BEGIN.strip(), END.strip()} and (is_comment or not ours):
+            kept.append(line)
+    after = "".join(kept)
+    try:
+        is_out = _table(part, after, keys) is None
+    except UserError:
+        # Lines of a table can look like the beginning of another one.
+        is_out = False
+    return after if is_out else text
 
 
 def _unreadable(part: Part, error: Exception) -> UserError:

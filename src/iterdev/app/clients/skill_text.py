@@ -44,8 +44,8 @@ STEPS = """\
 1. Call the tool `{tool}` of the MCP server iterdev with `line` set to exactly {typed}.
    Change nothing in it.
 2. If the call became a background task, say so in one sentence and stop: questions reach the user by themselves.
-3. Otherwise call `wait` with `seconds` 3600, again and again until the session is over. If it brings a question, ask
-   the user with the choices given, and call `answer` with what the user chose. Never choose yourself.
+3. Otherwise call `wait` of the same server with `seconds` 3600, again and again until the session is over. If it brings
+   a question, ask the user with the choices given, and call `answer` with what the user chose. Never choose yourself.
 4. At the end, tell the user in a few lines what the report says. Do not edit code, do not run the tests, do not call
    `accept`: only the user decides that.
 """

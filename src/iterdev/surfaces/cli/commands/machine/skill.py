@@ -32,6 +32,8 @@ WORDS = {
     "leave": "left alone, because it has changes of yours",
     "remove": "remove",
 }
+NEXT = "Start your coding agent anew, and type /team-iterdev (Codex: $team-iterdev)."
+ASKS = "It asks you before it calls iterdev, unless you install with --allow."
 
 
 @click.group(cls=CommandGroup, help="Call the teams from inside of your coding agent: /team-iterdev and /team-issue")
@@ -52,11 +54,7 @@ def install(*, names: tuple[str, ...], scope: str, allow: bool, dry_run: bool, a
     if not as_json:
         _print_steps(planned)
     done = planned if dry_run else clients.install(chosen, where)
-    text = (
-        "Nothing was written."
-        if dry_run
-        else "Start your coding agent anew, and type /team-iterdev (Codex: $team-iterdev)."
-    )
+    text = "Nothing was written." if dry_run else NEXT if allow else f"{NEXT}\n{ASKS}"
     print_either(text, {"steps": done, "dry_run": dry_run}, as_json=as_json)
 
 
@@ -80,7 +78,8 @@ def remove(*, names: tuple[str, ...], scope: str, dry_run: bool, as_json: bool) 
     if not as_json:
         _print_steps(planned)
     done = planned if dry_run else clients.remove(chosen, where)
-    text = "Nothing was removed." if dry_run or not done else "Removed."
+    removed = not dry_run and any(step.action == "remove" for step in done)
+    text = "Removed." if removed else "Nothing was removed." if planned else "Nothing is installed."
     print_either(text, {"steps": done, "dry_run": dry_run}, as_json=as_json)
 
 
@@ -92,4 +91,5 @@ def _print_steps(steps: Sequence[clients.Step]) -> None:
 def _line(found: clients.ClientStatus) -> str:
     machine = "" if found.program else "; the client is not on this machine"
     changed = f"; changed by you: {', '.join(found.changed)}" if found.changed else ""
-    return f"{found.client:<8}  {found.state}{changed}{machine}"
+    problem = f"; {found.problem}" if found.problem else ""
+    return f"{found.client:<8}  {found.state}{changed}{problem}{machine}"
