@@ -111,8 +111,8 @@ def start_resolving(
         request = replace(request, pipeline=pipelines.with_separate_builds(request.pipeline))
     if method is not None:
         _check_method(repository, method)
+    chosen = method or DEFAULT_METHOD
     builder = request.role_agents.get(BUILDER) or request.agent or _configured(repository)
-    chosen = method or builder or DEFAULT_METHOD
     agents = dict(request.role_agents)
     if chosen != AUTO and (method is not None or not builder):
         agents[BUILDER] = chosen
