@@ -125,3 +125,15 @@ def test_a_file_that_is_up_to_date_is_not_written(place: Place) -> None:
     place.create("GH-2")
 
     assert solutions.stat().st_mtime_ns == before
+
+
+def test_a_link_in_the_place_of_the_lock_harms_no_file(place: Place, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("of the user\n", encoding="utf-8")
+    place.folder.path.mkdir()
+    (place.folder.path / ".lock").symlink_to(precious)
+
+    place.create("GH-1")
+
+    assert precious.read_text(encoding="utf-8") == "of the user\n"
+    assert place.ids() == ["GH-1"]

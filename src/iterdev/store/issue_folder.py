@@ -5,6 +5,7 @@ of it can be taken over, it is kept beside the new one.
 """
 
 import fcntl
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +40,8 @@ class IssueFolder:
     def held(self) -> Iterator[None]:
         """Reading back, a change of the tracker, and writing: by one process at a time."""
         atomic_files.make_folder(self.path)
-        with (self.path / LOCK).open("w") as file:
+        # Nothing is written to it: a repository may come with a link to a file of the user's in its place.
+        with os.fdopen(atomic_files.open_to_write(self.path / LOCK, os.O_RDONLY)) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
