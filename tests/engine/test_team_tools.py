@@ -415,3 +415,5 @@ def test_a_task_cannot_hold_locks_without_end(office: Office) -> None:
     office.log.record(*held)
 
     assert refusal(office, lock("acquire", "one more")) == "DEV-001 holds 200 locks; release some first."
+    (renewed,) = documents(office, lock("acquire", "r1"))
+    assert renewed["granted"]

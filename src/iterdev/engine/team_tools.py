@@ -181,9 +181,9 @@ class TeamTools:
             raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')
         _check_size("name of the resource", resource)
         if asked.operation == "acquire":
-            held = sum(lock.task == task for lock in self._seen().locks.held.values())
-            if held >= tool_limits.LOCKS:
-                raise CallRejected(f"{task} holds {held} locks; release some first.")
+            held = [name for name, lock in self._seen().locks.held.items() if lock.task == task]
+            if len(held) >= tool_limits.LOCKS and resource not in held:
+                raise CallRejected(f"{task} holds {len(held)} locks; release some first.")
             return self._acquire(locks.LockRequest(resource=resource, task=task, role=role))
         written = self._write(
             lambda state, at: locks.release(state.locks, resource, task, at, dead=self._dead_tasks(state))
