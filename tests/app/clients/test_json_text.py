@@ -72,7 +72,9 @@ def test_items_are_added_to_a_list_and_cut_out_again(text: str) -> None:
     assert emptied is None or not set(items) & set(emptied.value)
 
 
-@pytest.mark.parametrize("text", ["[", '{"a"', '{"a": }', '{"a": 1 "b": 2}', "{} x", "nope", '{"a": [1 2]}', "[" * 500])
+@pytest.mark.parametrize(
+    "text", ["[", '{"a"', '{"a": }', '{"a": 1 "b": 2}', "{} x", "nope", '{"a\\x": 1}', '{"a": [1 2]}', "[" * 500]
+)
 def test_a_text_that_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(NotJson):
         parse(text)

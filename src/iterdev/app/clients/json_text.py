@@ -193,10 +193,17 @@ def _object(text: str, start: int, depth: int) -> Node:
         if name is None or text[colon : colon + 1] != ":":
             raise NotJson(f"there is no name in line {_line(text, place)}")
         node = _value(text, _skip(text, colon + 1), depth + 1)
-        members[json.loads(name[0])] = place, node
+        members[_unquoted(text, place, name[0])] = place, node
         place = _next(text, node.end, "}")
     values = {key: node.value for key, (_, node) in members.items()}
     return Node(start=start, end=place + 1, value=values, members=members)
+
+
+def _unquoted(text: str, place: int, name: str) -> str:
+    try:
+        return str(json.loads(name))
+    except ValueError as error:
+        raise NotJson(f"the name in line {_line(text, place)} is not text") from error
 
 
 def _array(text: str, start: int, depth: int) -> Node:
