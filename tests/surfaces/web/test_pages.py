@@ -1,10 +1,12 @@
 """What the pages show, and what their forms do."""
 
+from datetime import datetime
 from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.app.conftest import DEV, Sessions, Team, failed, running_engine, team
 from tests.e2e.conftest import every_file
 from tests.surfaces.web.conftest import Site, filled
@@ -14,10 +16,12 @@ from iterdev.app import tech_debt
 from iterdev.app.completion import accept, archive
 from iterdev.app.issues.edit import create
 from iterdev.core.collaboration.messages import MessageSent
+from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
-from iterdev.core.types import SessionId
+from iterdev.core.types import SessionId, TaskId
 from iterdev.surfaces.web.rendering import FOLDER
+from iterdev.teams.development.events import RoundStarted
 
 __all__ = ["team"]
 
@@ -62,7 +66,7 @@ def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) ->
     documents = [f"/s/{session}/documents?name={name}" for name in ("context.md", "review/review-001.md")]
 
     for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script", *documents]:
-        if path.startswith(("/static", "/api")) or path.endswith("jsonl"):
+        if path.startswith(("/static", "/api")) or path.endswith(("jsonl", ".log")):
             continue
         text = site.get(path).text
         found = Elements(text)
@@ -414,6 +418,64 @@ def test_the_output_is_searched_as_a_whole_and_a_link_in_its_place_is_not_follow
     assert "<strong>2 lines</strong> have “writing”" in found
     assert "<mark>WRITING</mark> red" in found
     assert "the secret" not in linked
+
+
+def test_lines_of_the_output_have_their_time_and_the_log_can_be_downloaded(site: Site, sessions: Sessions) -> None:
+    session = sessions.start("Fix it", *failed()[:1])
+    logs = sessions.repository.folder(sessions.state(session)) / "logs"
+    logs.mkdir()
+    at = datetime(2026, 11, 18, 12, 1, 3).astimezone()
+    text = f"{at.isoformat(timespec='seconds')} Reading\n<b>old line</b>\n"
+    (logs / "DEV-001-1.log").write_text(text)
+
+    page = site.get(f"/s/{session}/t/DEV-001/output?q=12:01").text
+    file = site.get(f"/s/{session}/t/DEV-001/output.log?attempt=1")
+    missing = site.get(f"/s/{session}/t/DEV-001/output.log?attempt=2")
+
+    assert '<span class="line" id="l1"><span class="at">12:01:03</span> Reading' in page
+    assert '<span class="line" id="l2">&lt;b&gt;old line' in page
+    assert "<strong>0 lines</strong>" in page, "what was said is searched, not when"
+    assert file.text == text
+    assert file.headers["content-disposition"].startswith("attachment;")
+    assert missing.status == HTTPStatus.NOT_FOUND
+
+
+def test_up_to_four_agents_at_work_are_side_by_side(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+    row = sessions.state(session).tasks.plan[DEV]
+    names = [TaskId(f"DEV-{number:03d}") for number in range(2, 7)]
+    started = [events.AttemptStarted(name, 1, "mine", "b" * 40) for name in names]
+    sessions.log(session).record(events.TasksAdded(tuple(replace(row, id=name) for name in names)), *started)
+    logs = sessions.repository.folder(sessions.state(session)) / "logs"
+    logs.mkdir()
+    (logs / "DEV-003-1.log").write_text("".join(f"line {number}\n" for number in range(1, 451)))
+
+    text = site.get(f"/s/{session}/output").text
+
+    assert text.count('role="log"') == 4
+    assert [f'id="part-output-{name}"' in text for name in names] == [True] * 4 + [False]
+    assert (">line 200\n" in text, ">line 201\n" in text, ">line 450\n" in text) == (False, True, True)
+    assert f'href="/s/{session}/t/DEV-003/output?attempt=1">DEV-003 · mine' in text
+
+
+def test_the_time_line_shows_a_round_idle_time_pauses_and_the_cost(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    at = sessions.state(session).updated_at
+    log = sessions.log(session)
+    begun = RoundStarted(sprint=1, number=1, raised_by=(), why="")
+    log.record(ProviderPaused("codex", at + 60, "limit reached"), begun)
+    log.record(events.AttemptStarted(TaskId("VERIFY-001"), 1, "mine", "b" * 40))
+
+    whole, last = site.get(f"/s/{session}/timeline").text, site.get(f"/s/{session}/timeline?part=2&fold=no").text
+
+    options = [f'<option value="{number}"' for number in (1, 2)]
+    assert all(option in whole for option in options)
+    assert "fix round 1</option>" in whole
+    assert "tokens: 1.2 k</text><polyline" in whole
+    assert "pause of codex</text>" in whole
+    assert '/t/DEV-001/output?attempt=1" aria-label="DEV-001 attempt 1, mine, 0 s, done; on ' in whole
+    assert ("DEV-001 attempt 1" in last, "VERIFY-001 attempt 1" in last) == (False, True)
+    assert '<option value="no" selected>' in last
 
 
 def test_the_documents_for_programs_are_those_of_the_command_line(site: Site, sessions: Sessions) -> None:

@@ -63,7 +63,7 @@ PAGES: Mapping[str, MakePage] = {
     "/s/{session}/timeline": timeline.page,
     "/s/{session}/t/{task}": task.page,
     "/s/{session}/t/{task}/output": output.page,
-    "/s/{session}/output": output.newest,
+    "/s/{session}/output": output.together,
     "/s/{session}/changes": changes.page,
     "/s/{session}/review": review.page,
     "/s/{session}/tests": tests.page,
@@ -85,6 +85,7 @@ PAGES: Mapping[str, MakePage] = {
 }
 FILES: Mapping[str, MakeFile] = {
     "/s/{session}/journal.jsonl": journal.download,
+    "/s/{session}/t/{task}/output.log": output.download,
 }
 ACTS: Mapping[str, Act] = {
     "/new": new_session.begin,
