@@ -1,5 +1,6 @@
 """What the pages show, and what their forms do."""
 
+import subprocess
 from datetime import datetime
 from html.parser import HTMLParser
 from http import HTTPStatus
@@ -9,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 from tests.app.conftest import DEV, Sessions, Team, failed, running_engine, team
 from tests.e2e.conftest import every_file
+from tests.github_server import TOKEN, github_server
 from tests.surfaces.web.conftest import Site, filled
-from tests.surfaces.web.sessions import asking, hostile, reviewed
+from tests.surfaces.web.sessions import HOSTILE, asking, hostile, reviewed
 
 from iterdev.app import tech_debt
 from iterdev.app.completion import accept, archive
@@ -52,7 +54,7 @@ def pages(site: Site, session: str, issue: str) -> list[str]:
 
 def test_every_page_of_a_session_is_shown(site: Site, sessions: Sessions) -> None:
     session = asking(sessions)
-    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", "b" * 40))
+    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", sessions.repo.git("rev-parse", "main")))
     issue = create(sessions.repository, {"title": "Broken"}).id
 
     answers = {path: site.get(path).status for path in pages(site, session, issue)}
@@ -299,15 +301,18 @@ def test_the_plan_is_edited_in_place_and_a_wrong_row_is_named(site: Site, team: 
 
 
 def test_the_text_of_a_new_session_is_assessed_and_its_command_shown(site: Site) -> None:
-    text = site.get("/new?text=Fix+a+typo+in+it's+docs&pipeline=patch&agent.reviewer=codex").text
+    text = site.get("/new?text=Fix+a+typo+in+it's+docs&pipeline=patch&budget=5&agent.reviewer=codex").text
 
     assert "The text speaks for the pipeline <strong>" in text
-    assert "--pipeline patch --role-agent reviewer=codex" in text
+    assert "--pipeline patch --budget 5 --role-agent reviewer=codex" in text
+    assert 'type="number" min="0" step="any" placeholder="no limit" value="5"' in text
     assert "&#39;Fix a typo in it&#39;&#34;&#39;&#34;&#39;s docs&#39;" in text
 
 
 @pytest.mark.parametrize(
-    "fields", [{"text": " "}, {"text": "x", "pipeline": "y"}, {"text": "x", "concurrency": "many"}, {"agent.boss": "x"}]
+    "fields",
+    [{"text": " "}, {"text": "x", "pipeline": "y"}, {"text": "x", "concurrency": "many"}, {"agent.boss": "x"}]
+    + [{"text": "x", "budget": amount} for amount in ("much", "-1", "nan", "inf")],
 )
 def test_a_wrong_request_starts_nothing(site: Site, sessions: Sessions, fields: dict[str, str]) -> None:
     answer = site.post("/new", fields)
@@ -476,6 +481,79 @@ def test_the_time_line_shows_a_round_idle_time_pauses_and_the_cost(site: Site, s
     assert '/t/DEV-001/output?attempt=1" aria-label="DEV-001 attempt 1, mine, 0 s, done; on ' in whole
     assert ("DEV-001 attempt 1" in last, "VERIFY-001 attempt 1" in last) == (False, True)
     assert '<option value="no" selected>' in last
+
+
+def test_both_versions_of_a_file_stand_side_by_side(site: Site, sessions: Sessions) -> None:
+    text = site.get(f"/s/{reviewed(sessions)}/changes?layout=beside").text
+
+    assert '<table class="diff beside">' in text
+    assert '<td class="code none"></td><td class="ln">2</td><td class="code added">' in text
+    assert "wrong &lt;script&gt;" in text
+    assert '<option value="beside" selected>' in text
+    assert "&amp;layout=beside&amp;file=till.py" in text
+
+
+def test_what_an_agent_was_asked_is_shown_as_text(site: Site, sessions: Sessions) -> None:
+    session = sessions.start(f"Fix {HOSTILE}")
+    base = sessions.repo.git("rev-parse", "main")
+    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", base))
+
+    text = site.get(f"/s/{session}/t/DEV-001/prompt").text
+    others = [site.get(f"/s/{session}/t/{path}").status for path in ("DEV-001/prompt?attempt=2", "DEV-009/prompt")]
+
+    assert "You are one of a team of agents" in text
+    assert Elements(text).tags.count("script") == 2
+    assert others == [HTTPStatus.NOT_FOUND] * 2
+
+
+def test_a_message_is_broadcast_to_all_roles(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+
+    answer = site.post(f"/s/{session}/bus", {"text": "the old endpoint stays"})
+    empty = site.post(f"/s/{session}/bus", {"text": ""})
+
+    assert answer.document == {"go_to": f"/s/{session}/bus"}
+    assert "[user] the old endpoint stays" in site.get(f"/s/{session}/bus").text
+    assert (empty.status, empty.document["error"]) == (HTTPStatus.BAD_REQUEST, "The message is empty")
+
+
+def test_a_finished_session_is_exported_to_the_folder_that_was_shown(site: Site, team: Team) -> None:
+    team.run(pipeline="patch")
+    address, out = f"/s/{team.session}/do/export", team.repo.path.parent / "the result"
+
+    asked, shown = site.get(address).text, site.get(f"{address}?target=../the+result").text
+    seq = team.repository.state(team.session).seq
+    nowhere = site.post(address, {"seq": seq})
+    done = site.post(address, {"seq": seq, "target": "../the result"})
+
+    assert 'name="target" required' in asked
+    assert f'<dd class="mono">{out}</dd>' in shown
+    assert f"iterdev export {team.session} &#39;{out}&#39;" in shown
+    assert (nowhere.status, nowhere.document["error"]) == (HTTPStatus.BAD_REQUEST, "Export needs a target")
+    assert done.document == {"go_to": f"/s/{team.session}"}
+    assert (out / "context.md").exists()
+
+
+def test_a_pull_request_is_shown_and_opened(site: Site, team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    team.run("Greet the world", pipeline="patch")
+    address, remote = f"/s/{team.session}/do/pr", team.repo.home / "remote.git"
+    refused = site.get(address).text
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True, env=team.repo.env)
+    team.repo.git("remote", "add", "origin", str(remote))
+    with github_server() as server:
+        variables = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.address, "GH_REPO": "o/r"}
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        shown = site.get(address).text
+        seq = team.repository.state(team.session).seq
+        done = site.post(address, {"seq": seq, "draft": "1"})
+        again = site.get(address).text
+
+    assert "It is not known where to push to" in refused
+    assert "<dd>Greet the world</dd>" in shown
+    assert done.document == {"go_to": f"/s/{team.session}"}
+    assert [(one["title"], one["draft"]) for one in server.pulls] == [("Greet the world", True)]
+    assert "is brought up to date" in again
 
 
 def test_the_documents_for_programs_are_those_of_the_command_line(site: Site, sessions: Sessions) -> None:
