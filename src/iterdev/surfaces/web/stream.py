@@ -35,7 +35,8 @@ class Channel:
     def __init__(self, rendered: Rendered) -> None:
         self.rendered = rendered
         self.listeners: set[asyncio.Queue[str | None]] = set()
-        self.rendered_at = time.monotonic()
+        self.rendered_at = float("-inf")
+        """When a version was last sent; the page itself does not count, so that what happens then is seen at once."""
         self.is_stale = False
         self.seen = _pulse(rendered)
 
