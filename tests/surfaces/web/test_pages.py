@@ -23,7 +23,7 @@ from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import SessionId, TaskId
 from iterdev.surfaces.web.rendering import FOLDER
-from iterdev.teams.development.events import RoundStarted
+from iterdev.teams.development.events import ReviewScored, RoundStarted
 
 __all__ = ["team"]
 
@@ -356,6 +356,22 @@ def test_reviews_have_their_scores_and_findings(site: Site, sessions: Sessions) 
 
     assert 'value="6.1" aria-label="Score 6.1 of 10"' in text
     assert "Open findings (2)" in text
+
+
+def test_a_finding_that_was_gone_and_is_reported_again_has_come_back(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    before, log = site.get(f"/s/{session}/review").text, sessions.log(session)
+    row = sessions.state(session).tasks.plan[TaskId("REVIEW-001")]
+    first = next(one.event for one in sessions.repository.journal.read(session) if isinstance(one.event, ReviewScored))
+    for name, issues in (("REVIEW-002", first.review.issues[1:]), ("REVIEW-003", first.review.issues)):
+        task = TaskId(name)
+        scored = replace(first, task=task, review=replace(first.review, id=name, issues=issues))
+        log.record(events.TasksAdded((replace(row, id=task),)), scored)
+
+    text = site.get(f"/s/{session}/review").text
+
+    assert (before.count("came back"), text.count("came back")) == (0, 1)
+    assert 'REVIEW-001 REVIEW-003 <span class="tag">came back</span>' in text
 
 
 def test_a_change_names_no_other_commit_than_the_session_knows(site: Site, sessions: Sessions) -> None:
