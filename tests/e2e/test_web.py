@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import axe_playwright_python
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.app.conftest import Sessions, sessions
+from tests.app.conftest import DEV, Sessions, sessions
 from tests.conftest import Repo
 from tests.e2e.browsing import Server, browser, looking, serving
 from tests.e2e.conftest import PATIENCE, eventually
@@ -26,6 +26,7 @@ from tests.session_files import processes
 from tests.surfaces.web.conftest import filled
 from tests.surfaces.web.sessions import hostile
 
+from iterdev.core.session import events
 from iterdev.surfaces.web.guard import MOST_HEADER
 from iterdev.surfaces.web.routes import PAGES
 from iterdev.surfaces.web.server import MOST_CONNECTIONS
@@ -159,6 +160,39 @@ def violations(page: Page, colours: Literal["light", "dark"]) -> list[str]:
     # Only what is wrong is brought here: the whole report is as long as the page.
     found = page.evaluate(f"async () => (await axe.run(document, {options})).violations")
     return [f"{colours}: {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+
+def test_output_is_followed_until_a_person_scrolls_up_and_matches_are_gone_through_by_key(
+    browser: Browser, sessions: Sessions
+) -> None:
+    session = sessions.start("Fix it", events.AttemptStarted(DEV, 1, "mine", sessions.repo.git("rev-parse", "main")))
+    log = sessions.repository.folder(sessions.state(session)) / "logs" / "DEV-001-1.log"
+    log.parent.mkdir()
+    log.write_text("".join(f"line {number}\n" for number in range(1, 401)))
+    tall = {"width": 1280, "height": 2000}
+    with serving(sessions.repo) as server, looking(browser, server, viewport=tall) as (page, complaints):
+        page.goto(f"{server.address}/s/{session}/t/DEV-001/output?q=line+3")
+        shown, button = page.locator("[data-grows]"), page.locator("[data-follow-toggle]")
+        expect(page.locator("#live")).to_have_attribute("data-state", "live")
+        with log.open("a") as file:
+            file.write("the newest\n")
+        expect(shown.get_by_text("the newest")).to_be_in_viewport()
+        expect(button).to_have_text("following")
+        page.keyboard.press("f")
+        expect(button).to_have_text("follow")
+        with log.open("a") as file:
+            file.write("one more\n" * 20)
+        expect(button).to_have_text("new lines")
+        expect(shown.get_by_text("one more").last).not_to_be_in_viewport()
+        page.keyboard.press("f")
+        expect(shown.get_by_text("one more").last).to_be_in_viewport()
+        page.keyboard.press("n")
+        page.keyboard.press("n")
+        expect(page).to_have_url(re.compile(r"#l30$"))
+        page.get_by_label("wrap").uncheck()
+        expect(shown).to_have_css("white-space", "pre")
+
+    assert complaints == []
 
 
 def test_a_second_call_names_the_first_server_and_the_page_is_private(repo: Repo) -> None:
