@@ -21,7 +21,9 @@ MEASURED = """\
 `iterdev watch` in a pseudo-terminal of 120 columns and 40 lines, on a session whose tasks are completed: processor \
 time and memory of the process when the last line of its first picture has come, and the processor time that it uses \
 while nothing happens, as a part of one core. Each figure is the least of the repetitions."""
-WHY = "textual, with what it imports, is loaded at every start"
+WHY = """\
+textual, asyncio and SQLite take 33 MB before anything of iterdev is loaded, and its own modules 10 MB more, none of \
+them more than 0.6 MB"""
 SIZES = (10, 1_000)
 PAINTED = b"quit"
 """The last word of the last line."""

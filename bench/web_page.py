@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,15 +19,17 @@ import long_journal
 import scratch
 import sessions
 from iterdev.core.session import events
+from iterdev.core.types import Status
 from iterdev.store.journal import Journal
 from measure import Aim, Effort, Section, ms
 
 MEASURED = """\
 `iterdev web` with a session of {size:,} tasks, a part of which are done. The page of the session, and the processor \
 time that the server needs for it; the share of one core that the server uses for {idle:g} s while a browser looks at \
-the page and nothing happens; and the time from an entry in the journal until {browser} shows it, over {count} \
-entries, for this session and for one of 10 tasks."""
-WHY = "the browser lays out the page again when a part of it changes"
+the page and nothing happens; and the time from an entry in the journal, the beginning or the end of an attempt, until \
+{browser} shows it in the picture and in the list of tasks, over {count} entries, for this session and for one of 10 \
+tasks."""
+WHY = "the picture and the list of tasks are made and compared anew when a task of theirs changes"
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 TICKS = os.sysconf("SC_CLK_TCK")
 PAUSE = 0.6
@@ -35,13 +37,13 @@ PAUSE = 0.6
 WATCH = """() => {
   window.seen = {};
   const look = () => {
-    for (const found of document.querySelector("#part-head").textContent.matchAll(/entry-(\\d+)-/g)) {
-      window.seen[found[1]] ??= performance.timeOrigin + performance.now();
-    }
+    const entry = document.querySelector(".seq").textContent.replace(/\\D/g, "");
+    window.seen[entry] ??= performance.timeOrigin + performance.now();
   };
-  const what = { childList: true, subtree: true, characterData: true };
-  new MutationObserver(look).observe(document.querySelector("#part-head"), what);
+  const what = { childList: true, subtree: true, characterData: true, attributes: true };
+  new MutationObserver(look).observe(document.querySelector("#part-tasks"), what);
 }"""
+"""The list of tasks is the last part that changes; the entry is in the first one."""
 
 
 def measure(effort: Effort, root: Path) -> Section:
@@ -59,9 +61,9 @@ def measure(effort: Effort, root: Path) -> Section:
     if program:
         for tasks in (10, effort.scheduled):
             repo = _repository(root / f"web-{tasks}-seen", tasks)
-            p50, p95 = _latency(repo, program, count)
+            p50, p95 = _latency(repo, program, list(_attempts(tasks, count)))
             rows.append((f"from an entry to the screen, {tasks:,} tasks", f"p50 {ms(p50)}", f"p95 {ms(p95)}"))
-            slow = slow or p95
+            slow = max(slow, p95)
     else:
         rows.append(("from an entry to the screen", "not measured", "there is no Chromium here"))
     return Section(
@@ -81,7 +83,7 @@ def measure(effort: Effort, root: Path) -> Section:
             ),
             Aim(claim="a server that waits uses at most 1 % of a core", value=share * 100, limit=1, unit="%"),
             Aim(
-                claim="95 % of entries are on the screen within 250 ms",
+                claim="95 % of entries are on the screen within 250 ms, also with 1,000 tasks",
                 value=slow * 1000,
                 limit=250,
                 unit="ms",
@@ -149,7 +151,22 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def _latency(repo: scratch.Scratch, program: str, count: int) -> tuple[float, float]:
+def _attempts(size: int, count: int) -> Iterator[events.Event]:
+    """Tasks that are begun and interrupted, one after the other; the list of tasks begins with the developers'."""
+    waiting = sessions.wide(max(size, 2))[max(size // 3, 1) :]
+    pending = [task for task in waiting if task.id.startswith("DEV-")][:50] or waiting
+    for number in range(count):
+        task, attempt = pending[number // 2 % len(pending)].id, number // 2 // len(pending) + 1
+        if number % 2 == 0:
+            yield events.AttemptStarted(task, attempt, "bench", sessions.BASE)
+        else:
+            outcome, status = events.Interrupted(), Status.pending
+            yield events.AttemptEnded(
+                task=task, number=attempt, agent="bench", requests=1, outcome=outcome, status=status
+            )
+
+
+def _latency(repo: scratch.Scratch, program: str, happening: Sequence[events.Event]) -> tuple[float, float]:
     """Seconds from writing an entry until the page has it: the median, and the 95th percentile."""
     journal = Journal(repo.top / ".workflow" / "iterdev.db")
     written: dict[str, float] = {}
@@ -161,16 +178,15 @@ def _latency(repo: scratch.Scratch, program: str, count: int) -> tuple[float, fl
         page.goto(f"{link.partition('/#')[0]}/s/{sessions.NAME}")
         page.wait_for_selector("#live[data-state=live]")
         page.evaluate(WATCH)
-        for number in range(count):
+        for event in happening:
             newest = journal.newest(sessions.NAME)
-            entry = events.Entry(newest + 1, time.time(), events.Warned(f"entry-{number}-", announced=False))
-            journal.append(sessions.NAME, [entry], after=newest)
-            written[str(number)] = time.time()
+            journal.append(sessions.NAME, [events.Entry(newest + 1, time.time(), event)], after=newest)
+            written[str(newest + 1)] = time.time()
             time.sleep(PAUSE)
         seen = json.loads(page.evaluate("() => JSON.stringify(window.seen)"))
         browser.close()
     journal.close()
-    taken = sorted(seen[number] / 1000 - at for number, at in written.items() if number in seen)
-    if len(taken) < count:
-        raise SystemExit(f"the page showed {len(taken)} of {count} entries")
+    taken = sorted(seen[entry] / 1000 - at for entry, at in written.items() if entry in seen)
+    if len(taken) < len(happening):
+        raise SystemExit(f"the page showed {len(taken)} of {len(happening)} entries")
     return statistics.median(taken), taken[min(int(len(taken) * 0.95), len(taken) - 1)]

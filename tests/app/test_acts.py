@@ -10,8 +10,11 @@ from iterdev.app.live.acts import (
     Act,
     Answer,
     Archive,
+    Broadcast,
     Clean,
     Comment,
+    Export,
+    OpenPullRequest,
     Reopen,
     Resume,
     Retry,
@@ -28,6 +31,8 @@ from iterdev.core.views.previews import (
     AcceptPreview,
     ArchivePreview,
     CleanPreview,
+    ExportPreview,
+    PullRequestPreview,
     ReopenPreview,
     RetryPreview,
     RollbackPreview,
@@ -45,7 +50,13 @@ ACTS: list[tuple[Act, str]] = [
     (Archive(session=S), "iterdev archive ids-x"),
     (Reopen(session=S), "iterdev reopen ids-x"),
     (Clean(session=S), "iterdev clean ids-x"),
+    (Export(session=S, path="../the result"), "iterdev export ids-x '../the result'"),
+    (OpenPullRequest(session=S, is_draft=True), "iterdev pr ids-x --draft"),
     (Resume(session=S), "iterdev resume --detach ids-x"),
+    (
+        Broadcast(session=S, text="it stays"),
+        "iterdev team broadcast --session-id ids-x --from user --summary 'it stays'",
+    ),
     (
         Comment(session=S, text="$(rm -rf x)", severity="high"),
         "iterdev feedback add --session-id ids-x --severity high '$(rm -rf x)'",
@@ -79,12 +90,14 @@ def test_what_changes_more_than_it_says_has_a_preview(team: Team) -> None:
         Archive(session=session),
         Reopen(session=session),
         Clean(session=session),
+        Export(session=session, path="../out"),
+        OpenPullRequest(session=session),
     )
 
     previews = [preview(team.repository, act) for act in acts]
 
     kinds = [AcceptPreview, RetryPreview, RollbackPreview, ArchivePreview, ReopenPreview, CleanPreview]
-    assert [type(one) for one in previews] == kinds
+    assert [type(one) for one in previews] == [*kinds, ExportPreview, PullRequestPreview]
     assert preview(team.repository, Comment(session=session, text="fine")) is None
 
 
@@ -126,6 +139,57 @@ def test_an_archived_session_is_reopened_and_an_accepted_one_cleaned(team: Team)
     assert (reopened.commands, phase) == ((f"iterdev reopen {session}",), "paused")
     assert cleaned.text.endswith(f"with: iterdev clean --undo {session}")
     assert team.repo.git("for-each-ref", "refs/heads/iterdev", "refs/iterdev") == ""
+
+
+def test_what_a_session_made_is_exported_as_its_preview_says(team: Team) -> None:
+    team.run(pipeline="patch")
+    session, repository, out = team.session, team.repository, team.repo.path.parent / "out"
+    act = Export(session=session, path="../out")
+
+    shown = preview(repository, act)
+    nothing = out.exists()
+    done = perform(repository, act)
+    again = preview(repository, act)
+
+    assert isinstance(shown, ExportPreview)
+    assert isinstance(again, ExportPreview)
+    assert (nothing, shown.refused, shown.command) == (False, None, f"iterdev export {session} {out}")
+    assert {path.name for path in out.iterdir()} == set(shown.names)
+    assert done.text == f"what {session} made is in {out}, and the session is archived"
+    assert again.refused
+    assert "already exists" in again.refused.problem
+
+
+def test_a_pull_request_is_shown_before_it_is_opened_and_refused_without_a_remote(team: Team) -> None:
+    team.run("Greet the world", pipeline="patch")
+    session, repository = team.session, team.repository
+    act = OpenPullRequest(session=session, is_draft=True)
+
+    alone = preview(repository, act)
+    team.repo.git("remote", "add", "origin", "https://github.com/o/r")
+    shown = preview(repository, act)
+
+    assert isinstance(alone, PullRequestPreview)
+    assert isinstance(shown, PullRequestPreview)
+    assert alone.refused
+    assert alone.refused.problem == "It is not known where to push to"
+    assert (shown.refused, shown.base, shown.title) == (None, "main", "Greet the world")
+    assert shown.command == f"iterdev pr {session} --draft"
+    assert "Greet the world" in shown.body
+
+
+def test_a_message_of_the_user_goes_to_all_roles(sessions: Sessions) -> None:
+    session = sessions.start()
+
+    done = perform(sessions.repository, Broadcast(session=session, text="the old endpoint stays"))
+
+    message = sessions.state(session).messages.sent[-1]
+    assert (message.sender, message.to, message.summary) == ("user", "all", "[user] the old endpoint stays")
+    assert done.text == f"{message.id} went to everybody"
+    with pytest.raises(UserError, match="The message is empty"):
+        perform(sessions.repository, Broadcast(session=session, text=" "))
+    with pytest.raises(UserError, match="characters"):
+        perform(sessions.repository, Broadcast(session=session, text="x" * 1_000_000))
 
 
 def test_an_answer_says_how_to_go_on_where_no_engine_waits_for_it(sessions: Sessions) -> None:

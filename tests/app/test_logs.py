@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.app.conftest import Sessions
 
-from iterdev.app.logs import ENGINE, LogLine, follow_logs, log_lines
+from iterdev.app.logs import ENGINE, LogLine, LogTail, follow_logs, log_lines
 from iterdev.app.resume import RunObserver, run_session
 from iterdev.app.start import Request, start
 from iterdev.core.errors import UserError
@@ -130,6 +130,21 @@ def test_new_lines_are_followed_until_the_engine_ends(logs: Logs) -> None:
         ("DEV-001-1", "two"),
         ("VERIFY-001-1", "three"),
     ]
+
+
+def test_lines_with_a_time_are_where_they_were_written(logs: Logs) -> None:
+    later, earlier = (datetime.fromtimestamp(NOON + shift, UTC).isoformat(timespec="seconds") for shift in (2, -2))
+    logs.agent("DEV-001-1", f"{earlier} first of all\n{later} last of all\n", NOON + 5)
+    logs.engine(NOON, "land", task="DEV-001")
+
+    assert logs.texts() == [("DEV-001-1", "of all"), (ENGINE, "land DEV-001 (0.5 s)"), ("DEV-001-1", "of all")]
+
+
+@pytest.mark.parametrize("text", ["2026-99-99T12:00:00+00:00 x", "0001-01-01T00:00:00+14:00 x", "12:00:00 x"])
+def test_what_only_looks_like_a_time_is_text(logs: Logs, text: str) -> None:
+    path = logs.agent("DEV-001-1", f"{text}\n")
+
+    assert LogTail(path).new_lines() == [text]
 
 
 def test_only_whole_lines_are_followed(logs: Logs) -> None:

@@ -1,8 +1,14 @@
 """What agents are told in a whole session, with facts that only git and the files know."""
 
+import re
+
 import pytest
 from tests.app.conftest import Team
 from tests.conftest import Repo
+
+from iterdev.app import inspect
+from iterdev.core.errors import UserError
+from iterdev.core.prompts import RESULT
 
 SUBTRACTS = {"write": {"calc.py": "def add(a, b):\n    return a - b\n"}}
 CRITICAL = {
@@ -114,3 +120,20 @@ def test_a_developer_is_told_how_the_tests_that_were_found_are_run(repo: Repo, t
     assert run.succeeded, run.lines
     assert "unittest" in prompt.partition("## Tests\nCommand: `")[2].partition("`")[0]
     assert "There are no tests here" not in prompt
+
+
+def test_what_an_agent_was_asked_can_be_made_again_after_the_session(repo: Repo, team: Team) -> None:
+    repo.write("calc.py", "def add(a, b):\n    return a + b\n")
+    repo.commit()
+    repo.behave(**{"DEV-001": SUBTRACTS, "REVIEW-001": {"score": 4, "issues": [CRITICAL]}})
+    team.run(pipeline="sprint")
+
+    for task in ("DESIGN-001", "DEV-001", "REVIEW-001", "DEV-fix-1"):
+        told, made = team.prompts(task)[0], inspect.prompt(team.repository, team.session, task, 1)
+
+        # The board is as it is now, and the path of the result was that of the workspace.
+        parts = [re.split(r"\n\n## (?:Discoveries on the board|In the end)\n", text) for text in (told, made)]
+        assert parts[0][0] == parts[1][0]
+        assert RESULT in parts[1][-1]
+    with pytest.raises(UserError, match='There is no attempt 7 at "DEV-001"'):
+        inspect.prompt(team.repository, team.session, "DEV-001", 7)

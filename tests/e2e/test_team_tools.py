@@ -11,6 +11,7 @@ from tests.e2e.conftest import Background, eventually, every_file
 from tests.session_files import document, left_behind, messages, statuses
 
 from iterdev.app import team_tools
+from iterdev.app.logs import LogTail
 from iterdev.engine.repository import Repository
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -97,7 +98,7 @@ def test_an_agent_on_the_command_line_sends_adds_and_reports(repo: Repo) -> None
     assert messages(folder, "progress") == ["[developer] half way"]
     assert messages(folder, "message") == ["[developer] hello all"]
     assert messages(folder, "dev_complete") == ["[developer] DEV-001 completed: reported from a shell"]
-    log = (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8").splitlines()
+    log = LogTail(folder / "logs" / "DEV-001-1.log").new_lines()
     assert (
         "iterdev: The result was not accepted: Object missing required field `status`. Fix it and report it again."
         in log
@@ -130,7 +131,7 @@ def test_an_agent_on_the_command_line_locks_and_keeps_in_the_name_of_its_task(re
 
     folder = patch(repo)
 
-    log = (folder / "logs" / "DEV-001-1.log").read_text(encoding="utf-8").splitlines()
+    log = LogTail(folder / "logs" / "DEV-001-1.log").new_lines()
     assert 'DEV-001 released "database"' in log
     assert 'iterdev: You are the developer of DEV-001 and cannot act as "tester of VERIFY-001".' in log
     assert 'iterdev: You are the developer of DEV-001 and cannot act as "VERIFY-001".' in log

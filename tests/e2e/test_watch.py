@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from playwright.sync_api import Browser, Page
 from tests.conftest import Repo
+from tests.e2e.browsing import browser, looking, serving
 from tests.e2e.conftest import Background, Terminal, eventually
 
 from iterdev.app.live.watch import SessionWatch
 from iterdev.app.sessions import Repository
 from iterdev.core.types import SessionId
 
+__all__ = ["browser"]
 ASKED = "Add percentage discounts to the till"
 
 
@@ -120,17 +123,35 @@ def on_screen(terminal: Terminal) -> Shown:
     return Shown(int(seq), int(completed))
 
 
+def on_page(page: Page) -> Shown:
+    seq, completed = page.evaluate(
+        "() => [document.querySelector('.seq').textContent, document.querySelector('#part-head progress').value]"
+    )
+    return Shown(int(seq.removeprefix("entry ")), completed)
+
+
 def in_status(repo: Repo) -> Shown:
     document = json.loads(repo.iterdev("status", "--json").stdout)
     return Shown(document["seq"], document["counts"]["completed"])
 
 
-def test_two_dashboards_following_and_the_engine_show_the_same_at_the_same_entry(till: Repo) -> None:
+def test_dashboards_a_follower_and_the_engine_show_the_same_at_the_same_entry(till: Repo, browser: Browser) -> None:
     session = run_detached(till)
     watched = SessionWatch(Repository(till.path), SessionId(session))
-    with closing(Terminal(till)) as one, closing(Terminal(till)) as two, Background(till, "follow", "--json") as follow:
-        # A further surface joins here, with a function that says what it shows.
-        surfaces: list[Callable[[], Shown]] = [lambda: on_screen(one), lambda: on_screen(two), lambda: in_status(till)]
+    with (
+        closing(Terminal(till)) as one,
+        closing(Terminal(till)) as two,
+        Background(till, "follow", "--json") as follow,
+        serving(till) as server,
+        looking(browser, server) as (page, complaints),
+    ):
+        page.goto(f"{server.address}/s/{session}")
+        surfaces: list[Callable[[], Shown]] = [
+            lambda: on_screen(one),
+            lambda: on_screen(two),
+            lambda: on_page(page),
+            lambda: in_status(till),
+        ]
         for terminal in (one, two):
             terminal.type("iterdev watch")
             terminal.until("? asks")
@@ -152,6 +173,7 @@ def test_two_dashboards_following_and_the_engine_show_the_same_at_the_same_entry
         (one.seq, one.text) for one in changes.lines
     ]
     assert screens[0].partition("7/7")[2] == screens[1].partition("7/7")[2]
+    assert complaints == []
 
 
 def agreed(surfaces: Sequence[Callable[[], Shown]]) -> Shown | None:

@@ -4,100 +4,45 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
-from tests.app.conftest import Sessions, sessions
+from playwright.sync_api import Browser, Page, expect
+from tests.app.conftest import DEV, Sessions, sessions
 from tests.conftest import Repo
+from tests.e2e.browsing import Server, browser, looking, serving
 from tests.e2e.conftest import PATIENCE, eventually
 from tests.session_files import processes
 from tests.surfaces.web.conftest import filled
 from tests.surfaces.web.sessions import hostile
 
+from iterdev.core.session import events
+from iterdev.surfaces.web.guard import MOST_HEADER
 from iterdev.surfaces.web.routes import PAGES
+from iterdev.surfaces.web.server import MOST_CONNECTIONS
 from iterdev.teams.development.demo import REQUIREMENT
 
-__all__ = ["sessions"]
-SWITCHES = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
+__all__ = ["browser", "sessions"]
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 AXE = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text(encoding="utf-8")
 RULES = "['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']"
+ACTS = ("accept", "archive", "clean", "export", "pr", "reopen", "resume", "retry", "rollback")
+VARIANTS = (
+    *("?at=3", "?all=1", "/timeline?part=1&fold=no", "/changes?layout=beside", "/t/DEV-001/output?q=script"),
+    *("/documents?name=context.md", "/do/export?target=../x", "/do/rollback?target=DEV-001"),
+)
+"""Of the pages of a session, those that show something else if they are asked to."""
 SAMPLE = Path(sys.modules["iterdev"].__path__[0]) / "sample"
-LATER = 20_000
-"""Milliseconds."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One for all tests; each has a context of its own, with nothing of the others."""
-    program = shutil.which("chromium")
-    assert program, "these tests need Chromium: apt-get install chromium"
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=list(SWITCHES))
-        yield opened
-        opened.close()
-
-
-class Server:
-    """`iterdev web`, and a browser that has opened what it printed."""
-
-    def __init__(self, repo: Repo, *options: str) -> None:
-        self.process = subprocess.Popen(
-            repo.command("web", "--no-open", *options),
-            cwd=repo.path,
-            env=repo.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout
-        self.link = self.process.stdout.readline().strip()
-        self.address = self.link.partition("/#")[0]
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode
-
-
-@contextmanager
-def serving(repo: Repo, *options: str) -> Iterator[Server]:
-    server = Server(repo, *options)
-    try:
-        yield server
-    finally:
-        if server.process.poll() is None:
-            server.end(signal.SIGKILL)
-
-
-@contextmanager
-def looking(browser: Browser, server: Server, **options: object) -> Iterator[tuple[Page, list[str]]]:
-    """A page that has logged in, and what its console complains about."""
-    context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
-    context.set_default_timeout(LATER)
-    page, complaints = context.new_page(), list[str]()
-
-    def heard(message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
-            complaints.append(message.text)
-
-    page.on("console", heard)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(server.link)
-    expect(page.locator("#live")).to_be_visible(timeout=LATER)
-    try:
-        yield page, complaints
-    finally:
-        context.close()
 
 
 def demo(repo: Repo) -> str:
@@ -182,34 +127,72 @@ def test_every_view_is_accessible_fits_a_phone_and_runs_nothing_that_others_wrot
 ) -> None:
     session, issue = hostile(sessions)
     names = {"session": session, "task": "DEV-001", "gate": "plan", "issue": issue}
-    acts = ["accept", "archive", "resume", "retry", "rollback"]
-    paths = [filled(path, **names, act=act) for path in PAGES for act in (acts if "{act}" in path else acts[:1])]
+    paths = [filled(path, **names, act=act) for path in PAGES for act in (ACTS if "{act}" in path else ACTS[:1])]
+    paths += [f"/s/{session}{variant}" for variant in VARIANTS]
     wrong: dict[str, object] = {}
     with serving(sessions.repo) as server:
-        for mode, options in (
-            ("light", {"viewport": DESKTOP, "color_scheme": "light"}),
-            ("dark", {"viewport": DESKTOP, "color_scheme": "dark"}),
-            ("phone", {"viewport": PHONE, "is_mobile": True, "has_touch": True}),
-        ):
-            with looking(browser, server, **options) as (page, complaints):
-                for path in paths:
-                    page.goto(f"{server.address}{path}")
-                    expect(page.locator("#live")).to_be_visible()
-                    found = list(complaints)
-                    found += ["something ran"] if page.evaluate("() => 'ran' in window") else []
-                    if mode == "phone":
-                        width = page.evaluate("() => document.documentElement.scrollWidth")
-                        found += [f"{width} pixels wide"] if width > PHONE["width"] else []
-                    else:
-                        page.evaluate(AXE)
-                        rules = RULES if mode == "light" else "{type: 'rule', values: ['color-contrast']}"
-                        report = page.evaluate(f"() => axe.run(document, {{runOnly: {rules}}})")
-                        found += [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in report["violations"]]
-                    if found:
-                        wrong[f"{mode} {path}"] = found
-                    complaints.clear()
-    assert len(paths) > 25
+        with looking(browser, server, viewport=DESKTOP) as (page, complaints):
+            for path in paths:
+                page.goto(f"{server.address}{path}")
+                expect(page.locator("#live")).to_be_visible()
+                page.evaluate(AXE)
+                found = violations(page, "light") + violations(page, "dark") + complaints
+                found += ["something ran"] if page.evaluate("() => 'ran' in window") else []
+                wrong |= {path: found} if found else {}
+                complaints.clear()
+        with looking(browser, server, viewport=PHONE, is_mobile=True, has_touch=True) as (page, complaints):
+            for path in paths:
+                page.goto(f"{server.address}{path}")
+                expect(page.locator("#live")).to_be_visible()
+                width = page.evaluate("() => document.documentElement.scrollWidth")
+                found = [*complaints, *([f"{width} pixels wide"] if width > PHONE["width"] else [])]
+                wrong |= {f"on a phone: {path}": found} if found else {}
+                complaints.clear()
+
+    assert len(paths) > 35
     assert wrong == {}
+
+
+def violations(page: Page, colours: Literal["light", "dark"]) -> list[str]:
+    """What axe finds on the page that is shown."""
+    page.emulate_media(color_scheme=colours, reduced_motion="reduce")
+    options = f"{{runOnly: {RULES}, resultTypes: ['violations']}}"
+    # Only what is wrong is brought here: the whole report is as long as the page.
+    found = page.evaluate(f"async () => (await axe.run(document, {options})).violations")
+    return [f"{colours}: {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+
+def test_output_is_followed_until_a_person_scrolls_up_and_matches_are_gone_through_by_key(
+    browser: Browser, sessions: Sessions
+) -> None:
+    session = sessions.start("Fix it", events.AttemptStarted(DEV, 1, "mine", sessions.repo.git("rev-parse", "main")))
+    log = sessions.repository.folder(sessions.state(session)) / "logs" / "DEV-001-1.log"
+    log.parent.mkdir()
+    log.write_text("".join(f"line {number}\n" for number in range(1, 401)))
+    tall = {"width": 1280, "height": 2000}
+    with serving(sessions.repo) as server, looking(browser, server, viewport=tall) as (page, complaints):
+        page.goto(f"{server.address}/s/{session}/t/DEV-001/output?q=line+3")
+        shown, button = page.locator("[data-grows]"), page.locator("[data-follow-toggle]")
+        expect(page.locator("#live")).to_have_attribute("data-state", "live")
+        with log.open("a") as file:
+            file.write("the newest\n")
+        expect(shown.get_by_text("the newest")).to_be_in_viewport()
+        expect(button).to_have_text("following")
+        page.keyboard.press("f")
+        expect(button).to_have_text("follow")
+        with log.open("a") as file:
+            file.write("one more\n" * 20)
+        expect(button).to_have_text("new lines")
+        expect(shown.get_by_text("one more").last).not_to_be_in_viewport()
+        page.keyboard.press("f")
+        expect(shown.get_by_text("one more").last).to_be_in_viewport()
+        page.keyboard.press("n")
+        page.keyboard.press("n")
+        expect(page).to_have_url(re.compile(r"#l30$"))
+        page.get_by_label("wrap").uncheck()
+        expect(shown).to_have_css("white-space", "pre")
+
+    assert complaints == []
 
 
 def test_a_second_call_names_the_first_server_and_the_page_is_private(repo: Repo) -> None:
@@ -227,6 +210,28 @@ def test_a_second_call_names_the_first_server_and_the_page_is_private(repo: Repo
         assert server.link != again.stdout.strip()
 
 
+def test_connections_and_headers_are_limited_and_the_page_is_there_again_afterwards(repo: Repo) -> None:
+    with serving(repo) as server, ExitStack() as held:
+        place = urlsplit(server.address)
+
+        def status(**headers: str) -> int:
+            with closing(HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE)) as connection:
+                connection.request("GET", "/", headers=headers)
+                return connection.getresponse().status
+
+        fits, too_long = status(padding="x" * (MOST_HEADER // 2)), status(padding="x" * (MOST_HEADER + 1))
+        for _ in range(MOST_CONNECTIONS - 1):
+            held.enter_context(socket.create_connection((place.hostname, place.port), timeout=PATIENCE))
+        full = eventually(lambda: status() == HTTPStatus.SERVICE_UNAVAILABLE, "the limit of connections")
+        held.close()
+        free = eventually(lambda: status() == HTTPStatus.OK, "a free connection")
+
+    assert fits == HTTPStatus.OK
+    # Of one that comes in pieces, the end is not waited for.
+    assert too_long in {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE}
+    assert (full, free) == (True, True)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_other_machines_reach_the_page_only_with_a_token_of_the_user(repo: Repo, host: str) -> None:
     (repo.home / "short").write_text("short")
@@ -236,10 +241,30 @@ def test_other_machines_reach_the_page_only_with_a_token_of_the_user(repo: Repo,
     with serving(repo, "--host", host, "--token-file", str(repo.home / "token")) as server:
         assert server.process.stderr
         warnings = server.process.stderr.readline() + server.process.stderr.readline()
+        shown = posted(server, "127.0.0.1")
+        unknown = posted(server, "my.machine")
+    options = ("--token-file", str(repo.home / "token"), "--allow-writes", "--name", "my.machine")
+    with serving(repo, "--host", host, *options) as server:
+        changed = posted(server, "my.machine")
 
+    assert (shown, unknown, changed) == (
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        HTTPStatus.MISDIRECTED_REQUEST,
+        HTTPStatus.BAD_REQUEST,
+    )
     assert (refused.returncode, "needs --token-file" in refused.stderr) == (2, True)
     assert (short.returncode, "has no token" in short.stderr) == (2, True)
     assert "sessions can be only shown by everybody with the token" in warnings
+
+
+def posted(server: Server, name: str) -> int:
+    """The answer to a form without any field, sent to the server by one of its names."""
+    port, token = urlsplit(server.address).port, server.link.partition("#token=")[2]
+    headers = {"Host": f"{name}:{port}", "Origin": f"http://{name}:{port}", "X-Iterdev": "1"}
+    machine = "::1" if "[" in server.address else "127.0.0.1"
+    with closing(HTTPConnection(machine, port, timeout=PATIENCE)) as connection:
+        connection.request("POST", "/wisdom", headers={**headers, "Authorization": f"Bearer {token}"})
+        return connection.getresponse().status
 
 
 def test_without_the_extra_there_is_a_hint_to_paste(repo: Repo) -> None:

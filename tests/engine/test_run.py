@@ -1,8 +1,10 @@
 """Runs of an engine with the scripted agent: what can be followed meanwhile, and what is left of it."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -37,8 +39,9 @@ def test_what_an_agent_says_is_in_its_log_while_it_still_runs(environment: Repo)
     runs.repository.close()
 
     assert ending is Ending.over
-    assert seen[0] == "half way\n"
-    first, second = seen[1].splitlines()
+    assert seen[0].endswith(" half way\n")
+    (at, first), (_, second) = (line.split(" ", 1) for line in seen[1].splitlines())
+    assert datetime.fromisoformat(at).timestamp() == pytest.approx(time.time(), abs=3600)
     assert first == "half way"
     assert second.startswith("the password is ")
     assert SECRET not in second

@@ -1,9 +1,10 @@
 """Accepts, archives, keeps, exports or reopens a finished session. Only `accept` moves a branch: the user's."""
 
 import os
+import shlex
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -25,6 +26,7 @@ from iterdev.core.views.gates import DIFF, GateView, gate_view
 from iterdev.core.views.previews import (
     AcceptPreview,
     ArchivePreview,
+    ExportPreview,
     Refusal,
     ReopenPreview,
     archive_preview,
@@ -102,6 +104,26 @@ def preview_reopen(repository: Repository, session: SessionId) -> ReopenPreview:
         _require_archived(state)
 
     return reopen_preview(state, _refused(check))
+
+
+def preview_export(repository: Repository, session: SessionId, target: Path) -> ExportPreview:
+    """What `export` would copy now. Nothing is changed."""
+    state, folder = repository.state(session), target.expanduser().resolve()
+    names = _deliverables(repository, state)
+
+    def check() -> None:
+        _require_ended(repository, state)
+        _require_finished(state)
+        _require_free(folder, names)
+
+    return ExportPreview(
+        session=session,
+        seq=state.seq,
+        command=shlex.join(["iterdev", "export", session, str(folder)]),
+        refused=_refused(check),
+        target=str(folder),
+        names=(*names, PATCH),
+    )
 
 
 def _refused(check: Callable[[], object]) -> Refusal | None:
@@ -378,13 +400,22 @@ def _require_archived(state: State) -> None:
         raise UserError(f'"{state.session.id}" is not archived', hint=f"iterdev status {state.session.id}")
 
 
-def _copy(repository: Repository, state: State, target: Path) -> None:
+def _deliverables(repository: Repository, state: State) -> list[str]:
+    """The files and folders of the session folder that a user wants to have."""
     folder = repository.folder(state)
-    names = [name for name in (*DELIVERABLES, *repository.team(state).folders) if (folder / name).exists()]
+    return [name for name in (*DELIVERABLES, *repository.team(state).folders) if (folder / name).exists()]
+
+
+def _require_free(target: Path, names: Sequence[str]) -> None:
     taken = [name for name in (*names, PATCH) if (target / name).exists()]
     if taken or (target.exists() and not target.is_dir()):
         what = target / taken[0] if taken else target
         raise UserError(f'"{what}" already exists', hint="name an empty or a new folder")
+
+
+def _copy(repository: Repository, state: State, target: Path) -> None:
+    folder, names = repository.folder(state), _deliverables(repository, state)
+    _require_free(target, names)
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in names:

@@ -3,7 +3,11 @@
 from collections.abc import Iterator
 
 from iterdev.app.edits import require_task
+from iterdev.core.errors import HostError, UserError
+from iterdev.core.prompts import SESSION_DIR
 from iterdev.core.rules.replay_check import Replay, compare
+from iterdev.core.session.events import AttemptStarted
+from iterdev.core.session.fold import replay as replayed
 from iterdev.core.session.lifecycle import TIMELINE
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
@@ -34,6 +38,32 @@ def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     state = repository.state(session)
     alive, team = repository.engine_alive(state.session), repository.team(state)
     return reasons.why(state, team, require_task(state, task), engine_alive=alive, zone=clock.LOCAL)
+
+
+def prompt(repository: Repository, session: SessionId, task: str, number: int) -> str:
+    """What the agent of an attempt was asked at first, made again from the journal and the commits of that time.
+
+    What was on the discovery board, in checkpoints and in `iterdev.toml` is as it is now; the host that ran the attempt
+    put in the path of the result, and how the tests are run.
+    """
+    # They load the execution of attempts, which nothing else here needs.
+    import anyio  # noqa: PLC0415
+
+    from iterdev.engine.jobs import Jobs  # noqa: PLC0415
+
+    entries = repository.journal.read(session)
+    for place, entry in enumerate(entries, 1):
+        if isinstance(started := entry.event, AttemptStarted) and (started.task, started.number) == (task, number):
+            team = repository.team(repository.state(session))
+            state = replayed(entries[:place], team)
+            folder = repository.folder(state)
+            try:
+                job = anyio.run(Jobs(repository, folder, team).make_again, state, started)
+            except HostError as error:
+                why = f"What {task} was asked cannot be made again: {error.message}"
+                raise UserError(why, hint=f"iterdev report {session}") from error
+            return repository.redact(job.prompt.replace(SESSION_DIR, str(folder)))
+    raise UserError(f'There is no attempt {number} at "{task}"', hint=f"iterdev status {session}")
 
 
 def report(repository: Repository, session: SessionId, *, pictures: bool = True) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -27,9 +28,19 @@ LONGEST = 64 * 1024 * 1024
 """Bytes of a log that are read; of a longer one, the end."""
 
 
+STAMP = re.compile(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d) (.*)", re.DOTALL)
+"""A line of an agent's log: when, and what."""
+
+
+class SaidLine(Struct, frozen=True):
+    text: str
+    at: float | None = None
+    """None for a line without a time, as earlier editions wrote them."""
+
+
 class LogLine(Struct, frozen=True):
     at: float
-    """When the line was written; for an agent, whose lines have no time, when the newest line of its attempt was."""
+    """When the line was written; if it does not say, when the newest line of its file was."""
     source: str
     """`engine`, or the task and the number of its attempt."""
     text: str
@@ -71,7 +82,15 @@ class LogTail:
             return 0
 
     def new_lines(self) -> list[str]:
+        """What was said since the last read, without the times."""
+        return [line.text for line in self.new_said()]
+
+    def new_said(self) -> list[SaidLine]:
         """Whole lines that were added since the last read; a log that was cut is read on from its end."""
+        return [_said(line) for line in self.new_raw()]
+
+    def new_raw(self) -> list[str]:
+        """The same as the file has it."""
         try:
             stat = self._path.lstat()
         except FileNotFoundError:
@@ -89,6 +108,14 @@ class LogTail:
             whole, newline, _ = file.read(size - begin).rpartition(b"\n")
         self._done = begin + len(whole) + len(newline)
         return whole.decode("utf-8", "replace").splitlines()
+
+
+def _said(line: str) -> SaidLine:
+    found = STAMP.fullmatch(line)
+    try:
+        return SaidLine(found[2], datetime.fromisoformat(found[1]).timestamp()) if found else SaidLine(line)
+    except (ValueError, OverflowError):
+        return SaidLine(line)
 
 
 def _without_links(path: str, flags: int) -> int:
@@ -117,8 +144,8 @@ class _LogFiles:
 
     def _new_lines(self, path: Path) -> Iterator[LogLine]:
         tail = self._tails.setdefault(path, LogTail(path))
-        for text in tail.new_lines():
-            line = LogLine(tail.written_at, path.stem, text)
+        for said in tail.new_said():
+            line = LogLine(said.at or tail.written_at, path.stem, said.text)
             yield _engine_line(line) if path == self._engine else line
 
 

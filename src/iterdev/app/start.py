@@ -51,6 +51,7 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     """Each role with the agent that the configuration names for it."""
     agents: tuple[str, ...]
     concurrency: int
+    budget_usd: float | None
     uncommitted: tuple[str, ...]
     """Changes of the checkout that agents do not see."""
 
@@ -66,6 +67,7 @@ def new_session_choices(repository: Repository, requirement: str) -> NewSession:
         roles={role: configured.agent_for(role) for role in team.workers},
         agents=tuple(dict.fromkeys((*configured.agents, *KNOWN_AGENTS))),
         concurrency=configured.run.concurrency,
+        budget_usd=configured.run.budget_usd,
         uncommitted=tuple(uncommitted(repository)),
     )
 
@@ -144,9 +146,17 @@ def uncommitted(repository: Repository) -> list[str]:
 
 
 def start(
-    repository: Repository, request: Request, rows: tuple[TableRow, ...] = (), team: Team | None = None
+    repository: Repository,
+    request: Request,
+    rows: tuple[TableRow, ...] = (),
+    team: Team | None = None,
+    *,
+    budget_usd: float | None = None,
 ) -> SessionId:
-    """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
+    """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes.
+
+    `budget_usd` is the most money that it may spend, in place of what the configuration says.
+    """
     team, configured = team or repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
@@ -157,6 +167,8 @@ def start(
     repository.prepare()
     agents = named_agents(request, team.roles)
     limits = policy(configured, team.workers, team.time_limits, auto=request.auto, concurrency=request.concurrency)
+    if budget_usd is not None:
+        limits = msgspec.structs.replace(limits, budget_usd=_amount(budget_usd))
     of_team, edits = team.started(request, configured, agents), tuple(row.edit for row in rows)
     inherited = wisdom.inherited(repository, request.requirement)
     at = clock.now()
@@ -180,6 +192,12 @@ def start(
         with _reserved(repository, name, base, repository.folder(state)):
             create(repository.journal, events, at=at)
     return name
+
+
+def _amount(usd: float) -> float:
+    if not 0 <= usd <= settings.MOST_OTHERWISE:
+        raise UserError(f'The budget "{usd:g}" is not an amount of money', hint="--budget 5")
+    return usd
 
 
 @contextmanager

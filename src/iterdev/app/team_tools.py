@@ -69,6 +69,18 @@ def use(
         return tools.use(Person(sender), asked)
 
 
+def broadcast(repository: Repository, session: SessionId, text: str, *, sender: str) -> str:
+    """Sends a message of a person to all roles; returns its id."""
+    hint = "one sentence, such as: the old endpoint stays"
+    if not text.strip():
+        raise UserError("The message is empty", hint=hint)
+    try:
+        sent = use(repository, session, "team_msg", {"operation": "broadcast", "summary": text}, sender=sender)
+    except CallRejected as error:
+        raise UserError(str(error), hint=hint) from error
+    return str(sent["id"])
+
+
 def _request(url: str, token: str, tool: str, arguments: Document) -> Document:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     match msgspec.json.decode(_post(url, token, msgspec.json.encode(message))):

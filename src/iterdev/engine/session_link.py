@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
+from iterdev.core.ids import moment
 from iterdev.core.limits import budget
 from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
 from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job, ToolAccess
+from iterdev.host import clock
 from iterdev.store import atomic_files
 from iterdev.store.session_log import SessionLog
 
@@ -19,15 +21,17 @@ LOG_BYTES = 256 * 1024
 
 
 class AgentLog:
-    """Appends each line at once, so that other processes can follow."""
+    """Appends each line at once, with the time, so that other processes can follow."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, now: Callable[[], float] = clock.now) -> None:
         path.parent.mkdir(exist_ok=True)
-        self._path = path
+        self._path, self._now = path, now
         self._file = os.fdopen(atomic_files.open_to_write(path, os.O_WRONLY | os.O_APPEND, 0o600), "ab", buffering=0)
 
-    def write(self, line: str) -> None:
-        self._file.write(line.encode("utf-8", "replace") + b"\n")
+    def write(self, text: str) -> None:
+        at = moment(self._now())
+        lines = "".join(f"{at} {line}\n" for line in text.splitlines() or [""])
+        self._file.write(lines.encode("utf-8", "replace"))
         self._cut_above(2 * LOG_BYTES)
 
     def close(self) -> None:

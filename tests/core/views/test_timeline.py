@@ -5,15 +5,17 @@ from xml.etree import ElementTree as ET
 import pytest
 from tests.core.conftest import Story, done, reviewed_badly, task
 
+from iterdev.core.limits.providers import ProviderPaused
+from iterdev.core.results import Usage
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
 from iterdev.core.views.history import History, evolve
-from iterdev.core.views.timeline import Timeline, attempt_text, clock_text, timeline, timeline_svg
+from iterdev.core.views.timeline import Timeline, attempt_text, clock_text, sections, timeline, timeline_svg
 from iterdev.teams.development.team import DEVELOPMENT
 
 
-def drawn(story: Story) -> Timeline:
-    return timeline(evolve(History(), story.entries, DEVELOPMENT), story.now)
+def drawn(story: Story, *, folds: bool = True) -> Timeline:
+    return timeline(evolve(History(), story.entries, DEVELOPMENT), story.now, folds=folds)
 
 
 def two_attempts(pause: float) -> Story:
@@ -46,6 +48,50 @@ def test_a_long_time_in_which_nothing_ran_is_cut_out() -> None:
     assert first.end == pytest.approx(30 / (40 * 1.03))
     assert first.end < seen.breaks[0].at < second.begin
     assert second.end == pytest.approx(1)
+
+
+def test_a_long_time_in_which_nothing_ran_is_drawn_if_it_is_asked_for() -> None:
+    seen = drawn(two_attempts(pause=36_000), folds=False)
+
+    first, second = seen.rows[0].bars
+    assert seen.breaks == ()
+    assert (first.end, second.begin) == pytest.approx((30 / 36_040, 36_030 / 36_040))
+
+
+def test_the_pause_of_a_provider_lasts_until_it_is_over_or_the_picture_ends() -> None:
+    story = two_attempts(pause=10)
+    begun = story.now - 25
+    history = evolve(History(), story.entries, DEVELOPMENT)
+    paused = [ProviderPaused("codex", until, "limit") for until in (begun + 10, begun + 10_000)]
+    entries = [events.Entry(history.seq + number, begun, event) for number, event in enumerate(paused, 1)]
+
+    seen = timeline(evolve(history, entries, DEVELOPMENT), story.now)
+
+    assert [(one.provider, one.begin, one.end) for one in seen.pauses] == [("codex", 0.5, 0.7), ("codex", 0.5, 1)]
+
+
+def test_the_cost_rises_at_the_end_of_each_attempt() -> None:
+    story = Story(task("DEV-001"), task("DEV-002"))
+    for name, used in (("DEV-001", 100), ("DEV-002", 50)):
+        story.starts(name)
+        story.now += 10
+        story.ends(name, events.Failed(error="no", usage=Usage(input_tokens=used)))
+
+    assert drawn(story).cost == ((0.5, 100), (1, 150))
+
+
+def test_a_history_is_shown_round_by_round() -> None:
+    story = reviewed_badly()
+    story.now += 1
+    story.goes_on()
+    story.does("DEV-fix-1")
+
+    parts = sections(evolve(History(), story.entries, DEVELOPMENT))
+
+    found = {name: [one.task for one in part.attempts] for name, part in parts}
+
+    assert found["fix round 1"] == ["DEV-fix-1"]
+    assert "DEV-fix-1" not in found["the beginning"]
 
 
 def test_ticks_are_at_whole_steps_and_only_where_time_is_shown() -> None:

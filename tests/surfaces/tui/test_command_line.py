@@ -2,7 +2,20 @@
 
 import pytest
 
-from iterdev.app.live.acts import Accept, Answer, Archive, Clean, Comment, Reopen, Resume, Retry, RollBack
+from iterdev.app.live.acts import (
+    Accept,
+    Answer,
+    Archive,
+    Broadcast,
+    Clean,
+    Comment,
+    Export,
+    OpenPullRequest,
+    Reopen,
+    Resume,
+    Retry,
+    RollBack,
+)
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.core.views.keys import Action
@@ -20,6 +33,10 @@ S = SessionId("ids-x")
         ("archive", Archive(session=S)),
         ("clean", Clean(session=S)),
         ("reopen", Reopen(session=S)),
+        ("broadcast the old endpoint stays", Broadcast(session=S, text="the old endpoint stays")),
+        ("export '../the result'", Export(session=S, path="../the result")),
+        ("pr", OpenPullRequest(session=S)),
+        ("iterdev pr ids-x --draft", OpenPullRequest(session=S, is_draft=True)),
         ("comment 'too long'", Comment(session=S, text="too long")),
         ("resume --detach", Resume(session=S)),
         ("retry", Retry(session=S)),

@@ -13,7 +13,7 @@ from tests.surfaces.web.conftest import ACTING, BEARER, HOST, ORIGIN, PORT, TOKE
 
 from iterdev.app.live.web_server import ActLog
 from iterdev.surfaces.web.credentials import LOCKED_SECONDS, MOST_STREAMS, MOST_WRONG, Credentials, Locked
-from iterdev.surfaces.web.guard import MOST_BODY, SECURITY_HEADERS
+from iterdev.surfaces.web.guard import MOST_BODY, MOST_HEADER, SECURITY_HEADERS
 from iterdev.surfaces.web.watching import Watching
 
 MISDIRECTED, FORBIDDEN, UNAUTHORIZED = (
@@ -103,6 +103,15 @@ def test_no_change_is_made_without_its_header_its_origin_and_a_login(
 
     assert acts
     assert {site.request("POST", path, headers=headers).status for path in acts} == {status}
+
+
+@pytest.mark.parametrize(("path", "header"), [("/", "{}"), ("/sessions?q={}", ""), ("/s/{}", "")])
+def test_an_address_and_headers_that_are_too_long_are_refused(site: Site, path: str, header: str) -> None:
+    long = "x" * MOST_HEADER
+
+    answer = site.get(path.format(long), {**BEARER, "padding": header.format(long)})
+
+    assert answer.status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 
 
 @pytest.mark.parametrize("length", [str(MOST_BODY + 1), "9" * 5000, "-1", "many"])

@@ -1,23 +1,29 @@
 """What the pages show, and what their forms do."""
 
+import subprocess
+from datetime import datetime
 from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.app.conftest import DEV, Sessions, Team, failed, running_engine, team
 from tests.e2e.conftest import every_file
+from tests.github_server import TOKEN, github_server
 from tests.surfaces.web.conftest import Site, filled
-from tests.surfaces.web.sessions import asking, hostile, reviewed
+from tests.surfaces.web.sessions import HOSTILE, asking, hostile, reviewed
 
 from iterdev.app import tech_debt
 from iterdev.app.completion import accept, archive
 from iterdev.app.issues.edit import create
 from iterdev.core.collaboration.messages import MessageSent
+from iterdev.core.limits.providers import ProviderPaused
 from iterdev.core.session import events
 from iterdev.core.session.gates import plan_gate
-from iterdev.core.types import SessionId
+from iterdev.core.types import SessionId, TaskId
 from iterdev.surfaces.web.rendering import FOLDER
+from iterdev.teams.development.events import ReviewScored, RoundStarted
 
 __all__ = ["team"]
 
@@ -48,7 +54,7 @@ def pages(site: Site, session: str, issue: str) -> list[str]:
 
 def test_every_page_of_a_session_is_shown(site: Site, sessions: Sessions) -> None:
     session = asking(sessions)
-    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", "b" * 40))
+    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", sessions.repo.git("rev-parse", "main")))
     issue = create(sessions.repository, {"title": "Broken"}).id
 
     answers = {path: site.get(path).status for path in pages(site, session, issue)}
@@ -62,7 +68,7 @@ def test_text_of_others_is_text_on_every_page(site: Site, sessions: Sessions) ->
     documents = [f"/s/{session}/documents?name={name}" for name in ("context.md", "review/review-001.md")]
 
     for path in [*pages(site, session, issue), f"/s/{session}/t/DEV-001/output?q=script", *documents]:
-        if path.startswith(("/static", "/api")) or path.endswith("jsonl"):
+        if path.startswith(("/static", "/api")) or path.endswith(("jsonl", ".log")):
             continue
         text = site.get(path).text
         found = Elements(text)
@@ -295,15 +301,18 @@ def test_the_plan_is_edited_in_place_and_a_wrong_row_is_named(site: Site, team: 
 
 
 def test_the_text_of_a_new_session_is_assessed_and_its_command_shown(site: Site) -> None:
-    text = site.get("/new?text=Fix+a+typo+in+it's+docs&pipeline=patch&agent.reviewer=codex").text
+    text = site.get("/new?text=Fix+a+typo+in+it's+docs&pipeline=patch&budget=5&agent.reviewer=codex").text
 
     assert "The text speaks for the pipeline <strong>" in text
-    assert "--pipeline patch --role-agent reviewer=codex" in text
+    assert "--pipeline patch --budget 5 --role-agent reviewer=codex" in text
+    assert 'type="number" min="0" step="any" placeholder="no limit" value="5"' in text
     assert "&#39;Fix a typo in it&#39;&#34;&#39;&#34;&#39;s docs&#39;" in text
 
 
 @pytest.mark.parametrize(
-    "fields", [{"text": " "}, {"text": "x", "pipeline": "y"}, {"text": "x", "concurrency": "many"}, {"agent.boss": "x"}]
+    "fields",
+    [{"text": " "}, {"text": "x", "pipeline": "y"}, {"text": "x", "concurrency": "many"}, {"agent.boss": "x"}]
+    + [{"text": "x", "budget": amount} for amount in ("much", "-1", "nan", "inf")],
 )
 def test_a_wrong_request_starts_nothing(site: Site, sessions: Sessions, fields: dict[str, str]) -> None:
     answer = site.post("/new", fields)
@@ -347,6 +356,22 @@ def test_reviews_have_their_scores_and_findings(site: Site, sessions: Sessions) 
 
     assert 'value="6.1" aria-label="Score 6.1 of 10"' in text
     assert "Open findings (2)" in text
+
+
+def test_a_finding_that_was_gone_and_is_reported_again_has_come_back(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    before, log = site.get(f"/s/{session}/review").text, sessions.log(session)
+    row = sessions.state(session).tasks.plan[TaskId("REVIEW-001")]
+    first = next(one.event for one in sessions.repository.journal.read(session) if isinstance(one.event, ReviewScored))
+    for name, issues in (("REVIEW-002", first.review.issues[1:]), ("REVIEW-003", first.review.issues)):
+        task = TaskId(name)
+        scored = replace(first, task=task, review=replace(first.review, id=name, issues=issues))
+        log.record(events.TasksAdded((replace(row, id=task),)), scored)
+
+    text = site.get(f"/s/{session}/review").text
+
+    assert (before.count("came back"), text.count("came back")) == (0, 1)
+    assert 'REVIEW-001 REVIEW-003 <span class="tag">came back</span>' in text
 
 
 def test_a_change_names_no_other_commit_than_the_session_knows(site: Site, sessions: Sessions) -> None:
@@ -414,6 +439,137 @@ def test_the_output_is_searched_as_a_whole_and_a_link_in_its_place_is_not_follow
     assert "<strong>2 lines</strong> have “writing”" in found
     assert "<mark>WRITING</mark> red" in found
     assert "the secret" not in linked
+
+
+def test_lines_of_the_output_have_their_time_and_the_log_can_be_downloaded(site: Site, sessions: Sessions) -> None:
+    session = sessions.start("Fix it", *failed()[:1])
+    logs = sessions.repository.folder(sessions.state(session)) / "logs"
+    logs.mkdir()
+    at = datetime(2026, 11, 18, 12, 1, 3).astimezone()
+    text = f"{at.isoformat(timespec='seconds')} Reading\n<b>old line</b>\n"
+    (logs / "DEV-001-1.log").write_text(text)
+
+    page = site.get(f"/s/{session}/t/DEV-001/output?q=12:01").text
+    file = site.get(f"/s/{session}/t/DEV-001/output.log?attempt=1")
+    missing = site.get(f"/s/{session}/t/DEV-001/output.log?attempt=2")
+
+    assert '<span class="line" id="l1"><span class="at">12:01:03</span> Reading' in page
+    assert '<span class="line" id="l2">&lt;b&gt;old line' in page
+    assert "<strong>0 lines</strong>" in page, "what was said is searched, not when"
+    assert file.text == text
+    assert file.headers["content-disposition"].startswith("attachment;")
+    assert missing.status == HTTPStatus.NOT_FOUND
+
+
+def test_up_to_four_agents_at_work_are_side_by_side(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+    row = sessions.state(session).tasks.plan[DEV]
+    names = [TaskId(f"DEV-{number:03d}") for number in range(2, 7)]
+    started = [events.AttemptStarted(name, 1, "mine", "b" * 40) for name in names]
+    sessions.log(session).record(events.TasksAdded(tuple(replace(row, id=name) for name in names)), *started)
+    logs = sessions.repository.folder(sessions.state(session)) / "logs"
+    logs.mkdir()
+    (logs / "DEV-003-1.log").write_text("".join(f"line {number}\n" for number in range(1, 451)))
+
+    text = site.get(f"/s/{session}/output").text
+
+    assert text.count('role="log"') == 4
+    assert [f'id="part-output-{name}"' in text for name in names] == [True] * 4 + [False]
+    assert (">line 200\n" in text, ">line 201\n" in text, ">line 450\n" in text) == (False, True, True)
+    assert f'href="/s/{session}/t/DEV-003/output?attempt=1">DEV-003 · mine' in text
+
+
+def test_the_time_line_shows_a_round_idle_time_pauses_and_the_cost(site: Site, sessions: Sessions) -> None:
+    session = reviewed(sessions)
+    at = sessions.state(session).updated_at
+    log = sessions.log(session)
+    begun = RoundStarted(sprint=1, number=1, raised_by=(), why="")
+    log.record(ProviderPaused("codex", at + 60, "limit reached"), begun)
+    log.record(events.AttemptStarted(TaskId("VERIFY-001"), 1, "mine", "b" * 40))
+
+    whole, last = site.get(f"/s/{session}/timeline").text, site.get(f"/s/{session}/timeline?part=2&fold=no").text
+
+    options = [f'<option value="{number}"' for number in (1, 2)]
+    assert all(option in whole for option in options)
+    assert "fix round 1</option>" in whole
+    assert "tokens: 1.2 k</text><polyline" in whole
+    assert "pause of codex</text>" in whole
+    assert '/t/DEV-001/output?attempt=1" aria-label="DEV-001 attempt 1, mine, 0 s, done; on ' in whole
+    assert ("DEV-001 attempt 1" in last, "VERIFY-001 attempt 1" in last) == (False, True)
+    assert '<option value="no" selected>' in last
+
+
+def test_both_versions_of_a_file_stand_side_by_side(site: Site, sessions: Sessions) -> None:
+    text = site.get(f"/s/{reviewed(sessions)}/changes?layout=beside").text
+
+    assert '<table class="diff beside">' in text
+    assert '<td class="code none"></td><td class="ln">2</td><td class="code added">' in text
+    assert "wrong &lt;script&gt;" in text
+    assert '<option value="beside" selected>' in text
+    assert "&amp;layout=beside&amp;file=till.py" in text
+
+
+def test_what_an_agent_was_asked_is_shown_as_text(site: Site, sessions: Sessions) -> None:
+    session = sessions.start(f"Fix {HOSTILE}")
+    base = sessions.repo.git("rev-parse", "main")
+    sessions.log(session).record(events.AttemptStarted(DEV, 1, "mine", base))
+
+    text = site.get(f"/s/{session}/t/DEV-001/prompt").text
+    others = [site.get(f"/s/{session}/t/{path}").status for path in ("DEV-001/prompt?attempt=2", "DEV-009/prompt")]
+
+    assert "You are one of a team of agents" in text
+    assert Elements(text).tags.count("script") == 2
+    assert others == [HTTPStatus.NOT_FOUND] * 2
+
+
+def test_a_message_is_broadcast_to_all_roles(site: Site, sessions: Sessions) -> None:
+    session = sessions.start()
+
+    answer = site.post(f"/s/{session}/bus", {"text": "the old endpoint stays"})
+    empty = site.post(f"/s/{session}/bus", {"text": ""})
+
+    assert answer.document == {"go_to": f"/s/{session}/bus"}
+    assert "[user] the old endpoint stays" in site.get(f"/s/{session}/bus").text
+    assert (empty.status, empty.document["error"]) == (HTTPStatus.BAD_REQUEST, "The message is empty")
+
+
+def test_a_finished_session_is_exported_to_the_folder_that_was_shown(site: Site, team: Team) -> None:
+    team.run(pipeline="patch")
+    address, out = f"/s/{team.session}/do/export", team.repo.path.parent / "the result"
+
+    asked, shown = site.get(address).text, site.get(f"{address}?target=../the+result").text
+    seq = team.repository.state(team.session).seq
+    nowhere = site.post(address, {"seq": seq})
+    done = site.post(address, {"seq": seq, "target": "../the result"})
+
+    assert 'name="target" required' in asked
+    assert f'<dd class="mono">{out}</dd>' in shown
+    assert f"iterdev export {team.session} &#39;{out}&#39;" in shown
+    assert (nowhere.status, nowhere.document["error"]) == (HTTPStatus.BAD_REQUEST, "Export needs a target")
+    assert done.document == {"go_to": f"/s/{team.session}"}
+    assert (out / "context.md").exists()
+
+
+def test_a_pull_request_is_shown_and_opened(site: Site, team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    team.run("Greet the world", pipeline="patch")
+    address, remote = f"/s/{team.session}/do/pr", team.repo.home / "remote.git"
+    refused = site.get(address).text
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True, env=team.repo.env)
+    team.repo.git("remote", "add", "origin", str(remote))
+    with github_server() as server:
+        variables = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": server.address, "GH_REPO": "o/r"}
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        shown = site.get(address).text
+        seq = team.repository.state(team.session).seq
+        done = site.post(address, {"seq": seq, "draft": "1"})
+        again = site.get(address).text
+
+    assert "It is not known where to push to" in refused
+    assert "<dd>Greet the world</dd>" in shown
+    assert done.document == {"go_to": f"/s/{team.session}"}
+    assert [(one["title"], one["draft"]) for one in server.pulls] == [("Greet the world", True)]
+    assert "is brought up to date" in again
 
 
 def test_the_documents_for_programs_are_those_of_the_command_line(site: Site, sessions: Sessions) -> None:

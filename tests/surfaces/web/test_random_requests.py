@@ -27,6 +27,12 @@ NAMES = (
     "at",
     "round",
     "file",
+    "attempt",
+    "part",
+    "fold",
+    "layout",
+    "name",
+    "text",
 )
 METHODS = ("GET", "GET", "GET", "POST", "HEAD", "PUT")
 

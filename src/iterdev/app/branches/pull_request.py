@@ -18,6 +18,7 @@ from iterdev.core.results import shortened
 from iterdev.core.session.delivery import PullRequestOpened
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
+from iterdev.core.views.previews import PullRequestPreview, refusal
 from iterdev.core.views.team import FindingView
 from iterdev.engine.repository import Repository
 from iterdev.host import github
@@ -110,6 +111,29 @@ def open_pull_request(
         start = _start(repository, state, (f"heads/{wanted.base}", f"remotes/{remote}/{wanted.base}"), part.tip)
         _add_findings(repository, target, opened.number, (start, part.tip), wanted)
     return msgspec.structs.replace(wanted, body=text, url=opened.url, is_new=opened.is_new)
+
+
+def preview_pull_request(
+    repository: Repository,
+    session: SessionId,
+    options: PullRequestOptions = PullRequestOptions(),  # noqa: B008 - frozen
+) -> PullRequestPreview:
+    """What would be pushed and opened now. Nothing is changed, and GitHub is not asked."""
+    state, branch = repository.state(session), ids.branch(session)
+    known = state.delivery.pull_requests.get(branch)
+    shown = PullRequestPreview(
+        session=session,
+        seq=state.seq,
+        command=" ".join(["iterdev pr", session, *(["--draft"] if options.is_draft else [])]),
+        branch=branch,
+        known=known.url if known else "",
+    )
+    try:
+        _remote(repository)
+        wanted = open_pull_request(repository, session, options=options, dry_run=True)
+    except UserError as error:
+        return msgspec.structs.replace(shown, refused=refusal(error))
+    return msgspec.structs.replace(shown, base=wanted.base, title=wanted.title, body=wanted.body)
 
 
 def _open_findings(repository: Repository, state: State) -> tuple[FindingView, ...]:

@@ -4,6 +4,7 @@ A dashboard never drives a session: what has to be run goes on in an engine in t
 """
 
 import shlex
+from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
@@ -15,6 +16,8 @@ from iterdev.core.views.previews import (
     AcceptPreview,
     ArchivePreview,
     CleanPreview,
+    ExportPreview,
+    PullRequestPreview,
     ReopenPreview,
     ResumePreview,
     RetryPreview,
@@ -23,9 +26,19 @@ from iterdev.core.views.previews import (
 from iterdev.engine.repository import Repository
 
 AnyPreview: TypeAlias = (
-    AcceptPreview | ArchivePreview | CleanPreview | ReopenPreview | ResumePreview | RetryPreview | RollbackPreview
+    AcceptPreview
+    | ArchivePreview
+    | CleanPreview
+    | ExportPreview
+    | PullRequestPreview
+    | ReopenPreview
+    | ResumePreview
+    | RetryPreview
+    | RollbackPreview
 )
 REASON = "the user wants it"
+USER = "user"
+"""The sender of messages that the user sends from a dashboard."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -64,6 +77,24 @@ class Clean(Struct, frozen=True, kw_only=True):
     session: SessionId
 
 
+class Export(Struct, frozen=True, kw_only=True):
+    session: SessionId
+    path: str
+    """The folder that what the session made is copied to; relative to the repository."""
+
+
+class OpenPullRequest(Struct, frozen=True, kw_only=True):
+    session: SessionId
+    is_draft: bool = False
+
+
+class Broadcast(Struct, frozen=True, kw_only=True):
+    """A message of the user to all roles."""
+
+    session: SessionId
+    text: str
+
+
 class Resume(Struct, frozen=True, kw_only=True):
     session: SessionId
 
@@ -76,7 +107,20 @@ class Comment(Struct, frozen=True, kw_only=True):
     severity: str = "medium"
 
 
-Act: TypeAlias = Answer | Accept | Retry | RollBack | Archive | Reopen | Clean | Resume | Comment
+Act: TypeAlias = (
+    Answer
+    | Accept
+    | Retry
+    | RollBack
+    | Archive
+    | Reopen
+    | Clean
+    | Export
+    | OpenPullRequest
+    | Resume
+    | Broadcast
+    | Comment
+)
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -103,8 +147,14 @@ def command(act: Act) -> str:
             words = ["reopen", session]
         case Clean(session=session):
             words = ["clean", session]
+        case Export(session=session, path=path):
+            words = ["export", session, path]
+        case OpenPullRequest(session=session, is_draft=is_draft):
+            words = ["pr", session, *(["--draft"] if is_draft else [])]
         case Resume(session=session):
             words = ["resume", "--detach", session]
+        case Broadcast(session=session, text=text):
+            words = ["team", "broadcast", "--session-id", session, "--from", USER, "--summary", text]
         case Comment(session=session, text=text, severity=severity):
             words = ["feedback", "add", "--session-id", session, "--severity", severity, text]
         case _:
@@ -127,7 +177,11 @@ def preview(repository: Repository, act: Act) -> AnyPreview | None:
             return completion.preview_reopen(repository, session)
         case Clean(session=session):
             return clean.preview_clean(repository, session)
-        case Answer() | Comment():
+        case Export(session=session, path=path):
+            return completion.preview_export(repository, session, _target(repository, path))
+        case OpenPullRequest():
+            return _preview_of_pull_request(repository, act)
+        case Answer() | Broadcast() | Comment():
             return None
         case _:
             assert_never(act)
@@ -158,6 +212,13 @@ def perform(repository: Repository, act: Act) -> Done:
             return _done(act, f"{session} is not archived any more")
         case Clean():
             return _clean(repository, act)
+        case Export(session=session, path=path):
+            exported = completion.export(repository, session, _target(repository, path)).outcome.exported
+            return _done(act, f"what {session} made is in {exported}, and the session is archived")
+        case OpenPullRequest():
+            return _open_pull_request(repository, act)
+        case Broadcast():
+            return _broadcast(repository, act)
         case Comment():
             return _comment(repository, act)
         case _:
@@ -170,6 +231,31 @@ def _done(act: Act, text: str, *others: str) -> Done:
 
 def _goes_on(act: Answer, *, running: bool) -> str:
     return "" if running else f"; go on with: {command(Resume(session=act.session))}"
+
+
+def _target(repository: Repository, path: str) -> Path:
+    return repository.top / Path(path).expanduser()
+
+
+def _preview_of_pull_request(repository: Repository, act: OpenPullRequest) -> PullRequestPreview:
+    from iterdev.app.branches import pull_request  # noqa: PLC0415 - it loads the client of GitHub
+
+    options = pull_request.PullRequestOptions(is_draft=act.is_draft)
+    return pull_request.preview_pull_request(repository, act.session, options)
+
+
+def _open_pull_request(repository: Repository, act: OpenPullRequest) -> Done:
+    from iterdev.app.branches import pull_request  # noqa: PLC0415 - it loads the client of GitHub
+
+    options = pull_request.PullRequestOptions(is_draft=act.is_draft)
+    opened = pull_request.open_pull_request(repository, act.session, options=options)
+    return _done(act, f"{opened.url} is {'open' if opened.is_new else 'up to date'}")
+
+
+def _broadcast(repository: Repository, act: Broadcast) -> Done:
+    from iterdev.app import team_tools  # noqa: PLC0415 - it loads the engine, which other acts do not need
+
+    return _done(act, f"{team_tools.broadcast(repository, act.session, act.text, sender=USER)} went to everybody")
 
 
 def _preview_of_going_on(repository: Repository, act: Retry | Resume) -> RetryPreview | ResumePreview:

@@ -40,7 +40,7 @@ from iterdev.core.views.report import report
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.core.views.tasks import TaskView, task_view
 from iterdev.core.views.team import FindingView, ReviewView, TestRunView
-from iterdev.core.views.timeline import Timeline, timeline
+from iterdev.core.views.timeline import Timeline, sections, timeline
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
 from iterdev.store.session_folder import discoveries
@@ -184,9 +184,13 @@ class SessionWatch(SessionPicture):
         entries = self._repository.journal.read(self.session)[: max(seq, 1)]
         return SessionPicture(self._repository, replay(entries, self._team))
 
-    def timeline(self, now: float) -> Timeline:
-        """All attempts on one axis; what runs without a living engine has ended with the last entry."""
-        return timeline(self.history(), now if self._is_alive else self.state.updated_at)
+    def sections(self) -> tuple[tuple[str, History], ...]:
+        """The parts of the history, such as fix rounds, by name."""
+        return sections(self.history())
+
+    def timeline(self, shown: History, now: float, *, folds: bool = True) -> Timeline:
+        """The attempts of a history on one axis; what runs without a living engine has ended with the last entry."""
+        return timeline(shown, now if self._is_alive else self.state.updated_at, folds=folds)
 
     def cost(self) -> CostView:
         return cost_view(self.state, self.history())

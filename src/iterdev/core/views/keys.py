@@ -88,8 +88,8 @@ KEYS = (
     Key(action=Action.next_round, keys=("]",), help="The round after", place=Place.changes),
     Key(action=Action.next_agent, keys=("Tab",), help="Next agent", place=Place.output, surfaces=TERMINAL),
     Key(action=Action.follow, keys=("f",), help="Follow the output, or stop following", place=Place.output),
-    Key(action=Action.next_match, keys=("n",), help="Next match of the search", place=Place.output, surfaces=TERMINAL),
-    Key(action=Action.previous_match, keys=("N",), help="Match before", place=Place.output, surfaces=TERMINAL),
+    Key(action=Action.next_match, keys=("n",), help="Next match of the search", place=Place.output),
+    Key(action=Action.previous_match, keys=("N",), help="Match before", place=Place.output),
     Key(action=Action.edit_plan, keys=("e",), help="Edit the plan", place=Place.question),
     Key(action=Action.choose, keys=tuple("123456789"), help="Choose the answer of this number", place=Place.question),
 )

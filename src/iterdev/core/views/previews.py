@@ -91,6 +91,23 @@ class CleanPreview(Preview, frozen=True, kw_only=True):
     kept: tuple[CleanItem, ...]
 
 
+class ExportPreview(Preview, frozen=True, kw_only=True):
+    target: str
+    """The folder that is written."""
+    names: tuple[str, ...] = ()
+    """What is copied, and the patch; then the session is archived."""
+
+
+class PullRequestPreview(Preview, frozen=True, kw_only=True):
+    branch: str
+    """It is pushed."""
+    base: str = ""
+    title: str = ""
+    body: str = ""
+    known: str = ""
+    """The address of the one that is open already, whose text is replaced."""
+
+
 class AcceptPreview(Preview, frozen=True, kw_only=True):
     into: str
     commits: int

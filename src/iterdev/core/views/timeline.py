@@ -8,10 +8,11 @@ from html import escape
 from itertools import count, pairwise, takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.core.formatting import duration, one_line
 from iterdev.core.types import TaskId
-from iterdev.core.views.history import AttemptOutcome, History, PastAttempt, SpanKind
+from iterdev.core.views.history import AttemptOutcome, History, PastAttempt, Span, SpanKind, spending
 
 IDLE = 120.0
 """Seconds; a longer time in which nothing ran is drawn as a break."""
@@ -21,6 +22,8 @@ TICKS = 8
 """The most ticks that the axis has."""
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 """Seconds between two ticks."""
+BEGINNING = "the beginning"
+"""What came before the first milestone."""
 MARKED = {SpanKind.milestone, SpanKind.rollback, SpanKind.question}
 """What is marked on the axis, beside the attempts."""
 
@@ -45,6 +48,15 @@ class Mark(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Pause(Struct, frozen=True, kw_only=True):
+    """A time in which a provider was not asked."""
+
+    provider: str
+    begin: float
+    end: float
+    text: str
+
+
 class Timeline(Struct, frozen=True, kw_only=True):
     seq: int
     """The last entry of the journal that it shows."""
@@ -55,13 +67,16 @@ class Timeline(Struct, frozen=True, kw_only=True):
     marks: tuple[Mark, ...] = ()
     breaks: tuple[Mark, ...] = ()
     """Where time was cut out, and how much."""
+    pauses: tuple[Pause, ...] = ()
+    cost: tuple[tuple[float, int], ...] = ()
+    """The tokens in all, at the end of each attempt that used some: where it is on the axis, and how many."""
 
 
-def timeline(history: History, now: float) -> Timeline:
-    """All attempts up to now; those that run have no end yet."""
+def timeline(history: History, now: float, *, folds: bool = True) -> Timeline:
+    """All attempts up to now; those that run have no end yet. `folds`: long times in which nothing ran are cut out."""
     if not history.attempts:
         return Timeline(seq=history.seq)
-    axis = _Axis([(one.started_at, one.ended_at or now) for one in history.attempts])
+    axis = _Axis([(one.started_at, one.ended_at or now) for one in history.attempts], IDLE if folds else None)
     rows: dict[TaskId, list[Bar]] = {}
     for one in history.attempts:
         bar = Bar(attempt=one, begin=axis.position(one.started_at), end=axis.position(one.ended_at or now))
@@ -73,7 +88,28 @@ def timeline(history: History, now: float) -> Timeline:
         ticks=tuple(axis.ticks()),
         marks=tuple(Mark(at=axis.position(span.begun_at), text=_words(span.kind, span.name)) for span in marked),
         breaks=tuple(axis.breaks()),
+        pauses=tuple(_pauses(history.spans, axis)),
+        cost=tuple((axis.position(one.at), one.total.tokens) for one in spending(history)),
     )
+
+
+def sections(history: History) -> tuple[tuple[str, History], ...]:
+    """The history in parts, from one milestone to the next, such as fix rounds; without those in which nothing ran."""
+    begun = [(span.name, span.begun_at) for span in history.spans if span.kind is SpanKind.milestone]
+    bounds = [(BEGINNING, float("-inf")), *begun, ("", float("inf"))]
+    parts = (
+        (name, replace(history, attempts=tuple(one for one in history.attempts if begin <= one.started_at < end)))
+        for (name, begin), (_, end) in pairwise(bounds)
+    )
+    return tuple((name, part) for name, part in parts if part.attempts)
+
+
+def _pauses(spans: Iterable[Span], axis: "_Axis") -> Iterator[Pause]:
+    for span in spans:
+        end = axis.end if span.ended_at is None else min(span.ended_at, axis.end)
+        if span.kind is SpanKind.pause and span.begun_at < axis.end and end > axis.begin:
+            begin = axis.position(span.begun_at)
+            yield Pause(provider=span.name, begin=begin, end=axis.position(end), text=span.text)
 
 
 def _words(kind: SpanKind, name: str) -> str:
@@ -83,10 +119,11 @@ def _words(kind: SpanKind, name: str) -> str:
 class _Axis:
     """Points in time, as parts of a width from which idle time is cut out."""
 
-    def __init__(self, busy: Iterable[tuple[float, float]]) -> None:
+    def __init__(self, busy: Iterable[tuple[float, float]], longest: float | None) -> None:
+        """`longest`: seconds in which nothing ran that are still shown; None if all are."""
         self._pieces: list[tuple[float, float]] = []
         for begin, end in sorted(busy):
-            if self._pieces and begin - self._pieces[-1][1] <= IDLE:
+            if self._pieces and (longest is None or begin - self._pieces[-1][1] <= longest):
                 self._pieces[-1] = self._pieces[-1][0], max(end, self._pieces[-1][1])
             else:
                 self._pieces.append((begin, end))

@@ -1,11 +1,26 @@
 """The command line of the dashboard: the words of the commands of iterdev, without `iterdev` and the session."""
 
 import shlex
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from iterdev.app.live.acts import Accept, Act, Answer, Archive, Clean, Comment, Reopen, Resume, Retry, RollBack
+from iterdev.app.live.acts import (
+    Accept,
+    Act,
+    Answer,
+    Archive,
+    Broadcast,
+    Clean,
+    Comment,
+    Export,
+    OpenPullRequest,
+    Reopen,
+    Resume,
+    Retry,
+    RollBack,
+)
 from iterdev.core.errors import UserError, did_you_mean
 from iterdev.core.types import SessionId
 from iterdev.core.views.keys import Action
@@ -24,12 +39,15 @@ COMMANDS = {
     "accept": "Bring the work into your branch: accept [--force]",
     "answer": "Answer a question: answer GATE CHOICE",
     "archive": "Archive the session",
+    "broadcast": "Send a message to all roles: broadcast TEXT",
     "clean": "Remove the branches and worktrees of the session that are not needed",
     "comment": "Tell the team what you think: comment TEXT",
     "diff": "The changes: diff [TASK or ROUND]",
+    "export": "Copy what the session made to a folder, and archive it: export PATH",
     "filter": "Filter the tasks: filter WORDS",
     "needs": "What needs you",
     "output": "What an agent says: output TASK",
+    "pr": "Push the branch and open its pull request: pr [--draft]",
     "quit": "Quit; the session goes on",
     "reopen": "Reopen the archived session",
     "resume": "Go on in the background",
@@ -50,6 +68,16 @@ VIEWS = {
     "status": Action.session,
     "timeline": Action.timeline,
 }
+
+
+ALONE: Mapping[str, type[Archive | Clean | Reopen | Resume | Retry]] = {
+    "archive": Archive,
+    "clean": Clean,
+    "reopen": Reopen,
+    "resume": Resume,
+    "retry": Retry,
+}
+"""The acts that need no further word."""
 
 
 def parse(text: str, session: SessionId | None) -> Typed:
@@ -78,18 +106,18 @@ def _act(name: str, rest: list[str], session: SessionId) -> Act:
             return Accept(session=session, force=True)
         case "answer", [gate, choice]:
             return Answer(session=session, gate=gate, choice=choice)
-        case "archive", []:
-            return Archive(session=session)
-        case "clean", []:
-            return Clean(session=session)
+        case (("archive" | "clean" | "reopen"), []):
+            return ALONE[name](session=session)
+        case (("resume" | "retry"), [] | ["--detach"]):
+            return ALONE[name](session=session)
+        case "broadcast", [_, *_]:
+            return Broadcast(session=session, text=" ".join(rest))
         case "comment", [_, *_]:
             return Comment(session=session, text=" ".join(rest))
-        case "reopen", []:
-            return Reopen(session=session)
-        case "resume", [] | ["--detach"]:
-            return Resume(session=session)
-        case "retry", [] | ["--detach"]:
-            return Retry(session=session)
+        case "export", [path]:
+            return Export(session=session, path=path)
+        case "pr", [] | ["--draft"]:
+            return OpenPullRequest(session=session, is_draft=bool(rest))
         case "rollback", [target]:
             return RollBack(session=session, target=target)
         case "rollback", [target, *reason]:

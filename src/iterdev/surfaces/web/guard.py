@@ -18,6 +18,8 @@ from iterdev.surfaces.web.credentials import Credentials, Locked
 HEADER = "x-iterdev"
 """A form of another site cannot set a header."""
 MOST_BODY = 1_000_000
+MOST_HEADER = 16 * 1024
+"""Bytes of an address and its headers. The server reads no further either, but may have got more at once."""
 SAFE = frozenset({"GET", "HEAD"})
 STATIC = "/static/"
 HOME, LOGIN = "/", "/login"
@@ -74,6 +76,8 @@ class Guard:
 
     def _refused(self, scope: Scope) -> Refused | None:
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
+        if _size(scope) > MOST_HEADER:
+            return Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are too long")
         foreign = self._foreign(headers, method, path)
         if foreign:
             return foreign
@@ -113,6 +117,11 @@ class Guard:
             return BEARER if self._credentials.is_token(token.strip()) else None
         cookie = _cookie(headers, self._cookie)
         return self._credentials.browser_of(cookie) if cookie else None
+
+
+def _size(scope: Scope) -> int:
+    named = sum(len(name) + len(value) for name, value in scope["headers"])
+    return named + len(scope["path"]) + len(scope["query_string"])
 
 
 def _cookie(headers: Headers, name: str) -> str:

@@ -25,6 +25,10 @@ class Part(Struct, frozen=True, kw_only=True):
     values: Mapping[str, object]
     grows: bool = False
     """A log: what is new is added at its end, and the rest is not sent again."""
+    heading: str = ""
+    """Above a log that is one of several."""
+    link: str = ""
+    """Where the heading leads."""
 
 
 class Page(Struct, frozen=True, kw_only=True):

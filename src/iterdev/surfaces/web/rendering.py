@@ -52,6 +52,7 @@ def _environment() -> Environment:
         "iso": iso,
         "money": money,
         "percent": percent,
+        "time_of_day": time_of_day,
         "short": lambda commit: str(commit or "")[:10],
         "tokens": tokens,
     }
@@ -67,6 +68,10 @@ def clock(at: float) -> str:
     """The time of today, or the date and the time."""
     then, now = datetime.fromtimestamp(at).astimezone(), datetime.fromtimestamp(time.time()).astimezone()
     return then.strftime("%H:%M" if then.date() == now.date() else "%b %-d, %H:%M")
+
+
+def time_of_day(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M:%S")
 
 
 def tokens(count: int) -> str:
@@ -106,7 +111,7 @@ def document(rendered: Rendered, request: PageRequest) -> str:
         "page.html",
         page=page,
         parts={name: Markup(html) for name, html in rendered.parts.items()},  # noqa: S704 - rendered by our templates
-        classes={part.name: part.grows for part in page.parts},
+        growing={part.name: part for part in page.parts if part.grows},
         mark=rendered.mark,
         view=request.path,
         keys=list(keys_of(Surface.web)),

@@ -63,7 +63,8 @@ PAGES: Mapping[str, MakePage] = {
     "/s/{session}/timeline": timeline.page,
     "/s/{session}/t/{task}": task.page,
     "/s/{session}/t/{task}/output": output.page,
-    "/s/{session}/output": output.newest,
+    "/s/{session}/t/{task}/prompt": task.prompt,
+    "/s/{session}/output": output.together,
     "/s/{session}/changes": changes.page,
     "/s/{session}/review": review.page,
     "/s/{session}/tests": tests.page,
@@ -85,11 +86,13 @@ PAGES: Mapping[str, MakePage] = {
 }
 FILES: Mapping[str, MakeFile] = {
     "/s/{session}/journal.jsonl": journal.download,
+    "/s/{session}/t/{task}/output.log": output.download,
 }
 ACTS: Mapping[str, Act] = {
     "/new": new_session.begin,
     "/s/{session}/plan": plan.save,
     "/s/{session}/comment": changes.comment,
+    "/s/{session}/bus": collaboration.broadcast,
     boards.FEEDBACK: boards.change_feedback,
     boards.DEBT: boards.change_debt,
     boards.WISDOM: boards.reject_wisdom,

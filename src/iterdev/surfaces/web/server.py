@@ -13,6 +13,7 @@ from iterdev.app.live import web_server
 from iterdev.app.live.web_server import ActLog, AlreadyRunning, WebServer
 from iterdev.app.sessions import Repository
 from iterdev.core.errors import HostError, UserError
+from iterdev.surfaces.web import guard
 from iterdev.surfaces.web.credentials import Credentials
 from iterdev.surfaces.web.routes import Application
 from iterdev.surfaces.web.watching import Watching
@@ -20,7 +21,6 @@ from iterdev.surfaces.web.watching import Watching
 LOOPBACK = "127.0.0.1"
 BACKLOG = 64
 MOST_CONNECTIONS = 64
-MOST_HEADER = 16 * 1024
 PATIENCE, LOOK_AGAIN = 5.0, 0.05
 """Seconds to wait for the address of a server that another process is just starting."""
 
@@ -105,7 +105,7 @@ def _serve(
             log_config=None,
             log_level="critical",
             limit_concurrency=MOST_CONNECTIONS,
-            h11_max_incomplete_event_size=MOST_HEADER,
+            h11_max_incomplete_event_size=guard.MOST_HEADER,
             timeout_graceful_shutdown=1,
             proxy_headers=False,
         )

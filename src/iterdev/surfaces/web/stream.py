@@ -21,6 +21,7 @@ LONGEST = 1.0
 PAUSE = 0.25
 """Seconds between two versions of a page."""
 KEEP_ALIVE = 15.0
+RELOAD = "event: reload\ndata: {}\n\n"
 MOST_BEHIND = 1000
 """Messages that a browser may be behind; then it has to load the page again."""
 
@@ -34,7 +35,8 @@ class Channel:
     def __init__(self, rendered: Rendered) -> None:
         self.rendered = rendered
         self.listeners: set[asyncio.Queue[str | None]] = set()
-        self.rendered_at = time.monotonic()
+        self.rendered_at = float("-inf")
+        """When a version was last sent; the page itself does not count, so that what happens then is seen at once."""
         self.is_stale = False
         self.seen = _pulse(rendered)
 
@@ -79,7 +81,7 @@ class Stream:
             while True:
                 message = await _next(queue)
                 if message is None:
-                    yield "event: reload\ndata: {}\n\n"
+                    yield RELOAD
                     return
                 yield message
         finally:
@@ -126,6 +128,9 @@ class Patch(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def changes(before: Rendered, after: Rendered) -> Iterator[str]:
     """The messages that turn one version of a page into the next one."""
+    if before.parts.keys() != after.parts.keys():
+        yield RELOAD
+        return
     growing = {part.name for part in after.page.parts if part.grows}
     for name, html in after.parts.items():
         known = before.parts.get(name)

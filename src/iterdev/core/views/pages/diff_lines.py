@@ -1,8 +1,9 @@
 """The difference of one file as lines with their numbers, as `git diff` prints it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import zip_longest
 
 from msgspec import Struct
 
@@ -28,6 +29,26 @@ class DiffLine(Struct, frozen=True, kw_only=True):
 
 def diff_lines(text: str) -> tuple[DiffLine, ...]:
     return tuple(_lines(text))
+
+
+def side_by_side(lines: Sequence[DiffLine]) -> Iterator[tuple[int | None, int | None]]:
+    """The places of the lines that stand beside each other: what was removed, and what was added in its place.
+
+    A line that is in both versions, or is about neither, is beside itself.
+    """
+    removed: list[int] = []
+    added: list[int] = []
+    for place, line in enumerate(lines):
+        if line.kind is LineKind.added:
+            added.append(place)
+        elif line.kind is LineKind.removed and not added:
+            removed.append(place)
+        else:
+            yield from zip_longest(removed, added)
+            removed, added = ([place], []) if line.kind is LineKind.removed else ([], [])
+            if not removed:
+                yield place, place
+    yield from zip_longest(removed, added)
 
 
 def _lines(text: str) -> Iterator[DiffLine]:

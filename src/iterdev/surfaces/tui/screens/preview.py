@@ -16,6 +16,8 @@ from iterdev.core.views.previews import (
     ArchivePreview,
     CleanItem,
     CleanPreview,
+    ExportPreview,
+    PullRequestPreview,
     ReopenPreview,
     ResumePreview,
     RetryPreview,
@@ -44,27 +46,36 @@ def preview_lines(preview: AnyPreview, width: int) -> Iterator[Text]:
             yield from render.wrapped(f"{counted(preview.left, 'task')} left to do", width)
             yield from _named("was cut off, and goes on with what it had done", preview.interrupted, width)
         case RollbackPreview():
-            yield from _named("will be done again", preview.again, width)
-            yield from _named("will vanish from the table", preview.removed, width)
-            if preview.to:
-                moved = f"{preview.branch} moves {preview.tip[:7]} → {preview.to[:7]}; what is on it stays kept"
-                yield from render.wrapped(moved, width)
-            if preview.accepted:
-                yield from render.wrapped(
-                    f"your branch keeps what was accepted: {preview.accepted[:12]}", width, "attention"
-                )
+            yield from _rolled_back(preview, width)
         case ArchivePreview():
             yield from render.wrapped(f"{preview.branch} stays, with everything that landed", width)
             if preview.unaccepted:
                 yield from render.wrapped("it has work that your branch does not have", width, "attention")
         case ReopenPreview():
             yield from render.wrapped(f"the session is active again, with what landed on {preview.branch}", width)
+        case ExportPreview():
+            yield from _named(f"goes to {preview.target}", preview.names, width)
+            yield from render.wrapped("then the session is archived", width)
+        case PullRequestPreview():
+            yield from render.wrapped(f"{preview.branch} is pushed; {preview.title}, into {preview.base}", width)
+            if preview.known:
+                yield from render.wrapped(f"{preview.known} is brought up to date", width)
         case CleanPreview():
             yield from _cleaned("goes", preview.removed, width)
             yield from _cleaned("stays", preview.kept, width)
             yield from render.wrapped("the session folder and the journal stay", width)
         case _:
             assert_never(preview)
+
+
+def _rolled_back(preview: RollbackPreview, width: int) -> Iterator[Text]:
+    yield from _named("will be done again", preview.again, width)
+    yield from _named("will vanish from the table", preview.removed, width)
+    if preview.to:
+        moved = f"{preview.branch} moves {preview.tip[:7]} → {preview.to[:7]}; what is on it stays kept"
+        yield from render.wrapped(moved, width)
+    if preview.accepted:
+        yield from render.wrapped(f"your branch keeps what was accepted: {preview.accepted[:12]}", width, "attention")
 
 
 def _accepted(preview: AcceptPreview, width: int) -> Iterator[Text]:

@@ -164,18 +164,17 @@ class View(Screen[None]):
         self.update()
 
     def update(self) -> None:
-        if self._is_ready:
-            self.query_one("#head").refresh()
+        # When the dashboard ends, the parts of a screen are gone before it hears of its own end.
+        if self._is_ready and (heads := self.query_children("#head")):
+            heads.refresh()
             self.show(self.frame)
 
     def say(self, text: str, style: str = "text") -> None:
         """Shows a sentence above the keys until the next key is pressed."""
         self.message = text, style
-        if not self._is_ready:
-            return
-        said = self.query_one("#message", OneLine)
-        said.display = bool(text)
-        said.refresh()
+        for said in self.query_children("#message") if self._is_ready else ():
+            said.display = bool(text)
+            said.refresh()
 
     def on_key(self, event: events.Key) -> None:
         if self.app.screen is not self:

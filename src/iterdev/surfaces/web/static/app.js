@@ -71,6 +71,7 @@ const KEEP = {
     !(name === "open" && (element.tagName === "DETAILS" || element.tagName === "DIALOG")) &&
     !(name === "data-state" && element.id === "live"),
   beforeNodeMorphed: (before, after) => {
+    if (before.dataset && "keep" in before.dataset) return false;
     if (before.nodeName === "TIME" && after.nodeName === "TIME") return !sameTime(before, after);
     return !(before.id === "live" && after.id === "live");
   },
@@ -81,32 +82,39 @@ function apply(patch) {
   const whole = byId(`part-${patch.part}`);
   if (!whole) return location.reload();
   const part = whole.querySelector("[data-grows]") ?? whole;
+  const atEnd = isAtEnd(part);
   if (patch.added !== undefined) {
     part.insertAdjacentHTML("beforeend", patch.added);
-    follow();
   } else {
     Idiomorph.morph(part, patch.html, { morphStyle: "innerHTML", ignoreActiveValue: true, callbacks: KEEP });
   }
+  if ("grows" in part.dataset) grown(part, atEnd);
   showTimes();
   showNeeds();
   showRow();
 }
 
-// --- the output of an agent: its end is shown until the person scrolls or says otherwise ---
+// --- the output of an agent: its end is shown until the person scrolls up or says otherwise ---
 
-let following = true;
+const logs = () => [...document.querySelectorAll("[data-grows]")];
+const isAtEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+const toEnd = (log) => (log.scrollTop = log.scrollHeight);
 
-function follow() {
-  const log = document.querySelector("[data-grows]");
-  if (log && following) log.scrollTop = log.scrollHeight;
+const grown = (log, wasAtEnd) => (wasAtEnd ? toEnd(log) : showFollowing(log, "new lines"));
+
+function showFollowing(log, otherwise = "follow") {
+  const button = document.querySelector("[data-follow-toggle]");
+  if (!button) return;
+  button.setAttribute("aria-pressed", isAtEnd(log));
+  setText(button, isAtEnd(log) ? "following" : otherwise);
 }
 
-function toggleFollow(button) {
-  following = !following;
-  button.setAttribute("aria-pressed", following);
-  button.textContent = following ? "following" : "follow";
-  follow();
+function toggleFollow(log = logs()[0]) {
+  if (isAtEnd(log)) log.scrollTop -= 48;
+  else toEnd(log);
 }
+
+document.addEventListener("scroll", (event) => event.target.dataset?.grows === "" && showFollowing(event.target), true);
 
 function connect() {
   if (source || document.hidden || !("live" in body.dataset)) return;
@@ -196,7 +204,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  if ("followToggle" in button.dataset) toggleFollow(button);
+  if ("followToggle" in button.dataset) toggleFollow();
   if (button.dataset.dialog) byId(button.dataset.dialog).showModal();
   if (button.dataset.copy) {
     await navigator.clipboard.writeText(button.dataset.copy);
@@ -209,6 +217,7 @@ document.addEventListener("click", async (event) => {
 
 let pressed = "";
 let current = null; // the address of the row that j and k have reached
+let reached = null; // the finding or the match that n and N have reached
 
 const rows = () => [...document.querySelectorAll(".list a.row")];
 
@@ -226,10 +235,12 @@ function move(step) {
   showRow();
 }
 
-function jump(selector, step) {
-  const all = [...document.querySelectorAll(selector)];
-  const place = all.indexOf(document.activeElement.closest(selector)) + step;
-  all[(place + all.length) % all.length]?.focus();
+function jump(step) {
+  const all = [...document.querySelectorAll(".finding, .matches a")];
+  const place = all.indexOf(document.activeElement.closest(".finding") ?? reached) + step;
+  reached = all[(place + all.length) % all.length];
+  reached?.focus();
+  if (reached?.hash) reached.click();
 }
 
 const DO = {
@@ -238,8 +249,8 @@ const DO = {
   down: () => move(1),
   up: () => move(current ? -1 : 1),
   answer: () => document.querySelector('a[href*="/q/"], form[action*="/q/"] button')?.focus(),
-  "next finding": () => jump(".finding", 1),
-  "previous finding": () => jump(".finding", -1),
+  "next finding": () => jump(1),
+  "previous finding": () => jump(-1),
   comment: () => document.querySelector("[data-comment]")?.focus(),
   "previous round": () => document.querySelector("a[data-round=previous]")?.click(),
   "next round": () => document.querySelector("a[data-round=next]")?.click(),
@@ -281,7 +292,7 @@ if ("login" in body.dataset) {
   document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
   showTimes();
   showNeeds();
-  if (!location.hash) follow();
+  if (!location.hash) logs().forEach(toEnd);
   setInterval(() => document.hidden || showTimes(), 1000);
   connect();
 }

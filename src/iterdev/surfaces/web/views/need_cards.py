@@ -69,10 +69,12 @@ def _links(need: Need, view: SessionView) -> Iterator[Link]:
             yield Link("Look", f"{session}/q/{need.gate}")
         case NeedKind.ready:
             yield Link("Look at the changes", f"{session}/changes")
+            yield Link("Pull request…", f"{session}/do/pr")
             yield Link("Accept…", f"{session}/do/accept", is_main=True)
         case NeedKind.failed | NeedKind.denied:
             yield Link("Look", f"{session}/t/{need.about}" if need.about in _tasks(view) else session)
             if over and need.kind is NeedKind.failed:
+                yield Link("Roll back…", f"{session}/do/rollback")
                 yield Link("Retry…", f"{session}/do/retry", is_main=True)
         case NeedKind.conflict:
             yield Link("Look at the changes", f"{session}/changes?task={need.about}")

@@ -26,6 +26,7 @@ from iterdev.surfaces.cli.session_run import (
 @click.argument("text", nargs=-1)
 @arguments.yes
 @click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
+@click.option("--budget", type=float, metavar="USD", help="The most money to spend  [default: as configured]")
 @click.option("--pipeline", type=click.Choice(start.PIPELINES), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
 @arguments.engine
@@ -55,6 +56,7 @@ def run(
     continue_: bool,
     resume_: bool,
     detach: bool,
+    budget: float | None,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
@@ -82,7 +84,7 @@ def run(
     request = msgspec.convert(options, start.Request)
     if analyze:
         request = _analyzed(repository, request)
-    session = start.start(repository, request, rows)
+    session = start.start(repository, request, rows, budget_usd=budget)
     start_warnings(repository)
     return show(repository, session, as_json=as_json)
 

@@ -39,7 +39,7 @@ def begin(request: ActRequest) -> Done:
             concurrency=_number(fields.get("concurrency", "")),
             role_agents=start.role_agents(repository, pairs),
         )
-        session = start.start(repository, asked)
+        session = start.start(repository, asked, budget_usd=_money(fields.get("budget", "")))
         resume.detach(repository, session)
     return Done(what=f"run {session}", go_to=f"/s/{session}")
 
@@ -53,6 +53,8 @@ def command(fields: Mapping[str, str]) -> str:
         words += ["--pipeline", pipeline]
     if concurrency := fields.get("concurrency"):
         words += ["-c", concurrency]
+    if budget := fields.get("budget"):
+        words += ["--budget", budget]
     for role, agent in _agents(fields):
         words += ["--role-agent", f"{role}={agent}"]
     return shlex.join([*words, fields.get("text", "") or "TEXT"])
@@ -66,6 +68,13 @@ def _one_of(text: str, known: tuple[str, ...]) -> str | None:
     if text and text not in known:
         raise UserError(f'There is no pipeline "{text}"', hint=f"one of: {', '.join(known)}")
     return text or None
+
+
+def _money(text: str) -> float | None:
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        raise UserError(f'"{text}" is not an amount of money', hint="5") from None
 
 
 def _number(text: str) -> int | None:

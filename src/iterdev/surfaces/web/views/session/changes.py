@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from iterdev.app.branches import diff
 from iterdev.app.branches.diff import Change, FileChange
@@ -14,12 +15,14 @@ from iterdev.app.live.acts import Comment
 from iterdev.app.sessions import Repository
 from iterdev.core.errors import UserError
 from iterdev.core.types import TaskId
-from iterdev.core.views.pages.diff_lines import DiffLine, LineKind, diff_lines
+from iterdev.core.views.pages.diff_lines import DiffLine, LineKind, diff_lines, side_by_side
 from iterdev.core.views.team import FindingView
 from iterdev.surfaces.web.highlighting import highlighted
 from iterdev.surfaces.web.page import ActRequest, Done, Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import session_page
 
+BESIDE = "beside"
+"""The value of `layout` with which both versions are side by side."""
 MOST_FILES = 400
 """Files that are listed."""
 OPEN_FILES, OPEN_LINES = 20, 1500
@@ -50,12 +53,14 @@ class ShownFile(Struct, frozen=True, kw_only=True):
     """Findings whose line is not part of the change."""
     lines: tuple[ShownLine, ...] | None = None
     """None while the file is closed."""
+    pairs: tuple[tuple[ShownLine | None, ShownLine | None], ...] = ()
+    """The lines of both versions beside each other, if that is wanted."""
     is_cut: bool = False
 
 
 def page(request: PageRequest) -> Page:
     task, round_, wanted = request.query.get("task", ""), request.number("round", 0), request.query.get("file", "")
-    every = request.query.get("findings") != "open"
+    every, beside = request.query.get("findings") != "open", request.query.get("layout") == BESIDE
     with request.session() as watched:
         view = watched.view(room=0)
         found = [one for one in watched.findings() if every or one.fixed_in is None]
@@ -68,6 +73,7 @@ def page(request: PageRequest) -> Page:
         else:
             problem = ""
         files = tuple(_files(repository, change, found, wanted)) if change else ()
+    files = tuple(map(_paired, files)) if beside else files
     known = {one.change.path for one in files}
     rounds = view.team.fields.get("round", 0)
     values = {
@@ -84,6 +90,8 @@ def page(request: PageRequest) -> Page:
         "round": round_,
         "rounds": rounds if isinstance(rounds, int) else 0,
         "every": every,
+        "beside": beside,
+        "layout": BESIDE,
         "file": wanted,
         "may_act": request.may_act,
     }
@@ -134,6 +142,13 @@ def _opened(file: ShownFile, lines: Sequence[DiffLine], findings: Sequence[Findi
         ),
         is_cut=len(lines) > len(shown),
     )
+
+
+def _paired(file: ShownFile) -> ShownFile:
+    lines = file.lines or ()
+    places = side_by_side([one.line for one in lines])
+    pairs = ((None if old is None else lines[old], None if new is None else lines[new]) for old, new in places)
+    return replace(file, pairs=tuple(pairs))
 
 
 def _coloured(lines: Sequence[DiffLine], file: str) -> list[Markup]:

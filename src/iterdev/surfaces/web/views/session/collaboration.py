@@ -2,7 +2,9 @@
 
 import json
 
-from iterdev.surfaces.web.page import Page, PageRequest, Part
+from iterdev.app.live import acts
+from iterdev.app.live.acts import Broadcast
+from iterdev.surfaces.web.page import ActRequest, Done, Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import session_page
 
 LONGEST = 2000
@@ -21,8 +23,23 @@ def bus(request: PageRequest) -> Page:
     with request.session() as watched:
         view = watched.view(room=0)
         found = watched.messages(sender=sender, to=to, kind=kind, page=request.number("page", 1))
-    values = {"view": view, "bus": found, "sender": sender, "to": to, "kind": kind, "text": text_of}
+    values = {
+        "view": view,
+        "bus": found,
+        "sender": sender,
+        "to": to,
+        "kind": kind,
+        "text": text_of,
+        "may_act": request.may_act,
+    }
     return session_page(request, view, "bus", "Messages", Part(name="bus", template="bus.html", values=values))
+
+
+def broadcast(request: ActRequest) -> Done:
+    said = Broadcast(session=request.session, text=request.fields.get("text", ""))
+    with request.repository() as repository:
+        done = acts.perform(repository, said)
+    return Done(what=done.commands[0], go_to=f"/s/{said.session}/bus")
 
 
 def board(request: PageRequest) -> Page:

@@ -17,15 +17,19 @@ def page(request: PageRequest) -> Page:
 
 
 def _line(points: Sequence[Spent]) -> str:
-    """The tokens in all, which rise at the end of an attempt; as points of SVG."""
+    """The tokens in all, from the first attempt that used some to the last one."""
     if not points or not points[-1].total.tokens:
         return ""
-    begin, end, most = points[0].at, points[-1].at, points[-1].total.tokens
-    span = max(end - begin, 1)
-    found: list[str] = []
-    before: float = HEIGHT
-    for point in points:
-        x, y = round((point.at - begin) / span * WIDTH, 1), round(HEIGHT - point.total.tokens / most * (HEIGHT - 8), 1)
+    begin, span = points[0].at, max(points[-1].at - points[0].at, 1)
+    placed = [((one.at - begin) / span, one.total.tokens) for one in points]
+    return step_line(placed, left=0, width=WIDTH, bottom=HEIGHT, height=HEIGHT - 8)
+
+
+def step_line(points: Sequence[tuple[float, int]], *, left: int, width: int, bottom: int, height: int) -> str:
+    """A line that rises at each point to its value, of which the last is the largest; as points of SVG."""
+    found, before = [f"{left},{bottom}"], float(bottom)
+    for at, value in points:
+        x, y = round(left + at * width, 1), round(bottom - value / points[-1][1] * height, 1)
         found += [f"{x:g},{before:g}", f"{x:g},{y:g}"]
         before = y
-    return " ".join([f"0,{HEIGHT}", *found, f"{WIDTH},{before:g}"])
+    return " ".join([*found, f"{left + width},{before:g}"])

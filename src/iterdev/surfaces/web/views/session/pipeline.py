@@ -12,6 +12,7 @@ from iterdev.core.views.session import SessionView
 from iterdev.core.views.tasks import TaskView
 from iterdev.surfaces.web.page import Page, PageRequest, Part
 from iterdev.surfaces.web.views.session.head import past_page, session_page
+from iterdev.surfaces.web.views.session.preview import TITLES
 
 WIDTH, HEIGHT = 168, 46
 """Of the box of a task, in units of the picture, which are pixels at first."""
@@ -77,7 +78,7 @@ def page(request: PageRequest) -> Page:
     if past:
         return past_page(request, view, last, "pipeline", *parts)
     acts = list(decisions(view)) if request.may_act else []
-    end = Part(name="acts", template="session_acts.html", values={"view": view, "acts": acts})
+    end = Part(name="acts", template="session_acts.html", values={"view": view, "acts": acts, "titles": TITLES})
     return session_page(request, view, "pipeline", "", *parts, end)
 
 
@@ -88,7 +89,7 @@ def decisions(view: SessionView) -> Iterator[str]:
     if view.phase is Phase.archived:
         yield "reopen"
     elif view.phase is Phase.completed:
-        yield "archive"
+        yield from ("rollback", "export", "archive")
     if view.phase is Phase.archived or view.branch.accepted:
         yield "clean"
 

@@ -5,7 +5,18 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from iterdev.app.live import acts
-from iterdev.app.live.acts import Accept, Act, Archive, Clean, Reopen, Resume, Retry, RollBack
+from iterdev.app.live.acts import (
+    Accept,
+    Act,
+    Archive,
+    Clean,
+    Export,
+    OpenPullRequest,
+    Reopen,
+    Resume,
+    Retry,
+    RollBack,
+)
 from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId, Status
 from iterdev.core.views.pages.task_list import TaskFilter
@@ -19,8 +30,14 @@ TITLES = {
     "archive": "Archive",
     "reopen": "Reopen",
     "clean": "Clean",
+    "export": "Export",
+    "pr": "Pull request",
     "resume": "Resume",
 }
+BUTTONS = {"pr": "Push and open"}
+"""What the button says, where it is not the title."""
+AIMED = frozenset({"rollback", "export"})
+"""Acts that need a target before they can be shown: a task or a wave, or a folder."""
 GRAVE = frozenset({"rollback", "clean"})
 Fields = Mapping[str, str]
 ACTS: Mapping[str, Callable[[SessionId, Fields], Act]] = {
@@ -32,6 +49,8 @@ ACTS: Mapping[str, Callable[[SessionId, Fields], Act]] = {
     "archive": lambda session, _: Archive(session=session),
     "reopen": lambda session, _: Reopen(session=session),
     "clean": lambda session, _: Clean(session=session),
+    "export": lambda session, fields: Export(session=session, path=fields.get("target", "").strip()),
+    "pr": lambda session, fields: OpenPullRequest(session=session, is_draft=fields.get("draft") == "1"),
     "resume": lambda session, _: Resume(session=session),
 }
 
@@ -44,11 +63,14 @@ def page(request: PageRequest) -> Page:
         view = watched.view(room=0)
         targets = watched.tasks(TaskFilter(status=Status.completed)).tasks
     act = ACTS[name](view.id, {"target": target})
-    with request.repository() as repository:
-        preview = acts.preview(repository, act)
+    preview = None
+    if target or name not in AIMED:
+        with request.repository() as repository:
+            preview = acts.preview(repository, act)
     values = {
         "name": name,
         "title": TITLES[name],
+        "button": BUTTONS.get(name, TITLES[name]),
         "is_grave": name in GRAVE,
         "preview": preview,
         "kind": type(preview).__name__,
@@ -68,6 +90,8 @@ def carry_out(request: ActRequest) -> Done:
     name, session = request.arguments["act"], request.session
     if name not in ACTS:
         raise NoSuchPage(f'There is no act "{name}"')
+    if name in AIMED and not request.fields.get("target", "").strip():
+        raise UserError(f"{TITLES[name]} needs a target", hint=acts.command(ACTS[name](session, {"target": "TARGET"})))
     act = ACTS[name](session, request.fields)
     with request.repository() as repository:
         preview = acts.preview(repository, act)
