@@ -49,3 +49,9 @@ def test_a_binary_file_is_only_named() -> None:
     (row,) = diff_rows("diff --git a/x b/x\nBinary files a/x and b/x differ\n", (), 80)
 
     assert row.kind is RowKind.note
+
+
+def test_a_form_feed_does_not_end_a_line() -> None:
+    rows = diff_rows("@@ -1 +1,2 @@\n old\n+new\x0cpart\n", (), 80)
+
+    assert [(row.kind, row.new) for row in rows[1:]] == [(RowKind.context, 1), (RowKind.added, 2)]

@@ -1,7 +1,6 @@
 """A patch as rows, with the findings of reviews at their lines."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -9,11 +8,11 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from iterdev.core.formatting import plain
+from iterdev.core.views.pages.diff_lines import LineKind, diff_lines
 from iterdev.core.views.team import FindingView
 from iterdev.surfaces.tui.palette import OF_SEVERITY, line
 from iterdev.surfaces.tui.render import wrapped
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 LONGEST = 5_000
 """Rows of one file that are shown."""
 NARROWEST = 40
@@ -46,7 +45,7 @@ class DiffRow(Struct, frozen=True, kw_only=True):
 
 def diff_rows(patch: str, findings: Sequence[FindingView], width: int) -> list[DiffRow]:
     """The rows of one file. A finding is below its line if the patch has it, and otherwise at the head."""
-    rows = list(_rows(patch.splitlines()))
+    rows = list(_rows(patch))
     if len(rows) > LONGEST:
         rows = [
             *rows[:LONGEST],
@@ -71,27 +70,20 @@ def _wrapped(row: DiffRow, width: int) -> Iterator[DiffRow]:
         yield replace(row, text=text[begin : begin + room], old=None, new=None)
 
 
-def _rows(lines: Iterable[str]) -> Iterator[DiffRow]:
-    old = new = 0
-    inside = False
-    for text in lines:
-        if found := _HUNK.match(text):
-            old, new, inside = int(found[1]), int(found[2]), True
-            yield DiffRow(kind=RowKind.head, text=text, style="accent")
-        elif not inside:
-            if text.startswith(("Binary files", "new file", "deleted file")):
-                yield DiffRow(kind=RowKind.note, text=text, style="muted")
-        elif text.startswith("+"):
-            yield DiffRow(kind=RowKind.added, text=text[1:], new=new, style="added")
-            new += 1
-        elif text.startswith("-"):
-            yield DiffRow(kind=RowKind.removed, text=text[1:], old=old, style="removed")
-            old += 1
-        elif text.startswith("\\"):
-            yield DiffRow(kind=RowKind.note, text=text, style="muted")
-        else:
-            yield DiffRow(kind=RowKind.context, text=text[1:], old=old, new=new)
-            old, new = old + 1, new + 1
+def _rows(patch: str) -> Iterator[DiffRow]:
+    for one in diff_lines(patch):
+        match one.kind:
+            case LineKind.hunk:
+                place = f"@@ -{one.old} +{one.new} @@ {one.text}".rstrip()
+                yield DiffRow(kind=RowKind.head, text=place, style="accent")
+            case LineKind.note:
+                yield DiffRow(kind=RowKind.note, text=one.text, style="muted")
+            case LineKind.added:
+                yield DiffRow(kind=RowKind.added, text=one.text, new=one.new, style="added")
+            case LineKind.removed:
+                yield DiffRow(kind=RowKind.removed, text=one.text, old=one.old, style="removed")
+            case LineKind.same:
+                yield DiffRow(kind=RowKind.context, text=one.text, old=one.old, new=one.new)
 
 
 def standing(finding: FindingView) -> str:

@@ -54,7 +54,7 @@ def side_by_side(lines: Sequence[DiffLine]) -> Iterator[tuple[int | None, int | 
 def _lines(text: str) -> Iterator[DiffLine]:
     old = new = 0
     inside = False
-    for line in text.split("\n"):
+    for line in text.removesuffix("\n").split("\n"):
         if found := _HUNK.match(line):
             old, new, inside = int(found[1]), int(found[2]), True
             yield DiffLine(kind=LineKind.hunk, text=found[3].strip(), old=old, new=new)
@@ -67,7 +67,8 @@ def _lines(text: str) -> Iterator[DiffLine]:
         elif line.startswith("-"):
             yield DiffLine(kind=LineKind.removed, text=line[1:], old=old)
             old += 1
-        elif line.startswith(" "):
+        elif line.startswith(" ") or not line:
+            # With diff.suppressBlankEmpty, git leaves the space out of empty lines.
             yield DiffLine(kind=LineKind.same, text=line[1:], old=old, new=new)
             old, new = old + 1, new + 1
         elif line.startswith("\\"):
