@@ -38,6 +38,7 @@ S = SessionId("ids-x")
         ("pr", OpenPullRequest(session=S)),
         ("iterdev pr ids-x --draft", OpenPullRequest(session=S, is_draft=True)),
         ("comment 'too long'", Comment(session=S, text="too long")),
+        ("comment iterdev doesn't  stop", Comment(session=S, text="iterdev doesn't  stop")),
         ("resume --detach", Resume(session=S)),
         ("retry", Retry(session=S)),
         ("rollback DEV-001", RollBack(session=S, target="DEV-001")),
@@ -58,7 +59,7 @@ def test_the_words_of_the_commands_are_understood(text: str, typed: Typed) -> No
         ("acept", 'no command "acept" here \\(did you mean "accept"'),
         ("accept now", '"accept" does not take "now"'),
         ("rollback", '"rollback" does not take ""'),
-        ("comment 'x", "cannot be read"),
+        ("rollback 'x", "cannot be read"),
     ],
 )
 def test_what_is_not_understood_is_told(text: str, problem: str) -> None:

@@ -70,6 +70,8 @@ VIEWS = {
 }
 
 
+SAYING = frozenset({"broadcast", "comment"})
+"""The commands behind which a text follows, as people write it."""
 ALONE: Mapping[str, type[Archive | Clean | Reopen | Resume | Retry]] = {
     "archive": Archive,
     "clean": Clean,
@@ -82,13 +84,16 @@ ALONE: Mapping[str, type[Archive | Clean | Reopen | Resume | Retry]] = {
 
 def parse(text: str, session: SessionId | None) -> Typed:
     """What is meant; raises `UserError`. A whole line may be pasted, with `iterdev` and the session."""
-    try:
-        words = [word for word in shlex.split(text) if word not in {"iterdev", session}]
-    except ValueError as error:
-        raise UserError(f'"{text}" cannot be read: {error}', hint="close the quotation mark") from error
-    if not words:
+    name, _, said = text.strip().removeprefix("iterdev ").lstrip().partition(" ")
+    if name in SAYING and said.strip():
+        rest = [_without_quotes(said.strip())]
+    else:
+        try:
+            rest = [word for word in shlex.split(said) if word != session]
+        except ValueError as error:
+            raise UserError(f'"{text}" cannot be read: {error}', hint="close the quotation mark") from error
+    if not name:
         raise UserError("Nothing was typed", hint="accept")
-    name, *rest = words
     if name in VIEWS:
         return Go(VIEWS[name], " ".join(rest))
     if name not in COMMANDS:
@@ -96,6 +101,14 @@ def parse(text: str, session: SessionId | None) -> Typed:
     if session is None:
         raise UserError("There is no session yet", hint='iterdev run "Add a greeting"')
     return _act(name, rest, session)
+
+
+def _without_quotes(said: str) -> str:
+    try:
+        words = shlex.split(said)
+    except ValueError:
+        return said
+    return words[0] if len(words) == 1 else said
 
 
 def _act(name: str, rest: list[str], session: SessionId) -> Act:
@@ -110,10 +123,10 @@ def _act(name: str, rest: list[str], session: SessionId) -> Act:
             return ALONE[name](session=session)
         case (("resume" | "retry"), [] | ["--detach"]):
             return ALONE[name](session=session)
-        case "broadcast", [_, *_]:
-            return Broadcast(session=session, text=" ".join(rest))
-        case "comment", [_, *_]:
-            return Comment(session=session, text=" ".join(rest))
+        case "broadcast", [said]:
+            return Broadcast(session=session, text=said)
+        case "comment", [said]:
+            return Comment(session=session, text=said)
         case "export", [path]:
             return Export(session=session, path=path)
         case "pr", [] | ["--draft"]:

@@ -1,5 +1,6 @@
 """W9: what agents say, as they say it: one with a search over all of it, or those that run side by side."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -98,8 +99,8 @@ def _named(request: PageRequest, watched: SessionWatch) -> tuple[list[PastAttemp
 
 def matches(lines: Sequence[SaidLine], word: str) -> Iterator[Match]:
     """Every line that has the word, in letters of any case."""
+    wanted = re.compile(re.escape(word), re.IGNORECASE)
     for number, line in enumerate(lines if word else (), 1):
-        text, place = line.text, line.text.casefold().find(word.casefold())
-        if place >= 0:
-            end = place + len(word)
-            yield Match(number, text[max(place - 60, 0) : place], text[place:end], text[end : end + 120])
+        if found := wanted.search(line.text):
+            begin, end = found.span()
+            yield Match(number, line.text[max(begin - 60, 0) : begin], found[0], line.text[end : end + 120])
