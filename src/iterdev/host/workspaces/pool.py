@@ -177,11 +177,18 @@ class Pool:
     def lend(self, commit: str) -> tuple[Workspace, bool]:
         """The same for what is no attempt: nothing in the workspace has to be kept, whoever is killed."""
         with self._lock:
-            workspace = self._free.pop() if self._free else self._unused_slot()
+            workspace = self._take_free(commit) or self._unused_slot()
             self._lent.add(workspace.slot)
         fresh = self._clean.pop(workspace.slot, None) != commit and not self._reset(workspace, commit)
         _make(workspace.temp)
         return workspace, fresh
+
+    def _take_free(self, commit: str) -> Workspace | None:
+        """One that need not be reset to the commit, or else the one that was given back last."""
+        at_commit = (one for one in self._free if self._clean.get(one.slot) == commit)
+        if chosen := next(at_commit, self._free[-1] if self._free else None):
+            self._free.remove(chosen)
+        return chosen
 
     def spare(self, commit: str) -> Workspace:
         """A new workspace that is no attempt's: nothing in it has to be kept. Given back, it counts as set up."""
