@@ -74,7 +74,9 @@ def read_beginning(path: Path, most: int, *, root: Path | None = None) -> bytes:
 
 def read_or_empty(path: Path, *, root: Path | None = None, most: int = LARGEST) -> bytes:
     """The content of a regular file; empty if there is none that may be read."""
+    # Mostly there is none: a project is looked through for many files in which it could declare something.
     with suppress(OSError, ValueError):
+        os.lstat(path)
         return read_bytes(path, root=root, most=most)
     return b""
 

@@ -41,18 +41,26 @@ def write(path: Path, text: str, *, durable: bool = False) -> None:
     temporary = path.with_name(path.name + SUFFIX)
     with _writing(path):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = open_to_write(temporary, os.O_WRONLY | os.O_TRUNC)
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.write(text)
+            with os.fdopen(_open_in_folder(temporary), "wb", buffering=0) as file:
+                rest = memoryview(text.encode(errors="backslashreplace"))
+                while rest:
+                    rest = rest[file.write(rest) :]
                 if durable:
-                    file.flush()
                     os.fsync(file.fileno())
             temporary.replace(path)
         except OSError:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
+
+
+def _open_in_folder(path: Path) -> int:
+    """A descriptor to write to, of an empty file; its folder is made if there is none."""
+    try:
+        return open_to_write(path, os.O_WRONLY | os.O_TRUNC)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open_to_write(path, os.O_WRONLY | os.O_TRUNC)
 
 
 def make_folder(path: Path) -> None:

@@ -8,6 +8,7 @@ that was killed.
 import hashlib
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -80,7 +81,9 @@ class Workspace(Struct, frozen=True):
     def unexpected_entries(self) -> list[str]:
         """The entries of the slot that neither git nor iterdev made."""
         ours = {self.tree.name, self.result.name, self.private.name, BORROWER}
-        return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(name for name in os.listdir(self.slot) if name not in ours)
+        return []
 
     def restore_name(self) -> None:
         """Gives the tree its name back, if it was renamed inside of its slot."""
@@ -237,8 +240,9 @@ class Pool:
             self._discard(workspace)
             return
         _delete(workspace.result)
-        shutil.rmtree(workspace.temp, ignore_errors=True)
-        shutil.rmtree(workspace.scratch, ignore_errors=True)
+        for folder in (workspace.temp, workspace.scratch):
+            if not _is_unused(folder):
+                shutil.rmtree(folder, ignore_errors=True)
         for name in workspace.unexpected_entries():
             _delete(workspace.slot / name)
         _delete(workspace.slot / BORROWER)
@@ -304,6 +308,14 @@ def _make(folder: Path) -> None:
                     f'Cannot create the workspace "{folder}": {error.strerror}',
                     hint="set ITERDEV_HOME to a folder with free space that you may write to",
                 ) from error
+
+
+def _is_unused(folder: Path) -> bool:
+    """Whether it is as it was made, so that it need not be made again, which takes longer than a look."""
+    with suppress(OSError):
+        mode = os.lstat(folder).st_mode
+        return stat.S_ISDIR(mode) and mode & stat.S_IRWXU == stat.S_IRWXU and not os.listdir(folder)
+    return False
 
 
 def _borrower(slot: Path) -> Borrower | None:
