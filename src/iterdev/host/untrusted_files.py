@@ -62,10 +62,12 @@ def read_beginning(path: Path, most: int, *, root: Path | None = None) -> bytes:
     """The same for a file of any size, of which no more is read."""
     descriptor = _opened(path, root or root_of(path))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "It is not a regular file", str(path))
-        content = os.read(descriptor, min(most, _CHUNK))
-        while len(content) < most and (more := os.read(descriptor, min(most - len(content), LARGEST))):
+        # Python sets aside as much memory as is asked for.
+        content = os.read(descriptor, min(most, found.st_size + 1))
+        while len(content) < most and (more := os.read(descriptor, min(most - len(content), _CHUNK))):
             content += more
         return content
     finally:

@@ -19,6 +19,7 @@ from iterdev.core.errors import HostError
 SUFFIX = ".iterdev-tmp"
 LARGEST = 64 * 1024 * 1024
 """Bytes that are read of a file."""
+CHUNK = 65536
 PAUSE, PATIENCE = 0.01, 1.0
 """Seconds between two looks at a lock, and those that another writer may hold a file to which lines are appended."""
 
@@ -92,11 +93,17 @@ def read(path: Path) -> bytes | None:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
             return b""
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return b""
+        # Python sets aside as much memory as is asked for.
+        content = os.read(descriptor, min(LARGEST, found.st_size + 1))
+        while len(content) < LARGEST and (more := os.read(descriptor, min(LARGEST - len(content), CHUNK))):
+            content += more
+        return content
+    finally:
         os.close(descriptor)
-        return b""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(LARGEST)
 
 
 def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:

@@ -82,7 +82,7 @@ class Workspace(Struct, frozen=True):
         """The entries of the slot that neither git nor iterdev made."""
         ours = {self.tree.name, self.result.name, self.private.name, BORROWER}
         with suppress(FileNotFoundError, NotADirectoryError):
-            return sorted(name for name in os.listdir(self.slot) if name not in ours)
+            return sorted(entry.name for entry in self.slot.iterdir() if entry.name not in ours)
         return []
 
     def restore_name(self) -> None:
@@ -314,7 +314,7 @@ def _is_unused(folder: Path) -> bool:
     """Whether it is as it was made, so that it need not be made again, which takes longer than a look."""
     with suppress(OSError):
         mode = os.lstat(folder).st_mode
-        return stat.S_ISDIR(mode) and mode & stat.S_IRWXU == stat.S_IRWXU and not os.listdir(folder)
+        return stat.S_ISDIR(mode) and mode & stat.S_IRWXU == stat.S_IRWXU and not any(folder.iterdir())
     return False
 
 
