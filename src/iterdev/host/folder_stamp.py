@@ -32,13 +32,19 @@ class FolderStamp(Struct, frozen=True):
     taken: int
     """When, in nanoseconds."""
 
+    @property
+    def names(self) -> Iterator[str]:
+        """The paths of all entries that are no folders."""
+        return (entry[0] for entry in self.entries if not stat.S_ISDIR(entry[2]))
+
     def still_holds(self, later: "FolderStamp", probe: Path) -> bool:
         """Whether nothing changed until the later stamp. The probe is a folder of ours on the same file system."""
         if self.entries != later.entries:
             return False
-        return all(entry[5] < self.taken - COARSE for entry in self.entries) or (
-            self.devices == {_device(probe)} and tells_changes_apart(probe, _device(probe))
-        )
+        if all(entry[5] < self.taken - COARSE for entry in self.entries):
+            return True
+        device = _device(probe)
+        return self.devices == {device} and tells_changes_apart(probe, device)
 
     def without(self, ignored: Collection[str]) -> "FolderStamp":
         """The stamp as it would be if these folders had not been looked into."""
@@ -101,7 +107,7 @@ def _entries(folder: Path, ignored: Collection[str], devices: set[int]) -> Itera
 def file_stamp(path: Path) -> tuple[int, ...]:
     """The same of one file; empty if there is none."""
     try:
-        status = path.lstat()
+        status = os.lstat(path)  # pathlib takes several times as long, and this is asked often.
     except OSError:
         return ()
     return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
@@ -109,7 +115,7 @@ def file_stamp(path: Path) -> tuple[int, ...]:
 
 def _device(folder: Path) -> int:
     with suppress(OSError):
-        return folder.stat().st_dev
+        return os.stat(folder).st_dev  # noqa: PTH116 - asked often
     return -1
 
 

@@ -40,5 +40,6 @@ def web_server_of(top: Path) -> Path:
 
 def make_private(folder: Path) -> None:
     """Creates a folder, and those above it that are missing, so that only their owner can look into them."""
-    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+    if not folder.exists():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

@@ -13,11 +13,13 @@ import msgspec
 from iterdev.core.limits.providers import ProviderPaused
 from iterdev.host import paths
 
+PREFIX = "paused-"
+
 
 def read(root: Path, now: float) -> list[ProviderPaused]:
     """The pauses in force; the files of those that are over are removed."""
     pauses = []
-    for path in root.glob("paused-*.json"):
+    for path in _files(root):
         with suppress(OSError, ValueError, RecursionError):
             pause = msgspec.json.decode(path.read_bytes(), type=ProviderPaused)
             if pause.until > now:
@@ -27,9 +29,15 @@ def read(root: Path, now: float) -> list[ProviderPaused]:
     return pauses
 
 
+def _files(root: Path) -> list[Path]:
+    with suppress(OSError):
+        return [path for path in root.iterdir() if path.name.startswith(PREFIX) and path.suffix == ".json"]
+    return []
+
+
 def write(root: Path, pause: ProviderPaused) -> None:
     """Atomic. A full disk is ignored: the journal of this run has the pause too."""
-    name = f"paused-{hashlib.sha256(pause.provider.encode()).hexdigest()[:16]}"
+    name = f"{PREFIX}{hashlib.sha256(pause.provider.encode()).hexdigest()[:16]}"
     temporary = root / f"{name}.{os.getpid()}"
     with suppress(OSError):
         paths.make_private(root)

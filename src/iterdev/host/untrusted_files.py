@@ -7,6 +7,7 @@ that an agent that is still at work cannot replace a folder in between.
 import ctypes
 import errno
 import os
+import re
 import shutil
 import stat
 import struct
@@ -19,9 +20,11 @@ LARGEST = 16 * 1024 * 1024
 PRIVATE, TREE, LINKS = ".iterdev", "tree", "links"
 """Beside a worktree is the folder of what iterdev keeps for it, with the list of the links that iterdev itself made."""
 
+_TREES = re.compile(f"(?<={os.sep}){TREE}{os.sep}")
 _OPENAT2 = 437
 _BENEATH, _NO_MAGIC_LINKS = 0x08, 0x02
 _TRIES = 8
+_CHUNK = 65536
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,8 +41,10 @@ def root_of(path: Path) -> Path | None:
 
 def roots_of(path: Path) -> Iterator[Path]:
     """All folders on the way to a path that look like the worktree of a workspace, the outermost first."""
-    places = (place for place in (*reversed(path.parents), path) if place.name == TREE)
-    return (place for place in places if (place.parent / PRIVATE).is_dir())
+    # As text, because every git and every read begins with this.
+    text = f"{os.fspath(path)}{os.sep}"
+    ends = (found.end() - 1 for found in _TREES.finditer(text))
+    return (Path(text[:end]) for end in ends if os.path.isdir(f"{text[: end - len(TREE)]}{PRIVATE}"))  # noqa: PTH112
 
 
 def read_bytes(path: Path, *, root: Path | None = None, most: int = LARGEST) -> bytes:
@@ -56,16 +61,24 @@ def read_bytes(path: Path, *, root: Path | None = None, most: int = LARGEST) -> 
 def read_beginning(path: Path, most: int, *, root: Path | None = None) -> bytes:
     """The same for a file of any size, of which no more is read."""
     descriptor = _opened(path, root or root_of(path))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", str(path))
+        # Python sets aside as much memory as is asked for.
+        content = os.read(descriptor, min(most, found.st_size + 1))
+        while len(content) < most and (more := os.read(descriptor, min(most - len(content), _CHUNK))):
+            content += more
+        return content
+    finally:
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "It is not a regular file", str(path))
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        return file.read(most)
 
 
 def read_or_empty(path: Path, *, root: Path | None = None, most: int = LARGEST) -> bytes:
     """The content of a regular file; empty if there is none that may be read."""
+    # Mostly there is none: a project is looked through for many files in which it could declare something.
     with suppress(OSError, ValueError):
+        os.lstat(path)
         return read_bytes(path, root=root, most=most)
     return b""
 
@@ -151,11 +164,12 @@ def _made(top: int, parts: Sequence[str]) -> int:
 def _opened(path: Path, root: Path | None) -> int:
     if root is None:
         return os.open(path, _READ)
-    if not path.is_relative_to(root):
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(path))
+    text, above = os.fspath(path), f"{os.fspath(root).rstrip(os.sep)}{os.sep}"
+    if not f"{text}{os.sep}".startswith(above):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), text)
     top = os.open(root, _FOLDER)
     try:
-        return _open_beneath(top, path.relative_to(root).parts, _READ)
+        return _open_beneath(top, [*filter(None, text[len(above) :].split("/"))], _READ)
     except OSError as error:
         link = _own_link(path, root) if error.errno in {errno.EXDEV, errno.ELOOP} else None
         if link is None:

@@ -19,6 +19,7 @@ from iterdev.core.errors import HostError
 SUFFIX = ".iterdev-tmp"
 LARGEST = 64 * 1024 * 1024
 """Bytes that are read of a file."""
+CHUNK = 65536
 PAUSE, PATIENCE = 0.01, 1.0
 """Seconds between two looks at a lock, and those that another writer may hold a file to which lines are appended."""
 
@@ -41,18 +42,26 @@ def write(path: Path, text: str, *, durable: bool = False) -> None:
     temporary = path.with_name(path.name + SUFFIX)
     with _writing(path):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = open_to_write(temporary, os.O_WRONLY | os.O_TRUNC)
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.write(text)
+            with os.fdopen(_open_in_folder(temporary), "wb", buffering=0) as file:
+                rest = memoryview(text.encode(errors="backslashreplace"))
+                while rest:
+                    rest = rest[file.write(rest) :]
                 if durable:
-                    file.flush()
                     os.fsync(file.fileno())
             temporary.replace(path)
         except OSError:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
+
+
+def _open_in_folder(path: Path) -> int:
+    """A descriptor to write to, of an empty file; its folder is made if there is none."""
+    try:
+        return open_to_write(path, os.O_WRONLY | os.O_TRUNC)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open_to_write(path, os.O_WRONLY | os.O_TRUNC)
 
 
 def make_folder(path: Path) -> None:
@@ -84,11 +93,17 @@ def read(path: Path) -> bytes | None:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
             return b""
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return b""
+        # Python sets aside as much memory as is asked for.
+        content = os.read(descriptor, min(LARGEST, found.st_size + 1))
+        while len(content) < LARGEST and (more := os.read(descriptor, min(LARGEST - len(content), CHUNK))):
+            content += more
+        return content
+    finally:
         os.close(descriptor)
-        return b""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(LARGEST)
 
 
 def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from tests.conftest import Repo
 from tests.host.conftest import contents, label
+from tests.host.git.test_git import ODD_NAMES
 from tests.host.git.test_landing import shell
 
-from iterdev.host.git import commits, landing, refs, worktrees
-from iterdev.host.git.command import users_git
+from iterdev.host.git import commits, index, landing, refs, worktrees
+from iterdev.host.git.command import git_names, users_git
 from iterdev.host.git.pinned_settings import pinned, told
 from iterdev.host.untrusted_files import PRIVATE
 
@@ -39,16 +40,16 @@ def written_by_another(tree: Path) -> str:
 def forge_times(tree: Path) -> None:
     """Gives the entry of the old content the times and the size of the new one."""
     (tree / FILE).write_text(HIDDEN)
-    index = tree / os.fsdecode(subprocess.check_output(["git", "rev-parse", "--git-path", "index"], cwd=tree)).strip()
-    content, found = bytearray(index.read_bytes()[:-20]), (tree / FILE).stat()
+    path = tree / os.fsdecode(subprocess.check_output(["git", "rev-parse", "--git-path", "index"], cwd=tree)).strip()
+    content, found = bytearray(path.read_bytes()[:-20]), (tree / FILE).stat()
     place = content.index(FILE.encode()) - 62
     for offset, time in ((0, found.st_ctime_ns), (8, found.st_mtime_ns)):
         struct.pack_into(">II", content, place + offset, time // 10**9, time % 10**9)
     struct.pack_into(">II", content, place + 16, found.st_dev & 0xFFFFFFFF, found.st_ino & 0xFFFFFFFF)
     struct.pack_into(">I", content, place + 36, found.st_size)
-    index.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
+    path.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
     later = found.st_mtime_ns + 10**9
-    os.utime(index, ns=(later, later))
+    os.utime(path, ns=(later, later))
 
 
 HOOK = "-c core.fsmonitor=/bin/true"
@@ -227,3 +228,31 @@ def test_what_else_git_reads_of_the_repository_is_told_when_it_changes(project: 
 
     assert changed == ["info/attributes", "info/exclude", "info/grafts", f"refs/replace/{base}"]
     assert "does not use them (except info/attributes and info/exclude)" in told(changed)
+
+
+@pytest.mark.parametrize("format_", ["sha1", "sha256"])
+def test_the_names_in_an_index_are_those_that_git_lists(project: Repo, tmp_path: Path, format_: str) -> None:
+    repo = Repo(tmp_path / format_, project.home)
+    repo.path.mkdir()
+    repo.git("init", "-q", f"--object-format={format_}")
+    for name in (*ODD_NAMES, *("x" * length for length in range(1, 20)), "deep/er/file"):
+        repo.write(name, name)
+    base = repo.commit("start")
+    worktrees.add(repo.path, tree := tmp_path / "slot" / "tree", base)
+
+    found = index.names(tree)
+
+    assert found == set(git_names("ls-files", "-z", cwd=tree))
+    assert len(found) > 20
+
+
+@pytest.mark.parametrize("how", ["--index-version=4", "--split-index"])
+def test_an_index_in_another_format_is_left_to_git(tree: Path, how: str) -> None:
+    before = index.names(tree)
+    shell(tree, f"git update-index {how}")
+
+    changed = index.names(tree)
+    index.remember(tree)
+
+    assert FILE in (before or ())
+    assert (changed, index.names(tree)) == (None, None)

@@ -90,6 +90,36 @@ def test_the_changed_files_are_the_same(project: Repo, base: str) -> None:
     assert found == [expected, expected, ()]
 
 
+def test_the_text_of_a_difference_is_the_same(project: Repo, base: str) -> None:
+    lines = "".join(f"line {number}\n" for number in range(50))
+    project.write("old.txt", lines)
+    project.write("bytes", "\0\1\2")
+    before = project.commit("before")
+    project.git("mv", "old.txt", "new.txt")
+    for name, text in (("new.txt", f"{lines}more\n"), ("Größe.txt", "a\r\nb"), ("bytes", "\0\3"), ("deep/file", "x")):
+        project.write(name, text)
+    after = project.commit("after")
+    expected = commits.diff_text(project.path, before, after, 10_000)
+
+    with serving(project.path):
+        found = commits.diff_text(project.path, before, after, 10_000)
+
+    assert found == expected
+    assert "rename from old.txt" in found
+
+
+def test_a_difference_above_the_limit_is_left_out_and_the_next_one_is_shown(served: Repo, base: str) -> None:
+    served.write("large.txt", "line\n" * 100_000)
+    large = served.commit("large")
+    served.write("small.txt", "x\n")
+    small = served.commit("small")
+
+    shown = [commits.diff_text(served.path, *pair, 1000) for pair in ((base, large), (large, small))]
+
+    assert shown[0] == ""
+    assert "small.txt" in shown[1]
+
+
 def test_a_ref_that_is_elsewhere_is_not_moved(served: Repo, base: str) -> None:
     assert refs.move_ref(served.path, "refs/iterdev/x", base, refs.ZERO)
 

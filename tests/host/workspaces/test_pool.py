@@ -138,6 +138,17 @@ def test_a_workspace_that_was_marked_clean_is_not_reset(project: Repo, pool: Poo
     assert later.temp.is_dir()
 
 
+def test_of_several_workspaces_the_one_at_the_commit_is_lent(project: Repo, pool: Pool, base: str) -> None:
+    at_base, other = lend(pool, base), lend(pool, base)
+    project.write("later.txt", "later\n")
+    later = project.commit()
+    for workspace, commit in ((at_base, base), (other, later)):
+        pool.mark_clean(workspace, commit)
+        pool.give_back(workspace)
+
+    assert lend(pool, base) == at_base
+
+
 @pytest.mark.parametrize(
     "script",
     [

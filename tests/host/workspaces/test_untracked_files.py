@@ -1,5 +1,6 @@
 """What a worktree is given beside what git brings, and that none of it is ever taken for work."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ def test_what_cannot_be_brought_is_an_error_that_names_it(
 def written(tree: Path, *names: str) -> None:
     for name in names:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(name)
+        (tree / name).write_bytes(os.fsencode(name))
 
 
 def test_ignored_files_that_came_with_an_agent_are_removed_and_those_from_before_stay(tree: Path) -> None:
@@ -147,6 +148,23 @@ def test_ignored_files_that_came_with_an_agent_are_removed_and_those_from_before
     assert (tree / "before.log").exists()
     assert (tree / "new.txt").exists()
     assert new_ignored(tree) == []
+
+
+@pytest.mark.parametrize("name", ["new.log", "lib/a/b.py", "Größe.log", os.fsdecode(b"no-text-\xff.log")])
+def test_ignored_files_are_found_in_a_worktree_that_is_known_to_be_a_commit(
+    project: Repo, tree: Path, base: str, name: str
+) -> None:
+    (tree / ".gitignore").write_text("lib/\n*.log\n")
+    written(tree, "before.log", "node_modules/a.log", "work.txt")
+    note_ignored(tree)
+    known = worktrees.known_ignored(tree)
+    written(tree, name)
+
+    landing.keep(project.path, tree, base, label())
+
+    assert known is None
+    assert sorted(worktrees.known_ignored(tree) or ()) == sorted(["before.log", "node_modules/a.log", name])
+    assert new_ignored(tree) == [os.fsencode(name).decode("utf-8", "backslashreplace")]
 
 
 @pytest.mark.parametrize(

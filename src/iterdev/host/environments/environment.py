@@ -64,7 +64,7 @@ async def prepare(  # noqa: PLR0913 - what the host offers, and what the caller 
     """
     tree = workspace.tree
     found = await in_thread(_projects, tree)
-    wanted, recorded = _key(found, tree, variables), _read(workspace)
+    wanted, recorded = _key(found, variables), _read(workspace)
     if recorded.key == wanted and not recorded.made:
         # Nothing was needed, so nothing can have been changed.
         return recorded.environment
@@ -132,6 +132,8 @@ class _Projects(Struct, frozen=True):
     python: PythonProject | None
     node: NodeProject | None
     built: bool
+    build_tools: str
+    """The digest of what decides about them."""
 
     @property
     def any(self) -> bool:
@@ -150,7 +152,7 @@ def _projects(tree: Path) -> _Projects:
         case (str() as before, found), str() if now and before == now:
             return found
         case _:
-            found = _Projects(project.read(tree), node.read(tree), build_tools.applies(tree))
+            found = _Projects(project.read(tree), node.read(tree), build_tools.applies(tree), build_tools.digest(tree))
             if now:
                 _seen[tree] = now, found
             return found
@@ -198,11 +200,11 @@ def _combined(parts: list[Part]) -> Environment:
 
 def key(tree: Path, variables: Mapping[str, str]) -> str:
     """Equal for two states of a tree that need the same environment. Only files are read."""
-    return _key(_projects(tree), tree, variables)
+    return _key(_projects(tree), variables)
 
 
-def _key(found: _Projects, tree: Path, variables: Mapping[str, str]) -> str:
-    digests = [build_tools.digest(tree)]
+def _key(found: _Projects, variables: Mapping[str, str]) -> str:
+    digests = [found.build_tools]
     if found.python:
         digests += [found.python.digest, found.python.sources, project.interpreter(variables)]
     if found.node:

@@ -6,6 +6,7 @@ inside (`confinement.py`). Every git has a process group of its own; its whole t
 engine that is killed (`host/processes/ownership.py`).
 """
 
+import math
 import os
 import re
 import signal
@@ -178,7 +179,7 @@ class _Server:
         self._lock = Lock()
         self._processes: dict[tuple[str, ...], AnsweringProcess] = {}
 
-    def ask(self, top: Path, args: tuple[str, ...], request: bytes, end: bytes) -> bytes:
+    def ask(self, top: Path, args: tuple[str, ...], request: bytes, end: bytes, most: float) -> bytes:
         with self._lock:
             process = self._processes.get(args)
             if process is None or process.started < time.monotonic() - STAYS:
@@ -187,7 +188,7 @@ class _Server:
                 argv, variables = _command_line(args, top)
                 process = self._processes[args] = AnsweringProcess(argv, top, variables)
         try:
-            return process.ask(request, end, SECONDS)
+            return process.ask(request, end, SECONDS, most)
         except EndedError:
             with self._lock:
                 if self._processes.get(args) is process:
@@ -216,13 +217,13 @@ def serving(top: Path) -> Iterator[None]:
         server.close()
 
 
-def ask(*args: str, cwd: Path, request: bytes, end: bytes) -> bytes | None:
+def ask(*args: str, cwd: Path, request: bytes, end: bytes, most: float = math.inf) -> bytes | None:
     """What a git process that stays answers, up to the given end; None if there is none for the repository.
 
-    One that ends instead raises: with the next request there is a new one.
+    One that ends instead, or answers more than allowed, raises: with the next request there is a new one.
     """
     server = _servers.get(cwd)
-    return server.ask(cwd, args, request, end) if server else None
+    return server.ask(cwd, args, request, end, most) if server else None
 
 
 def _confinement(args: tuple[str, ...], cwd: Path) -> tuple[str, ...]:

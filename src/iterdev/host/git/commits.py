@@ -1,5 +1,6 @@
 """Commits, what is in them, and what they change."""
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -8,7 +9,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 from iterdev.host.git.command import Identity, ask, git, git_bytes, git_names
-from iterdev.host.processes.answering import EndedError
+from iterdev.host.processes.answering import EndedError, TooLongError
 
 UNNAMEABLE = str.maketrans("", "", "\n<>")
 EDGES = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
@@ -23,16 +24,19 @@ def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tu
 
 
 def _served_names(top: Path, old: str, new: str) -> tuple[str, ...] | None:
-    """The same by a git process that stays; it repeats each line that names no objects."""
-    end = f"end {os.urandom(8).hex()}\n".encode()
-    options = ("--stdin", "-r", "--no-renames", "--name-only", "-z")
     with suppress(EndedError):
-        trees = f"{tree_of(top, old)} {tree_of(top, new)}\n".encode()
-        answer = ask("diff-tree", *options, cwd=top, request=trees + end, end=end)
-        if answer is not None:
-            names = answer.removeprefix(trees).decode("utf-8", "backslashreplace").split("\0")
-            return tuple(filter(None, names))
+        listed = _served_difference(top, old, new, "-r", "--no-renames", "--name-only", "-z")
+        if listed is not None:
+            return tuple(filter(None, listed.decode("utf-8", "backslashreplace").split("\0")))
     return None
+
+
+def _served_difference(top: Path, old: str, new: str, *options: str, most: float = math.inf) -> bytes | None:
+    """What a git process that stays says; it repeats each line that names no objects."""
+    end = f"end {os.urandom(8).hex()}\n".encode()
+    trees = f"{tree_of(top, old)} {tree_of(top, new)}\n".encode()
+    answer = ask("diff-tree", "--stdin", *options, cwd=top, request=trees + end, end=end, most=most + len(trees))
+    return None if answer is None else answer.removeprefix(trees)
 
 
 def count(top: Path, old: str, new: str) -> int:
@@ -84,11 +88,19 @@ def write_patch(top: Path, old: str, new: str, path: Path) -> None:
 
 def diff_text(top: Path, old: str, new: str, limit: int) -> str:
     """The difference of two commits as people read it; empty if it has more bytes than the limit."""
+    plain = ("--no-ext-diff", "--no-textconv", "--no-color")
+    with suppress(EndedError):
+        try:
+            served = _served_difference(top, old, new, "--patch", "--find-renames", *plain, most=limit)
+        except TooLongError:
+            return ""
+        if served is not None:
+            return served.decode("utf-8", "replace")
     with TemporaryDirectory() as folder:
         # In a file, because it can be larger than the memory.
         path = Path(folder, "diff")
-        git("diff", "--no-ext-diff", "--no-textconv", "--no-color", f"--output={path}", old, new, cwd=top)
-        return path.read_text(encoding="utf-8", errors="replace") if path.stat().st_size <= limit else ""
+        git("diff", *plain, f"--output={path}", old, new, cwd=top)
+        return path.read_bytes().decode("utf-8", "replace") if path.stat().st_size <= limit else ""
 
 
 def diff_stat(top: Path, old: str, new: str, most: int) -> str:

@@ -86,7 +86,7 @@ def add_submodule(folder: Path) -> None:
 def git_dir(worktree: Path) -> Path:
     """Git's folder of a linked worktree."""
     link = untrusted_files.read_bytes(worktree / ".git", root=worktree, most=LARGEST_LINK)
-    return worktree / os.fsdecode(link).removeprefix("gitdir:").strip()
+    return Path(os.path.join(worktree, os.fsdecode(link).removeprefix("gitdir:").strip()))  # noqa: PTH118 - asked often
 
 
 def common_dir(admin: Path) -> Path:

@@ -4,9 +4,12 @@ Flags of the index (skip-worktree, assume-unchanged), times and sizes that do no
 and settings of the worktree alone all make git overlook changes: those of the attempt itself, and of every later one.
 """
 
+import hashlib
 import os
+import struct
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,6 +24,10 @@ SETTINGS = ("config.worktree", "info/sparse-checkout")
 KEPT = Path(untrusted_files.PRIVATE, "git")
 """Beside the worktree: these files as git made them."""
 LARGEST = 1 << 30
+HEADER, STAT, FLAGS = 12, 40, 2
+"""Bytes of the parts of an index."""
+HASHES = {"sha1": 20, "sha256": 32}
+"""Those that git uses for ids, and for the index itself, with their sizes."""
 SKIPPED = "S"
 """The tag of an entry whose file need not be there."""
 GITLINK = "160000"
@@ -97,6 +104,46 @@ def put_back(worktree: Path) -> Tracked:
     remember(worktree)
     _write_files(worktree, found.skipped)
     return found
+
+
+def names(worktree: Path) -> frozenset[str] | None:
+    """The files in iterdev's own index; None if it is not the one that is there, or has another format."""
+    admin = _admin(worktree)
+    own = _own.get(admin)
+    with suppress(OSError):
+        if own and _stamp(admin) == own.stamp:
+            return _names(own.content)
+    return None
+
+
+@lru_cache(maxsize=16)
+def _names(content: bytes) -> frozenset[str] | None:
+    """Reads an index of version 2, the one that git writes unless it is configured otherwise.
+
+    An entry has what the file system said of the file, the id of its content, flags, and its path, which is filled up
+    with null bytes to a multiple of 8. After the entries come extensions, each with its name and size, and a checksum.
+    """
+    signature, version, count = struct.unpack(">4sII", content[:HEADER])
+    hashes = (name for name, size in HASHES.items() if content.endswith(_hash(name, content[:-size])))
+    id_size = HASHES.get(next(hashes, ""), 0)
+    if (signature, version) != (b"DIRC", 2) or not id_size:
+        return None
+    found, place = set(), HEADER
+    for _ in range(count):
+        begin = place + STAT + id_size + FLAGS
+        end = content.index(b"\0", begin)
+        found.add(os.fsdecode(content[begin:end]))
+        place += (end - place) // 8 * 8 + 8
+    while place < len(content) - id_size:
+        name, size = struct.unpack(">4sI", content[place : place + 8])
+        if name[:1].islower():
+            return None  # One without which the entries cannot be understood.
+        place += 8 + size
+    return frozenset(found)
+
+
+def _hash(name: str, content: bytes) -> bytes:
+    return hashlib.new(name, content, usedforsecurity=False).digest()
 
 
 def add_forced(worktree: Path, names: Iterable[str]) -> None:

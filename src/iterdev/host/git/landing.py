@@ -141,6 +141,8 @@ def land(top: Path, commit: str, label: Label, *, worked_on: str, tip: str) -> L
     if commit != tip == worked_on and (moved := session_branch.advance(top, session, commit, tip)):
         return Landing(tip=commit, note=moved.note)
     landing, target = _merged(top, tip, commit, label)
+    if target and (moved := session_branch.advance(top, session, target, tip)):
+        return msgspec.structs.replace(landing, note=moved.note)
     for _ in range(TRIES):
         found = session_branch.commit_of(top, session)
         if target and found and _is_same_landing(top, found, target):
@@ -171,14 +173,15 @@ def _is_same_landing(top: Path, found: str, target: str) -> bool:
 
 def _merged(top: Path, tip: str, commit: str, label: Label) -> tuple[Landing, str | None]:
     """The result of the landing, and the commit that the branch has to be moved to, if any."""
-    shared = merge_base(top, tip, commit)
+    tree, complete, conflicts = try_merge(top, tip, commit)
+    if not complete:
+        return Landing(tip=tip, conflicts=conflicts), None
+    # If one is in the history of the other, the merge is the newer one.
+    shared = merge_base(top, tip, commit) if tree in {commits.tree_of(top, tip), commits.tree_of(top, commit)} else ""
     if shared == commit:
         return Landing(tip=tip), None
     if shared == tip:
         return Landing(tip=commit), commit
-    tree, complete, conflicts = try_merge(top, tip, commit)
-    if not complete:
-        return Landing(tip=tip, conflicts=conflicts), None
     message = label.message(f"Merge {label.task}: {label.title}")
     merge = commits.commit_tree(top, tree, [tip, commit], message, label.author)
     return Landing(tip=merge), merge

@@ -29,6 +29,8 @@ NOTHING = {"driver": "false", "filemode": "true", "symlinks": "true", "eol": "na
 FILES = ("info/exclude", "info/attributes", "info/grafts")
 IN_USE = frozenset(FILES[:2])
 """Git has no way to leave them out."""
+SAMPLE = ".sample"
+"""Hooks that git does not run."""
 REPLACED = "refs/replace"
 UNTOLD = ("branch.", "submodule.")
 """Settings that git itself changes when it works on branches and submodules."""
@@ -48,6 +50,7 @@ class PinnedSettings:
 
     def __init__(self, top: Path) -> None:
         self._common = Path(os.path.realpath(common_dir(top)))
+        self._config = self._common / "config"
         self._lock = Lock()
         self._first = self._told = self._last = self._look()
         self._options: tuple[str, ...] = ()
@@ -77,10 +80,10 @@ class PinnedSettings:
         )
 
     def _stamp(self) -> tuple[object, ...]:
-        return _stamp(self._common / "config")
+        return _stamp(self._config)
 
     def _look(self) -> Seen:
-        path, stamp = self._common / "config", self._stamp()
+        path, stamp = self._config, self._stamp()
         listed = git("config", "--file", str(path), "--includes", "--list", "-z", cwd=self._common, accept=(0, 1, 128))
         settings: dict[str, tuple[str, ...]] = {}
         for entry in filter(None, listed.stdout.split("\0")):
@@ -122,7 +125,7 @@ def _different(before: Mapping[str, object], now: Mapping[str, object]) -> list[
 
 
 def _files(common: Path) -> Iterator[tuple[str, object]]:
-    yield from ((f"hook {name}", stamp) for name, stamp in _entries(common / "hooks") if not _is_sample(name))
+    yield from ((f"hook {name}", stamp) for name, stamp in _entries(common / "hooks"))
     yield from ((f"{REPLACED}/{name}", stamp) for name, stamp in _entries(common / REPLACED))
     yield from ((name, stamp) for name in FILES if (stamp := _stamp(common / name)))
 
@@ -130,18 +133,14 @@ def _files(common: Path) -> Iterator[tuple[str, object]]:
 def _entries(folder: Path) -> Iterator[tuple[str, object]]:
     try:
         with os.scandir(folder) as entries:
-            yield from ((entry.name, _stamp(Path(entry.path))) for entry in entries)
+            yield from ((entry.name, _stamp(entry.path)) for entry in entries if not entry.name.endswith(SAMPLE))
     except OSError:
         return
 
 
-def _is_sample(name: str) -> bool:
-    return name.endswith(".sample")
-
-
-def _stamp(path: Path) -> tuple[object, ...]:
+def _stamp(path: str | Path) -> tuple[object, ...]:
     try:
-        status = path.lstat()
+        status = os.lstat(path)
     except OSError:
         return ()
     return (status.st_ino, status.st_mtime_ns, status.st_size, status.st_mode)

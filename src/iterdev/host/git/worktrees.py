@@ -173,10 +173,22 @@ def known_commit(worktree: Path) -> str:
     return known.commit if files and known.files.still_holds(files, worktree.parent) else ""
 
 
+def known_ignored(worktree: Path) -> list[str] | None:
+    """The files that are not in the commit that a worktree is known to be; None if it has to be looked at."""
+    known = _known.get(worktree)
+    if known is None or known.files is None or not known_commit(worktree):
+        return None
+    tracked = index.names(worktree)
+    return None if tracked is None else [name for name in known.files.names if name not in tracked]
+
+
 def write_tree(worktree: Path) -> str:
     """The tree of everything in a worktree that git does not ignore."""
     stage(worktree)
     tree = git("write-tree", cwd=worktree).stdout.strip()
+    if is_worktree(worktree):
+        # It notes the trees in the index, which otherwise would look like written by an agent.
+        index.remember(worktree)
     object_import.import_new(worktree)
     return tree
 

@@ -4,8 +4,10 @@ It belongs to this process like all that it starts: it has a group of its own an
 standard input, and with an engine that is killed.
 """
 
+import math
 import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +30,10 @@ class EndedError(Exception):
         self.code, self.stderr = code, stderr
 
 
+class TooLongError(EndedError):
+    """The answer was longer than allowed; the program was ended."""
+
+
 class AnsweringProcess:
     def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
         self.started = time.monotonic()
@@ -46,27 +52,27 @@ class AnsweringProcess:
             process_group=0,
         )
 
-    def ask(self, request: bytes, end: bytes, seconds: float) -> bytes:
-        """What it answers up to the given end, which is left out."""
+    def ask(self, request: bytes, end: bytes, seconds: float, most: float = math.inf) -> bytes:
+        """What it answers up to the given end, which is left out; no more than so many bytes."""
         with self._lock:
             if self._process.poll() is not None:
                 raise self._ended()
             try:
-                return self._answer(request, end, time.monotonic() + seconds)
+                return self._answer(request, end, time.monotonic() + seconds, most + len(end))
             except OSError as error:
                 raise self._ended() from error
             except BaseException:
                 self._kill()
                 raise
 
-    def _answer(self, request: bytes, end: bytes, deadline: float) -> bytes:
+    def _answer(self, request: bytes, end: bytes, deadline: float, most: float) -> bytes:
         given, taken = self._process.stdin, self._process.stdout
         if given is None or taken is None:
             raise AssertionError("it was started with pipes")
         rest = memoryview(request)
         while rest:
             rest = rest[os.write(given.fileno(), rest) :]
-        poller, answer = select.poll(), b""
+        poller, answer = select.poll(), bytearray()
         poller.register(taken.fileno(), select.POLLIN)
         while not answer.endswith(end):
             left = deadline - time.monotonic()
@@ -77,7 +83,10 @@ class AnsweringProcess:
             if not chunk:
                 raise self._ended()
             answer += chunk
-        return answer[: len(answer) - len(end)]
+            if len(answer) > most:
+                self._kill()
+                raise TooLongError(-signal.SIGKILL, "fatal: it answered too much")
+        return bytes(answer[: len(answer) - len(end)])
 
     def close(self) -> None:
         with self._lock:

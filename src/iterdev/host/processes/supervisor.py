@@ -6,6 +6,7 @@ forks and no interpreter.
 
 import _socket as socket
 import ctypes
+import errno
 import gc
 import marshal
 import math
@@ -38,6 +39,8 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 RESETTABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+inherited_signals: list[int] = []
+"""Those that this process ignores: any other one has its default in a program that is started."""
 
 
 Spec = tuple[list[bytes], bytes, dict[bytes, bytes], float | None, float]
@@ -249,12 +252,12 @@ def become(
             LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
             if os.getppid() != monitor:
                 os._exit(1)
-        for signum in RESETTABLE:
+        for signum in inherited_signals:
             signal.signal(signum, signal.SIG_DFL)
         os.chdir(cwd)
         for number, fd in enumerate(stdio):
             os.dup2(fd, number)
-        os.execvpe(argv[0], argv, env)  # noqa: S606 - the program of a request
+        execute(argv, env)
     except OSError as problem:
         number = problem.errno or 0
         os.write(report, b"%d %s" % (number, os.strerror(number).encode()))
@@ -262,6 +265,20 @@ def become(
         os.write(report, b"0 %s" % str(problem).encode())
     finally:
         os._exit(1)
+
+
+def execute(argv: list[bytes], env: dict[bytes, bytes]) -> None:
+    """Does what `os.execvpe` does, which would load a module in every process."""
+    name, problem = argv[0], OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    folders = [b""] if b"/" in name else os.fsencode(env.get(b"PATH", os.defpath)).split(b":")
+    for folder in folders:
+        try:
+            os.execve(os.path.join(folder, name), argv, env)  # noqa: PTH118, S606 - the program of a request
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            problem = error
+    raise problem
 
 
 def run_monitor(control: int, spec_fd: int, stdio: Sequence[int]) -> None:
@@ -419,6 +436,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for signum in IGNORED:
         signal.signal(signum, signal.SIG_IGN)
+    inherited_signals.extend(signum for signum in RESETTABLE if signal.getsignal(signum) == signal.SIG_IGN)
     adopt_orphans()
     hide_memory()
     if group:

@@ -8,6 +8,7 @@ that was killed.
 import hashlib
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -80,7 +81,9 @@ class Workspace(Struct, frozen=True):
     def unexpected_entries(self) -> list[str]:
         """The entries of the slot that neither git nor iterdev made."""
         ours = {self.tree.name, self.result.name, self.private.name, BORROWER}
-        return sorted(entry.name for entry in self.slot.glob("*") if entry.name not in ours)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(entry.name for entry in self.slot.iterdir() if entry.name not in ours)
+        return []
 
     def restore_name(self) -> None:
         """Gives the tree its name back, if it was renamed inside of its slot."""
@@ -177,11 +180,18 @@ class Pool:
     def lend(self, commit: str) -> tuple[Workspace, bool]:
         """The same for what is no attempt: nothing in the workspace has to be kept, whoever is killed."""
         with self._lock:
-            workspace = self._free.pop() if self._free else self._unused_slot()
+            workspace = self._take_free(commit) or self._unused_slot()
             self._lent.add(workspace.slot)
         fresh = self._clean.pop(workspace.slot, None) != commit and not self._reset(workspace, commit)
         _make(workspace.temp)
         return workspace, fresh
+
+    def _take_free(self, commit: str) -> Workspace | None:
+        """One that need not be reset to the commit, or else the one that was given back last."""
+        at_commit = (one for one in self._free if self._clean.get(one.slot) == commit)
+        if chosen := next(at_commit, self._free[-1] if self._free else None):
+            self._free.remove(chosen)
+        return chosen
 
     def spare(self, commit: str) -> Workspace:
         """A new workspace that is no attempt's: nothing in it has to be kept. Given back, it counts as set up."""
@@ -230,8 +240,9 @@ class Pool:
             self._discard(workspace)
             return
         _delete(workspace.result)
-        shutil.rmtree(workspace.temp, ignore_errors=True)
-        shutil.rmtree(workspace.scratch, ignore_errors=True)
+        for folder in (workspace.temp, workspace.scratch):
+            if not _is_unused(folder):
+                shutil.rmtree(folder, ignore_errors=True)
         for name in workspace.unexpected_entries():
             _delete(workspace.slot / name)
         _delete(workspace.slot / BORROWER)
@@ -297,6 +308,14 @@ def _make(folder: Path) -> None:
                     f'Cannot create the workspace "{folder}": {error.strerror}',
                     hint="set ITERDEV_HOME to a folder with free space that you may write to",
                 ) from error
+
+
+def _is_unused(folder: Path) -> bool:
+    """Whether it is as it was made, so that it need not be made again, which takes longer than a look."""
+    with suppress(OSError):
+        mode = os.lstat(folder).st_mode
+        return stat.S_ISDIR(mode) and mode & stat.S_IRWXU == stat.S_IRWXU and not any(folder.iterdir())
+    return False
 
 
 def _borrower(slot: Path) -> Borrower | None:

@@ -15,12 +15,12 @@ from typing import Literal
 
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.host import untrusted_files
-from iterdev.host.git import command
+from iterdev.host.git import command, worktrees
 
 Key = Literal["copy", "link"]
 IGNORED = Path(untrusted_files.PRIVATE, "ignored")
 """Beside a worktree: the ignored files that were there before an agent came."""
-CACHES = ("node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox")
+CACHES = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
 CACHE_MARKS = ("CACHEDIR.TAG", "CMakeCache.txt", "meson-info", "pyvenv.cfg")
 """What a tool puts into a folder that it can make again."""
 IS_TRACKED = ", which have it already, from git"
@@ -131,6 +131,10 @@ def remove_new_ignored(worktree: Path) -> None:
 
 
 def _ignored(worktree: Path) -> set[str]:
+    known = worktrees.known_ignored(worktree)
+    if known is not None:
+        kept = (name for name in known if not CACHES.intersection(name.split("/")[:-1]))
+        return {os.fsencode(name).decode("utf-8", "backslashreplace") for name in kept}
     without = [f":(exclude,glob)**/{name}/**" for name in CACHES]
     options = ("--others", "--ignored", "--exclude-standard", "-z")
     return set(command.git_names("ls-files", *options, "--", ".", *without, cwd=worktree))
