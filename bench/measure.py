@@ -30,6 +30,8 @@ class Effort(Struct, frozen=True, kw_only=True):
     """How many of these may sleep at once."""
     issues: tuple[int, ...]
     """Issues in a tracker."""
+    files: tuple[int, ...]
+    """Files in a repository."""
     cache: Path | None = None
     """Where peers stay installed between runs; without it they are left out."""
 

@@ -17,6 +17,7 @@ import dashboard
 import environments
 import issues
 import journal
+import large_repository
 import life
 import long_journal
 import machine
@@ -35,6 +36,7 @@ CACHE = TOP / ".bench"
 Measurement = Callable[[Effort, Path], Section]
 MEASUREMENTS: tuple[Measurement, ...] = (
     life.measure,
+    large_repository.measure,
     attempt.measure,
     tokens.measure,
     crowd.measure,
@@ -62,6 +64,7 @@ FULL = Effort(
     scheduled=1_000,
     places=40,
     issues=(50, 500, 5_000),
+    files=(50_000, 200_000),
     cache=CACHE,
 )
 QUICK = Effort(
@@ -76,6 +79,7 @@ QUICK = Effort(
     scheduled=6,
     places=3,
     issues=(4, 8),
+    files=(60,),
 )
 
 

@@ -44,3 +44,25 @@ def test_what_was_added_last_comes_first() -> None:
 
     assert (tuple(after), after[0], after[-1], after[:2]) == (("c", "b", "a"), "c", "a", ("c", "b"))
     assert (before, list(reversed(after))) == (("b", "a"), ["a", "b", "c"])
+
+
+def test_the_items_of_a_deferred_value_are_made_when_one_is_used_and_only_once() -> None:
+    made: list[str] = []
+
+    def load() -> list[str]:
+        made.append("now")
+        return ["a", "b"]
+
+    value = AppendOnly.deferred(2, load)
+    assert (len(value), bool(value), made) == (2, True, [])
+
+    assert value.extended("c") == ("a", "b", "c")
+    assert value == ("a", "b")
+    assert made == ["now"]
+
+
+def test_a_deferred_value_has_its_own_order() -> None:
+    value = NewestFirst.deferred(2, lambda: ["old", "new"])
+
+    assert value == ("new", "old")
+    assert value.as_added() == ["old", "new"]

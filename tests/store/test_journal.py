@@ -111,6 +111,11 @@ KEPT_FORMATS[2] = f"""{KEPT_FORMATS[1]}
         "description":{{"title":"Login fails"}}}}}}' AS BLOB));
     INSERT INTO followed VALUES ('ids-demo-20260225', 4);
 """
+KEPT_FORMATS[3] = f"""{KEPT_FORMATS[2]}
+    CREATE TABLE snapshots (session TEXT PRIMARY KEY, seq INTEGER NOT NULL, mark BLOB NOT NULL, body BLOB NOT NULL)
+        STRICT;
+    INSERT INTO snapshots VALUES ('ids-demo-20260225', 2, x'00', x'00');
+"""
 """A journal of each format as it lay on disks: the session of one task whose attempt is under way.
 
 A new migration adds its format here, and changes none of the old ones.

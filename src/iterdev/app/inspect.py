@@ -1,6 +1,6 @@
 """Reads sessions: what is done, running and waiting, and why. Nothing is changed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from iterdev.app.edits import require_task
 from iterdev.core.errors import HostError, UserError
@@ -73,5 +73,8 @@ def report(repository: Repository, session: SessionId, *, pictures: bool = True)
     return reports.report(state, repository.team(state), clock.LOCAL, timeline=TIMELINE if drawn else "")
 
 
-def replay(repository: Repository, session: SessionId) -> Replay:
-    return compare(repository.journal.read(session), repository.team(repository.state(session)))
+def replay(
+    repository: Repository, session: SessionId, seen: Callable[[int, int], None] = lambda _done, _total: None
+) -> Replay:
+    """`seen` is told how many entries have been compared, of how many."""
+    return compare(repository.journal.read(session), repository.team(repository.state(session)), seen)

@@ -4,7 +4,7 @@ The parts of the state that have an item for each of many events, such as messag
 every one of them, and the time to fold a journal would grow with the square of its length.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Self, TypeVar, overload
 
@@ -14,11 +14,31 @@ T = TypeVar("T")
 class AppendOnly(Sequence[T]):
     """The values that grew out of one another share one list; each is the first so many items of it."""
 
-    __slots__ = ("_count", "_items")
+    __slots__ = ("_count", "_items", "_load")
+
+    _load: Callable[[], list[T]]
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._items = list(items)
         self._count = len(self._items)
+
+    @classmethod
+    def deferred(cls, count: int, load: Callable[[], list[T]]) -> Self:
+        """A value whose items, in the order in which they were added, are made when one of them is first used."""
+        value = cls.__new__(cls)
+        value._count, value._load = count, load  # noqa: SLF001 - of this class
+        return value
+
+    def __getattr__(self, name: str) -> list[T]:
+        # Called for what is not set: the items of a deferred value.
+        if name != "_items":
+            raise AttributeError(name)
+        self._items = self._load()
+        return self._items
+
+    def as_added(self) -> list[T]:
+        """The items in the order in which they were added."""
+        return self._items[: self._count]
 
     def extended(self, items: Iterable[T]) -> Self:
         # Something else was added to this value before, and belongs to another future.

@@ -141,6 +141,7 @@ async def drive(
         except BaseException:
             run.stop()
             raise
+        log.save_snapshot()
         with effect("release session"):
             repository.journal.release(session)
         return ending

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from iterdev.agents.contract import Agent, Permissions
 from iterdev.execution.contract import Effect, Job, SessionLink
 from iterdev.host.environments import environment
-from iterdev.host.git import landing, worktrees
+from iterdev.host.git import landing, scans
 from iterdev.host.git.checkout import CheckoutWatch
 from iterdev.host.git.pinned_settings import PinnedSettings
 from iterdev.host.processes.spawn import Process, Spawn
@@ -141,7 +141,7 @@ def _occupying(tree: Path, spawn: Spawn) -> Spawn:
     async def started(
         argv: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: float | None = None
     ) -> AsyncIterator[Process]:
-        with worktrees.occupied(tree):
+        with scans.occupied(tree):
             async with spawn(argv, cwd=cwd, env=env, limit=limit) as process:
                 yield process
 

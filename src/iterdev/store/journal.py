@@ -31,6 +31,8 @@ from iterdev.tracker.events import TrackerEntry, TrackerEvent
 NAME = "iterdev.db"
 BUSY_SECONDS = 30
 PAUSE = 0.01
+MOST = 2**63 - 1
+"""The greatest number that an entry can have."""
 
 MIGRATIONS = (
     """
@@ -50,6 +52,10 @@ MIGRATIONS = (
     CREATE TABLE tracker (seq INTEGER PRIMARY KEY, at REAL NOT NULL, body BLOB NOT NULL) STRICT;
     CREATE TABLE followed (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
     """,
+    """
+    CREATE TABLE snapshots (session TEXT PRIMARY KEY, seq INTEGER NOT NULL, mark BLOB NOT NULL, body BLOB NOT NULL)
+        STRICT;
+    """,
 )
 
 
@@ -62,6 +68,14 @@ class Followed(NamedTuple):
     session: SessionId
     before: int
     seq: int
+
+
+class Snapshot(NamedTuple):
+    """The state of a session after the entry `seq`, encoded; `snapshots.py` knows how, and when it may be used."""
+
+    seq: int
+    mark: bytes
+    body: bytes
 
 
 class Behind(Exception):
@@ -120,12 +134,14 @@ class Journal:
             with self._decoding():
                 return [replace(msgspec.json.decode(text, type=SessionSummary), attempts=open_) for text, open_ in rows]
 
-    def read(self, session: SessionId, after: int = 0, *, since: float = float("-inf")) -> list[Entry]:
-        """The entries behind number `after`, and not older than `since`."""
+    def read(
+        self, session: SessionId, after: int = 0, *, since: float = float("-inf"), until: int = MOST
+    ) -> list[Entry]:
+        """The entries behind number `after`, up to number `until`, and not older than `since`."""
         with self._using() as db:
             rows = db.execute(
-                "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND at >= ? ORDER BY seq",
-                (session, after, since),
+                "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND seq <= ? AND at >= ? ORDER BY seq",
+                (session, after, until, since),
             )
             with self._decoding():
                 return [Entry(seq, float(at), self.codec.decode(body)) for seq, at, body in rows]
@@ -159,6 +175,22 @@ class Journal:
         with self._using() as db:
             row = db.execute("SELECT max(seq) FROM events WHERE session = ?", (session,)).fetchone()
         return row[0] or 0
+
+    def snapshot(self, session: SessionId) -> Snapshot | None:
+        with self._using() as db, self._decoding():
+            row = db.execute("SELECT seq, mark, body FROM snapshots WHERE session = ?", (session,)).fetchone()
+            return Snapshot(*row) if row else None
+
+    def save_snapshot(self, session: SessionId, snapshot: Snapshot) -> None:
+        """Replaces the last one."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", (session, *snapshot))
+
+    def encoded(self, session: SessionId, seq: int) -> bytes:
+        """The time and the text of an entry as they are stored; empty if there is none of that number."""
+        with self._using() as db, self._decoding():
+            row = db.execute("SELECT at, body FROM events WHERE session = ? AND seq = ?", (session, seq)).fetchone()
+            return b"%s %s" % (repr(float(row[0])).encode(), row[1]) if row else b""
 
     def read_tracker(self, after: int = 0) -> list[TrackerEntry]:
         """The tracker's entries behind number `after`."""

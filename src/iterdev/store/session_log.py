@@ -1,6 +1,7 @@
 """One session's journal together with the state it folds to. Everything that happens is written by `transact`."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -11,6 +12,7 @@ from iterdev.core.session.fold import evolve, replay
 from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary, summarize
 from iterdev.core.types import SessionId
+from iterdev.store import snapshots
 from iterdev.store.journal import Behind, Journal
 from iterdev.teams.contract import Team
 
@@ -28,10 +30,17 @@ def read_state(journal: Journal, session: SessionId, known: State | None = None)
     """
     if known and known.session.id == session:
         return _evolved(known, journal.read(session, known.seq), journal.teams[known.session.team])
+    if snapshot := snapshots.load(journal, session):
+        with suppress(Unfoldable):
+            state = read_state(journal, session, snapshot)
+            snapshots.save(journal, state, known=snapshot.seq)
+            return state
     entries = journal.read(session)
     if not entries:
         raise UserError(f'There is no session "{session}"', hint="iterdev sessions")
-    return _replay(journal, entries)
+    state = _replay(journal, entries)
+    snapshots.save(journal, state, known=0)
+    return state
 
 
 def create(journal: Journal, events: Sequence[Event], *, at: float) -> State:
@@ -101,6 +110,8 @@ class SessionLog:
         self.state: State = read_state(journal, session, known)
         self.team = journal.teams[self.state.session.team]
         self._summary: SessionSummary | None = None
+        self._saved = self.state.seq
+        """The entry of the last snapshot, or the one before which there are few without."""
 
     def transact(self, rule: Rule) -> Sequence[Event]:
         """Records the events that the rule returns for the newest state, with all that follows, and returns them.
@@ -144,6 +155,10 @@ class SessionLog:
         if news:
             self.state, self._summary = _evolved(self.state, news, self.team), None
         return bool(news)
+
+    def save_snapshot(self) -> None:
+        """Spares the next process that opens the session most of the folding, if much was written since."""
+        self._saved = snapshots.save(self._journal, self.state, known=self._saved)
 
     def has_news(self) -> bool:
         return self._journal.newest(self.session) > self.state.seq

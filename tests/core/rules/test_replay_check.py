@@ -11,7 +11,7 @@ from tests.core.conftest import Outcome, Story, done, measured, review, session,
 
 from iterdev.core.collaboration import messages
 from iterdev.core.policy import Policy
-from iterdev.core.rules.replay_check import compare
+from iterdev.core.rules.replay_check import OFTEN, compare
 from iterdev.core.rules.schedule import Record, Start
 from iterdev.core.session import events
 from iterdev.core.session.state import State
@@ -295,3 +295,17 @@ def test_what_was_decided_before_other_processes_wrote_counts() -> None:
     replay = compare([msgspec.structs.replace(entry, seq=seq) for seq, entry in enumerate(entries, 1)], DEVELOPMENT)
 
     assert replay.difference is None
+
+
+def test_a_long_journal_tells_how_far_it_was_compared() -> None:
+    told: list[tuple[int, int]] = []
+    story = driven(pipeline=Pipeline.sprint)
+    story.happens(*(events.Warned(f"{number}", announced=False) for number in range(2 * OFTEN)))
+    entries = story.entries
+
+    compare(entries, DEVELOPMENT, lambda done, total: told.append((done, total)))
+
+    places = [place for place, _ in told]
+    assert {total for _, total in told} == {len(entries)}
+    assert places == sorted(set(places))
+    assert len(places) == len(entries) // OFTEN

@@ -11,7 +11,7 @@ from tests.host.conftest import contents, label
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
 from iterdev.host import folder_stamp
-from iterdev.host.git import checkout, commits, landing, merge, refs, session_branch, worktrees
+from iterdev.host.git import checkout, commits, landing, merge, refs, scans, session_branch, worktrees
 from iterdev.host.git.command import OLDEST, GitFailed, Identity, check_version, git, version
 
 ODD_NAMES = ["a b.txt", "Größe 中.txt", "two\nlines.txt", "[id].txt", "*.txt", ":(top)x.txt", "-dash.txt", "a\tb"]
@@ -409,7 +409,7 @@ def test_a_large_worktree_is_known_until_a_program_is_started_in_it(many: tuple[
     assert worktrees.is_untouched(tree, commit)
     before = worktrees.known_commit(tree)
 
-    with worktrees.occupied(tree):
+    with scans.occupied(tree):
         during = worktrees.known_commit(tree)
         (tree / "many-1").write_text("changed")
 
@@ -420,7 +420,7 @@ def test_a_large_worktree_is_known_until_a_program_is_started_in_it(many: tuple[
 def test_a_large_worktree_is_not_known_while_a_program_runs_in_it(many: tuple[Path, str]) -> None:
     tree, commit = many
 
-    with worktrees.occupied(tree):
+    with scans.occupied(tree):
         assert worktrees.is_untouched(tree, commit)
         assert worktrees.known_commit(tree) == ""
 

@@ -3,7 +3,7 @@
 It knows which events come from deciding. What was seen, or said by an agent or a person, is taken as it stands.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import get_args
 
@@ -38,6 +38,9 @@ SEEN = (
 )
 """What the engine itself sees, and decides anew upon."""
 
+OFTEN = 500
+"""Entries after which it is told how many have been compared."""
+
 
 class Difference(Struct, frozen=True, kw_only=True):
     seq: int
@@ -53,10 +56,15 @@ class Replay(Struct, frozen=True, kw_only=True):
     difference: Difference | None = None
 
 
-def compare(entries: Sequence[Entry], team: TeamRules) -> Replay:
-    """Folds the journal entry by entry, and stops at the first one that was not decided."""
+def compare(
+    entries: Sequence[Entry], team: TeamRules, seen: Callable[[int, int], None] = lambda _done, _total: None
+) -> Replay:
+    """Folds the journal entry by entry, and stops at the first one that was not decided.
+
+    It says now and then how many entries it has `seen`, and how many there are.
+    """
     walk = _Walk(entries, team)
-    difference = walk.first_difference()
+    difference = walk.first_difference(seen)
     return Replay(entries=len(entries), decisions=walk.decisions, difference=difference)
 
 
@@ -76,9 +84,12 @@ class _Walk:
         """What was to be done in the states from there on, without repetitions."""
         self.decisions = 0
 
-    def first_difference(self) -> Difference | None:
-        engine, place = False, 1
+    def first_difference(self, seen: Callable[[int, int], None]) -> Difference | None:
+        engine, place, told = False, 1, 0
         while place < len(self._entries):
+            if place - told >= OFTEN:
+                told = place
+                seen(place, len(self._entries))
             entry, state = self._entries[place], self._fold.state()
             count = self._decided(state, place) if engine else 1
             if count is None:

@@ -157,6 +157,14 @@ class TaskTable(Struct, frozen=True, kw_only=True):
         return sorted(seen, key=self.order.__getitem__)
 
 
+def with_queues(table: TaskTable) -> TaskTable:
+    """The table with its queues made again from the tasks that are ready."""
+    queues: dict[Queue, list[TaskId]] = {}
+    for task in sorted(table.ready, key=table.order.__getitem__):
+        queues.setdefault(queue_of(table.plan[task]), []).append(task)
+    return replace(table, queues=queues)
+
+
 class TaskTableDraft(Draft[TaskTable]):
     _order = OwnMap[TaskId, int]()
     _plan = OwnMap[TaskId, Task]()

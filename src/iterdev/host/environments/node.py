@@ -346,16 +346,18 @@ def places_of_modules(tree: Path) -> list[Path]:
 
 def _package_files(tree: Path) -> list[Path]:
     """Every package.json of the repository itself."""
-    return sorted(_search(tree, DEEPEST))
+    return sorted(map(Path, _search(str(tree), DEEPEST)))
 
 
-def _search(folder: Path, depth: int) -> Iterator[Path]:
-    if (folder / "package.json").is_file():
-        yield folder / "package.json"
-    if depth:
-        for child in folder.iterdir():
-            if child.is_dir() and not child.is_symlink() and child.name != MODULES and not child.name.startswith("."):
-                yield from _search(child, depth - 1)
+def _search(folder: str, depth: int) -> Iterator[str]:
+    # A listing says which entries are folders, so that nothing has to be asked about each of many thousand files.
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name == "package.json":
+                if entry.is_file():
+                    yield entry.path
+            elif depth and entry.is_dir(follow_symlinks=False) and entry.name != MODULES and entry.name[0] != ".":
+                yield from _search(entry.path, depth - 1)
 
 
 def _digest(tree: Path, packages: list[Path], manager: str) -> str:

@@ -146,13 +146,14 @@ def _hash(name: str, content: bytes) -> bytes:
     return hashlib.new(name, content, usedforsecurity=False).digest()
 
 
-def add_forced(worktree: Path, names: Iterable[str]) -> None:
-    """Adds files that the agent had added although git ignores them."""
+def add_forced(worktree: Path, names: Iterable[str]) -> bool:
+    """Adds files that the agent had added although git ignores them; False if there are none."""
     known = set(git_names("ls-files", "-z", cwd=worktree)) if names else set()
     forced = [name for name in names if name not in known and os.path.lexists(worktree / name)]
     if forced:
         options = ("--pathspec-from-file=-", "--pathspec-file-nul")
         git("--literal-pathspecs", "add", "--force", *options, cwd=worktree, stdin="\0".join(forced), accept=(0, 1))
+    return bool(forced)
 
 
 def _put_settings_back(worktree: Path, admin: Path) -> None:

@@ -8,9 +8,10 @@ time registers and removes them.
 import os
 import re
 import shutil
+import subprocess
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,18 +19,20 @@ from msgspec import Struct
 from iterdev.core.errors import HostError
 from iterdev.host import untrusted_files
 from iterdev.host.folder_stamp import FolderStamp, file_stamp, folder_stamp
-from iterdev.host.git import commits, confinement, index, object_import, submodules
-from iterdev.host.git.checkout import status
+from iterdev.host.git import commits, confinement, index, object_import, scans, submodules
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
 from iterdev.host.git.confinement import git_dir
 from iterdev.host.git.index import Tracked
 from iterdev.host.git.refs import common_dir, detach, repository_lock, resolve
+from iterdev.host.git.scans import Scan, started_programs
 
 INITIALIZING = "initializing"
 """Why git locks a worktree that it is adding; a git that is killed leaves the lock behind."""
 LARGEST_HEAD = 4096
 """Bytes of the name of a branch, or of a commit id."""
+UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE")
+"""Files of an operation that is not finished; `git checkout` ends it."""
 ABANDONED = 60.0
 """Seconds after which no git can still be adding a worktree without having said where."""
 
@@ -106,13 +109,31 @@ def reset(top: Path, path: Path, commit: str) -> None:
     _remove_links(path)
     known = known_commit(path)
     index.put_back(path)
-    git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
     # Where nothing was untracked, something is only if it was ignored before.
-    if not known or any(name.endswith(".gitignore") for name in commits.changed_files(top, known, commit)):
+    changed = commits.changed_files(top, known, commit) if known else ()
+    ignored_before = None if not known or any(name.endswith(".gitignore") for name in changed) else scans.last(path)
+    if not known or not _moved(top, path, known, commit):
+        git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
+    if not known or any(name.endswith(".gitignore") for name in changed):
         git("clean", "--quiet", "-ffd", cwd=path)
     index.remember(path)
     submodules.check_out(top, path)
     remember(path, commit, folder_stamp(path))
+    scans.after_own_change(path, ignored_before)
+
+
+def _moved(top: Path, path: Path, known: str, commit: str) -> bool:
+    """Moves a worktree that is exactly a commit to another one. Git looks only at the files in which they differ.
+
+    False if git cannot, such as for an ignored file in the place of one of the commit.
+    """
+    admin = git_dir(path)
+    if any(os.path.lexists(admin / name) for name in UNDER_WAY):
+        return False
+    if git("read-tree", "-m", "-u", known, commit, cwd=path, accept=(0, 128)).returncode:
+        return False
+    set_head(top, path, commit)
+    return True
 
 
 class _Known(Struct, frozen=True):
@@ -130,30 +151,9 @@ _known: dict[Path, _Known] = {}
 """By worktree. Its files are the commit's, and so is its index, for as long as the stamps hold."""
 
 
-_programs: dict[Path, tuple[int, int]] = {}
-"""By worktree: how many programs are running in it, and how many were ever started."""
-
-
-@contextmanager
-def occupied(worktree: Path) -> Iterator[None]:
-    """While a program runs in the worktree, and all that it starts."""
-    running, started = _programs.get(worktree, (0, 0))
-    _programs[worktree] = running + 1, started + 1
-    try:
-        yield
-    finally:
-        running, started = _programs[worktree]
-        _programs[worktree] = running - 1, started
-
-
-def _started(worktree: Path) -> int:
-    running, started = _programs.get(worktree, (0, 0))
-    return -1 if running else started
-
-
 def remember(worktree: Path, commit: str, files: FolderStamp | None) -> None:
     """Records that a worktree was exactly the commit when the stamp of its files was taken."""
-    _known[worktree] = _Known(commit, files, file_stamp(git_dir(worktree) / "index"), _started(worktree))
+    _known[worktree] = _Known(commit, files, file_stamp(git_dir(worktree) / "index"), started_programs(worktree))
 
 
 def known_commit(worktree: Path) -> str:
@@ -168,7 +168,7 @@ def known_commit(worktree: Path) -> str:
     if stamp != known.index:
         return ""
     if known.files is None:
-        return known.commit if _started(worktree) == known.programs >= 0 else ""
+        return known.commit if started_programs(worktree) == known.programs >= 0 else ""
     files = folder_stamp(worktree)
     return known.commit if files and known.files.still_holds(files, worktree.parent) else ""
 
@@ -185,10 +185,12 @@ def known_ignored(worktree: Path) -> list[str] | None:
 def write_tree(worktree: Path) -> str:
     """The tree of everything in a worktree that git does not ignore."""
     stage(worktree)
+    seen = scans.last(worktree) if is_worktree(worktree) else None
     tree = git("write-tree", cwd=worktree).stdout.strip()
     if is_worktree(worktree):
         # It notes the trees in the index, which otherwise would look like written by an agent.
         index.remember(worktree)
+        scans.after_own_change(worktree, seen)
     object_import.import_new(worktree)
     return tree
 
@@ -203,6 +205,7 @@ def restore_staged(worktree: Path, commit: str) -> None:
     index.put_back(worktree)
     git("restore", "--worktree", "--", ".", cwd=worktree, accept=(0, 1))
     git("clean", "--quiet", "-ffd", cwd=worktree)
+    scans.after_own_change(worktree, None)
 
 
 def staged(worktree: Path) -> str:
@@ -216,13 +219,35 @@ def staged(worktree: Path) -> str:
 def stage(worktree: Path) -> None:
     """Puts everything into the index that git does not ignore, or that was added before all the same."""
     found = _own_index(worktree)
-    added = git("add", "--all", cwd=worktree, accept=(0, 1, 128))
+    seen = _new_scan(worktree)
+    added = _add(worktree, seen)
     if added.returncode or "embedded git repository" in added.stderr:
         _remove_obstacles(worktree)
         git("add", "--all", cwd=worktree)
+        seen = None
     if is_worktree(worktree):
-        index.add_forced(worktree, found.names)
+        if index.add_forced(worktree, found.names):
+            # They are no ignored files any more.
+            seen = None
         index.remember(worktree)
+        scans.after_own_change(worktree, seen)
+
+
+def _new_scan(worktree: Path) -> Scan | None:
+    try:
+        return scans.new_scan(worktree) if is_worktree(worktree) else None
+    except GitFailed:
+        return None
+
+
+def _add(worktree: Path, seen: Scan | None) -> subprocess.CompletedProcess[str]:
+    """Adds the files that a scan found; without one that names them all, git looks at every file itself."""
+    if seen is None or not seen.can_be_listed:
+        return git("add", "--all", cwd=worktree, accept=(0, 1, 128))
+    options, names = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul"), seen.unstaged
+    if not names:
+        return subprocess.CompletedProcess((), 0, "", "")
+    return git("--literal-pathspecs", "add", *options, cwd=worktree, stdin="\0".join(names), accept=(0, 1, 128))
 
 
 def is_worktree(folder: Path) -> bool:
@@ -439,12 +464,12 @@ def is_untouched(worktree: Path, commit: str) -> bool:
         if known_commit(worktree) == commit:
             return True
         index.put_back(worktree)
-        stamp = folder_stamp(worktree)
-        if status(worktree, "--ignore-submodules=none"):
+        found = scans.scan(worktree, commit)
+        if found.changed:
             return False
     except GitFailed:
         return False
-    remember(worktree, commit, stamp)
+    remember(worktree, commit, found.files)
     return True
 
 
@@ -454,3 +479,4 @@ def restore_files(top: Path, worktree: Path, commit: str, names: Iterable[str]) 
     options = (f"--source={commit}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
     git("restore", *options, cwd=worktree, stdin="\0".join(names))
     submodules.check_out(top, worktree)
+    scans.after_own_change(worktree, None)

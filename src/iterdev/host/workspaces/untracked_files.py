@@ -9,13 +9,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 from iterdev.core.errors import HostError, IterdevError, UserError
 from iterdev.host import untrusted_files
-from iterdev.host.git import command, worktrees
+from iterdev.host.git import command, scans, worktrees
 
 Key = Literal["copy", "link"]
 IGNORED = Path(untrusted_files.PRIVATE, "ignored")
@@ -131,13 +131,34 @@ def remove_new_ignored(worktree: Path) -> None:
 
 
 def _ignored(worktree: Path) -> set[str]:
+    """The ignored files that are there, apart from those in folders that tools cache in."""
     known = worktrees.known_ignored(worktree)
     if known is not None:
         kept = (name for name in known if not CACHES.intersection(name.split("/")[:-1]))
         return {os.fsencode(name).decode("utf-8", "backslashreplace") for name in kept}
-    without = [f":(exclude,glob)**/{name}/**" for name in CACHES]
-    options = ("--others", "--ignored", "--exclude-standard", "-z")
-    return set(command.git_names("ls-files", *options, "--", ".", *without, cwd=worktree))
+    found: set[str] = set()
+    for name in scans.scan(worktree).ignored:
+        folder = name.endswith("/")
+        if not CACHES.isdisjoint(Path(name).parts if folder else Path(name).parent.parts):
+            continue
+        if folder:
+            found.update(_inside(worktree, name))
+        elif os.path.lexists(worktree / name):
+            found.add(name)
+    return found
+
+
+def _inside(worktree: Path, folder: str) -> Iterator[str]:
+    """The files in an ignored folder; of a repository in it, only the folder. No link is followed."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(worktree / folder) as entries:
+        for entry in entries:
+            name = f"{folder}{entry.name}"
+            if not entry.is_dir(follow_symlinks=False):
+                yield name
+            elif os.path.lexists(Path(entry.path, ".git")):
+                yield f"{name}/"
+            elif entry.name not in CACHES:
+                yield from _inside(worktree, f"{name}/")
 
 
 def _is_cached(worktree: Path, folder: Path, known: dict[Path, bool]) -> bool:

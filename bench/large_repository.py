@@ -1,0 +1,227 @@
+"""What a repository of many files costs: a workspace beside `git worktree add`, and a life in it."""
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from msgspec import Struct
+
+import life
+import scratch
+from measure import Aim, Effort, Section
+
+MEASURED = """\
+Processor time, of iterdev and all git processes together, in a repository of that many files in folders of fifty. \
+`git worktree add`; a workspace that is made; the same workspace moved to a commit in which one file differs, after \
+it was found to be clean, as for the next task. A life is that of the section above, at concurrency 1: {lives} lives \
+and one are run, and their difference is divided. A scan is a git process that looks at every file of a worktree; \
+looks at \
+the user's own checkout, which take at most a twentieth of the time, are counted apart."""
+WHY_WARM = "git reads and writes the whole index, which has an entry for each file, and reads the trees that differ"
+WHY_SCANS = "after each program that ran in a workspace, git is asked once what it left there"
+SCANNING = {"status", "add", "checkout", "reset", "clean", "restore", "diff-files", "update-index", "stash"}
+"""Commands with which git looks at every file, unless files are named to it."""
+HEADER = ("files", "`git worktree add`", "new", "warm", "times cheaper", "a life", "scans", "looks at the checkout")
+WARM = 10
+RUNS = 2
+"""Of which the cheapest counts: each also makes the workspace."""
+SCANS = 3
+BODY = "def function_{number}(value):\n    return value + {number}\n" * 8
+IN_FOLDER = 50
+POOL = """
+import resource, subprocess, sys
+from pathlib import Path
+from iterdev.host.git import command, scans, worktrees
+from iterdev.host.workspaces.pool import Pool
+
+top, root, commits = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+pool = Pool(top, root / "pool" / "bench", root / "temps")
+
+def used():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+def lent(commit):
+    begin = used()
+    workspace, _ = pool.lend(commit)
+    print(used() - begin)
+    with scans.occupied(workspace.tree):
+        subprocess.run(["true"], cwd=workspace.tree, check=True)
+    if not worktrees.is_untouched(workspace.tree, commit):
+        raise SystemExit("the workspace is not what it should be")
+    pool.give_back(workspace)
+
+with command.serving(top):
+    for commit in commits:
+        lent(commit)
+pool.close()
+"""
+"""Says what each workspace costs, the first of which is new."""
+
+
+class Scan(Enum):
+    """Where git looked at every file."""
+
+    workspace = "workspace"
+    checkout = "checkout"
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """Seconds of processor time, and numbers per life."""
+
+    added: float
+    new: float
+    warm: float
+    life: float
+    scans: float
+    looks: float
+
+    @property
+    def times(self) -> float:
+        return self.added / self.warm
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        seconds = (f"{taken:.2f} s" for taken in (self.added, self.new, self.warm))
+        return (*seconds, f"{self.times:.1f}", f"{self.life:.2f} s", f"{self.scans:.1f}", f"{self.looks:.1f}")
+
+
+def measure(effort: Effort, root: Path) -> Section:
+    bench = Bench(root=root / "large", lives=max(effort.lives // 4, 2), numbers=count())
+    found = {files: bench.measured(effort, files) for files in effort.files}
+    first = effort.files[0]
+    return Section(
+        title="Large repositories",
+        measured=MEASURED.format(lives=bench.lives + 1),
+        header=(
+            "files",
+            "`git worktree add`",
+            "new",
+            "warm",
+            "times cheaper",
+            "a life",
+            "scans",
+            "looks at the checkout",
+        ),
+        rows=tuple((f"{files:,}", *figures.cells) for files, figures in found.items()),
+        aims=(
+            Aim(
+                claim=f"a warm workspace of {first:,} files is at least {WARM} times cheaper than `git worktree add`",
+                value=found[first].times,
+                limit=WARM,
+                unit="times",
+                at_least=True,
+                why=WHY_WARM,
+            ),
+            Aim(
+                claim=f"in a life, git scans {first:,} files at most {SCANS} times",
+                value=found[first].scans,
+                limit=SCANS,
+                unit="scans",
+                why=WHY_SCANS,
+            ),
+        ),
+    )
+
+
+class Bench(Struct, frozen=True, kw_only=True):
+    root: Path
+    lives: int
+    numbers: Iterator[int]
+
+    def measured(self, effort: Effort, files: int) -> Figures:
+        root = self.root / str(files)
+        agent = root / "agent.sh"
+        repo = _repository(root, files, life.SETTINGS.format(agent=json.dumps(str(agent))))
+        agent.write_text(life.AGENT)
+        commits = repo.git("rev-list", "--reverse", "HEAD").split()[-2:]
+        added = effort.stopwatch.medians(effort.repetitions, {"add": partial(self._added, repo, commits[0])})["add"]
+        spent = [float(line) for line in self._pool(repo, commits, effort.repetitions).split()]
+        warm = sorted(spent[1:])
+        runs = {lives: [self._run(repo, root, lives) for _ in range(RUNS)] for lives in (1, 1 + self.lives)}
+        spent_on = {lives: min(taken for taken, _ in found) for lives, found in runs.items()}
+        scans, looks = (
+            (runs[1 + self.lives][-1][1].count(which) - runs[1][-1][1].count(which)) / self.lives for which in Scan
+        )
+        return Figures(
+            added=added,
+            new=spent[0],
+            warm=warm[len(warm) // 2],
+            life=(spent_on[1 + self.lives] - spent_on[1]) / self.lives,
+            scans=scans,
+            looks=looks,
+        )
+
+    def _added(self, repo: scratch.Scratch, commit: str) -> float:
+        tree = self.root / f"tree-{next(self.numbers)}"
+        begin = _used()
+        repo.git("worktree", "add", "-q", "--detach", tree, commit)
+        taken = _used() - begin
+        repo.git("worktree", "remove", "--force", tree)
+        return taken
+
+    def _pool(self, repo: scratch.Scratch, commits: list[str], repetitions: int) -> str:
+        wanted = [commits[0], *(commits[number % 2] for number in range(1, 2 + 2 * repetitions))]
+        return repo.run(sys.executable, "-c", POOL, repo.top, self.root / f"pool-{next(self.numbers)}", *wanted)
+
+    def _run(self, repo: scratch.Scratch, root: Path, lives: int) -> tuple[float, list[Scan]]:
+        """The processor time of a run, and the scans in it."""
+        number = next(self.numbers)
+        traces, table = root / f"traces-{number}", root / f"tasks-{number}.csv"
+        traces.mkdir()
+        (repo.home / ".gitconfig").write_text(f"{scratch.WHO}[trace2]\n\teventTarget = {traces}\n")
+        life.write_table(table, lives, "pending")
+        begin = _used()
+        said = repo.run("iterdev", "run", "--tasks", table, "-y", "-c", "1", "--engine", "beat", "--json")
+        taken = _used() - begin
+        (repo.home / ".gitconfig").write_text(scratch.WHO)
+        life.check(said, lives)
+        trees = (tree for tree, words in _git_processes(traces) if _scans(words))
+        return taken, [Scan.checkout if tree == str(repo.top) else Scan.workspace for tree in trees]
+
+
+def _repository(root: Path, files: int, settings: str) -> scratch.Scratch:
+    """A repository of two commits, which differ in one file."""
+    repo = scratch.make(root, **{"iterdev.toml": settings})
+    with subprocess.Popen(
+        ["git", "fast-import", "--quiet"], cwd=repo.top, env=repo.environment, stdin=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        for line in _commits(files):
+            process.stdin.write(line)
+        process.stdin.close()
+    repo.git("reset", "-q", "--hard")
+    return repo
+
+
+def _commits(files: int) -> Iterator[bytes]:
+    head = "commit refs/heads/main\ncommitter Bench <bench@example.invalid> {at} +0000\ndata 5\nfiles\n"
+    yield f"{head.format(at=1_700_000_000)}from refs/heads/main^0\n".encode()
+    for number in range(files):
+        body, name = BODY.format(number=number), f"src/part{number // IN_FOLDER:05}/file{number:06}.py"
+        yield f"M 100644 inline {name}\ndata {len(body)}\n{body}\n".encode()
+    yield f"{head.format(at=1_700_000_001)}M 100644 inline src/part00000/file000000.py\ndata 2\n#\n\n".encode()
+
+
+def _git_processes(traces: Path) -> Iterator[tuple[str, list[str]]]:
+    """The worktree and the words of each."""
+    for path in traces.iterdir():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        words = next(line["argv"] for line in lines if line["event"] == "start")
+        yield next((line["worktree"] for line in lines if line["event"] == "def_repo"), ""), words
+
+
+def _scans(words: list[str]) -> bool:
+    others = "ls-files" in words and "--others" in words
+    return others or (not SCANNING.isdisjoint(words) and "--pathspec-from-file=-" not in words)
+
+
+def _used() -> float:
+    """The processor time of all processes that have ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
