@@ -49,7 +49,7 @@ conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## check the coding agents, and rew
 
 lock: $(STAMP)  ## resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--extra conformance --extra otel --extra watch --extra web --group dev pyproject.toml --output-file requirements.lock
+		--extra conformance --extra otel --extra temporal --extra watch --extra web --group dev pyproject.toml --output-file requirements.lock
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "iterdev needs Python 3.11 or newer; try make PYTHON=python3.11")'
