@@ -30,10 +30,10 @@ from iterdev.engine.recovery import complete_rollback, end_attempt, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
-from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
+from iterdev.execution.tool_server.server import TeamToolServer
 from iterdev.host import clock
 from iterdev.host.git import command, pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch

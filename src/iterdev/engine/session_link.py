@@ -9,8 +9,8 @@ from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
 from iterdev.core.limits import budget
 from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
-from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job, ToolAccess
+from iterdev.execution.tool_server.server import TeamToolServer
 from iterdev.store import atomic_files
 from iterdev.store.session_log import SessionLog
 
