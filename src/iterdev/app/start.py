@@ -144,9 +144,17 @@ def uncommitted(repository: Repository) -> list[str]:
 
 
 def start(
-    repository: Repository, request: Request, rows: tuple[TableRow, ...] = (), team: Team | None = None
+    repository: Repository,
+    request: Request,
+    rows: tuple[TableRow, ...] = (),
+    team: Team | None = None,
+    *,
+    here: bool = True,
 ) -> SessionId:
-    """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
+    """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes.
+
+    Without `here` its attempts run on other machines, of which its engine knows which agents they have.
+    """
     team, configured = team or repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
@@ -171,8 +179,9 @@ def start(
         return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]
 
     first, _ = planned(_free_id(repository, team, request))
-    check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
-    configured_sandbox(repository)
+    if here:
+        check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
+        configured_sandbox(repository)
     # Of several that start at once, each waits for the ones before it, so that every id is given once.
     with repository_lock(repository.top):
         name = _free_id(repository, team, request)

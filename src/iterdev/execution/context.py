@@ -29,6 +29,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     agent: Callable[[str], Agent]
     """An agent by its name, probed before its first use."""
     pool: Pool
+    belongings: Path | None = None
+    """Where the untracked files are that a workspace needs, if not in the repository."""
     checkout: CheckoutWatch | None
     """The user's checkout, where it is on this host."""
     ports: Ports

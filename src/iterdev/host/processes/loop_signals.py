@@ -16,14 +16,17 @@ READ = 4096
 
 
 @contextmanager
-def received(receive: Callable[[], None]) -> Iterator[None]:
-    """Meanwhile each of them calls a function, and interrupts nothing; SIGTERM and SIGHUP may stay ignored."""
+def received(receive: Callable[[int], None]) -> Iterator[None]:
+    """Meanwhile each of them calls a function with its number, and interrupts nothing.
+
+    SIGTERM and SIGHUP may stay ignored.
+    """
     loop, (arrived, sent) = asyncio.get_running_loop(), socket.socketpair()
 
     def read() -> None:
         for number in arrived.recv(READ):
             if number in {signal.SIGINT, *STOPPING}:
-                receive()
+                receive(number)
 
     for end in (arrived, sent):
         end.setblocking(False)
