@@ -68,6 +68,7 @@ COMMANDS = {
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
         "help": "Print the help of a command; without a name, list the commands",
         "mcp": "Serve people's own MCP clients on standard input and output",
+        "hosts": "List the hosts that run attempts: agents, busy and all slots, version, last seen",
         "key": "Make the key that seals what this machine and its hosts send each other",
         "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
         "clean": "Remove branches, refs and worktrees that are provably not needed, of SESSION or of all",
