@@ -17,7 +17,7 @@ from iterdev.core.errors import HostError
 from iterdev.core.results import Discovery, Result, Usage
 from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Success
 from iterdev.core.session.events import Limited
-from iterdev.core.settings import NotifySettings
+from iterdev.core.settings import NotifySettings, RemoteSettings
 from iterdev.core.types import TaskFields, TaskId
 from iterdev.execution.contract import Job
 from iterdev.teams.table import TEAMS
@@ -110,7 +110,7 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 def order_of(job: Job, repository: str, *, heartbeat_timeout: float, documents: str = "") -> Order:
     """The order without what the host decides itself, and with every commit that it has to have."""
-    settings = replace(job.settings, agents={}, notify=NotifySettings())
+    settings = replace(job.settings, agents={}, notify=NotifySettings(), remote=RemoteSettings())
     further = (job.merge.commit if job.merge else "", documents)
     return Order(
         job=replace(job, settings=settings),
