@@ -1,12 +1,11 @@
 """A repository on a host: a bare mirror, the worktrees of each session, and the remote that commits go through."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-
-import anyio
 
 from iterdev.core import ids
 from iterdev.core.errors import HostError
@@ -56,11 +55,11 @@ class HostedRepository:
     def use(self, job: Job, change: int) -> None:
         """Counts the attempts at work, so that their worktrees stay."""
         key = job.session, job.settings.run.sandbox
-        self._used[key] = self._used.get(key, (0, 0.0))[0] + change, anyio.current_time()
+        self._used[key] = self._used.get(key, (0, 0.0))[0] + change, time.monotonic()
 
     def close_idle(self, seconds: float = IDLE) -> None:
         """Removes the worktrees of sessions that have had no attempt here for a while."""
-        now = anyio.current_time()
+        now = time.monotonic()
         for key, (count, since) in list(self._used.items()):
             if not count and now - since >= seconds:
                 del self._used[key]
