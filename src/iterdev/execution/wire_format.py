@@ -153,11 +153,11 @@ def report_of(message: HostReport, job: Job, *, now: float) -> AttemptReport | L
     return _moved(report, now)
 
 
-def encode(message: Message) -> bytes:
+def encode(message: Message, *, most: int = LARGEST) -> bytes:
     data = zlib.compress(msgspec.json.encode(message, enc_hook=_name))
-    if len(data) > LARGEST:
+    if len(data) > most:
         raise HostError(
-            f"The {type(message).__name__} has {len(data):,} bytes, and no message may have more than {LARGEST:,}",
+            f"The {type(message).__name__} has {len(data):,} bytes, and no message may have more than {most:,}",
             hint="shorten the description of the task, or split the task",
         )
     return data

@@ -6,6 +6,8 @@ from iterdev.core.types import TaskId
 from iterdev.execution.wire_format import WIRE
 
 PREFIX = "iterdev.v"
+ATTEMPT, CALL = "attempt", "call"
+"""The activities: an order for a host, and a question of an attempt to its session."""
 
 
 def agent_queue(agent: str, wire: int = WIRE) -> str:
@@ -13,9 +15,19 @@ def agent_queue(agent: str, wire: int = WIRE) -> str:
     return f"{PREFIX}{wire}.agent.{agent}"
 
 
+def tests_queue() -> str:
+    """The queue of the tests of work that waits to land, which need no agent."""
+    return f"{PREFIX}{WIRE}.tests"
+
+
 def session_queue(session: str) -> str:
     """The queue of what attempts ask their session."""
     return f"{PREFIX}{WIRE}.session.{session}"
+
+
+def session_key(session: str, created_at: float) -> str:
+    """A session, unlike all others that may have its name: those of other engines."""
+    return f"{session}@{int(created_at * 1000):x}"
 
 
 def activity_id(session: str, task: TaskId, fence: int) -> str:

@@ -59,6 +59,12 @@ def kept_report(top: Path, ref: str) -> bytes | None:
     return git_bytes("cat-file", "blob", name, cwd=top, stdin=b"") if known else None
 
 
+def kept_reports(top: Path, ref: str) -> list[bytes]:
+    """All reports beside the ref: the number of an attempt, and so its ref, may have been given twice."""
+    names = git("for-each-ref", "--format=%(refname)", f"{ref}{REPORT}", f"{ref}{REPORT}-*", cwd=top).stdout.split()
+    return [git_bytes("cat-file", "blob", name, cwd=top, stdin=b"") for name in names]
+
+
 class _Batch(Generic[Item]):
     def __init__(self) -> None:
         self.items: list[Item] = []
