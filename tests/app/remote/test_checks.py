@@ -104,7 +104,7 @@ async def test_a_host_that_can_work_is_healthy(team: Repo, tmp_path: Path) -> No
 
     found = [one async for one in host_findings(settings)]
 
-    assert [one for one in found if one.problem and one.subject != "retention"] == []
+    assert [one for one in found if one.problem] == []
     assert any(one.subject.startswith("agent mine") and one.subject.endswith("slots: 2") for one in found)
 
 

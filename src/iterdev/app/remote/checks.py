@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iterdev.app.agents import agent_view
 from iterdev.app.doctor import Finding
@@ -20,6 +21,9 @@ from iterdev.execution.temporal.names import Host
 from iterdev.host import clock
 from iterdev.host.git.mirrors import open_mirror, probe_remote, remote_address, without_login
 from iterdev.host.threads import in_thread
+
+if TYPE_CHECKING:
+    from iterdev.execution.temporal.connection import Connection
 
 KEPT = timedelta(days=3)
 """How long the server should know how an attempt ended: over a weekend."""
@@ -62,33 +66,31 @@ async def _engine_checks(settings: RemoteSettings, agents: Collection[str]) -> A
     # Loaded here, because it takes half a second and 20 MB.
     from iterdev.execution.temporal.connection import connect  # noqa: PLC0415
     from iterdev.execution.temporal.host_list import list_hosts  # noqa: PLC0415
+    from iterdev.execution.temporal.offers import lacking  # noqa: PLC0415
     from iterdev.execution.temporal.probe import probe  # noqa: PLC0415
 
     connection = await connect(settings.profile, read_keys(settings.key))
+    for finding in _server_limits(connection):
+        yield finding
     hosts = await list_hosts(connection.client)
     for finding in _versions(hosts):
         yield finding
+    missing = await lacking(connection.client, agents)
     for agent in sorted(agents):
-        offering = [host.name for host in hosts if _offers(host, agent)]
-        if not offering:
-            yield Finding(
-                f"agent {agent}",
-                f"none of {len(hosts)} hosts offers it" if hosts else "no host is there",
-                f"iterdev worker --agent {agent}=1    # on a host",
-            )
+        if why := missing.get(agent):
+            yield Finding(f"agent {agent}", why, f"iterdev worker --agent {agent}=1    # on a host")
             continue
+        # A new host is not listed for some seconds.
+        offering = f"agent {agent} on {', '.join(host.name for host in hosts if _offers(host, agent)) or 'a new host'}"
         try:
             answer = await probe(connection.client, agent)
         except IterdevError as error:
-            yield Finding(f"agent {agent} on {', '.join(offering)}", error.message, error.hint)
+            yield Finding(offering, error.message, error.hint)
             continue
-        yield Finding(f"agent {agent} on {', '.join(offering)}" + ("" if answer else " (all busy; not tried)"))
+        yield Finding(offering + ("" if answer else " (all slots are taken; not tried)"))
         if answer and abs(skew := answer.clock - clock.now()) > SKEW:
-            yield Finding(
-                f"clock of {answer.host}",
-                f"it differs by {duration(abs(skew))} from this one",
-                "timedatectl set-ntp true",
-            )
+            problem = f"it differs by {duration(abs(skew))} from this one"
+            yield Finding(f"clock of {answer.host}", problem, "timedatectl set-ntp true")
 
 
 async def _server_checks(profile: str, key: str) -> AsyncGenerator[Finding]:
@@ -98,8 +100,11 @@ async def _server_checks(profile: str, key: str) -> AsyncGenerator[Finding]:
     from iterdev.execution.temporal.connection import connect  # noqa: PLC0415
 
     connection = await connect(profile, keys)
-    where = f"Temporal at {connection.address}, namespace {connection.namespace}"
-    yield Finding(where)
+    yield Finding(f"Temporal at {connection.address}, namespace {connection.namespace}")
+
+
+def _server_limits(connection: "Connection") -> Iterator[Finding]:
+    """What of the server is an engine's concern: it asks it how attempts ended, and sends the largest messages."""
     if connection.retention < KEPT:
         yield Finding(
             "retention",

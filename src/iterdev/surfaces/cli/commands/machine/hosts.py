@@ -19,7 +19,8 @@ def hosts(*, as_json: bool) -> None:
 
 def _text(view: HostsView) -> str:
     if not view.hosts:
-        return f"No host is at {view.address}, namespace {view.namespace}; start one with `iterdev worker`"
+        where = f"{view.address}, namespace {view.namespace}"
+        return f"No host is at {where}; start one with `iterdev worker`, and look again after some seconds"
     width = max(len(host.name) for host in view.hosts)
     return "\n".join(f"{host.name:<{width}}  {_line(host)}" for host in view.hosts)
 
