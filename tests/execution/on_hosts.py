@@ -37,8 +37,9 @@ REMOTE, KEY, LEASE = "TEST_REMOTE", "TEST_KEY", "TEST_LEASE"
 async def on_hosts(context: AttemptContext, group: TaskGroup) -> AsyncIterator[Executor]:
     connection = await connect("default", read_keys(os.environ[KEY]))
     remote, lease = os.environ[REMOTE], float(os.environ[LEASE])
-    executor = TemporalExecutor(connection.client, context, group, repository=remote, heartbeat_timeout=lease)
-    async with executor:
+    async with TemporalExecutor(
+        connection.client, context, group, address=remote, repository=remote, heartbeat_timeout=lease
+    ) as executor:
         yield executor
 
 
