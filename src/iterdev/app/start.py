@@ -12,6 +12,7 @@ import msgspec
 
 from iterdev.agents.registry import KNOWN_AGENTS, make_present
 from iterdev.app import wisdom
+from iterdev.app.remote.executor import check_server
 from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.formatting import plain
@@ -148,13 +149,8 @@ def start(
     request: Request,
     rows: tuple[TableRow, ...] = (),
     team: Team | None = None,
-    *,
-    here: bool = True,
 ) -> SessionId:
-    """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes.
-
-    Without `here` its attempts run on other machines, of which its engine knows which agents they have.
-    """
+    """Creates a session, with the rows of a table that a person made if there are any; no file of the user changes."""
     team, configured = team or repository.default_team, repository.settings
     base, branch = refs.head(repository.top), refs.current_branch(repository.top)
     request = msgspec.structs.replace(checked(request), requirement=repository.redact(request.requirement))
@@ -179,9 +175,12 @@ def start(
         return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]
 
     first, _ = planned(_free_id(repository, team, request))
-    if here:
+    if repository.runs_here:
         check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
         configured_sandbox(repository)
+    else:
+        # Which agents the hosts have, the engine asks.
+        check_server(repository)
     # Of several that start at once, each waits for the ones before it, so that every id is given once.
     with repository_lock(repository.top):
         name = _free_id(repository, team, request)

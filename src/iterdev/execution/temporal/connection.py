@@ -49,13 +49,18 @@ class Connection(Struct, frozen=True):
 
 
 @cache
-def _runtime() -> Runtime:
+def _runtime(worker_heartbeat: timedelta) -> Runtime:
     # Its core would write its own warnings over the output of commands.
-    return Runtime(telemetry=TelemetryConfig(logging=None), worker_heartbeat_interval=WORKER_HEARTBEAT)
+    return Runtime(telemetry=TelemetryConfig(logging=None), worker_heartbeat_interval=worker_heartbeat)
 
 
 async def connect(
-    profile: str, keys: KeyRing, *, identity: str = "", environment: Mapping[str, str] = os.environ
+    profile: str,
+    keys: KeyRing,
+    *,
+    identity: str = "",
+    environment: Mapping[str, str] = os.environ,
+    worker_heartbeat: timedelta = WORKER_HEARTBEAT,
 ) -> Connection:
     """A client whose messages are sealed, of a server that is there and can do what is needed."""
     settings = _settings(profile, environment)
@@ -66,7 +71,7 @@ async def connect(
             **settings,
             data_converter=sealing_converter(keys),
             identity=identity or None,
-            runtime=_runtime(),
+            runtime=_runtime(worker_heartbeat),
             connect_timeout=TIMEOUT,
         )
         described = await client.workflow_service.describe_namespace(

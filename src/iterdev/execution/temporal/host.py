@@ -40,6 +40,7 @@ from iterdev.execution.temporal.hosted_repository import HostedRepository, Unkno
 from iterdev.execution.temporal.names import ATTEMPT, agent_queue, session_key, tests_queue
 from iterdev.execution.temporal.noted_orders import NotedOrder, NotedOrders
 from iterdev.execution.temporal.patience import until_answered, until_done
+from iterdev.execution.temporal.probe import answer_probe
 from iterdev.execution.wire_format import (
     LARGEST,
     LARGEST_DECODED,
@@ -179,7 +180,7 @@ class Host:
             worker = Worker(
                 self._client,
                 task_queue=queue,
-                activities=[self.attempt],
+                activities=[self.attempt, answer_probe],
                 max_concurrent_activities=slots,
                 activity_task_poller_behavior=PollerBehaviorSimpleMaximum(2),
                 graceful_shutdown_timeout=FOREVER,

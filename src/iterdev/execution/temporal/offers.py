@@ -10,6 +10,7 @@ from temporalio.client import Client
 from iterdev.core.formatting import counted
 from iterdev.execution.temporal.connection import TIMEOUT
 from iterdev.execution.temporal.names import agent_of, agent_queue
+from iterdev.execution.wire_format import WIRE
 
 GONE = (WorkerStatus.WORKER_STATUS_SHUTDOWN, WorkerStatus.WORKER_STATUS_SHUTTING_DOWN)
 
@@ -23,10 +24,10 @@ async def lacking(client: Client, agents: Collection[str]) -> dict[str, str]:
     request = ListWorkersRequest(namespace=client.namespace)
     listed = await client.workflow_service.list_workers(request, timeout=TIMEOUT)
     workers = [one.worker_heartbeat for one in listed.workers_info if one.worker_heartbeat.status not in GONE]
-    offers = {(one.worker_identity, named[0]) for one in workers if (named := agent_of(one.task_queue))}
+    offers = {(one.worker_identity, named) for one in workers if (named := agent_of(one.task_queue))}
     hosts = len({identity for identity, _ in offers})
     why = f"{counted(hosts, 'host')} there, and none has it" if hosts else "no host is there"
-    return {agent: why for agent in unasked if agent not in {offered for _, offered in offers}}
+    return {agent: why for agent in unasked if (agent, WIRE) not in {offered for _, offered in offers}}
 
 
 async def _is_polled(client: Client, agent: str) -> bool:

@@ -4,6 +4,7 @@ What many ask for at once is pushed or fetched once. No ref is ever forced: one 
 was to be put under it gets a ref of its own.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from iterdev.core.errors import HostError
+from iterdev.core.errors import HostError, UserError
 from iterdev.host.git.command import GitFailed, git, git_bytes
 from iterdev.host.git.refs import ZERO, move_ref
 
@@ -23,6 +24,10 @@ REPORTS = "_reports"
 """In place of a task: the refs of reports."""
 FETCHED = "refs/iterdev-fetched"
 """Where reports are while they are fetched."""
+
+
+PROBE_SECONDS = 30
+_LOGIN = re.compile(r"^(https?://)[^/@]*@")
 
 
 class RunGit(Protocol):
@@ -213,3 +218,40 @@ class GitRemote:
 def _given(session: str, commit: str) -> str:
     """The ref under which an engine publishes a commit; no task id begins like its third part."""
     return f"refs/iterdev/{session}/_given/{commit}"
+
+
+def remote_address(top: Path, remote: str) -> str:
+    """The address of a remote that is named, or the address itself; relative ones are those of this machine."""
+    if remote in git("remote", cwd=top).stdout.split():
+        return git("remote", "get-url", remote, cwd=top).stdout.strip()
+    if ":" in remote or "/" in remote:
+        return remote
+    raise UserError(
+        f'This repository has no remote "{remote}", through which hosts get its commits',
+        hint=f"git remote add {remote} URL, or set `git` under [remote] in iterdev.toml",
+    )
+
+
+def without_login(address: str) -> str:
+    """The address as engines and hosts name it to each other: each logs in as itself."""
+    return _LOGIN.sub(r"\1", address)
+
+
+def probe_remote(top: Path, address: str, name: str) -> None:
+    """Puts a ref on the remote, finds it there and deletes it: a server may refuse refs that are no branches."""
+    ref = f"refs/iterdev/_probe/{name}"
+    try:
+        blob = git("hash-object", "-w", "--stdin", cwd=top, stdin=f"{name}\n").stdout.strip()
+        git("push", "--quiet", "--force", address, f"{blob}:{ref}", cwd=top, seconds=PROBE_SECONDS)
+        found = git("ls-remote", address, ref, cwd=top, seconds=PROBE_SECONDS).stdout.split()
+        git("push", "--quiet", address, f":{ref}", cwd=top, seconds=PROBE_SECONDS)
+    except GitFailed as error:
+        raise HostError(
+            f'"{without_login(address)}" refuses refs under refs/iterdev/: {error.message.partition(": ")[2]}',
+            hint=f"git push {without_login(address)} HEAD:{ref}",
+        ) from error
+    if found[:1] != [blob]:
+        raise HostError(
+            f'"{without_login(address)}" does not show what was pushed to {ref}',
+            hint=f"git ls-remote {without_login(address)} {ref}",
+        )
