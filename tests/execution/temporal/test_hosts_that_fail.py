@@ -9,7 +9,7 @@ import pytest
 from tests import temporal_server
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, eventually
-from tests.execution.on_hosts import Hosts, hosts_of, journal_of
+from tests.hosts import Hosts, hosts_of, journal_of
 from tests.session_files import statuses
 from tests.temporal_server import TemporalServer
 
@@ -24,8 +24,7 @@ Start = Callable[..., Hosts]
 
 
 @pytest.fixture
-def started(repo: Repo, server: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    monkeypatch.setenv("ITERDEV_TEST_MODULE", "tests.execution.on_hosts")
+def started(repo: Repo, server: TemporalServer) -> Iterator[Start]:
     open_hosts = []
 
     def start(*names: str, lease: float) -> Hosts:
@@ -184,8 +183,7 @@ def test_a_host_that_drains_ends_its_attempts_and_takes_no_more(repo: Repo, star
 
 
 @pytest.fixture
-def own_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnServer]:
-    monkeypatch.setenv("ITERDEV_TEST_MODULE", "tests.execution.on_hosts")
+def own_server(tmp_path: Path) -> Iterator[OwnServer]:
     own = OwnServer(tmp_path / "server")
     yield own
     own.server.kill()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, eventually
-from tests.execution.on_hosts import Hosts, hosts_of, journal_of
+from tests.hosts import Hosts, hosts_of, journal_of
 from tests.session_files import left_behind, statuses
 from tests.temporal_server import TemporalServer
 
@@ -17,8 +17,7 @@ PATCH = ("run", "-y", "--pipeline", "patch", "Fix it")
 
 
 @pytest.fixture
-def hosts(repo: Repo, server: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
-    monkeypatch.setenv("ITERDEV_TEST_MODULE", "tests.execution.on_hosts")
+def hosts(repo: Repo, server: TemporalServer) -> Iterator[Hosts]:
     with hosts_of(repo, server, "one") as running:
         yield running
 
