@@ -60,6 +60,8 @@ class HostReport(Message, frozen=True, kw_only=True):
     report: Raw
     refs: tuple[str, ...] = ()
     """Those that were pushed."""
+    kept: str = ""
+    """The id of the file in git that has the report too, and the log."""
     made: tuple[str, ...] = ()
     """What was installed for the programs in the workspace."""
     problems: tuple[str, ...] = ()
@@ -67,7 +69,7 @@ class HostReport(Message, frozen=True, kw_only=True):
     discoveries: tuple[Discovery, ...] = ()
     """What the agent added to the board."""
     log: str = ""
-    """What the agent said; only in the file that is kept in git."""
+    """What the agent said; only in that file."""
 
 
 class Heartbeat(Message, frozen=True, kw_only=True):

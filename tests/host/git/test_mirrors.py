@@ -11,7 +11,7 @@ from tests.conftest import Repo
 
 from iterdev.core.errors import HostError
 from iterdev.host.git.command import git
-from iterdev.host.git.mirrors import Coalesced, GitRemote, keep_report, kept_report, open_mirror
+from iterdev.host.git.mirrors import Coalesced, GitRemote, keep_report, kept_reports, open_mirror, read_report
 
 REF = "refs/iterdev/s/DEV-001/1"
 
@@ -138,24 +138,36 @@ def test_a_ref_that_is_taken_stays_and_the_other_work_is_put_beside_it(repo: Rep
 def test_a_report_goes_with_the_work(repo: Repo, network: Network) -> None:
     (base,) = commits(repo, 1)
     made = work(repo.path, base, "the work")
-    name = keep_report(repo.path, REF, b'{"host":"builder-1"}')
+    name, report = keep_report(repo.path, REF, b'{"host":"builder-1"}')
 
     at_once(lambda: network.of_engine.push([REF, name]))
     at_once(lambda: network.of_host.fetch_work("s", "DEV-001", [made]))
 
-    assert kept_report(network.host, REF) == b'{"host":"builder-1"}'
-    assert kept_report(network.host, "refs/iterdev/s/DEV-002/1") is None
+    assert read_report(network.host, report) == b'{"host":"builder-1"}'
     assert network.calls == ["push", "fetch"]
+    assert anyio.run(network.of_host.report_ids, REF) == [report]
+    assert anyio.run(network.of_host.report_ids, "refs/iterdev/s/DEV-002/1") == []
+
+
+def test_no_ref_of_the_repository_leads_to_a_report_that_was_fetched(repo: Repo, network: Network) -> None:
+    (base,) = commits(repo, 1)
+    work(repo.path, base, "the work")
+    name, _ = keep_report(repo.path, REF, b"a report")
+    at_once(lambda: network.of_engine.push([REF, name]))
+
+    at_once(lambda: network.of_host.fetch_work("s", "DEV-001", []))
+
+    assert git("for-each-ref", "--format=%(refname)", "refs/iterdev/", cwd=network.host).stdout.split() == [REF]
 
 
 def test_a_second_report_on_an_attempt_does_not_replace_the_first(repo: Repo) -> None:
-    first = keep_report(repo.path, REF, b"first")
+    (first, _) = keep_report(repo.path, REF, b"first")
 
-    again, second = keep_report(repo.path, REF, b"first"), keep_report(repo.path, REF, b"second")
+    (again, _), (second, _) = keep_report(repo.path, REF, b"first"), keep_report(repo.path, REF, b"second")
 
-    assert first == again == f"{REF}-report"
-    assert second.startswith(f"{REF}-report-")
-    assert kept_report(repo.path, REF) == b"first"
+    assert first == again == "refs/iterdev/s/_reports/DEV-001/1"
+    assert second.startswith(f"{first}-")
+    assert kept_reports(repo.path, REF) == [b"first", b"second"]
 
 
 def test_work_that_is_not_on_the_remote_is_named(repo: Repo, network: Network) -> None:

@@ -15,7 +15,7 @@ from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
 from iterdev.execution.temporal.keys import read_keys
-from iterdev.host.git.mirrors import remote_address
+from iterdev.host.git.mirrors import remote_address, without_login
 
 
 def executor_for(repository: Repository) -> MakeExecutor:
@@ -45,6 +45,12 @@ async def _on_hosts(
     from iterdev.execution.temporal.executor import TemporalExecutor  # noqa: PLC0415
 
     connection = await connect(settings.profile, read_keys(settings.key))
-    executor = TemporalExecutor(connection.client, context, group, repository=address, heartbeat_timeout=settings.lease)
-    async with executor:
+    async with TemporalExecutor(
+        connection.client,
+        context,
+        group,
+        address=address,
+        repository=without_login(address),
+        heartbeat_timeout=settings.lease,
+    ) as executor:
         yield executor

@@ -69,13 +69,20 @@ class _Submitted:
 
 class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
     def __init__(
-        self, client: Client, context: AttemptContext, group: TaskGroup, *, repository: str, heartbeat_timeout: float
+        self,
+        client: Client,
+        context: AttemptContext,
+        group: TaskGroup,
+        *,
+        address: str,
+        repository: str,
+        heartbeat_timeout: float,
     ) -> None:
-        """`repository` is the URL of the git remote."""
+        """`address` is that of the git remote, `repository` what hosts call it."""
         self.where = f"temporal/{client.namespace}"
         self._client, self._context, self._group, self._repository = client, context, group, repository
         self._heartbeat_timeout = heartbeat_timeout
-        self._remote = GitRemote(context.top, repository)
+        self._remote = GitRemote(context.top, address)
         self._open: dict[TaskId, _Submitted] = {}
         self._documents = ("", "")
         """The last ones that were sent: what is in them, and their commit."""
@@ -215,10 +222,10 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         """The report that its host has left in git, if it came so far."""
         if job.together:
             return None
-        await until_done(partial(self._remote.fetch_work, job.session, job.task.id, ()), self._tell)
-        for data in await in_thread(mirrors.kept_reports, self._context.top, _ref(job)):
+        for blob in await until_done(partial(self._remote.report_ids, _ref(job)), self._tell):
+            await self._fetch(job)
             with suppress(HostError):
-                message = wire_format.decode(data, HostReport)
+                message = await self._read(blob)
                 report = wire_format.report_of(message, job, now=clock.now())
                 if isinstance(report, AttemptReport) and report.fence == job.fence:
                     return message
@@ -226,20 +233,20 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     async def _taken_over(self, job: Job, message: HostReport) -> AttemptReport | LandingTestReport:
         """The report, when all that it names is here."""
-        if message.report == b"null":
-            # It was too large for the server.
-            message = await self._kept(job) or message
+        if message.kept:
+            # What is there is more than what the server was sent.
+            await self._fetch(job)
+            message = await self._read(message.kept)
         report = wire_format.report_of(message, job, now=clock.now())
         if isinstance(report, LandingTestReport):
             return report
-        commits = [commit for commit in (report.outcome.commit,) if commit]
-        await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
-        whole = message if message.log else await self._kept(job)
+        if report.outcome.commit:
+            await self._fetch(job, report.outcome.commit)
         link = self._context.link
         if message.made or message.problems:
             link.environment_made(message.made, message.problems)
         async with link.documents(job) as folder:
-            await in_thread(_write_documents, folder, job, message, whole.log if whole else "")
+            await in_thread(_write_documents, folder, job, message)
         return report
 
     async def _without_report(
@@ -254,10 +261,17 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         if isinstance(found, Interrupted):
             requests, outcome = 0, found
         else:
-            await until_done(partial(self._remote.fetch_work, job.session, job.task.id, ()), self._tell)
+            await self._fetch(job)
             commit = await in_thread(refs.resolve, self._context.top, _ref(job))
             requests, outcome = found.requests, Interrupted(usage=found.usage, commit=commit)
         return AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=requests, outcome=outcome)
+
+    async def _fetch(self, job: Job, *commits: str) -> None:
+        """Returns when what its hosts have pushed for the task is here, these commits among it."""
+        await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
+
+    async def _read(self, blob: str) -> HostReport:
+        return wire_format.decode(await in_thread(mirrors.read_report, self._context.top, blob), HostReport)
 
     async def _watch(self) -> None:
         """Looks at all attempts, one after another: which host has each, and what its agent says."""
@@ -319,12 +333,12 @@ def _documents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): body for path, body in bodies if body and len(body) <= LARGEST_DOCUMENT}
 
 
-def _write_documents(folder: Path, job: Job, message: HostReport, log: str) -> None:
+def _write_documents(folder: Path, job: Job, message: HostReport) -> None:
     """Adds to the session folder what an attempt elsewhere has written."""
     task = job.task.id
     if message.discoveries:
         moment = ids.moment(clock.now())
         discoveries.add(folder / discoveries.NAME, message.discoveries, worker=task, ts=moment)
-    if log:
+    if message.log:
         # What came by heartbeats is only a part of it.
-        atomic_files.write(folder / LOGS / f"{task}-{job.number}.log", log)
+        atomic_files.write(folder / LOGS / f"{task}-{job.number}.log", message.log)

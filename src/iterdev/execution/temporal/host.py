@@ -361,9 +361,10 @@ class Host:
         try:
             if not job.together:
                 repository = self._repository(decode(noted.order, Order).repository)
-                refs = await until_done(partial(in_thread, repository.keep_report, job, message), self._say)
+                keep = partial(in_thread, repository.keep_report, job, message)
+                refs, kept = await until_done(keep, self._say)
                 await until_done(partial(repository.remote.push, refs), self._say)
-                message = replace(message, refs=tuple(refs))
+                message = replace(message, refs=tuple(refs), kept=kept)
         except UnknownRepository:
             pass
         await self._complete(noted, replace(message, log=""))

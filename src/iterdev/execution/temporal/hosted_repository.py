@@ -11,7 +11,7 @@ from iterdev.core import ids
 from iterdev.core.errors import HostError
 from iterdev.execution import wire_format
 from iterdev.execution.contract import Job
-from iterdev.execution.wire_format import HostReport
+from iterdev.execution.wire_format import LARGEST_DECODED, HostReport
 from iterdev.host import known_secrets, paths, secrets
 from iterdev.host.git import landing, mirrors, worktrees
 from iterdev.host.git.command import git
@@ -85,14 +85,12 @@ class HostedRepository:
         found = git("rev-parse", "--verify", "--quiet", ref_of(job), cwd=self.mirror, accept=(0, 1))
         return found.stdout.strip() or None
 
-    def keep_report(self, job: Job, report: HostReport) -> list[str]:
-        """Puts the report beside the work; all refs of the attempt, which have to be pushed."""
-        mirrors.keep_report(self.mirror, ref_of(job), wire_format.encode(report))
-        return self.refs(job)
-
-    def refs(self, job: Job) -> list[str]:
-        ref = ref_of(job)
-        return git("for-each-ref", "--format=%(refname)", ref, f"{ref}-*", cwd=self.mirror).stdout.split()
+    def keep_report(self, job: Job, report: HostReport) -> tuple[list[str], str]:
+        """Puts the report beside the work; all refs of the attempt, which have to be pushed, and the report's id."""
+        ref, body = ref_of(job), wire_format.encode(report, most=LARGEST_DECODED)
+        name, blob = mirrors.keep_report(self.mirror, ref, body)
+        kept = git("for-each-ref", "--format=%(refname)", ref, f"{ref}-*", cwd=self.mirror).stdout.split()
+        return [*kept, name], blob
 
     def kept_reports(self, job: Job) -> Iterator[HostReport]:
         for data in mirrors.kept_reports(self.mirror, ref_of(job)):

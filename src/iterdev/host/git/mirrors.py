@@ -20,8 +20,10 @@ from iterdev.host.git.refs import ZERO, move_ref
 
 Item = TypeVar("Item")
 
-REPORT = "-report"
-"""After the ref of an attempt: the ref of its report, which is a file."""
+REPORTS = "_reports"
+"""In place of a task: the refs of reports."""
+FETCHED = "refs/iterdev-fetched"
+"""Where reports are while they are fetched."""
 
 
 PROBE_SECONDS = 30
@@ -42,27 +44,35 @@ def open_mirror(folder: Path) -> Path:
     return folder
 
 
-def keep_report(top: Path, ref: str, report: bytes) -> str:
-    """Puts the report of an attempt beside the ref of its work; the ref that it is under."""
+def keep_report(top: Path, ref: str, report: bytes) -> tuple[str, str]:
+    """Puts the report on an attempt beside the ref of its work; the ref that it is under, and its id."""
     blob = git_bytes("hash-object", "-w", "--stdin", cwd=top, stdin=report).decode().strip()
-    name = f"{ref}{REPORT}"
-    if not move_ref(top, name, blob, ZERO) and kept_report(top, ref) != report:
+    name = report_ref(ref)
+    if not move_ref(top, name, blob, ZERO) and _resolved(top, name) != blob:
         name = f"{name}-{blob[:12]}"
         move_ref(top, name, blob)
-    return name
-
-
-def kept_report(top: Path, ref: str) -> bytes | None:
-    """The report beside the ref of an attempt's work, if there is one."""
-    name = f"{ref}{REPORT}"
-    known = git("cat-file", "-e", name, cwd=top, accept=(0, 1, 128)).returncode == 0
-    return git_bytes("cat-file", "blob", name, cwd=top, stdin=b"") if known else None
+    return name, blob
 
 
 def kept_reports(top: Path, ref: str) -> list[bytes]:
-    """All reports beside the ref: the number of an attempt, and so its ref, may have been given twice."""
-    names = git("for-each-ref", "--format=%(refname)", f"{ref}{REPORT}", f"{ref}{REPORT}-*", cwd=top).stdout.split()
-    return [git_bytes("cat-file", "blob", name, cwd=top, stdin=b"") for name in names]
+    """The reports beside the ref of an attempt: its number, and so its ref, may have been given twice."""
+    name = report_ref(ref)
+    ids = git("for-each-ref", "--format=%(objectname)", name, f"{name}-*", cwd=top).stdout.split()
+    return [read_report(top, blob) for blob in ids]
+
+
+def read_report(top: Path, blob: str) -> bytes:
+    return git_bytes("cat-file", "blob", blob, cwd=top, stdin=b"")
+
+
+def report_ref(ref: str) -> str:
+    """The ref of the report on the attempt whose work is under a ref; it leads to a file, and not to a commit."""
+    session, task, number = ref.rsplit("/", 2)
+    return f"{session}/{REPORTS}/{task}/{number}"
+
+
+def _resolved(top: Path, ref: str) -> str:
+    return git("rev-parse", "--verify", ref, cwd=top).stdout.strip()
 
 
 class _Batch(Generic[Item]):
@@ -120,15 +130,24 @@ class GitRemote:
         await self._fetch_under(_given(session, "*"), commits)
 
     async def fetch_work(self, session: str, task: str, commits: Iterable[str]) -> None:
-        """Brings everything that hosts kept of a task; an error if one of the commits is not among it."""
+        """Brings everything that hosts kept of a task; an error if one of the commits is not among it.
+
+        No ref leads to the reports here: they are found by their ids.
+        """
         pattern = f"refs/iterdev/{session}/{task}/*"
-        await self._fetching.do(pattern)
+        await self._fetching.do((f"{pattern}:{pattern}", f"{report_ref(pattern)}:{FETCHED}/{session}/{task}/*"))
         await self._require(pattern, commits)
+
+    async def report_ids(self, ref: str) -> list[str]:
+        """The ids of the reports beside the ref of an attempt, on the remote."""
+        name = report_ref(ref)
+        listed = await self._git("ls-remote", self._url, name, f"{name}-*")
+        return [line.split("\t")[0] for line in listed.stdout.splitlines()]
 
     async def _fetch_under(self, pattern: str, commits: Iterable[str]) -> None:
         wanted = tuple(commits)
         if await self._missing(wanted):
-            await self._fetching.do(pattern)
+            await self._fetching.do((f"{pattern}:{pattern}",))
             await self._require(pattern, wanted)
 
     async def _require(self, pattern: str, commits: Iterable[str]) -> None:
@@ -182,9 +201,12 @@ class GitRemote:
             raise GitFailed(arguments, done.returncode, done.stderr)
         return refused
 
-    async def _fetch(self, patterns: tuple[str, ...]) -> None:
-        asked = (f"{pattern}:{pattern}" for pattern in dict.fromkeys(patterns))
+    async def _fetch(self, patterns: tuple[tuple[str, ...], ...]) -> None:
+        asked = dict.fromkeys(one for some in patterns for one in some)
         await self._git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._url, *asked)
+        if any(FETCHED in one for one in asked):
+            names = await self._git("for-each-ref", "--format=delete %(refname)", FETCHED)
+            await self._git("update-ref", "--stdin", stdin=names.stdout)
 
     async def _resolved(self, ref: str) -> str:
         return (await self._git("rev-parse", "--verify", ref)).stdout.strip()
