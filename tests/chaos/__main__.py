@@ -8,6 +8,7 @@ from tests.chaos.machines import missing
 from tests.chaos.run import CONTROL, CUT_OFF, FULL, SHORT, Plan, run_chaos
 from tests.chaos.verdict import Verdict
 
+SHORT_PLAN = Plan(tasks=30, slots=3, lease=8)
 AT_WORK = Plan(tasks=9, slots=3, agent_seconds=20, lease=6)
 """Every agent works while its host is cut off, and others have free slots."""
 
@@ -22,7 +23,7 @@ def main() -> int:
     if why := missing():
         say(f"cannot be run here: {why}")
         return 1
-    plan = Plan(tasks=30, slots=3, lease=8) if options.short else Plan(tasks=options.tasks)
+    plan = SHORT_PLAN if options.short else Plan(tasks=options.tasks)
     good = True
     if not options.control_only:
         troubles = () if options.quiet_run else SHORT if options.short else FULL
