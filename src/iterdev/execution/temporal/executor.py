@@ -14,6 +14,7 @@ from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 from temporalio.client import ActivityFailureError, ActivityHandle, Client
 from temporalio.common import ActivityIDConflictPolicy, ActivityIDReusePolicy, RetryPolicy
 from temporalio.exceptions import ActivityAlreadyStartedError, ApplicationError, CancelledError
@@ -156,6 +157,9 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
     async def _order(self, job: Job) -> wire_format.Order:
         """The order, when hosts can fetch all that it names."""
         documents = "" if job.together else await self._published_documents(job)
+        # Git may have removed what was undone long ago.
+        known = [one for one in job.earlier if await in_thread(refs.resolve, self._context.top, one)]
+        job = replace(job, earlier=tuple(known))
         order = wire_format.order_of(
             job, self._repository, heartbeat_timeout=self._heartbeat_timeout, documents=documents
         )
@@ -213,10 +217,14 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
                 return Interrupted()
             case CancelledError():
                 return Interrupted()
-            case ApplicationError(message=message):
-                return Interrupted(problem=message)
-            case cause:
-                return Interrupted(problem=str(cause or error))
+            case ApplicationError() as refused:
+                # The SDK puts its own words before what a host says.
+                cause: BaseException = refused
+                while cause.__cause__:
+                    cause = cause.__cause__
+                return Interrupted(problem=getattr(cause, "message", "") or str(cause))
+            case other:
+                return Interrupted(problem=str(other or error))
 
     async def _kept(self, job: Job) -> HostReport | None:
         """The report that its host has left in git, if it came so far."""

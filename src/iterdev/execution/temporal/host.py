@@ -110,6 +110,7 @@ async def serve(
             host = Host(client, settings, machine, group)
             await host.rescue()
             group.start_soon(host.tidy)
+            group.start_soon(host.rest)
             await host.offer(stopping)
             await host.finish()
             group.cancel_scope.cancel()
@@ -146,7 +147,7 @@ class Host:
         self._repositories: dict[str, HostedRepository] = {}
         self._ports: dict[int, Ports] = {}
         self._running: dict[str, _Running] = {}
-        self._delivering = 0
+        self._delivering, self._ends = 0, False
         self._closing, self._rests, self._changed = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def offer(self, stopping: Stopping) -> None:
@@ -171,6 +172,7 @@ class Host:
         return not isinstance(agent, UnavailableAgent)
 
     def _end_all(self) -> None:
+        self._ends = True
         for one in self._running.values():
             one.end()
 
@@ -201,17 +203,19 @@ class Host:
                 with anyio.move_on_after(CLOSING, shield=True):
                     await worker.shutdown()
                 serving.cancel()
-            await self._closing_or_healthy()
+            await self._until(lambda: not self._closing.is_set() and not self._rests.is_set())
 
-    async def _closing_or_healthy(self) -> None:
-        if self._closing.is_set():
-            await anyio.sleep_forever()
-        while (problem := await in_thread(self._problem)) or self._rests.is_set():
-            self._say(f"this host rests: {problem or 'its last attempt could not be carried out'}")
-            with anyio.move_on_after(REST):
-                await self._closing.wait()
-                return
+    async def rest(self) -> None:
+        """After trouble of this machine nothing is taken for a while, and then only if it can be used again."""
+        while True:
+            await self._rests.wait()
+            problem = "its last attempt could not be carried out"
+            while problem:
+                self._say(f"this host rests: {problem}")
+                await anyio.sleep(REST)
+                problem = await in_thread(self._problem)
             self._rests = anyio.Event()
+            self._notify()
 
     def _problem(self) -> str:
         """What keeps this machine from carrying out any attempt."""
@@ -263,6 +267,9 @@ class Host:
             return
         self._notes.add(noted)
         self._running[noted.activity] = running
+        if self._ends:
+            # It was on its way here when the host was asked to stop.
+            running.end()
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(lease.hold)
