@@ -253,3 +253,16 @@ def test_each_session_has_what_it_needs_under_refs_of_its_own(repo: Repo, networ
 
     assert list(network.refs()) == [f"refs/iterdev/s/_given/{base}", f"refs/iterdev/t/_given/{base}"]
     assert network.calls == ["push"]
+
+
+def test_a_commit_whose_files_are_not_there_yet_is_fetched(network: Network, repo: Repo) -> None:
+    repo.write("new.txt", "new\n")
+    commit = repo.commit()
+    anyio.run(network.of_engine.publish, "s", [commit])
+    # As a fetch leaves it that was killed: what comes first in a pack is written first.
+    text = repo.git("cat-file", "commit", commit) + "\n"
+    assert git("hash-object", "-t", "commit", "-w", "--stdin", cwd=network.host, stdin=text).stdout.strip() == commit
+
+    anyio.run(network.of_host.fetch_published, "s", [commit])
+
+    assert git("show", f"{commit}:new.txt", cwd=network.host).stdout == "new\n"

@@ -212,7 +212,8 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
             return await self._kept(job) or Interrupted()
         match error.__cause__:
             case ActivityTimeoutError() as lost:
-                with suppress(HostError):
+                # An order may have been lost on its way, before there was a heartbeat.
+                with suppress(HostError, IndexError):
                     return wire_format.decode(lost.last_heartbeat_details[0], Heartbeat)
                 return Interrupted()
             case CancelledError():

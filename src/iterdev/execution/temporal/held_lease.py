@@ -7,6 +7,7 @@ those that were answered, so that its timer never runs out first.
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Protocol
 
 import anyio
 from temporalio import activity
@@ -28,6 +29,21 @@ TICK = 0.25
 def elapsed() -> float:
     """Seconds, which also pass while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+class Lease(Protocol):
+    @property
+    def lost(self) -> anyio.Event:
+        """Set when the attempt may belong to another host."""
+
+    async def begin(self) -> bool:
+        """Whether the server still waits for the attempt; it may not begin before that is known."""
+
+    async def hold(self) -> None:
+        """Runs beside the attempt until it is cancelled."""
+
+
+MakeLease = Callable[[AsyncActivityHandle, LeaseTerms, Callable[[], bytes], Callable[[], None]], Lease]
 
 
 class HeldLease:

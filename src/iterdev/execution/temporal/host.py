@@ -34,7 +34,7 @@ from iterdev.execution.contract import Effect, Job
 from iterdev.execution.landing_test import run_landing_test
 from iterdev.execution.lease import LeaseTerms
 from iterdev.execution.temporal.connection import attempt_handle
-from iterdev.execution.temporal.held_lease import HeldLease
+from iterdev.execution.temporal.held_lease import HeldLease, MakeLease
 from iterdev.execution.temporal.host_link import HostLink
 from iterdev.execution.temporal.hosted_repository import HostedRepository, UnknownRepository
 from iterdev.execution.temporal.names import ATTEMPT, agent_queue, session_key, tests_queue
@@ -92,7 +92,7 @@ class Stopping:
                 group.start_soon(_then, event.wait, group.cancel_scope.cancel)
 
 
-async def serve(
+async def serve(  # noqa: PLR0913 - what differs in tests has a name each
     client: Client,
     settings: HostSettings,
     *,
@@ -101,11 +101,12 @@ async def serve(
     stopping: Stopping,
     say: Callable[[str], None] = lambda _: None,
     effect: Effect = no_effect,
+    make_lease: MakeLease = HeldLease,
 ) -> None:
     """Carries out attempts until it is asked to stop. `home` is the host's own folder, which no other one may use."""
     prepare_threads()
     async with _alone(home, say) as descriptor, Supervisor(lease_fds=(descriptor,), grace=GRACE) as supervisor:
-        machine = Machine(name=name, home=home, spawn=supervisor.spawn, effect=effect, say=say)
+        machine = Machine(name=name, home=home, spawn=supervisor.spawn, effect=effect, say=say, make_lease=make_lease)
         async with anyio.create_task_group() as group:
             host = Host(client, settings, machine, group)
             await host.rescue()
@@ -123,6 +124,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     spawn: Spawn
     effect: Effect
     say: Callable[[str], None]
+    make_lease: MakeLease
 
 
 class _Running(msgspec.Struct):
@@ -262,7 +264,7 @@ class Host:
         noted, order, progress = running.noted, running.order, running.link.progress
         terms = LeaseTerms(heartbeat_timeout=order.heartbeat_timeout, grace=GRACE)
         handle = attempt_handle(self._client, noted.task_token, noted.activity)
-        lease = HeldLease(handle, terms, lambda: encode(progress.heartbeat(self._name)), running.end)
+        lease = self._machine.make_lease(handle, terms, lambda: encode(progress.heartbeat(self._name)), running.end)
         if not await lease.begin():
             return
         self._notes.add(noted)

@@ -146,9 +146,18 @@ class GitRemote:
 
     async def _fetch_under(self, pattern: str, commits: Iterable[str]) -> None:
         wanted = tuple(commits)
-        if await self._missing(wanted):
+        if not await self._is_complete(pattern, wanted):
             await self._fetching.do((f"{pattern}:{pattern}",))
             await self._require(pattern, wanted)
+
+    async def _is_complete(self, pattern: str, commits: tuple[str, ...]) -> bool:
+        """Whether refs lead to the commits: git sets them when all files are there too.
+
+        A commit alone may be there before its files, while another fetch goes on or since one was killed.
+        """
+        words = ("rev-list", "--max-count=1", *commits, "--not", f"--glob={pattern}")
+        found = await self._git(*words, accept=(0, 128))
+        return found.returncode == 0 and not found.stdout.strip()
 
     async def _require(self, pattern: str, commits: Iterable[str]) -> None:
         if missing := await self._missing(tuple(commits)):
