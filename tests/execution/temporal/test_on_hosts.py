@@ -40,6 +40,17 @@ def test_a_sprint_with_a_fix_round_runs_on_hosts(repo: Repo, hosts: Hosts, engin
     assert left_behind(repo) == []
 
 
+def test_nothing_of_an_archived_session_is_left_on_the_git_remote(repo: Repo, hosts: Hosts) -> None:
+    repo.iterdev(*PATCH)
+    before = repo.git("ls-remote", hosts.remote)
+
+    done = repo.iterdev("archive")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "_given" in before
+    assert repo.git("ls-remote", hosts.remote) == ""
+
+
 def test_what_an_agent_on_a_host_says_and_does_with_tools_and_board_comes_back(repo: Repo, hosts: Hosts) -> None:
     found = '{"ts": "2026-01-01T00:00:00Z", "worker": "DEV-001", "type": "convention", "data": {"name": "tabs"}}'
     tell = f"{sys.executable} -m iterdev team log --summary 'half done'"
