@@ -16,6 +16,8 @@ from iterdev.core.session.events import AttemptEnded, AttemptPlaced, Interrupted
 from iterdev.core.session.landing_events import LandingTestEnded
 from iterdev.execution.temporal.keys import add_key
 
+pytestmark = pytest.mark.temporal
+
 PATCH = ("run", "-y", "--pipeline", "patch", "Fix it")
 
 
@@ -153,3 +155,15 @@ def test_a_session_does_not_begin_while_no_host_offers_its_agent(repo: Repo, ser
     assert done.returncode == 4, done.stdout + done.stderr
     assert 'No host offers the agent "nobodys"' in done.stderr
     assert repo.calls() == []
+
+
+def test_an_agent_on_a_host_works_in_the_sandbox_and_cannot_read_the_key(repo: Repo, server: TemporalServer) -> None:
+    file = repo.path / "iterdev.toml"
+    file.write_text(file.read_text().replace("[run]", "[run]\nsandbox = true"))
+    with hosts_of(repo, server, "one") as hosts:
+        repo.behave(**{"DEV-001": {"run": f"! cat {hosts.key} && ! ls {hosts.root / 'one' / '.config'}"}})
+
+        done = repo.iterdev(*PATCH)
+
+    assert done.returncode == 0, done.stdout + done.stderr + hosts.log("one")
+    assert repo.git("show", f"iterdev/{repo.folder().name}:DEV-001.txt") == "DEV-001 attempt 1"

@@ -140,13 +140,14 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     async def _executed(self, one: _Submitted) -> HostReport | Interrupted | Heartbeat:
         """What the host says; of one that was lost, its last heartbeat."""
-        with one.preparing:
+        with one.preparing, self._context.effect("publish", task=one.job.task.id):
             order = wire_format.encode(await self._order(one.job))
         if one.preparing.cancelled_caught or one.cancelled.is_set():
             return Interrupted()
         waiting = anyio.CancelScope()
         try:
-            one.handle = await until_answered(partial(self._started, one.job, order))
+            with self._context.effect("submit", task=one.job.task.id):
+                one.handle = await until_answered(partial(self._started, one.job, order))
             self._group.start_soon(self._pass_on_cancel, one, one.handle, waiting)
             return wire_format.decode(await result_of(one.handle), HostReport)
         except (ActivityFailureError, RPCError) as error:
@@ -277,7 +278,8 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     async def _fetch(self, job: Job, *commits: str) -> None:
         """Returns when what its hosts have pushed for the task is here, these commits among it."""
-        await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
+        with self._context.effect("fetch work", task=job.task.id):
+            await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
 
     async def _read(self, blob: str) -> HostReport:
         return wire_format.decode(await in_thread(mirrors.read_report, self._context.top, blob), HostReport)

@@ -265,9 +265,11 @@ class Host:
         terms = LeaseTerms(heartbeat_timeout=order.heartbeat_timeout, grace=GRACE)
         handle = attempt_handle(self._client, noted.task_token, noted.activity)
         lease = self._machine.make_lease(handle, terms, lambda: encode(progress.heartbeat(self._name)), running.end)
+        with self._machine.effect("note order", task=order.job.task.id):
+            self._notes.add(noted)
         if not await lease.begin():
+            self._notes.remove(noted.activity)
             return
-        self._notes.add(noted)
         self._running[noted.activity] = running
         if self._ends:
             # It was on its way here when the host was asked to stop.
@@ -369,12 +371,15 @@ class Host:
             if not job.together:
                 repository = self._repository(decode(noted.order, Order).repository)
                 keep = partial(in_thread, repository.keep_report, job, message)
-                refs, kept = await until_done(keep, self._say)
-                await until_done(partial(repository.remote.push, refs), self._say)
+                with self._machine.effect("keep report", task=job.task.id):
+                    refs, kept = await until_done(keep, self._say)
+                with self._machine.effect("push work", task=job.task.id):
+                    await until_done(partial(repository.remote.push, refs), self._say)
                 message = replace(message, refs=tuple(refs), kept=kept)
         except UnknownRepository:
             pass
-        await self._complete(noted, replace(message, log=""))
+        with self._machine.effect("report", task=job.task.id):
+            await self._complete(noted, replace(message, log=""))
         self._notes.remove(noted.activity)
         self._delivering -= 1
         if delivered:
