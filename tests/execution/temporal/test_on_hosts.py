@@ -157,13 +157,29 @@ def test_a_session_does_not_begin_while_no_host_offers_its_agent(repo: Repo, ser
     assert repo.calls() == []
 
 
-def test_an_agent_on_a_host_works_in_the_sandbox_and_cannot_read_the_key(repo: Repo, server: TemporalServer) -> None:
+CURIOUS = """
+"An agent that tries to read what is not its own, and says what it could."
+import json, os, sys
+sys.stdin.read()
+read = [name for name in NAMES if os.path.exists(name)]
+with open("read.txt", "w") as file:
+    file.write(" ".join(read) or "nothing")
+with open(os.environ["ITERDEV_RESULT"], "w") as file:
+    json.dump({"id": os.environ["ITERDEV_TASK"], "status": "completed", "findings": "looked", "error": ""}, file)
+"""
+
+
+def test_an_agent_in_the_sandbox_of_a_host_cannot_read_its_key_or_its_orders(
+    repo: Repo, server: TemporalServer
+) -> None:
     file = repo.path / "iterdev.toml"
     file.write_text(file.read_text().replace("[run]", "[run]\nsandbox = true"))
     with hosts_of(repo, server, "one") as hosts:
-        repo.behave(**{"DEV-001": {"run": f"! cat {hosts.key} && ! ls {hosts.root / 'one' / '.config'}"}})
+        own = hosts.root / "one"
+        names = [hosts.key, str(own / ".config"), str(own / "iterdev" / "host" / "orders")]
+        (repo.agent_folder / "agent.py").write_text(CURIOUS.replace("NAMES", repr(names)))
 
         done = repo.iterdev(*PATCH)
 
     assert done.returncode == 0, done.stdout + done.stderr + hosts.log("one")
-    assert repo.git("show", f"iterdev/{repo.folder().name}:DEV-001.txt") == "DEV-001 attempt 1"
+    assert repo.git("show", f"iterdev/{repo.folder().name}:read.txt") == "nothing"
