@@ -3,8 +3,9 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from tests import temporal_server
@@ -51,7 +52,21 @@ class Hosts:
         with (repo.path / "iterdev.toml").open("a") as file:
             file.write(REMOTE.format(remote=self.remote, lease=lease, key=self.key))
 
-    def start(self, name: str, *, slots: int = 2, key: str = "", remote: str = "") -> None:
+    @property
+    def with_tests(self) -> dict[str, str]:
+        """The variables of a command that imports the tests."""
+        return self.repo.env | {"PYTHONPATH": str(Path(__file__).parents[1])}
+
+    def start(
+        self,
+        name: str,
+        *,
+        slots: int = 2,
+        key: str = "",
+        remote: str = "",
+        module: str = "iterdev",
+        words: Sequence[str] = ("worker",),
+    ) -> None:
         """Starts a host that offers the agent of the repository, or starts it again."""
         home = self.root / name
         for folder in ("tmp", "belongings", ".config/iterdev"):
@@ -69,7 +84,7 @@ class Hosts:
         (home / ".config" / "iterdev" / "host.toml").write_text(settings)
         with (home / "log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "iterdev", "worker"],
+                [sys.executable, "-m", module, *words],
                 cwd=home,
                 env=self.environment(name),
                 stdin=subprocess.DEVNULL,
@@ -81,7 +96,7 @@ class Hosts:
     def environment(self, name: str) -> dict[str, str]:
         home = self.root / name
         places = {"HOME": str(home), "ITERDEV_HOME": str(home / "iterdev"), "TMPDIR": str(home / "tmp")}
-        return self.repo.env | places
+        return self.with_tests | places
 
     def wait(self) -> None:
         """Returns when every host that was started asks for attempts."""

@@ -57,6 +57,7 @@ class Jobs:
             time_limits=self._settings.time_limits(team.time_limits),
             changed=context.changed,
             merge=conflict_tasks.merge_of(state, task.id),
+            earlier=prompts.named_commits(state, task.id),
             planned=team.planned_files(state, task),
             commit_body=team.commit_body(state, task),
             baseline=team.baseline(state),

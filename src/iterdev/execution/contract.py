@@ -54,6 +54,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """Files that the session changed between its base and `base`."""
     merge: MergeInProgress | None = None
     """Work that is to be merged; the merge is begun before the agent is asked."""
+    earlier: tuple[str, ...] = ()
+    """The commits of earlier attempts that the prompt names."""
     together: tuple[TaskId, ...] = ()
     """Tasks whose work, all of it merged in `base`, is to be tested; no agent is asked."""
     planned: tuple[str, ...] = ()

@@ -113,7 +113,7 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 def order_of(job: Job, repository: str, *, heartbeat_timeout: float, documents: str = "") -> Order:
     """The order without what the host decides itself, and with every commit that it has to have."""
     settings = replace(job.settings, agents={}, notify=NotifySettings(), remote=RemoteSettings())
-    further = (job.merge.commit if job.merge else "", documents)
+    further = (job.merge.commit if job.merge else "", documents, *job.earlier)
     return Order(
         job=replace(job, settings=settings),
         repository=repository,

@@ -15,6 +15,8 @@ from tests.temporal_server import TemporalServer
 
 from iterdev.core.session.events import AttemptEnded, AttemptPlaced, AttemptStarted, Interrupted, Landed
 
+pytestmark = pytest.mark.temporal
+
 PATCH = ("run", "-y", "--pipeline", "patch", "Fix it")
 LONG = 300.0
 """Seconds of a lease that does not end in a test."""

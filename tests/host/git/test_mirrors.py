@@ -11,7 +11,15 @@ from tests.conftest import Repo
 
 from iterdev.core.errors import HostError
 from iterdev.host.git.command import git
-from iterdev.host.git.mirrors import Coalesced, GitRemote, keep_report, kept_reports, open_mirror, read_report
+from iterdev.host.git.mirrors import (
+    Coalesced,
+    GitRemote,
+    keep_report,
+    kept_reports,
+    open_mirror,
+    read_report,
+    remove_refs,
+)
 
 REF = "refs/iterdev/s/DEV-001/1"
 
@@ -168,6 +176,18 @@ def test_a_second_report_on_an_attempt_does_not_replace_the_first(repo: Repo) ->
     assert first == again == "refs/iterdev/s/_reports/DEV-001/1"
     assert second.startswith(f"{first}-")
     assert kept_reports(repo.path, REF) == [b"first", b"second"]
+
+
+def test_refs_of_a_session_are_removed_except_what_is_nowhere_else(repo: Repo, network: Network) -> None:
+    (base,) = commits(repo, 1)
+    at_once(lambda: network.of_engine.publish("s", [base]), lambda: network.of_engine.publish("other", [base]))
+    at_once(lambda: network.of_host.fetch_published("s", [base]))
+    late = work(network.host, base, "came too late")
+    at_once(lambda: network.of_host.push([REF]))
+
+    remove_refs(repo.path, str(network.remote), "s")
+
+    assert network.refs() == {REF: late, f"refs/iterdev/other/_given/{base}": base}
 
 
 def test_work_that_is_not_on_the_remote_is_named(repo: Repo, network: Network) -> None:

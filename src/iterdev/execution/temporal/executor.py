@@ -14,6 +14,7 @@ from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 from temporalio.client import ActivityFailureError, ActivityHandle, Client
 from temporalio.common import ActivityIDConflictPolicy, ActivityIDReusePolicy, RetryPolicy
 from temporalio.exceptions import ActivityAlreadyStartedError, ApplicationError, CancelledError
@@ -139,13 +140,14 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     async def _executed(self, one: _Submitted) -> HostReport | Interrupted | Heartbeat:
         """What the host says; of one that was lost, its last heartbeat."""
-        with one.preparing:
+        with one.preparing, self._context.effect("publish", task=one.job.task.id):
             order = wire_format.encode(await self._order(one.job))
         if one.preparing.cancelled_caught or one.cancelled.is_set():
             return Interrupted()
         waiting = anyio.CancelScope()
         try:
-            one.handle = await until_answered(partial(self._started, one.job, order))
+            with self._context.effect("submit", task=one.job.task.id):
+                one.handle = await until_answered(partial(self._started, one.job, order))
             self._group.start_soon(self._pass_on_cancel, one, one.handle, waiting)
             return wire_format.decode(await result_of(one.handle), HostReport)
         except (ActivityFailureError, RPCError) as error:
@@ -156,6 +158,9 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
     async def _order(self, job: Job) -> wire_format.Order:
         """The order, when hosts can fetch all that it names."""
         documents = "" if job.together else await self._published_documents(job)
+        # Git may have removed what was undone long ago.
+        known = [one for one in job.earlier if await in_thread(refs.resolve, self._context.top, one)]
+        job = replace(job, earlier=tuple(known))
         order = wire_format.order_of(
             job, self._repository, heartbeat_timeout=self._heartbeat_timeout, documents=documents
         )
@@ -214,10 +219,14 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
                 return Interrupted()
             case CancelledError():
                 return Interrupted()
-            case ApplicationError(message=message):
-                return Interrupted(problem=message)
-            case cause:
-                return Interrupted(problem=str(cause or error))
+            case ApplicationError() as refused:
+                # The SDK puts its own words before what a host says.
+                cause: BaseException = refused
+                while cause.__cause__:
+                    cause = cause.__cause__
+                return Interrupted(problem=getattr(cause, "message", "") or str(cause))
+            case other:
+                return Interrupted(problem=str(other or error))
 
     async def _kept(self, job: Job) -> HostReport | None:
         """The report that its host has left in git, if it came so far."""
@@ -269,7 +278,8 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     async def _fetch(self, job: Job, *commits: str) -> None:
         """Returns when what its hosts have pushed for the task is here, these commits among it."""
-        await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
+        with self._context.effect("fetch work", task=job.task.id):
+            await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
 
     async def _read(self, blob: str) -> HostReport:
         return wire_format.decode(await in_thread(mirrors.read_report, self._context.top, blob), HostReport)

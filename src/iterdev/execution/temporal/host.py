@@ -111,6 +111,7 @@ async def serve(  # noqa: PLR0913 - what differs in tests has a name each
             host = Host(client, settings, machine, group)
             await host.rescue()
             group.start_soon(host.tidy)
+            group.start_soon(host.rest)
             await host.offer(stopping)
             await host.finish()
             group.cancel_scope.cancel()
@@ -148,7 +149,7 @@ class Host:
         self._repositories: dict[str, HostedRepository] = {}
         self._ports: dict[int, Ports] = {}
         self._running: dict[str, _Running] = {}
-        self._delivering = 0
+        self._delivering, self._ends = 0, False
         self._closing, self._rests, self._changed = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def offer(self, stopping: Stopping) -> None:
@@ -173,6 +174,7 @@ class Host:
         return not isinstance(agent, UnavailableAgent)
 
     def _end_all(self) -> None:
+        self._ends = True
         for one in self._running.values():
             one.end()
 
@@ -203,17 +205,19 @@ class Host:
                 with anyio.move_on_after(CLOSING, shield=True):
                     await worker.shutdown()
                 serving.cancel()
-            await self._closing_or_healthy()
+            await self._until(lambda: not self._closing.is_set() and not self._rests.is_set())
 
-    async def _closing_or_healthy(self) -> None:
-        if self._closing.is_set():
-            await anyio.sleep_forever()
-        while (problem := await in_thread(self._problem)) or self._rests.is_set():
-            self._say(f"this host rests: {problem or 'its last attempt could not be carried out'}")
-            with anyio.move_on_after(REST):
-                await self._closing.wait()
-                return
+    async def rest(self) -> None:
+        """After trouble of this machine nothing is taken for a while, and then only if it can be used again."""
+        while True:
+            await self._rests.wait()
+            problem = "its last attempt could not be carried out"
+            while problem:
+                self._say(f"this host rests: {problem}")
+                await anyio.sleep(REST)
+                problem = await in_thread(self._problem)
             self._rests = anyio.Event()
+            self._notify()
 
     def _problem(self) -> str:
         """What keeps this machine from carrying out any attempt."""
@@ -261,10 +265,15 @@ class Host:
         terms = LeaseTerms(heartbeat_timeout=order.heartbeat_timeout, grace=GRACE)
         handle = attempt_handle(self._client, noted.task_token, noted.activity)
         lease = self._machine.make_lease(handle, terms, lambda: encode(progress.heartbeat(self._name)), running.end)
+        with self._machine.effect("note order", task=order.job.task.id):
+            self._notes.add(noted)
         if not await lease.begin():
+            self._notes.remove(noted.activity)
             return
-        self._notes.add(noted)
         self._running[noted.activity] = running
+        if self._ends:
+            # It was on its way here when the host was asked to stop.
+            running.end()
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(lease.hold)
@@ -362,12 +371,15 @@ class Host:
             if not job.together:
                 repository = self._repository(decode(noted.order, Order).repository)
                 keep = partial(in_thread, repository.keep_report, job, message)
-                refs, kept = await until_done(keep, self._say)
-                await until_done(partial(repository.remote.push, refs), self._say)
+                with self._machine.effect("keep report", task=job.task.id):
+                    refs, kept = await until_done(keep, self._say)
+                with self._machine.effect("push work", task=job.task.id):
+                    await until_done(partial(repository.remote.push, refs), self._say)
                 message = replace(message, refs=tuple(refs), kept=kept)
         except UnknownRepository:
             pass
-        await self._complete(noted, replace(message, log=""))
+        with self._machine.effect("report", task=job.task.id):
+            await self._complete(noted, replace(message, log=""))
         self._notes.remove(noted.activity)
         self._delivering -= 1
         if delivered:

@@ -41,10 +41,12 @@ class SessionCalls:
         self._running = asyncio.ensure_future(self._worker.run())
 
     async def close(self) -> None:
-        with anyio.move_on_after(2 * PATIENCE, shield=True):
-            await self._worker.shutdown()
-        self._running.cancel()
-        await asyncio.wait([self._running])
+        # Shielded to the end, or an error that ends the engine would be lost in its cancellation.
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(2 * PATIENCE):
+                await self._worker.shutdown()
+            self._running.cancel()
+            await asyncio.wait([self._running])
 
     @activity.defn(name=CALL)
     async def answer(self, data: bytes) -> bytes:

@@ -5,7 +5,7 @@ was to be put under it gets a ref of its own.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -27,6 +27,8 @@ FETCHED = "refs/iterdev-fetched"
 
 
 PROBE_SECONDS = 30
+AT_ONCE = 500
+"""Refs in one command."""
 _LOGIN = re.compile(r"^(https?://)[^/@]*@")
 
 
@@ -264,3 +266,19 @@ def probe_remote(top: Path, address: str, name: str) -> None:
             f'"{without_login(address)}" does not show what was pushed to {ref}',
             hint=f"git ls-remote {without_login(address)} {ref}",
         )
+
+
+def remove_refs(top: Path, address: str, session: str) -> None:
+    """Removes the refs of a session from the remote, except those that lead to what is not in the repository."""
+    listed = git("ls-remote", address, f"refs/iterdev/{session}/*", cwd=top, seconds=PROBE_SECONDS).stdout
+    there = {ref: found for found, ref in (line.split("\t") for line in listed.splitlines())}
+    asked = "".join(f"{found}\n" for found in there.values())
+    answers = git("cat-file", "--batch-check", cwd=top, stdin=asked).stdout.splitlines()
+    known = [ref for ref, answer in zip(there, answers, strict=True) if not answer.endswith(" missing")]
+    for part in _parts(known, AT_ONCE):
+        leases = (f"--force-with-lease={ref}:{there[ref]}" for ref in part)
+        git("push", "--quiet", *leases, address, *(f":{ref}" for ref in part), cwd=top)
+
+
+def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
