@@ -1,5 +1,6 @@
 """A session on three hosts, while machines, programs and the network between them fail."""
 
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -184,7 +185,7 @@ class Chaos:
     def landed(self) -> list[str]:
         """The task of each commit on the session's branch."""
         trailer = "--format=%(trailers:key=Iterdev-Task,valueonly)"
-        return self._git("log", trailer, "--branches=iterdev/*", "--not", "main").split()
+        return self._git("log", "--first-parent", trailer, "--branches=iterdev/*", "--not", "main").split()
 
     def _git(self, *words: str) -> str:
         done = subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=False)
@@ -290,7 +291,12 @@ CONTROL = ("python3", "-m", "tests.chaos.control_host", "worker")
 
 
 def run_chaos(plan: Plan, troubles: Sequence[Trouble], say: Callable[[str], None] = lambda _: None) -> Verdict:
-    with tempfile.TemporaryDirectory(prefix="iterdev-chaos-") as folder:
-        chaos = Chaos(plan, Path(folder), say)
-        with chaos.prepared():
-            return chaos.run(troubles)
+    """The folder of a run that failed stays, with the logs of all machines."""
+    folder = Path(tempfile.mkdtemp(prefix="iterdev-chaos-"))
+    say(f"in {folder}")
+    chaos = Chaos(plan, folder, say)
+    with chaos.prepared():
+        found = chaos.run(troubles)
+    if found.holds:
+        shutil.rmtree(folder)
+    return found
