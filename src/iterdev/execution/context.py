@@ -117,12 +117,13 @@ class Attempt(Struct, frozen=True):
         write: bool = True,
         network: bool = True,
         files: tuple[str, ...] = (),
+        documents: Path | None = None,
         programs: Path | None = None,
         scratch: bool = False,
     ) -> Spawn:
         """Starts programs in the workspace, inside the sandbox if there is one; `scratch` lets them write there too."""
         context, shown = self.context, environment.current(self.workspace).folders
-        readable = (*shown, str(programs)) if programs else shown
+        readable = (*shown, *(str(place) for place in (documents, programs) if place))
         folders = (self.workspace.scratch,) if scratch else ()
         access = Access(write=write, network=network, files=files, readable=readable, folders=folders)
         spawn = context.sandbox.around(context.spawn, self.workspace, access) if context.sandbox else context.spawn

@@ -164,6 +164,10 @@ sys.stdin.read()
 read = [name for name in NAMES if os.path.exists(name)]
 with open("read.txt", "w") as file:
     file.write(" ".join(read) or "nothing")
+with open(os.path.join(os.environ["ITERDEV_SESSION_DIR"], "tasks.csv")) as table, open("table.txt", "w") as copy:
+    copy.write(table.read())
+with open(os.path.join(os.environ["ITERDEV_SESSION_DIR"], "discoveries.ndjson"), "a") as board:
+    board.write('{"ts": "", "worker": "DEV-001", "type": "convention", "data": {"name": "tabs"}}' + chr(10))
 with open(os.environ["ITERDEV_RESULT"], "w") as file:
     json.dump({"id": os.environ["ITERDEV_TASK"], "status": "completed", "findings": "looked", "error": ""}, file)
 """
@@ -183,3 +187,5 @@ def test_an_agent_in_the_sandbox_of_a_host_cannot_read_its_key_or_its_orders(
 
     assert done.returncode == 0, done.stdout + done.stderr + hosts.log("one")
     assert repo.git("show", f"iterdev/{repo.folder().name}:read.txt") == "nothing"
+    assert "DEV-001" in repo.git("show", f"iterdev/{repo.folder().name}:table.txt")
+    assert '"name": "tabs"' in (repo.folder() / "discoveries.ndjson").read_text()
