@@ -12,6 +12,7 @@ from tests.chaos.verdict import Verdict
 SHORT_PLAN = Plan(tasks=30, slots=3, lease=8)
 AT_WORK = Plan(tasks=5, slots=3, agent_seconds=20, lease=6)
 """Every agent works while its host is cut off, and others have free slots."""
+CONTROL_PLAN = msgspec.structs.replace(AT_WORK, command=CONTROL)
 
 
 def main() -> int:
@@ -31,8 +32,7 @@ def main() -> int:
         good = report(f"{plan.tasks} tasks", run_chaos(plan, troubles, say))
     if not (options.short or options.quiet_run):
         good &= report("cut off, with leases", run_chaos(AT_WORK, CUT_OFF, say))
-        control = msgspec.structs.replace(AT_WORK, command=CONTROL)
-        found = run_chaos(control, CUT_OFF, say)
+        found = run_chaos(CONTROL_PLAN, CUT_OFF, say, is_control=True)
         report("cut off, with the heartbeats of the SDK (negative control)", found)
         if not found.overlaps:
             say("the negative control passes the check, which therefore shows nothing")

@@ -290,13 +290,15 @@ CUT_OFF = (Trouble(0.0, "h1 is cut off for 15 s while its agents work", _cut_off
 CONTROL = ("python3", "-m", "tests.chaos.control_host", "worker")
 
 
-def run_chaos(plan: Plan, troubles: Sequence[Trouble], say: Callable[[str], None] = lambda _: None) -> Verdict:
-    """The folder of a run that failed stays, with the logs of all machines."""
+def run_chaos(
+    plan: Plan, troubles: Sequence[Trouble], say: Callable[[str], None] = lambda _: None, *, is_control: bool = False
+) -> Verdict:
+    """The folder of a run that failed stays, with the logs of all machines; a control has to fail."""
     folder = Path(tempfile.mkdtemp(prefix="iterdev-chaos-"))
     say(f"in {folder}")
     chaos = Chaos(plan, folder, say)
     with chaos.prepared():
         found = chaos.run(troubles)
-    if found.holds:
+    if found.holds is not is_control:
         shutil.rmtree(folder)
     return found
