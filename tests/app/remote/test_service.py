@@ -8,7 +8,8 @@ from iterdev.app.remote.service import install, unit
 def test_agents_end_with_the_worker_and_the_worker_starts_again() -> None:
     text = unit("/opt/iterdev", [], {}, is_root=True)
 
-    for line in ("KillMode=control-group", "Restart=always", "TimeoutStopSec=60", 'ExecStart="/opt/iterdev" worker'):
+    assert 'ExecStart="/opt/iterdev" worker\n' in text
+    for line in ("KillMode=control-group", "Restart=always", "RestartPreventExitStatus=0", "TimeoutStopSec=60"):
         assert f"{line}\n" in text
 
 

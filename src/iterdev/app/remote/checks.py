@@ -87,7 +87,7 @@ async def _engine_checks(settings: RemoteSettings, agents: Collection[str]) -> A
         except IterdevError as error:
             yield Finding(offering, error.message, error.hint)
             continue
-        yield Finding(offering + ("" if answer else " (all slots are taken; not tried)"))
+        yield Finding(offering + ("" if answer else " (no answer: all slots are taken, or it has just ended)"))
         if answer and abs(skew := answer.clock - clock.now()) > SKEW:
             problem = f"it differs by {duration(abs(skew))} from this one"
             yield Finding(f"clock of {answer.host}", problem, "timedatectl set-ntp true")

@@ -61,6 +61,8 @@ KillMode=control-group
 TimeoutStopSec=60
 Restart=always
 RestartSec=2
+# A host that was drained has ended for good
+RestartPreventExitStatus=0
 
 [Install]
 WantedBy={"multi-user.target" if is_root else "default.target"}
