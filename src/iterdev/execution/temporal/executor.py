@@ -213,6 +213,9 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
             return await self._kept(job) or Interrupted()
         match error.__cause__:
             case ActivityTimeoutError() as lost:
+                # Its host may have come as far as git, and then been cut off.
+                if kept := await self._kept(job):
+                    return kept
                 # An order may have been lost on its way, before there was a heartbeat.
                 with suppress(HostError, IndexError):
                     return wire_format.decode(lost.last_heartbeat_details[0], Heartbeat)

@@ -11,9 +11,10 @@ from iterdev.core import ids
 from iterdev.core.errors import HostError
 from iterdev.execution import wire_format
 from iterdev.execution.contract import Job
+from iterdev.execution.kept_work import keep_left
 from iterdev.execution.wire_format import LARGEST_DECODED, HostReport
 from iterdev.host import known_secrets, paths, secrets
-from iterdev.host.git import landing, mirrors, worktrees
+from iterdev.host.git import landing, mirrors
 from iterdev.host.git.command import git
 from iterdev.host.git.mirrors import GitRemote, open_mirror
 from iterdev.host.sandbox import bubblewrap
@@ -76,11 +77,7 @@ class HostedRepository:
         for workspace, borrower in pool.leftovers():
             if (borrower.task, borrower.number) != (job.task.id, job.number):
                 continue
-            workspace.restore_name()
-            if workspace.tree.is_dir():
-                worktrees.relink(self.mirror, workspace.tree, job.base)
-                worktrees.adopt(workspace.tree, job.base)
-            landing.keep_interrupted(self.mirror, workspace.tree, job.base, _label(job))
+            keep_left(self.mirror, workspace, job.base, _label(job))
             pool.give_back(workspace)
         found = git("rev-parse", "--verify", "--quiet", ref_of(job), cwd=self.mirror, accept=(0, 1))
         return found.stdout.strip() or None
